@@ -1,0 +1,56 @@
+# `make` lists the targets. Each one first builds .venv when pyproject.toml or the constraints are newer.
+PYTHON ?= python3
+BIN := .venv/bin
+CODE := shared servers tests
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check lint types format serve clean
+
+help: ## List the targets
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 10
+
+setup: .venv/.stamp ## Build .venv with everything for development
+
+demo: .venv/.stamp ## Run a short tour of the servers
+	$(BIN)/python -m servers demo
+
+test: .venv/.stamp ## Run the tests, without their long forms
+	$(BIN)/python -m pytest -m "not full"
+
+check: lint types ## Lint, check types and run all tests: what CI runs
+	$(BIN)/python -m pytest
+
+lint: .venv/.stamp ## Check style and format
+	$(BIN)/ruff check $(CODE)
+	$(BIN)/ruff format --check $(CODE)
+
+types: .venv/.stamp ## Check types
+	$(BIN)/mypy
+
+format: .venv/.stamp ## Format, and repair what can be repaired safely
+	$(BIN)/ruff check --fix $(CODE)
+	$(BIN)/ruff format $(CODE)
+
+serve: .venv/.stamp ## Serve this folder over HTTP
+	$(BIN)/python -m servers.filesystem --transport http .
+
+clean: ## Remove caches and builds, but not .venv
+	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find $(CODE) -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Unless PYTHON was given, a python3 that is too old or missing is made up for by a newer one found by its name.
+OTHERS := $(if $(filter file,$(origin PYTHON)),python3.13 python3.12 python3.11)
+.venv/.stamp: pyproject.toml tests/constraints.txt
+	@for python in $(PYTHON) $(OTHERS); do \
+	  $$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && break; python=; \
+	done; \
+	if [ -z "$$python" ]; then \
+	  echo "Python 3.11 or newer is needed. Install it, or name it: make PYTHON=/path/to/python3" >&2; exit 1; \
+	fi; \
+	[ -x $(BIN)/pip ] || $$python -m venv .venv || { \
+	  rm -rf .venv; \
+	  echo "$$python can't make virtual environments. On Debian and Ubuntu: apt install python3-venv" >&2; \
+	  exit 1; \
+	}
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev]' -c tests/constraints.txt
+	@touch $@

@@ -1,0 +1,50 @@
+"""The protocol package: what every server of the bundle stands on, and what a server author imports.
+
+It knows no server. Layers, each importing only those before it: errors, protocol, transport, server | client,
+transports, auth, ops, and last cli and testing.
+"""
+
+from .errors import InvalidParams, MissingCapability, ResourceNotFound, RpcError, ToolError
+from .protocol.types.base import Annotations, Icon, Implementation
+from .protocol.types.content import (
+    AudioContent,
+    BlobResourceContents,
+    EmbeddedResource,
+    ImageContent,
+    ResourceLink,
+    TextContent,
+    TextResourceContents,
+)
+from .protocol.types.prompts import PromptMessage
+from .protocol.types.resources import Resource
+from .protocol.types.tools import CallToolResult
+from .server.app import Server
+from .server.context import Answer, Context
+from .server.results import Data
+from .version import __version__
+
+__all__ = [
+    "Annotations",
+    "Answer",
+    "AudioContent",
+    "BlobResourceContents",
+    "CallToolResult",
+    "Context",
+    "Data",
+    "EmbeddedResource",
+    "Icon",
+    "ImageContent",
+    "Implementation",
+    "InvalidParams",
+    "MissingCapability",
+    "PromptMessage",
+    "Resource",
+    "ResourceLink",
+    "ResourceNotFound",
+    "RpcError",
+    "Server",
+    "TextContent",
+    "TextResourceContents",
+    "ToolError",
+    "__version__",
+]

@@ -1,0 +1,135 @@
+"""Every exception of the package, and whose fault each one is.
+
+    McpError
+    ├── DeclarationError        the author of a server declared something impossible (raised at import)
+    ├── RpcError                becomes a JSON-RPC error answer
+    │   ├── ParseError          -32700  the peer sent no JSON
+    │   ├── InvalidRequest      -32600  the peer sent JSON that is no valid message
+    │   ├── MethodNotFound      -32601
+    │   ├── InvalidParams       -32602
+    │   ├── InternalError       -32603  ours; never carries detail
+    │   └── PeerError           the peer answered a request of ours with an error
+    ├── InvalidArguments        a tool's arguments break its schema; a result or -32602, by version
+    ├── CallTimeout             the call used up its wall time; a result for a tool, else -32603
+    ├── ResourceNotFound        the peer asked for a resource that does not exist; code by version
+    ├── MissingCapability       the call needs something the client did not declare; code by version
+    └── ToolError               the tool could not do it; becomes a result that the model reads
+    InputRequired               (BaseException) ends a call to ask the client; never an error
+
+Codes: JSON-RPC 2.0 section 5.1; MCP adds -32020 to -32022 (2026-07-28) and -32002 (before it).
+"""
+
+from typing import Any
+
+__all__ = [
+    "CallTimeout",
+    "DeclarationError",
+    "InputRequired",
+    "InternalError",
+    "InvalidArguments",
+    "InvalidParams",
+    "InvalidRequest",
+    "McpError",
+    "MethodNotFound",
+    "MissingCapability",
+    "ParseError",
+    "PeerError",
+    "ResourceNotFound",
+    "RpcError",
+    "ToolError",
+]
+
+
+class McpError(Exception):
+    """The root of all errors this package raises."""
+
+
+class DeclarationError(McpError):
+    """A decorator or a server was given something that can't work; raised when the module is imported."""
+
+
+class RpcError(McpError):
+    """Ends a request with a JSON-RPC error of this `code`, `message` (one short sentence) and `data`."""
+
+    code = -32603
+
+    def __init__(self, message: str, *, code: int | None = None, data: Any = None) -> None:
+        super().__init__(message)
+        self.code = type(self).code if code is None else code
+        self.message = message
+        self.data = data
+
+
+class ParseError(RpcError):
+    """The bytes are not JSON (JSON-RPC 2.0, section 5.1)."""
+
+    code = -32700
+
+
+class InvalidRequest(RpcError):
+    """The JSON is not a message that may be sent now (JSON-RPC 2.0, section 5.1)."""
+
+    code = -32600
+
+
+class MethodNotFound(RpcError):
+    """The method does not exist in the negotiated version, or its capability is not declared."""
+
+    code = -32601
+
+
+class InvalidParams(RpcError):
+    """The params don't fit the method: wrong shape, unknown name, bad cursor, forged state."""
+
+    code = -32602
+
+
+class InternalError(RpcError):
+    """Something failed on our side. The message never carries detail: that goes to the log."""
+
+    code = -32603
+
+
+class PeerError(RpcError):
+    """The peer answered a request of ours with this error."""
+
+
+class InvalidArguments(McpError):
+    """The arguments of a tool or a prompt break its schema; the text names each and what is wrong."""
+
+
+class CallTimeout(McpError):
+    """The call was stopped when its wall time was up."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(f"stopped after {seconds:g} s, the operator's limit for one call; ask for less at once")
+
+
+class ResourceNotFound(McpError):
+    """No resource stands at `uri`. -32002 in the handshake era, -32602 from 2026-07-28 on, `data.uri` in both."""
+
+    def __init__(self, uri: str, message: str = "resource not found") -> None:
+        super().__init__(message)
+        self.uri = uri
+        self.message = message
+
+
+class MissingCapability(McpError):
+    """The call can't be served without client capabilities shaped like `required`, e.g. `{"sampling": {}}`."""
+
+    def __init__(self, required: dict[str, Any]) -> None:
+        super().__init__(f"the client did not declare the capability this call needs: {', '.join(required)}")
+        self.required = required
+
+
+class ToolError(McpError):
+    """The tool failed in a way the model should read: becomes a result with `isError` and this text."""
+
+
+class InputRequired(BaseException):
+    """Ends a stateless call to ask the client: `requests` maps keys to `{"method", "params"}`
+    (2026-07-28, multi-round-trip requests)."""
+
+    def __init__(self, requests: dict[str, dict[str, Any]]) -> None:
+        super().__init__("input required from the client")
+        self.requests = requests

@@ -1,0 +1,29 @@
+"""The requests a session answers by itself, because they concern the protocol and no feature of the server."""
+
+from typing import Any
+
+from .events import Call
+from .handshake import Handshake
+from .identity import Identity
+from .stateless import discover
+
+__all__ = ["answer"]
+
+
+def answer(call: Call, identity: Identity, handshake: Handshake) -> dict[str, Any] | None:
+    """The result of `call`, or None where the application must answer it.
+
+    Raises InvalidRequest for a second `initialize`.
+    """
+    match call.method.name:
+        case "initialize":
+            return handshake.initialize(call.params, identity)
+        case "ping":
+            return {}
+        case "server/discover":
+            return discover(identity)
+        case "logging/setLevel":
+            handshake.set_log_level(call.params.level)
+            return {}
+        case _:
+            return None

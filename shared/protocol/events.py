@@ -1,0 +1,56 @@
+"""What the core hands to the application, and what it hands to the wire."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from .jsonrpc import Batch, Failure, Notification, Request, RequestId, Response
+from .methods import Method
+from .peer import Peer
+
+__all__ = ["Answered", "Call", "Cancelled", "Change", "Event", "Outgoing"]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A request that the application must answer with `respond` or `fail`. `params` are validated."""
+
+    id: RequestId
+    method: Method
+    params: Any
+    peer: Peer
+
+
+@dataclass(frozen=True, slots=True)
+class Cancelled:
+    """The peer no longer wants the answer to `id`: stop the work. The id is free already."""
+
+    id: RequestId
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """The peer answered our request `id`."""
+
+    id: RequestId
+    answer: Response | Failure
+
+
+Event = Call | Cancelled | Answered
+
+
+@dataclass(frozen=True, slots=True)
+class Outgoing:
+    """A message for the peer. `about` is the id of the peer's request it belongs to, or None: a stream
+    ignores it, HTTP routes by it. No message means that `about` was cancelled and gets no answer."""
+
+    message: Request | Notification | Response | Failure | Batch | None
+    about: RequestId | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Something the peer may have subscribed to has changed: a list (`uri` None) or the resource `uri`."""
+
+    what: str
+    uri: str | None = None

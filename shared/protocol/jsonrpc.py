@@ -1,0 +1,202 @@
+"""JSON-RPC 2.0 messages as values, and the codec between them and bytes.
+
+Decoding never raises for what the peer sent: bad input becomes `Malformed`, which carries the answer due.
+What was decided where the specifications leave room:
+
+* the parser is pydantic-core's: at most 200 levels of nesting, NaN and Infinity refused, integers of any
+  size up to 4,300 digits, invalid UTF-8 and lone surrogates refused (all -32700);
+* of duplicate keys the last one counts, as in nearly every parser; names are compared exactly, so
+  `"Method"` is an unknown key and not a method;
+* an `id` is a string or an integer; `true`, `1.5` and `null` are refused (-32600), "7" and 7 differ;
+* an error whose request is unknown has no `id` key at all: `null` is in no schema;
+* on the way out NaN and Infinity become `null` and lone surrogates U+FFFD, so that what we send is JSON.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic_core import PydanticSerializationError, from_json, to_json
+
+from ..errors import InvalidParams, InvalidRequest, ParseError, RpcError
+
+__all__ = [
+    "Batch",
+    "Failure",
+    "Malformed",
+    "Message",
+    "Notification",
+    "Request",
+    "RequestId",
+    "Response",
+    "decode",
+    "encode",
+    "failure",
+]
+
+RequestId = str | int
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A call that wants an answer under the same `id`."""
+
+    id: RequestId
+    method: str
+    params: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Notification:
+    """A message that never gets an answer, not even an error."""
+
+    method: str
+    params: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """The good answer to the request `id`."""
+
+    id: RequestId
+    result: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """The error answer to the request `id`; `id` is None where it could not be read."""
+
+    id: RequestId | None
+    code: int
+    message: str
+    data: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Malformed:
+    """Input that is no message. `failure` is the answer; `silent` where the peer must not get one
+    on a two-way stream: it was a notification or an answer (JSON-RPC 2.0, section 4.1)."""
+
+    failure: Failure
+    silent: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """An array of messages: what one peer sent together, or the answers to it."""
+
+    messages: tuple["Message", ...]
+
+
+Message = Request | Notification | Response | Failure | Malformed | Batch
+
+
+def failure(id: RequestId | None, error: RpcError) -> Failure:
+    """The answer to request `id` that says `error`."""
+    return Failure(id, error.code, error.message, error.data)
+
+
+def decode(data: bytes | bytearray | memoryview) -> Message:
+    """The message in `data`: one JSON text. Never raises for its content."""
+    try:
+        value = from_json(bytes(data), allow_inf_nan=False)
+    except ValueError as error:
+        return Malformed(failure(None, ParseError(f"not valid JSON: {error}")))
+    if isinstance(value, list):
+        return _batch(value)
+    return _message(value)
+
+
+def _batch(values: list[Any]) -> Message:
+    if not values:
+        return Malformed(failure(None, InvalidRequest("an empty batch is no request")))
+    return Batch(tuple(_message(value) for value in values))
+
+
+def _message(value: Any) -> Message:
+    if not isinstance(value, dict):
+        return Malformed(failure(None, InvalidRequest("a message is a JSON object")))
+    id_ = value.get("id")
+    known_id = id_ if _is_id(id_) else None
+    if value.get("jsonrpc") != "2.0":
+        return Malformed(failure(known_id, InvalidRequest('"jsonrpc" must be "2.0"')))
+    if "method" in value:
+        return _call(value, known_id)
+    if "result" in value or "error" in value:
+        return _answer(value, known_id)
+    return Malformed(failure(known_id, InvalidRequest('a message has a "method", a "result" or an "error"')))
+
+
+def _call(value: dict[str, Any], known_id: RequestId | None) -> Message:
+    method, params = value["method"], value.get("params", {})
+    wants_answer = "id" in value
+    if wants_answer and known_id is None:
+        return Malformed(failure(None, InvalidRequest('"id" must be a string or an integer')))
+    if not isinstance(method, str):
+        return Malformed(failure(known_id, InvalidRequest('"method" must be a string')), not wants_answer)
+    if not isinstance(params, dict):
+        return Malformed(failure(known_id, InvalidParams('"params" must be an object')), not wants_answer)
+    if known_id is None:
+        return Notification(method, params)
+    return Request(known_id, method, params)
+
+
+def _answer(value: dict[str, Any], known_id: RequestId | None) -> Message:
+    if "result" in value and "error" not in value:
+        if known_id is not None and isinstance(value["result"], dict):
+            return Response(known_id, value["result"])
+    elif "result" not in value and isinstance(value["error"], dict):
+        error = value["error"]
+        code, message = error.get("code"), error.get("message")
+        if type(code) is int and isinstance(message, str):
+            return Failure(known_id, code, message, error.get("data"))
+    return Malformed(failure(None, InvalidRequest("an answer has an id and either a result or an error")), True)
+
+
+def _is_id(value: Any) -> bool:
+    return isinstance(value, str) or (type(value) is int)
+
+
+def encode(message: Message) -> bytes:
+    """`message` as compact JSON in UTF-8 without a line end. `Malformed` is never sent."""
+    value = _plain(message)
+    try:
+        return to_json(value, inf_nan_mode="null")
+    except PydanticSerializationError:
+        return to_json(_scrubbed(value), inf_nan_mode="null")
+
+
+def _plain(message: Message) -> Any:
+    match message:
+        case Response():
+            return {"jsonrpc": "2.0", "id": message.id, "result": message.result}
+        case Request():
+            return {"jsonrpc": "2.0", "id": message.id, "method": message.method, "params": message.params}
+        case Notification():
+            return {"jsonrpc": "2.0", "method": message.method, "params": message.params}
+        case Failure():
+            return _plain_failure(message)
+        case Batch():
+            return [_plain(one) for one in message.messages]
+        case Malformed():
+            return _plain_failure(message.failure)
+
+
+def _plain_failure(message: Failure) -> dict[str, Any]:
+    error: dict[str, Any] = {"code": message.code, "message": message.message}
+    if message.data is not None:
+        error["data"] = message.data
+    if message.id is None:
+        return {"jsonrpc": "2.0", "error": error}
+    return {"jsonrpc": "2.0", "id": message.id, "error": error}
+
+
+def _scrubbed(value: Any) -> Any:
+    match value:
+        case str():
+            return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        case dict():
+            return {_scrubbed(key): _scrubbed(item) for key, item in value.items()}
+        case list() | tuple():
+            return [_scrubbed(item) for item in value]
+        case _:
+            return value

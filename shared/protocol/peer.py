@@ -1,0 +1,38 @@
+"""Who sent a request and what it can do: the one result of both lifecycles."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from .versions import Version
+
+__all__ = ["LOG_LEVELS", "Peer"]
+
+LOG_LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
+"""RFC 5424 severities, mildest first (2025-11-25, Utilities, Logging)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """The other side as one request sees it; frozen, so that a later request can't change an earlier one's."""
+
+    version: Version
+    capabilities: dict[str, Any] = field(default_factory=dict)
+    info: dict[str, Any] | None = None
+    """What the peer calls itself: untrusted, for display only."""
+    log_level: str | None = None
+    """The mildest level it wants, or None for no log messages at all."""
+    principal: str | None = None
+    """Whom the transport authenticated; sessions, subscriptions and sealed state belong to it."""
+
+    def can(self, *path: str) -> bool:
+        """Whether it declared this capability, e.g. `can("sampling", "tools")`."""
+        node: Any = self.capabilities
+        for name in path:
+            if not isinstance(node, dict) or node.get(name) is None:
+                return False
+            node = node[name]
+        return True
+
+    def wants_log(self, level: str) -> bool:
+        """Whether a message of this level should reach it."""
+        return self.log_level is not None and LOG_LEVELS.index(level) >= LOG_LEVELS.index(self.log_level)

@@ -1,0 +1,57 @@
+"""Text that leaves us and must come back unchanged: cursors and `requestState`.
+
+A sealed text is `payload.tag`, both base64url: the payload is JSON, the tag an HMAC-SHA256 over the purpose
+and the payload. Whoever holds it can read it, nobody without the key can change it or use it for another
+purpose (2026-07-28, multi-round-trip requests, Security).
+"""
+
+import base64
+import hashlib
+import hmac
+from typing import Any
+
+from pydantic_core import from_json, to_json
+
+from ..errors import InvalidParams
+
+__all__ = ["Seal", "digest"]
+
+_TAG_BYTES = 16
+
+
+class Seal:
+    """Seals and opens texts under one secret key."""
+
+    def __init__(self, key: bytes) -> None:
+        self._key = hashlib.sha256(key).digest()
+
+    def close(self, purpose: str, value: Any) -> str:
+        """`value`, which must be JSON-ready, as sealed text."""
+        payload = base64.urlsafe_b64encode(to_json(value)).rstrip(b"=")
+        return f"{payload.decode()}.{self._tag(purpose, payload)}"
+
+    def open(self, purpose: str, text: str) -> Any:
+        """The value in `text`. Raises InvalidParams for whatever `close` did not make for this purpose."""
+        payload, _, tag = text.encode("utf-8", "replace").partition(b".")
+        if not hmac.compare_digest(self._tag(purpose, payload).encode(), tag):
+            raise InvalidParams(f"this {purpose.partition(':')[0]} was not issued here or has been changed")
+        return from_json(base64.urlsafe_b64decode(payload + b"=" * (-len(payload) % 4)))
+
+    def _tag(self, purpose: str, payload: bytes) -> str:
+        tag = hmac.digest(self._key, purpose.encode() + b"\0" + payload, "sha256")[:_TAG_BYTES]
+        return base64.urlsafe_b64encode(tag).rstrip(b"=").decode()
+
+
+def digest(value: Any) -> str:
+    """A short fingerprint of a JSON-ready value; the order of keys does not count."""
+    return hashlib.sha256(to_json(_ordered(value))).hexdigest()[:32]
+
+
+def _ordered(value: Any) -> Any:
+    match value:
+        case dict():
+            return {key: _ordered(value[key]) for key in sorted(value)}
+        case list():
+            return [_ordered(item) for item in value]
+        case _:
+            return value

@@ -1,0 +1,298 @@
+"""One peer's side of the protocol, without I/O: messages in, events and messages out.
+
+Feed each decoded message to `receive`; carry out the events it returns; then send what `outgoing` gives.
+The session answers by itself what needs no application: `initialize`, `ping`, `server/discover`,
+`logging/setLevel`, and every protocol error. It never raises for what the peer did. A request that becomes
+a `Call` ends by exactly one of `respond`, `fail` or `require_input`; when the peer has cancelled it meanwhile,
+those do nothing.
+
+Both eras live side by side: a request whose `_meta` names a protocol version is stateless, any other belongs
+to the handshake.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from ..errors import InputRequired, InvalidRequest, McpError, RpcError
+from .admission import Admission
+from .batches import MAX_BATCH, Batches
+from .builtins import answer
+from .events import Answered, Call, Cancelled, Change, Event, Outgoing
+from .exchange import Exchange, InFlight
+from .failures import explain, is_result
+from .handshake import Handshake, State
+from .identity import Identity
+from .jsonrpc import Batch, Failure, Malformed, Message, Notification, Request, RequestId, Response, failure
+from .methods import MethodTable
+from .peer import Peer
+from .questions import Question, brought_answers, require_capabilities
+from .rounds import close_state
+from .sealing import Seal
+from .shaping import SUBSCRIPTION_ID, shape, shape_question
+from .subscriptions import Listen, Subscriptions
+from .types.lifecycle import CancelledParams
+
+__all__ = ["ServerSession"]
+
+
+class ServerSession:
+    """The protocol with one peer: a process on a pipe, an HTTP session, or a single stateless request."""
+
+    def __init__(
+        self,
+        identity: Identity,
+        methods: MethodTable,
+        seal: Seal,
+        *,
+        principal: str | None = None,
+        now: Callable[[], float],
+    ) -> None:
+        self.subscriptions = Subscriptions()
+        self.principal = principal
+        self._identity = identity
+        self._seal = seal
+        self._now = now
+        self._server_info = identity.implementation.to_wire()
+        self._handshake = Handshake(principal)
+        self._admission = Admission(identity, methods, self._handshake)
+        self._exchange = Exchange()
+        self._batches = Batches()
+        self._outgoing: list[Outgoing] = []
+
+    # What the peer sent
+
+    def receive(self, message: Message) -> list[Event]:
+        """Takes one message in; what the application must do about it."""
+        if isinstance(message, Batch):
+            return self._batch(message)
+        event = self._one(message)
+        return [] if event is None else [event]
+
+    def outgoing(self) -> list[Outgoing]:
+        """The messages due to the peer, oldest first; each is given once."""
+        waiting, self._outgoing = self._outgoing, []
+        return waiting
+
+    @property
+    def backlog(self) -> int:
+        """How many messages wait to be sent."""
+        return len(self._outgoing)
+
+    @property
+    def peer(self) -> Peer | None:
+        """The handshake's peer, once `initialize` has come."""
+        return self._handshake.peer
+
+    def _one(self, message: Message) -> Event | None:
+        match message:
+            case Request():
+                return self._request(message)
+            case Notification():
+                return self._notification(message)
+            case Response() | Failure():
+                return self._answered(message)
+            case Malformed(answer, silent):
+                if not silent:
+                    self._reply(answer)
+        return None
+
+    def _batch(self, batch: Batch) -> list[Event]:
+        peer = self._handshake.peer
+        if peer is None or not peer.version.batching:
+            return self._refuse_batch("batches exist in one older protocol version only")
+        if len(batch.messages) > MAX_BATCH:
+            return self._refuse_batch(f"a batch may hold {MAX_BATCH} messages at most")
+        self._batches.open(batch)
+        events = [event for event in map(self._one, batch.messages) if event is not None]
+        self._queue(self._batches.close())
+        return events
+
+    def _refuse_batch(self, reason: str) -> list[Event]:
+        self._send(failure(None, InvalidRequest(reason)))
+        return []
+
+    def _request(self, request: Request) -> Event | None:
+        try:
+            entry, params = self._admission.admit(
+                request, self.principal, seal=self._seal, now=self._now, in_batch=self._batches.is_open
+            )
+            if not self._exchange.register(request.id, entry):
+                raise InvalidRequest("this id is in use by a request that has no answer yet")
+        except RpcError as error:
+            self._reply(failure(request.id, error))
+            return None
+        call = Call(request.id, entry.method, params, entry.peer)
+        return None if self._answered_here(call, entry) else call
+
+    def _answered_here(self, call: Call, entry: InFlight) -> bool:
+        try:
+            result = answer(call, self._identity, self._handshake)
+        except RpcError as error:
+            self.fail(call.id, error)
+            return True
+        if result is None:
+            return False
+        if call.method.name == "initialize" and self._handshake.peer is not None:
+            entry.peer = self._handshake.peer
+        self.respond(call.id, result)
+        return True
+
+    def _notification(self, message: Notification) -> Event | None:
+        match message.method:
+            case "notifications/initialized":
+                self._handshake.initialized()
+            case "notifications/cancelled":
+                return self._cancelled(message)
+        return None
+
+    def _cancelled(self, message: Notification) -> Event | None:
+        try:
+            params = CancelledParams.model_validate(message.params)
+        except ValidationError:
+            return None
+        return self.cancel(params.request_id, params.reason)
+
+    def _answered(self, message: Response | Failure) -> Event | None:
+        if message.id is None or self._exchange.settle(message.id) is None:
+            return None
+        return Answered(message.id, message)
+
+    # What the application says
+
+    def cancel(self, id: RequestId, reason: str | None = None) -> Cancelled | None:
+        """Drops a call: its answer is no longer wanted. None where nothing is under way under that id."""
+        if self._exchange.complete(id) is None:
+            return None
+        self.subscriptions.close(id)
+        self._queue(self._batches.drop(id) if self._batches.has(id) else Outgoing(None, id))
+        return Cancelled(id, reason)
+
+    def respond(self, id: RequestId, result: dict[str, Any]) -> None:
+        """Answers a call with `result`, built for the newest version."""
+        entry = self._exchange.complete(id)
+        if entry is not None:
+            shaped = shape(entry.method, result, entry.peer.version, self._server_info)
+            self._reply(Response(id, shaped))
+
+    def fail(self, id: RequestId, error: McpError) -> None:
+        """Answers a call with an error, or with the result that this version wants in its place."""
+        entry = self._exchange.find(id)
+        if entry is None:
+            return
+        if is_result(error, entry):
+            self.respond(id, {"content": [{"type": "text", "text": str(error)}], "isError": True})
+        else:
+            self._exchange.complete(id)
+            self._reply(failure(id, explain(error, entry.peer)))
+
+    def ask(self, about: RequestId, questions: Mapping[str, Question]) -> dict[str, Any]:
+        """Asks the client while serving the call `about`.
+
+        In the handshake era requests go out, and each key gives the id to wait for, an int. Without one,
+        each key gives the answer that the call brought along, a model.
+
+        Raises MissingCapability for what the client did not declare, InputRequired for what it has not
+        answered yet, InvalidParams for an answer that does not fit, InvalidRequest when the call is over.
+        """
+        entry = self._exchange.find(about)
+        if entry is None:
+            raise InvalidRequest("this call is over")
+        require_capabilities(questions, entry.peer)
+        if entry.peer.version.stateless:
+            return brought_answers(questions, entry.round.answers)
+        return {key: self._ask_now(about, entry.peer, question) for key, question in questions.items()}
+
+    def _ask_now(self, about: RequestId, peer: Peer, question: Question) -> int:
+        id_ = self._exchange.ask(about)
+        params = shape_question(question.method, question.params, peer.version)
+        self._send(Request(id_, question.method, params), about)
+        return id_
+
+    def require_input(self, id: RequestId, asked: InputRequired) -> None:
+        """Answers a stateless call with questions, and a sealed state that comes back with the answers."""
+        entry = self._exchange.find(id)
+        if entry is None:
+            return
+        name, params = entry.method.name, entry.params
+        try:
+            state = close_state(name, params, self.principal, entry.round, seal=self._seal, now=self._now())
+        except RpcError as error:
+            self.fail(id, error)
+        else:
+            result = {"resultType": "input_required", "inputRequests": asked.requests, "requestState": state}
+            self.respond(id, result)
+
+    def withdraw(self, id: Any, reason: str) -> None:
+        """Takes a request of ours back; nothing where it is answered, or was never sent."""
+        about = self._exchange.settle(id) if isinstance(id, int) else None
+        if about is not None:
+            self._send(Notification("notifications/cancelled", {"requestId": id, "reason": reason}), about)
+
+    def notify(self, about: RequestId | None, method: str, params: dict[str, Any]) -> None:
+        """Sends a notification that belongs to the call `about`; nothing where that call is over."""
+        if about is None or self._exchange.find(about) is not None:
+            self._send(Notification(method, params), about)
+
+    def progress(self, id: RequestId, progress: float, total: float | None, message: str | None) -> None:
+        """Tells the peer how far its call is, if it gave a token and `progress` has grown."""
+        entry = self._exchange.find(id)
+        if entry is None or entry.progress_token is None or not entry.advance(progress):
+            return
+        report = {"progressToken": entry.progress_token, "progress": progress, "total": total, "message": message}
+        params = {name: value for name, value in report.items() if value is not None}
+        self.notify(
+            id, "notifications/progress", shape_question("notifications/progress", params, entry.peer.version)
+        )
+
+    def log(self, id: RequestId, level: str, data: Any, logger: str | None) -> None:
+        """Sends a log message about a call, if the peer wants that level."""
+        entry = self._exchange.find(id)
+        if entry is not None and self._current(entry.peer).wants_log(level):
+            named = {} if logger is None else {"logger": logger}
+            self.notify(id, "notifications/message", {"level": level, **named, "data": data})
+
+    # Subscriptions
+
+    def acknowledge(self, listen: Listen) -> None:
+        """Opens a listen stream: from here on its changes are delivered."""
+        if self._exchange.find(listen.id) is None:
+            return
+        self.subscriptions.listen(listen)
+        params = {"_meta": {SUBSCRIPTION_ID: listen.id}, "notifications": listen.honoured()}
+        self._send(Notification("notifications/subscriptions/acknowledged", params), listen.id)
+
+    def deliver(self, change: Change) -> None:
+        """Tells the peer of `change` wherever it asked for it."""
+        is_open = self._handshake.state is State.OPEN
+        for notification, about in self.subscriptions.matching(change, handshake_open=is_open):
+            self._send(notification, about)
+
+    def end_listen(self, id: RequestId) -> None:
+        """Ends a listen stream from our side: the notification that one page of the specification asks for,
+        then the result that another one does."""
+        if self.subscriptions.close(id) is None:
+            return
+        meta = {SUBSCRIPTION_ID: id}
+        self._send(Notification("notifications/cancelled", {"_meta": meta, "requestId": id}), id)
+        self.respond(id, {"_meta": meta})
+
+    # Inside
+
+    def _current(self, peer: Peer) -> Peer:
+        """The peer as it stands now: the handshake's log level may have changed since the call came."""
+        return peer if peer.version.stateless or self._handshake.peer is None else self._handshake.peer
+
+    def _reply(self, answer: Response | Failure) -> None:
+        if self._batches.takes(answer):
+            self._queue(self._batches.add(answer))
+        else:
+            self._send(answer, answer.id)
+
+    def _queue(self, outgoing: Outgoing | None) -> None:
+        if outgoing is not None:
+            self._outgoing.append(outgoing)
+
+    def _send(self, message: Request | Notification | Response | Failure, about: RequestId | None = None) -> None:
+        self._outgoing.append(Outgoing(message, about))

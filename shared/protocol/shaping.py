@@ -1,0 +1,167 @@
+"""A result, fitted to the version of the peer that gets it.
+
+Handlers build results of the newest version. For it, shaping only adds the envelope: `resultType`, the
+server's name in `_meta`, and caching hints. For older versions it takes away what they don't know, **by kind
+of object and field, never by field name alone**: a tool's own argument may be called `title` too.
+
+`_SINCE` lists the fields that came after 2024-11-05, `_PARTS` where objects of a kind occur inside another.
+Content that a version can't carry is put into words, so that nothing is lost without a trace.
+"""
+
+from functools import cache
+from typing import Any
+
+from .methods import Method
+from .versions import V2025_03_26, V2025_06_18, V2025_11_25, V2026_07_28, Version
+
+__all__ = ["SERVER_INFO", "SUBSCRIPTION_ID", "shape", "shape_question"]
+
+SERVER_INFO = "io.modelcontextprotocol/serverInfo"
+SUBSCRIPTION_ID = "io.modelcontextprotocol/subscriptionId"
+
+_LISTED = {"title": V2025_06_18, "icons": V2025_11_25, "_meta": V2025_06_18}
+
+_SINCE: dict[str, dict[str, Version]] = {
+    "Tool": {**_LISTED, "annotations": V2025_03_26, "outputSchema": V2025_06_18},
+    "Resource": _LISTED,
+    "Prompt": _LISTED,
+    "PromptArgument": {"title": V2025_06_18},
+    "Annotations": {"lastModified": V2025_06_18},
+    "Implementation": {
+        "title": V2025_06_18,
+        "description": V2025_11_25,
+        "websiteUrl": V2025_11_25,
+        "icons": V2025_11_25,
+    },
+    "ServerCapabilities": {"completions": V2025_03_26, "extensions": V2026_07_28},
+    "CallToolResult": {"structuredContent": V2025_06_18},
+    "ContentBlock": {"_meta": V2025_06_18, "title": V2025_06_18, "icons": V2025_11_25},
+    "ResourceContents": {"_meta": V2025_06_18},
+    "SamplingParams": {"tools": V2025_11_25, "toolChoice": V2025_11_25},
+    "ElicitParams": {"mode": V2025_11_25},
+    "Progress": {"message": V2025_03_26},
+}
+
+_PARTS: dict[str, dict[str, str]] = {
+    "initialize": {"serverInfo": "Implementation", "capabilities": "ServerCapabilities"},
+    "tools/list": {"tools": "Tool"},
+    "tools/call": {"content": "ContentBlock"},
+    "resources/list": {"resources": "Resource"},
+    "resources/templates/list": {"resourceTemplates": "Resource"},
+    "resources/read": {"contents": "ResourceContents"},
+    "prompts/list": {"prompts": "Prompt"},
+    "prompts/get": {"messages": "PromptMessage"},
+    "PromptMessage": {"content": "ContentBlock"},
+    "SamplingParams": {"messages": "PromptMessage"},
+    "Prompt": {"arguments": "PromptArgument"},
+    "Resource": {"annotations": "Annotations"},
+    "ContentBlock": {"annotations": "Annotations", "resource": "ResourceContents"},
+}
+
+_KINDS = {"tools/call": "CallToolResult"}
+_ENVELOPE = ("resultType", "ttlMs", "cacheScope")
+_BLOCKS_SINCE = {"audio": V2025_03_26, "resource_link": V2025_06_18}
+
+
+def shape(method: Method, result: dict[str, Any], version: Version, server_info: dict[str, Any]) -> dict[str, Any]:
+    """`result` of `method` as `version` has it. The argument is not changed."""
+    if version.stateless:
+        return _enveloped(method, result, server_info)
+    fitted = _fit(method.name, result, version)
+    return {name: item for name, item in fitted.items() if name not in _ENVELOPE}
+
+
+def shape_question(method: str, params: dict[str, Any], version: Version) -> dict[str, Any]:
+    """The params of a request to the client, or of a progress notification, as `version` has them."""
+    match method:
+        case "elicitation/create":
+            return _fit_form(_fit("ElicitParams", params, version), version)
+        case "sampling/createMessage":
+            return _fit("SamplingParams", params, version)
+        case "notifications/progress":
+            return _fit("Progress", params, version)
+        case _:
+            return params
+
+
+def _enveloped(method: Method, result: dict[str, Any], server_info: dict[str, Any]) -> dict[str, Any]:
+    shaped = {"resultType": "complete", **result}
+    shaped["_meta"] = {**result.get("_meta", {}), SERVER_INFO: server_info}
+    if method.cacheable and shaped["resultType"] == "complete":
+        shaped.setdefault("ttlMs", 0)
+        shaped.setdefault("cacheScope", "private")
+    return shaped
+
+
+@cache
+def _unknown_fields(kind: str, version: Version) -> frozenset[str]:
+    since = _SINCE.get(_KINDS.get(kind, kind), {})
+    return frozenset(name for name, first in since.items() if version.order < first.order)
+
+
+@cache
+def _changes(kind: str, version: Version) -> bool:
+    """Whether anything at or below `kind` may have to change for `version`."""
+    if _unknown_fields(kind, version) or kind in ("Tool", "tools/call"):
+        return True
+    if kind == "ContentBlock" and any(version.order < first.order for first in _BLOCKS_SINCE.values()):
+        return True
+    return any(_changes(part, version) for part in _PARTS.get(kind, {}).values())
+
+
+def _fit(kind: str, value: dict[str, Any], version: Version) -> dict[str, Any]:
+    if not _changes(kind, version):
+        return value
+    if kind == "ContentBlock":
+        value = _block(value, version)
+    unknown, parts = _unknown_fields(kind, version), _PARTS.get(kind, {})
+    fitted = {name: item for name, item in value.items() if name not in unknown}
+    for name, part in parts.items():
+        if name in fitted:
+            fitted[name] = _fit_part(part, fitted[name], version)
+    if kind in ("Tool", "tools/call"):
+        _drop_free_form(fitted)
+    return fitted
+
+
+def _fit_part(kind: str, value: Any, version: Version) -> Any:
+    if isinstance(value, list):
+        return [_fit(kind, item, version) for item in value]
+    return _fit(kind, value, version)
+
+
+def _drop_free_form(fitted: dict[str, Any]) -> None:
+    """Before 2026-07-28 structured content is an object, and so is what an output schema describes."""
+    if not isinstance(fitted.get("structuredContent", {}), dict):
+        del fitted["structuredContent"]
+    if fitted.get("outputSchema", {}).get("type", "object") != "object":
+        del fitted["outputSchema"]
+
+
+def _block(block: dict[str, Any], version: Version) -> dict[str, Any]:
+    first = _BLOCKS_SINCE.get(block.get("type", ""))
+    if first is None or version.order >= first.order:
+        return block
+    if block["type"] == "resource_link":
+        return {"type": "text", "text": f"{block['name']}: {block['uri']}"}
+    return {"type": "text", "text": f"[{block['mimeType']} left out: this protocol version has no audio]"}
+
+
+def _fit_form(params: dict[str, Any], version: Version) -> dict[str, Any]:
+    """2025-06-18 has defaults for booleans only, and titles of choices as `enumNames`."""
+    if version.order > V2025_06_18.order or "requestedSchema" not in params:
+        return params
+    schema = params["requestedSchema"]
+    fields = {name: _fit_field(field) for name, field in schema.get("properties", {}).items()}
+    return {**params, "requestedSchema": {**schema, "properties": fields}}
+
+
+def _fit_field(field: dict[str, Any]) -> dict[str, Any]:
+    fitted = dict(field)
+    if field.get("type") != "boolean":
+        fitted.pop("default", None)
+    choices = fitted.pop("oneOf", None)
+    if choices:
+        fitted["enum"] = [choice["const"] for choice in choices]
+        fitted["enumNames"] = [choice.get("title", choice["const"]) for choice in choices]
+    return fitted

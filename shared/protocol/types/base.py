@@ -1,0 +1,59 @@
+"""What every wire type shares."""
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+__all__ = ["Annotations", "Icon", "Implementation", "Meta", "Params", "Role", "Wire"]
+
+Meta = dict[str, Any]
+"""The `_meta` of a message or an object: keys are `name` or `prefix/name`."""
+
+Role = Literal["user", "assistant"]
+
+
+class Wire(BaseModel):
+    """An object on the wire. Unknown keys are ignored: schemas of the protocol are open."""
+
+    model_config = ConfigDict(
+        alias_generator=to_camel, populate_by_name=True, defer_build=True, extra="ignore", strict=True
+    )
+
+    def to_wire(self) -> dict[str, Any]:
+        """This object as JSON-ready values under its wire names; what is None is left out."""
+        return self.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+
+class Params(Wire):
+    """The params of a request or a notification."""
+
+    meta: Meta = Field(default_factory=dict, alias="_meta")
+
+
+class Icon(Wire):
+    """A picture for user interfaces (since 2025-11-25). `data:` URIs need no network."""
+
+    src: str
+    mime_type: str | None = None
+    sizes: list[str] | None = None
+    theme: Literal["light", "dark"] | None = None
+
+
+class Annotations(Wire):
+    """Hints of how to use or show an object. `last_modified` is ISO 8601 (since 2025-06-18)."""
+
+    audience: list[Role] | None = None
+    priority: float | None = Field(default=None, ge=0, le=1)
+    last_modified: str | None = None
+
+
+class Implementation(Wire):
+    """The name and version of a program; the rest is for display."""
+
+    name: str
+    version: str
+    title: str | None = None
+    description: str | None = None
+    website_url: str | None = None
+    icons: list[Icon] | None = None

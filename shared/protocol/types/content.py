@@ -1,0 +1,106 @@
+"""Content blocks: what tool results and prompt messages are made of. Binary data is base64 text."""
+
+import base64
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field
+
+from .base import Annotations, Icon, Meta, Wire
+
+__all__ = [
+    "AudioContent",
+    "BlobResourceContents",
+    "ContentBlock",
+    "EmbeddedResource",
+    "ImageContent",
+    "ResourceContents",
+    "ResourceLink",
+    "TextContent",
+    "TextResourceContents",
+]
+
+
+class _Block(Wire):
+    annotations: Annotations | None = None
+    meta: Meta | None = Field(default=None, alias="_meta")
+
+
+class TextContent(_Block):
+    """Text for the model."""
+
+    type: Literal["text"] = "text"
+    text: str
+
+
+class _Media(_Block):
+    data: str
+    mime_type: str
+
+    @classmethod
+    def of(cls, data: bytes, mime_type: str) -> Self:
+        """The block that holds `data`."""
+        fields: dict[str, Any] = {"data": base64.b64encode(data).decode("ascii"), "mime_type": mime_type}
+        return cls(**fields)
+
+
+class ImageContent(_Media):
+    """A picture."""
+
+    type: Literal["image"] = "image"
+
+
+class AudioContent(_Media):
+    """Sound (since 2025-03-26)."""
+
+    type: Literal["audio"] = "audio"
+
+
+class TextResourceContents(Wire):
+    """The text of a resource."""
+
+    uri: str
+    mime_type: str | None = None
+    text: str
+    meta: Meta | None = Field(default=None, alias="_meta")
+
+
+class BlobResourceContents(Wire):
+    """The bytes of a resource."""
+
+    uri: str
+    mime_type: str | None = None
+    blob: str
+    meta: Meta | None = Field(default=None, alias="_meta")
+
+    @classmethod
+    def of(cls, uri: str, data: bytes, mime_type: str | None = None) -> Self:
+        """The contents that hold `data`."""
+        return cls(uri=uri, mime_type=mime_type, blob=base64.b64encode(data).decode("ascii"))
+
+
+ResourceContents = TextResourceContents | BlobResourceContents
+
+
+class EmbeddedResource(_Block):
+    """A resource inside a message."""
+
+    type: Literal["resource"] = "resource"
+    resource: ResourceContents
+
+
+class ResourceLink(_Block):
+    """A pointer to a resource that the client may read (since 2025-06-18)."""
+
+    type: Literal["resource_link"] = "resource_link"
+    uri: str
+    name: str
+    title: str | None = None
+    description: str | None = None
+    mime_type: str | None = None
+    size: int | None = None
+    icons: list[Icon] | None = None
+
+
+ContentBlock = Annotated[
+    TextContent | ImageContent | AudioContent | EmbeddedResource | ResourceLink, Field(discriminator="type")
+]

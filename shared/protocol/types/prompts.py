@@ -1,0 +1,99 @@
+"""Prompts and completion (2026-07-28, Server Features, Prompts; Utilities, Completion)."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from .base import Icon, Meta, Params, Role, Wire
+from .content import ContentBlock
+from .tools import InputParams
+
+__all__ = [
+    "CompleteParams",
+    "CompletionArgument",
+    "CompletionContext",
+    "GetPromptParams",
+    "GetPromptResult",
+    "Prompt",
+    "PromptArgument",
+    "PromptMessage",
+    "PromptReference",
+    "ResourceReference",
+]
+
+
+class GetPromptParams(InputParams):
+    """Which prompt to render and with what; argument values are always strings."""
+
+    name: str
+    arguments: dict[str, str] = Field(default_factory=dict)
+
+
+class PromptArgument(Wire):
+    """One argument of a prompt."""
+
+    name: str
+    title: str | None = None
+    description: str | None = None
+    required: bool | None = None
+
+
+class Prompt(Wire):
+    """A prompt as `prompts/list` shows it."""
+
+    name: str
+    title: str | None = None
+    description: str | None = None
+    arguments: list[PromptArgument] | None = None
+    icons: list[Icon] | None = None
+    meta: Meta | None = Field(default=None, alias="_meta")
+
+
+class PromptMessage(Wire):
+    """One message of a rendered prompt."""
+
+    role: Role
+    content: ContentBlock
+
+
+class GetPromptResult(Wire):
+    """A rendered prompt."""
+
+    description: str | None = None
+    messages: list[PromptMessage]
+    meta: Meta | None = Field(default=None, alias="_meta")
+
+
+class PromptReference(Wire):
+    """The prompt whose argument is being completed."""
+
+    type: Literal["ref/prompt"]
+    name: str
+
+
+class ResourceReference(Wire):
+    """The resource template whose variable is being completed."""
+
+    type: Literal["ref/resource"]
+    uri: str
+
+
+class CompletionArgument(Wire):
+    """What was typed so far."""
+
+    name: str
+    value: str
+
+
+class CompletionContext(Wire):
+    """Arguments that are settled already (since 2025-06-18)."""
+
+    arguments: dict[str, str] = Field(default_factory=dict)
+
+
+class CompleteParams(Params):
+    """What to complete."""
+
+    ref: Annotated[PromptReference | ResourceReference, Field(discriminator="type")]
+    argument: CompletionArgument
+    context: CompletionContext = Field(default_factory=CompletionContext)

@@ -1,0 +1,63 @@
+"""Resources (2026-07-28, Server Features, Resources)."""
+
+from pydantic import Field
+
+from .base import Annotations, Icon, Meta, Params, Wire
+from .tools import InputParams
+
+__all__ = [
+    "ListenParams",
+    "ReadResourceParams",
+    "Resource",
+    "ResourceTemplate",
+    "SubscriptionFilter",
+    "UriParams",
+]
+
+
+class UriParams(Params):
+    """Params that name one resource."""
+
+    uri: str
+
+
+class ReadResourceParams(UriParams, InputParams):
+    """Which resource to read."""
+
+
+class SubscriptionFilter(Wire):
+    """Which changes a `subscriptions/listen` stream wants."""
+
+    tools_list_changed: bool = False
+    prompts_list_changed: bool = False
+    resources_list_changed: bool = False
+    resource_subscriptions: list[str] = Field(default_factory=list)
+
+
+class ListenParams(Params):
+    """The params of `subscriptions/listen` (2026-07-28)."""
+
+    notifications: SubscriptionFilter
+
+
+class _Described(Wire):
+    name: str
+    title: str | None = None
+    description: str | None = None
+    mime_type: str | None = None
+    annotations: Annotations | None = None
+    icons: list[Icon] | None = None
+    meta: Meta | None = Field(default=None, alias="_meta")
+
+
+class Resource(_Described):
+    """A resource as `resources/list` shows it; `size` is in bytes."""
+
+    uri: str
+    size: int | None = None
+
+
+class ResourceTemplate(_Described):
+    """A family of resources, by an RFC 6570 template."""
+
+    uri_template: str

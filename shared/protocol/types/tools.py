@@ -1,0 +1,62 @@
+"""Tools (2026-07-28, Server Features, Tools)."""
+
+from typing import Any
+
+from pydantic import Field
+
+from .base import Icon, Meta, Params, Wire
+from .content import ContentBlock
+
+__all__ = ["CallToolParams", "CallToolResult", "InputParams", "ListParams", "Tool", "ToolAnnotations"]
+
+
+class ListParams(Params):
+    """The params of every paginated list."""
+
+    cursor: str | None = None
+
+
+class InputParams(Params):
+    """Params of a request that may take several rounds (2026-07-28, multi-round-trip requests)."""
+
+    input_responses: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    request_state: str | None = None
+
+
+class CallToolParams(InputParams):
+    """Which tool to call and with what."""
+
+    name: str
+    arguments: dict[str, Any] = Field(default_factory=dict)
+
+
+class ToolAnnotations(Wire):
+    """Hints of what a tool does to the world; clients must not trust them."""
+
+    title: str | None = None
+    read_only_hint: bool | None = None
+    destructive_hint: bool | None = None
+    idempotent_hint: bool | None = None
+    open_world_hint: bool | None = None
+
+
+class Tool(Wire):
+    """A tool as `tools/list` shows it. Schemas are JSON Schema 2020-12."""
+
+    name: str
+    title: str | None = None
+    description: str | None = None
+    icons: list[Icon] | None = None
+    input_schema: dict[str, Any]
+    output_schema: dict[str, Any] | None = None
+    annotations: ToolAnnotations | None = None
+    meta: Meta | None = Field(default=None, alias="_meta")
+
+
+class CallToolResult(Wire):
+    """A tool's result in full, for tools that need more than a return value can say."""
+
+    content: list[ContentBlock] = Field(default_factory=list)
+    structured_content: Any = None
+    is_error: bool | None = None
+    meta: Meta | None = Field(default=None, alias="_meta")

@@ -1,0 +1,68 @@
+"""RFC 6570 templates, matched against URIs: the forms `{name}`, `{+name}` and `{?a,b}`.
+
+The well-kept libraries expand templates and don't match them, which is all a server does. Matching is linear:
+a variable never borders on another, and only one `{+name}` may stand in a template, so nothing backtracks far.
+"""
+
+import re
+from urllib.parse import parse_qsl, unquote
+
+from ..errors import DeclarationError
+
+__all__ = ["UriTemplate"]
+
+_EXPRESSION = re.compile(r"\{([+?]?)([A-Za-z_][A-Za-z0-9_]*(?:,[A-Za-z_][A-Za-z0-9_]*)*)\}")
+
+
+class UriTemplate:
+    """One template, compiled. Raises DeclarationError where it is none of the forms served."""
+
+    def __init__(self, template: str) -> None:
+        self.template = template
+        self.names: list[str] = []
+        self._query: tuple[str, ...] = ()
+        self._pattern = re.compile(self._compiled(template), re.DOTALL)
+
+    def match(self, uri: str) -> dict[str, str] | None:
+        """The variables of `uri`, percent-decoded once; `{+name}` stays as it is written. None: no match."""
+        plain, _, query = uri.partition("?") if self._query else (uri, "", "")
+        found = self._pattern.fullmatch(plain)
+        if found is None:
+            return None
+        groups = found.groupdict()
+        values = {name: groups[name] if f"+{name}" in self._reserved else unquote(groups[name]) for name in groups}
+        wanted = dict(parse_qsl(query, keep_blank_values=True))
+        return values | {name: wanted[name] for name in self._query if name in wanted}
+
+    def _compiled(self, template: str) -> str:
+        parts, end, reserved = [], 0, set()
+        for expression in _EXPRESSION.finditer(template):
+            literal, (kind, listed) = template[end : expression.start()], expression.groups()
+            if not literal and end and kind != "?":
+                raise DeclarationError(f"{template}: two variables may not touch")
+            parts.append(_literal(literal, template))
+            parts.append(self._variable(kind, listed, template))
+            reserved |= {f"+{listed}"} if kind == "+" else set()
+            end = expression.end()
+        if len(reserved) > 1:
+            raise DeclarationError(f"{template}: only one {{+variable}} can be told apart")
+        self._reserved = frozenset(reserved)
+        return "".join(parts) + _literal(template[end:], template)
+
+    def _variable(self, kind: str, listed: str, template: str) -> str:
+        names = listed.split(",")
+        if set(names) & set(self.names):
+            raise DeclarationError(f"{template}: a variable stands twice")
+        self.names += names
+        if kind == "?":
+            self._query = tuple(names)
+            return ""
+        if len(names) > 1:
+            raise DeclarationError(f"{template}: lists of variables are served in {{?a,b}} only")
+        return f"(?P<{listed}>.+)" if kind == "+" else f"(?P<{listed}>[^/?#]+)"
+
+
+def _literal(text: str, template: str) -> str:
+    if "{" in text or "}" in text:
+        raise DeclarationError(f"{template}: served are {{name}}, {{+name}} and {{?a,b}}")
+    return re.escape(text)

@@ -1,0 +1,65 @@
+"""The five released protocol versions as data. This is the only file that names their dates.
+
+Versions are an enumerated list: they compare by `order`, their place in it, never as strings. What differs
+between them in behaviour stands here as a column, so that the rest of the core asks for the column by name.
+"""
+
+from dataclasses import dataclass
+
+__all__ = [
+    "HANDSHAKE_VERSIONS",
+    "NEWEST",
+    "NEWEST_HANDSHAKE",
+    "V2024_11_05",
+    "V2025_03_26",
+    "V2025_06_18",
+    "V2025_11_25",
+    "V2026_07_28",
+    "VERSIONS",
+    "Version",
+    "find_version",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """One released version of the protocol and how it behaves."""
+
+    date: str
+    order: int
+    stateless: bool = False
+    """Each request carries its own envelope in `_meta`; there is no `initialize`."""
+    batching: bool = False
+    """Arrays of messages are accepted (2025-03-26, Basic Protocol, Batching)."""
+    version_header: bool = True
+    """HTTP requests after `initialize` name the version in `MCP-Protocol-Version`."""
+    argument_errors_are_results: bool = True
+    """Arguments that break a tool's schema give a result with `isError` (SEP-1303), else -32602."""
+    priming_events: bool = False
+    """A stream may begin with an event that has an id and no data (SEP-1699)."""
+    resource_not_found: int = -32002
+    """The code for a resource that does not exist."""
+    missing_capability: int = -32600
+    """The code for a request that needs a client capability which was not declared."""
+
+    def __str__(self) -> str:
+        return self.date
+
+
+V2024_11_05 = Version("2024-11-05", 0, version_header=False, argument_errors_are_results=False)
+V2025_03_26 = Version("2025-03-26", 1, batching=True, version_header=False, argument_errors_are_results=False)
+V2025_06_18 = Version("2025-06-18", 2, argument_errors_are_results=False)
+V2025_11_25 = Version("2025-11-25", 3, priming_events=True)
+V2026_07_28 = Version("2026-07-28", 4, stateless=True, resource_not_found=-32602, missing_capability=-32021)
+
+VERSIONS = (V2024_11_05, V2025_03_26, V2025_06_18, V2025_11_25, V2026_07_28)
+HANDSHAKE_VERSIONS = tuple(version for version in VERSIONS if not version.stateless)
+NEWEST = VERSIONS[-1]
+NEWEST_HANDSHAKE = HANDSHAKE_VERSIONS[-1]
+
+_BY_DATE = {version.date: version for version in VERSIONS}
+
+
+def find_version(date: object) -> Version | None:
+    """The version of that `date`, or None: exact spelling, nothing is guessed."""
+    return _BY_DATE.get(date) if isinstance(date, str) else None

@@ -1,0 +1,245 @@
+"""`Server`: what an author declares, and what the rest of the package asks of it.
+
+    app = Server[Files]("filesystem", settings=Settings)
+
+    @app.lifespan
+    async def open_files(settings: Settings) -> AsyncIterator[Files]:
+        yield Files(settings.roots)
+
+    @app.tool(read_only=True)
+    async def read_text_file(ctx: Context[Files], path: str) -> str:
+        \"\"\"Read a text file as UTF-8.\"\"\"
+        return await ctx.state.read_text(path)
+
+The decorators give the function back unchanged, so it can be called in a test without any server.
+"""
+
+import logging
+import os
+import secrets
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from functools import cached_property
+from typing import Any, Generic, Protocol, TypeVar
+
+from pydantic import BaseModel
+
+from ..errors import DeclarationError, InternalError, McpError
+from ..protocol.events import Call
+from ..protocol.identity import Identity
+from ..protocol.methods import Method, MethodTable
+from ..protocol.sealing import Seal
+from ..protocol.session import ServerSession
+from ..protocol.types.base import Implementation, Params
+from ..transport import Transport
+from .budget import Budget
+from .changes import Changes
+from .completion import Completer, Completions
+from .context import Context, Link
+from .limits import Limits
+from .prompts import Prompts, RegisteredPrompt
+from .resources import Lister, RegisteredResource, ResourceOptions, Resources
+from .tools import RegisteredTool, ToolOptions, Tools
+
+__all__ = ["NoSettings", "Server", "Trace"]
+
+log = logging.getLogger("shared.server")
+
+State = TypeVar("State")
+F = TypeVar("F", bound=Callable[..., Any])
+
+MAX_INSTRUCTIONS = 2_048
+"""Bytes of instructions that hosts show their models."""
+
+
+class Trace(Protocol):
+    """Sees every message, e.g. `shared.ops.trace.Trace`."""
+
+    def around(self, transport: Transport) -> Transport:
+        """`transport`, with every message seen as it passes."""
+
+
+class NoSettings(BaseModel):
+    """The settings of a server that has none."""
+
+
+class Server(Generic[State]):
+    """A server: its features, and the state they share. One process may serve many peers with it."""
+
+    def __init__(
+        self,
+        implementation: Implementation,
+        *,
+        instructions: str | None = None,
+        settings: type[BaseModel] = NoSettings,
+        capabilities: Mapping[str, Any] | None = None,
+    ) -> None:
+        """`instructions` tell the model how to use the server, 2 KiB at most. `settings` is the model of its
+        options. `capabilities` are declared besides those that follow from the features: `logging`,
+        `experimental`, `extensions`."""
+        if instructions is not None and len(instructions.encode()) > MAX_INSTRUCTIONS:
+            raise DeclarationError(f"hosts cut instructions at {MAX_INSTRUCTIONS} bytes")
+        self.implementation = implementation
+        self.instructions = instructions
+        self.settings_model = settings
+        self.settings: Any = None
+        self.state: Any = None
+        self.tools = Tools()
+        self.resources = Resources()
+        self.prompts = Prompts()
+        self.completions = Completions()
+        self.changes = Changes()
+        self.budget = Budget()
+        self.limits = Limits()
+        self.page_size = 100
+        self.trace: Trace | None = None
+        self.handlers: dict[str, Callable[..., Any]] = {}
+        self._declared = dict(capabilities or {})
+        self._methods: list[Method] = []
+        self._lifespan: Callable[[Any], Any] | None = None
+        self._translations: dict[type[Exception], Callable[[Any], McpError]] = {}
+
+    # Declaring
+
+    def tool(self, **options: Any) -> Callable[[F], F]:
+        """Makes a function a tool. The options are the fields of `ToolOptions`."""
+
+        def declare(function: F) -> F:
+            self.tools.add(RegisteredTool(function, ToolOptions(**options)))
+            return function
+
+        return declare
+
+    def resource(self, uri: str, **options: Any) -> Callable[[F], F]:
+        """Makes a function the reader of `uri`, which may be an RFC 6570 template. The options are the fields
+        of `ResourceOptions`."""
+
+        def declare(function: F) -> F:
+            self.resources.add(RegisteredResource(uri, function, ResourceOptions(**options)))
+            return function
+
+        return declare
+
+    def lists_resources(self, lister: Lister) -> Lister:
+        """Has `resources/list` show what this function names, after the fixed resources."""
+        self.resources.listers.append(lister)
+        return lister
+
+    def prompt(self, *, name: str | None = None, title: str | None = None) -> Callable[[F], F]:
+        """Makes a function a prompt; its parameters are the prompt's arguments."""
+
+        def declare(function: F) -> F:
+            self.prompts.add(RegisteredPrompt(function, name, title))
+            return function
+
+        return declare
+
+    def completes(self, kind: str, name: str, argument: str) -> Callable[[Completer], Completer]:
+        """Has a function complete an argument of the "prompt", or a variable of the "resource", called `name`."""
+
+        def declare(completer: Completer) -> Completer:
+            self.completions.add(kind, name, argument, completer)
+            return completer
+
+        return declare
+
+    def method(self, name: str, params: type[Params] = Params) -> Callable[[F], F]:
+        """Makes a function the handler of a method of this server's own: it takes the context and the params."""
+
+        def declare(function: F) -> F:
+            async def handle(_app: Any, context: Context[Any], given: Any) -> Any:
+                return await function(context, given)
+
+            self._methods.append(Method(name, params))
+            self.handlers[name] = handle
+            return function
+
+        return declare
+
+    def lifespan(self, opening: F) -> F:
+        """Runs this async generator around the server's life: it takes the settings and yields the state."""
+        self._lifespan = asynccontextmanager(opening)
+        return opening
+
+    def on_subscribe(self, hook: Callable[[str], Any]) -> Callable[[str], Any]:
+        """Has this function begin a subscription: it takes the URI and returns the key under which changes are
+        published. It raises ResourceNotFound for what is not served."""
+        self.changes.on_subscribe = hook
+        return hook
+
+    def on_unsubscribe(self, hook: Callable[[str], Any]) -> Callable[[str], Any]:
+        """Has this function know when the last subscription under a key has ended."""
+        self.changes.on_unsubscribe = hook
+        return hook
+
+    def on_wanted(self, hook: Callable[[], Any]) -> Callable[[], Any]:
+        """Has this function know when a client first takes an interest in the list of resources."""
+        self.changes.on_wanted = hook
+        return hook
+
+    def error(self, kind: type[Exception]) -> Callable[[F], F]:
+        """Has a function say what the client is told of an error of the author's own `kind`."""
+
+        def declare(function: F) -> F:
+            self._translations[kind] = function
+            return function
+
+        return declare
+
+    # Serving
+
+    @asynccontextmanager
+    async def running(self, settings: BaseModel | None = None) -> AsyncIterator["Server[State]"]:
+        """Opens what the lifespan opens, with `settings` or the defaults; closes it at the end."""
+        self.settings = self.settings_model() if settings is None else settings
+        if self._lifespan is None:
+            yield self
+            return
+        async with self._lifespan(self.settings) as self.state:
+            yield self
+
+    @cached_property
+    def seal(self) -> Seal:
+        """Seals cursors and request states: with MCP_STATE_KEY, which several processes may share, or with a
+        key of this process alone."""
+        return Seal(os.environ.get("MCP_STATE_KEY", "").encode() or secrets.token_bytes(32))
+
+    @cached_property
+    def identity(self) -> Identity:
+        """What the server says of itself; settled when the first peer comes."""
+        return Identity(self.implementation, self.instructions, self._capabilities())
+
+    @cached_property
+    def method_table(self) -> MethodTable:
+        """The methods it understands."""
+        return MethodTable(self._methods)
+
+    def session(self, principal: str | None) -> ServerSession:
+        """The protocol with a new peer."""
+        return ServerSession(self.identity, self.method_table, self.seal, principal=principal, now=time.time)
+
+    def context(self, call: Call, link: Link) -> Context[Any]:
+        """What the handler of `call` works with."""
+        return Context(call.id, call.peer, link, self)
+
+    def translate(self, error: Exception) -> McpError:
+        """What the client is told of `error`: nothing but "internal error", unless the author said more."""
+        for kind in type(error).__mro__:
+            if kind in self._translations:
+                return self._translations[kind](error)
+        log.error("a handler failed", exc_info=error)
+        return InternalError("internal error")
+
+    def _capabilities(self) -> dict[str, Any]:
+        capabilities: dict[str, Any] = dict(self._declared)
+        if len(self.tools):
+            capabilities["tools"] = {"listChanged": True}
+        if len(self.resources):
+            subscribe = {"subscribe": True} if self.changes.on_subscribe is not None else {}
+            capabilities["resources"] = {**subscribe, "listChanged": True}
+        if len(self.prompts):
+            capabilities["prompts"] = {"listChanged": True}
+        if len(self.completions):
+            capabilities["completions"] = {}
+        return capabilities

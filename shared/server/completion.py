@@ -1,0 +1,46 @@
+"""Completion of the arguments of prompts and of the variables of resource templates."""
+
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any
+
+from ..errors import DeclarationError
+from ..protocol.types.prompts import CompleteParams, PromptReference
+from .context import Context
+
+__all__ = ["Completer", "Completions"]
+
+MAX_VALUES = 100
+"""Values in one answer (2025-11-25, Utilities, Completion)."""
+
+Completer = Callable[[Context[Any], str, dict[str, str]], Awaitable[Iterable[str]]]
+"""Given what was typed and the arguments settled already, the values that may follow, best first."""
+
+
+class Completions:
+    """Who completes what."""
+
+    def __init__(self) -> None:
+        self._completers: dict[tuple[str, str, str], Completer] = {}
+
+    def __len__(self) -> int:
+        return len(self._completers)
+
+    def add(self, kind: str, name: str, argument: str, completer: Completer) -> None:
+        """Adds a completer for an argument of the prompt, or a variable of the template, called `name`."""
+        if kind not in ("prompt", "resource"):
+            raise DeclarationError(f"only a 'prompt' or a 'resource' can be completed, not a {kind!r}")
+        self._completers[kind, name, argument] = completer
+
+    async def complete(self, context: Context[Any], params: CompleteParams) -> dict[str, Any]:
+        """The completion asked for; nothing where nobody completes this argument."""
+        ref = params.ref
+        key = ("prompt", ref.name) if isinstance(ref, PromptReference) else ("resource", ref.uri)
+        completer = self._completers.get((*key, params.argument.name))
+        if completer is None:
+            return _answer([])
+        return _answer(list(await completer(context, params.argument.value, params.context.arguments)))
+
+
+def _answer(values: list[str]) -> dict[str, Any]:
+    shown = values[:MAX_VALUES]
+    return {"completion": {"values": shown, "total": len(values), "hasMore": len(values) > len(shown)}}

@@ -1,0 +1,128 @@
+"""What a handler may do besides returning a value: report, ask the client, announce changes."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, Literal, Protocol, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from ..errors import InvalidParams, PeerError
+from ..protocol.jsonrpc import Failure, RequestId, Response
+from ..protocol.peer import Peer
+from ..protocol.questions import Question, elicit_form, elicit_url, list_roots, read_answer, sample
+from ..protocol.session import ServerSession
+from ..protocol.types.client import CreateMessageResult, ElicitResult, Root
+from ..protocol.types.lifecycle import LogLevel
+from .budget import Budget
+from .changes import Changes
+from .forms import form_schema
+
+__all__ = ["Answer", "App", "Context", "Link"]
+
+State = TypeVar("State")
+Form = TypeVar("Form", bound=BaseModel)
+
+
+class Link(Protocol):
+    """The connection as a context sees it."""
+
+    session: ServerSession
+
+    async def flush(self) -> None:
+        """Lets waiting messages leave; waits while the peer is too slow to take them."""
+
+    async def closing(self, id: RequestId) -> None:
+        """Waits until the server ends the listen stream `id`."""
+
+    async def answer_to(self, about: RequestId, id: int) -> Response | Failure:
+        """Waits for the client's answer to our request `id`; the time does not count against the budget."""
+
+
+class App(Protocol):
+    """The server as a context sees it."""
+
+    state: Any
+    budget: Budget
+    changes: Changes
+
+
+@dataclass(frozen=True, slots=True)
+class Answer(Generic[Form]):
+    """What the user did with a form; `data` is there when it was accepted."""
+
+    action: Literal["accept", "decline", "cancel"]
+    data: Form | None = None
+
+
+class Context(Generic[State]):
+    """One call's view of its server and its client."""
+
+    def __init__(self, id: RequestId, peer: Peer, link: Link, app: App) -> None:
+        self.id = id
+        self.peer = peer
+        """Who calls. Its version is nobody's business but the protocol's."""
+        self.link = link
+        """The connection; for the handlers of this package, not for authors."""
+        self.state: State = app.state
+        """What the server's lifespan yielded."""
+        self.budget = app.budget
+        self.changes = app.changes
+
+    async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
+        """Tells the client how far the call is, if it asked; `progress` must grow from one report to the next."""
+        self.link.session.progress(self.id, progress, total, message)
+        await self.link.flush()
+
+    async def log(self, level: LogLevel, data: Any, logger: str | None = None) -> None:
+        """Sends the client a log message, if it wants that level. Never put secrets in `data`."""
+        self.link.session.log(self.id, level, data, logger)
+        await self.link.flush()
+
+    async def ask(self, key: str, message: str, form: type[Form]) -> Answer[Form]:
+        """Asks the user to fill in a form; `key` names the question within this call.
+
+        Waits for the answer where the protocol allows it, else ends the call and finds the answer when the
+        client calls again: so **ask before you act**. Raises MissingCapability where the client has no forms.
+        """
+        question = elicit_form(message, form_schema(form))
+        answer: ElicitResult = (await self.inputs({key: question}))[key]
+        if answer.action != "accept":
+            return Answer(answer.action)
+        try:
+            return Answer("accept", form.model_validate(answer.content or {}))
+        except ValidationError as error:
+            raise InvalidParams(f"the answer {key!r} does not fit the form: {error.error_count()} fields") from None
+
+    async def ask_to_visit(self, key: str, message: str, url: str) -> ElicitResult:
+        """Asks the user to open `url`. Acceptance says that it was opened, not that anything was done there."""
+        result: ElicitResult = (await self.inputs({key: elicit_url(message, url, key)}))[key]
+        return result
+
+    async def sample(self, key: str, params: dict[str, Any]) -> CreateMessageResult:
+        """Has the client's model complete a conversation; `params` as in `sampling/createMessage`."""
+        result: CreateMessageResult = (await self.inputs({key: sample(params)}))[key]
+        return result
+
+    async def roots(self, key: str = "roots") -> list[Root]:
+        """The directories the user works in. They guide; they never permit."""
+        return list((await self.inputs({key: list_roots()}))[key].roots)
+
+    async def inputs(self, questions: Mapping[str, Question]) -> dict[str, Any]:
+        """Asks several questions at once; the answers as models, by key. Raises like `ask`, and PeerError
+        where the client answers with an error."""
+        session = self.link.session
+        asked = session.ask(self.id, questions)
+        try:
+            return {key: await self._settled(questions[key], one) for key, one in asked.items()}
+        finally:
+            for id_ in asked.values():
+                session.withdraw(id_, "no longer needed")
+
+    async def _settled(self, question: Question, asked: Any) -> Any:
+        if not isinstance(asked, int):
+            return asked
+        await self.link.flush()
+        answer = await self.link.answer_to(self.id, asked)
+        if isinstance(answer, Failure):
+            raise PeerError(f"the client refused {question.method}", code=-32603)
+        return read_answer(question, answer.result)

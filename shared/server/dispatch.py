@@ -1,0 +1,268 @@
+"""Serves one peer: the loop between a transport and a session, and the only file that starts tasks.
+
+    messages ──▶ session.receive ──▶ a task for a Call, a scope cancelled for Cancelled, a waiter woken for Answered
+    handlers ──▶ session.respond ──▶ outgoing ──▶ one writer, which sends all that is ready at once
+
+Everything a peer causes lives in one task group and ends with it. Two things may make the reader wait: a peer
+that does not take its answers, and nothing else; so cancellations and answers always get through.
+"""
+
+import math
+from collections import deque
+from typing import Any
+
+import anyio
+import anyio.lowlevel
+from anyio import CancelScope, create_task_group
+from anyio.abc import TaskGroup
+
+from ..errors import CallTimeout, InputRequired, InternalError, McpError
+from ..protocol.events import Answered, Call, Cancelled, Change, Event
+from ..protocol.jsonrpc import Failure, Message, RequestId, Response
+from ..protocol.session import ServerSession
+from ..transport import Transport
+from .app import Server
+from .handlers import HANDLERS
+
+__all__ = ["Connection", "serve"]
+
+_LISTEN = "subscriptions/listen"
+
+
+async def serve(app: Server[Any], transport: Transport, *, principal: str | None = None) -> None:
+    """Serves one peer until its stream ends; then what is under way is finished, or cancelled if it is gone.
+
+    The server must be running (`app.running()`). Never raises for what the peer does.
+    """
+    session = app.session(principal)
+    if app.trace is not None:
+        transport = app.trace.around(transport)
+    try:
+        async with create_task_group() as tasks:
+            connection = Connection(app, transport, session, tasks)
+            app.changes.join(connection)
+            try:
+                tasks.start_soon(connection.write)
+                await connection.read()
+                await connection.drain()
+            finally:
+                app.changes.leave(connection)
+                tasks.cancel_scope.cancel()
+    finally:
+        await app.changes.release(session.subscriptions.subscribed.values())
+
+
+class Connection:
+    """One peer being served."""
+
+    def __init__(self, app: Server[Any], transport: Transport, session: ServerSession, tasks: TaskGroup) -> None:
+        self.session = session
+        self._app = app
+        self._transport = transport
+        self._tasks = tasks
+        self._scopes: dict[RequestId, CancelScope] = {}
+        self._waiting: deque[tuple[Call, CancelScope]] = deque()
+        self._running = 0
+        self._streams: dict[RequestId, anyio.Event] = {}
+        self._answers: dict[RequestId, _Answer] = {}
+        self._changes: dict[Change, None] = {}
+        self._ready = anyio.Event()
+        self._moved = anyio.Event()
+        self._ended = False
+        self._sending = 0
+
+    # The loop
+
+    async def read(self) -> None:
+        """Takes messages in until the peer ends its stream, or is gone, which cancels what is under way."""
+        try:
+            while True:
+                for message in await self._transport.receive():
+                    self._take(message)
+                self._ready.set()
+                await self._room()
+        except anyio.EndOfStream:
+            return
+        except anyio.BrokenResourceError:
+            self._tasks.cancel_scope.cancel()
+
+    async def write(self) -> None:
+        """Sends what is ready, all at once, whenever something is."""
+        try:
+            while True:
+                await self._ready.wait()
+                self._ready = anyio.Event()
+                self._deliver_changes()
+                waiting = self.session.outgoing()
+                self._sending = len(waiting)
+                if waiting:
+                    await self._transport.send(waiting)
+                self._sending = 0
+                self._step()
+        except anyio.BrokenResourceError:
+            self._tasks.cancel_scope.cancel()
+
+    async def drain(self) -> None:
+        """The peer sends no more: ends its streams, finishes its calls, and sends what is due, within limits."""
+        self._ended = True
+        for stream in self._streams.values():
+            stream.set()
+        for waiter in self._answers.values():
+            waiter.settle(_NO_ANSWER)
+        with anyio.move_on_after(self._app.limits.drain_seconds):
+            while self._scopes or self._ready.is_set() or self.session.backlog or self._sending:
+                await self._moved.wait()
+
+    def changed(self, change: Change) -> None:
+        """Takes note of `change`; a change that waits to be told already is told once."""
+        self._changes[change] = None
+        self._ready.set()
+
+    async def flush(self) -> None:
+        """Lets waiting messages leave; waits while the peer is too slow to take them."""
+        self._ready.set()
+        await self._room()
+
+    async def closing(self, id: RequestId) -> None:
+        """Waits until the server ends the listen stream `id`."""
+        if not self._ended:
+            await self._streams[id].wait()
+
+    async def answer_to(self, about: RequestId, id: int) -> Response | Failure:
+        """Waits for the client's answer to our request `id`. The user's time is not the call's: the budget of
+        `about` is extended by it."""
+        waiter = self._answers[id] = _Answer()
+        if self._ended:
+            waiter.settle(_NO_ANSWER)
+        began, scope = anyio.current_time(), self._scopes.get(about)
+        deadline = scope.deadline if scope is not None else 0.0
+        if scope is not None:
+            scope.deadline = math.inf
+        try:
+            return await waiter.wait()
+        finally:
+            del self._answers[id]
+            if scope is not None:
+                scope.deadline = deadline + anyio.current_time() - began
+
+    # Events
+
+    def _take(self, message: Message) -> None:
+        for event in self.session.receive(message):
+            self._carry_out(event)
+
+    def _carry_out(self, event: Event) -> None:
+        match event:
+            case Call():
+                self._begin(event)
+            case Cancelled():
+                scope = self._scopes.pop(event.id, None)
+                if scope is not None:
+                    scope.cancel()
+            case Answered():
+                if event.id in self._answers:
+                    self._answers[event.id].settle(event.answer)
+
+    def _begin(self, call: Call) -> None:
+        limits, scope = self._app.limits, CancelScope()
+        if call.method.name == _LISTEN:
+            if len(self._streams) >= limits.streams:
+                self.session.fail(call.id, InternalError(f"{limits.streams} streams are open, the most there may be"))
+                return
+            self._scopes[call.id], self._streams[call.id] = scope, anyio.Event()
+            self._tasks.start_soon(self._stream, call, scope)
+        elif len(self._waiting) >= limits.waiting_calls:
+            self.session.fail(call.id, InternalError("too many calls are waiting; send fewer at once"))
+        else:
+            self._scopes[call.id] = scope
+            self._waiting.append((call, scope))
+            self._start_waiting()
+
+    def _start_waiting(self) -> None:
+        while self._waiting and self._running < self._app.limits.concurrent_calls:
+            call, scope = self._waiting.popleft()
+            self._running += 1
+            self._tasks.start_soon(self._call, call, scope)
+
+    def _deliver_changes(self) -> None:
+        """Turns changes into messages, unless so many wait already that the peer must catch up first."""
+        if self._changes and self.session.backlog < self._app.limits.waiting_messages:
+            changes, self._changes = self._changes, {}
+            for change in changes:
+                self.session.deliver(change)
+
+    # Tasks
+
+    async def _call(self, call: Call, scope: CancelScope) -> None:
+        try:
+            with scope:
+                await anyio.lowlevel.checkpoint_if_cancelled()
+                await self._room()
+                scope.deadline = anyio.current_time() + self._app.budget.seconds
+                await self._answer(call)
+        finally:
+            self._running -= 1
+            self._over(call, scope)
+            self._start_waiting()
+
+    async def _stream(self, call: Call, scope: CancelScope) -> None:
+        try:
+            with scope:
+                await self._answer(call)
+        finally:
+            del self._streams[call.id]
+            self._over(call, scope)
+
+    async def _answer(self, call: Call) -> None:
+        """Runs the handler. This is the one place where exceptions become answers."""
+        handler = self._app.handlers.get(call.method.name) or HANDLERS[call.method.name]
+        try:
+            result = await handler(self._app, self._app.context(call, self), call.params)
+        except InputRequired as asked:
+            self.session.require_input(call.id, asked)
+        except McpError as error:
+            self.session.fail(call.id, error)
+        except anyio.get_cancelled_exc_class():
+            # For a call that the peer cancelled this says nothing; it is the answer when time was up.
+            self.session.fail(call.id, CallTimeout(self._app.budget.seconds))
+            raise
+        except Exception as error:
+            self.session.fail(call.id, self._app.translate(error))
+        else:
+            self.session.respond(call.id, result)
+
+    def _over(self, call: Call, scope: CancelScope) -> None:
+        if self._scopes.get(call.id) is scope:
+            del self._scopes[call.id]
+        self._ready.set()
+        self._step()
+
+    async def _room(self) -> None:
+        """Waits until the peer has taken enough of what waits for it."""
+        while self.session.backlog > self._app.limits.waiting_messages:
+            await self._moved.wait()
+
+    def _step(self) -> None:
+        moved, self._moved = self._moved, anyio.Event()
+        moved.set()
+
+
+class _Answer:
+    """Waits for one answer of the client's."""
+
+    def __init__(self) -> None:
+        self._settled = anyio.Event()
+        self._answer: Response | Failure | None = None
+
+    def settle(self, answer: Response | Failure) -> None:
+        if self._answer is None:
+            self._answer = answer
+            self._settled.set()
+
+    async def wait(self) -> Response | Failure:
+        while self._answer is None:
+            await self._settled.wait()
+        return self._answer
+
+
+_NO_ANSWER = Failure(None, -32603, "the client ended its stream")

@@ -1,0 +1,163 @@
+"""A plain typed function, read once: how its arguments are checked, what its schemas are, how its value is sent.
+
+Arguments are validated as strict JSON: `"5"` is no integer, but a string may become a `Path` or a `date`, since
+JSON has no other way to write them. Unknown arguments are errors that name the nearest known one. All of this
+is made when a decorator runs, so that an impossible declaration fails at import.
+"""
+
+import difflib
+import inspect
+from collections.abc import Callable
+from dataclasses import is_dataclass
+from typing import Any, get_args, get_origin, get_type_hints, is_typeddict
+
+from pydantic import BaseModel, ConfigDict, PydanticUserError, TypeAdapter, ValidationError, create_model
+from pydantic.json_schema import GenerateJsonSchema
+from pydantic_core import to_json
+
+from ..errors import DeclarationError, InvalidArguments
+
+__all__ = ["Function", "JsonSchema", "describe", "is_data", "output_schema"]
+
+
+class JsonSchema(GenerateJsonSchema):
+    """JSON Schema 2020-12 without what costs tokens and says nothing: titles made up from names, docstrings of
+    models, and the null that an optional argument takes besides being left out."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        """Never."""
+        return False
+
+    def nullable_schema(self, schema: Any) -> Any:
+        """For arguments, the schema of what is not null: whoever means null leaves the argument out."""
+        return (
+            super().nullable_schema(schema) if self.mode == "serialization" else self.generate_inner(schema["schema"])
+        )
+
+    def default_schema(self, schema: Any) -> Any:
+        """The schema with its default, unless that is null."""
+        made = super().default_schema(schema)
+        if made.get("default", ...) is None:
+            del made["default"]
+        return made
+
+    def generate(self, schema: Any, mode: Any = "validation") -> Any:
+        """The schema, without the titles and docstrings of its models."""
+        made = super().generate(schema, mode)
+        for definition in (made, *made.get("$defs", {}).values()):
+            definition.pop("title", None)
+            definition.pop("description", None)
+        return made
+
+
+class Function:
+    """A handler's function and what is known of it."""
+
+    def __init__(self, function: Callable[..., Any], what: str, context: type) -> None:
+        self.call = function
+        self._context = context
+        self.name = getattr(function, "__name__", "")
+        self.doc = inspect.cleandoc(function.__doc__ or "")
+        self._what = f"{what} {self.name!r}"
+        if not inspect.iscoroutinefunction(function):
+            raise DeclarationError(f"{self._what} must be an `async def`")
+        self.hints = _hints(function, self._what)
+        self.returns = self.hints.pop("return", None)
+        self.context_name = self._context_name()
+        self._model = self._arguments()
+
+    def schema(self) -> dict[str, Any]:
+        """The JSON Schema of the arguments; its root is an object that allows nothing unknown."""
+        made: dict[str, Any] = self._model.model_json_schema(schema_generator=JsonSchema)
+        made.setdefault("properties", {})
+        return made
+
+    def names(self) -> tuple[str, ...]:
+        """The names of the arguments, in their order."""
+        return tuple(self._model.model_fields)
+
+    def required(self, name: str) -> bool:
+        """Whether the argument has no default."""
+        return self._model.model_fields[name].is_required()
+
+    def description(self, name: str) -> str | None:
+        """What `Field(description=...)` says of the argument."""
+        return self._model.model_fields[name].description
+
+    def bind(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        """`arguments` as the function takes them. Raises InvalidArguments that says what does not fit."""
+        try:
+            checked = self._model.__pydantic_validator__.validate_json(to_json(arguments), strict=True)
+        except ValidationError as error:
+            raise InvalidArguments(describe(error, self.names())) from None
+        return {name: getattr(checked, name) for name in self._model.model_fields}
+
+    def bind_text(self, arguments: dict[str, str]) -> dict[str, Any]:
+        """Like `bind`, for arguments that are always strings: "5" may become an integer."""
+        try:
+            checked = self._model.model_validate_strings(arguments)
+        except ValidationError as error:
+            raise InvalidArguments(describe(error, self.names())) from None
+        return {name: getattr(checked, name) for name in self._model.model_fields}
+
+    def _context_name(self) -> str | None:
+        names = [name for name, hint in self.hints.items() if (get_origin(hint) or hint) is self._context]
+        return names[0] if names else None
+
+    def _arguments(self) -> type[BaseModel]:
+        fields: dict[str, Any] = {}
+        for name, parameter in inspect.signature(self.call).parameters.items():
+            if name == self.context_name:
+                continue
+            if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
+                raise DeclarationError(f"{self._what}: {name!r} must be an ordinary parameter")
+            if name not in self.hints:
+                raise DeclarationError(f"{self._what}: {name!r} has no type")
+            default = ... if parameter.default is parameter.empty else parameter.default
+            fields[name] = (self.hints[name], default)
+        try:
+            return create_model(self.name, __config__=ConfigDict(extra="forbid"), **fields)
+        except (PydanticUserError, NameError, TypeError) as error:
+            raise DeclarationError(f"{self._what}: {error}") from error
+
+
+def _hints(function: Callable[..., Any], what: str) -> dict[str, Any]:
+    try:
+        return get_type_hints(function, include_extras=True)
+    except NameError as error:
+        raise DeclarationError(f"{what}: {error}") from error
+
+
+def describe(error: ValidationError, known: tuple[str, ...] = ()) -> str:
+    """What is wrong, one clause per argument, without the values themselves."""
+    clauses = []
+    for one in error.errors(include_url=False, include_input=False, include_context=False):
+        where = ".".join(str(part) for part in one["loc"])
+        clauses.append(
+            f"unknown argument {where!r}{_nearest(where, known)}" if _is_unknown(one) else f"{where}: {one['msg']}"
+        )
+    return "; ".join(clauses)
+
+
+def _is_unknown(error: Any) -> bool:
+    return bool(error["type"] == "extra_forbidden")
+
+
+def _nearest(name: str, known: tuple[str, ...]) -> str:
+    close = difflib.get_close_matches(name, known, n=1)
+    if close:
+        return f", did you mean {close[0]!r}?"
+    return f" (there are: {', '.join(known)})" if known else " (it takes none)"
+
+
+def is_data(hint: Any) -> bool:
+    """Whether values of this type are data, to be sent as structured content with a schema."""
+    base = get_origin(hint) or hint
+    if base in (dict, list, tuple, set, frozenset, int, float, bool):
+        return not any(isinstance(part, type) and part is Any for part in get_args(hint))
+    return isinstance(base, type) and (issubclass(base, BaseModel) or is_dataclass(base) or is_typeddict(base))
+
+
+def output_schema(adapter: TypeAdapter[Any]) -> dict[str, Any]:
+    """The JSON Schema of what a function returns."""
+    return adapter.json_schema(mode="serialization", schema_generator=JsonSchema)

@@ -1,0 +1,161 @@
+"""One function per MCP method that needs the application, and the table of them.
+
+Each takes the server, the call's context and its validated params, and returns a result of the newest version.
+"""
+
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from ..errors import InvalidParams, ResourceNotFound
+from ..protocol.paging import page
+from ..protocol.subscriptions import LISTS, Listen
+from ..protocol.types.prompts import CompleteParams, GetPromptParams, PromptReference
+from ..protocol.types.resources import ListenParams, ReadResourceParams, SubscriptionFilter, UriParams
+from ..protocol.types.tools import CallToolParams, ListParams
+from .context import Context
+
+if TYPE_CHECKING:
+    from .app import Server
+
+__all__ = [
+    "HANDLERS",
+    "LISTS_FRESH_MS",
+    "Handler",
+    "call_tool",
+    "complete",
+    "get_prompt",
+    "list_prompts",
+    "list_resources",
+    "list_templates",
+    "list_tools",
+    "listen",
+    "read_resource",
+    "subscribe",
+    "unsubscribe",
+]
+
+Handler = Callable[["Server[Any]", Context[Any], Any], Awaitable[dict[str, Any]]]
+
+LISTS_FRESH_MS = 60_000
+"""Milliseconds a client may keep a list of tools, prompts or templates; changes are announced besides."""
+
+
+def _listing(app: "Server[Any]", what: str, items: list[dict[str, Any]], params: ListParams) -> dict[str, Any]:
+    shown, following = page(items, params.cursor, name=what, size=app.page_size, seal=app.seal)
+    return {what: shown} if following is None else {what: shown, "nextCursor": following}
+
+
+async def list_tools(app: "Server[Any]", context: Context[Any], params: ListParams) -> dict[str, Any]:
+    """`tools/list`: the same for every caller, so it may be cached by anyone."""
+    listed = _listing(app, "tools", app.tools.listed(app.settings), params)
+    return {**listed, "ttlMs": LISTS_FRESH_MS, "cacheScope": "public"}
+
+
+async def call_tool(app: "Server[Any]", context: Context[Any], params: CallToolParams) -> dict[str, Any]:
+    """`tools/call`."""
+    return await app.tools.find(params.name, app.settings).run(context, params.arguments)
+
+
+async def list_resources(app: "Server[Any]", context: Context[Any], params: ListParams) -> dict[str, Any]:
+    """`resources/list`."""
+    await app.changes.want_resources()
+    return _listing(app, "resources", await app.resources.listed(context), params)
+
+
+async def list_templates(app: "Server[Any]", context: Context[Any], params: ListParams) -> dict[str, Any]:
+    """`resources/templates/list`."""
+    listed = _listing(app, "resourceTemplates", app.resources.templates(), params)
+    return {**listed, "ttlMs": LISTS_FRESH_MS, "cacheScope": "public"}
+
+
+async def read_resource(app: "Server[Any]", context: Context[Any], params: ReadResourceParams) -> dict[str, Any]:
+    """`resources/read`. Raises ResourceNotFound."""
+    resource, variables = app.resources.match(params.uri)
+    return await resource.read(context, params.uri, variables)
+
+
+async def list_prompts(app: "Server[Any]", context: Context[Any], params: ListParams) -> dict[str, Any]:
+    """`prompts/list`."""
+    listed = _listing(app, "prompts", app.prompts.listed(), params)
+    return {**listed, "ttlMs": LISTS_FRESH_MS, "cacheScope": "public"}
+
+
+async def get_prompt(app: "Server[Any]", context: Context[Any], params: GetPromptParams) -> dict[str, Any]:
+    """`prompts/get`."""
+    return await app.prompts.find(params.name).render(context, params.arguments)
+
+
+async def complete(app: "Server[Any]", context: Context[Any], params: CompleteParams) -> dict[str, Any]:
+    """`completion/complete`. Raises InvalidParams for a prompt or a template that does not exist."""
+    if isinstance(params.ref, PromptReference):
+        app.prompts.find(params.ref.name)
+    elif not app.resources.knows(params.ref.uri):
+        raise InvalidParams(f"unknown resource or template: {params.ref.uri[:100]}")
+    return await app.completions.complete(context, params)
+
+
+async def subscribe(app: "Server[Any]", context: Context[Any], params: UriParams) -> dict[str, Any]:
+    """`resources/subscribe` of the handshake era. Raises ResourceNotFound where the URI is not served."""
+    subscriptions = context.link.session.subscriptions
+    if params.uri in subscriptions.subscribed:
+        return {}
+    if len(subscriptions.subscribed) >= app.limits.subscriptions:
+        raise InvalidParams(f"there are {app.limits.subscriptions} subscriptions, the most there may be")
+    key = await app.changes.hold(params.uri)
+    previous = subscriptions.subscribe(params.uri, key)
+    await app.changes.release(previous)
+    return {}
+
+
+async def unsubscribe(app: "Server[Any]", context: Context[Any], params: UriParams) -> dict[str, Any]:
+    """`resources/unsubscribe`; fine where there is no such subscription."""
+    await app.changes.release(context.link.session.subscriptions.unsubscribe(params.uri))
+    return {}
+
+
+async def listen(app: "Server[Any]", context: Context[Any], params: ListenParams) -> dict[str, Any]:
+    """`subscriptions/listen`: acknowledges what is served, then stays open until either side ends it."""
+    wanted, session = params.notifications, context.link.session
+    if len(wanted.resource_subscriptions) > app.limits.subscriptions:
+        raise InvalidParams(f"a stream may hold {app.limits.subscriptions} resource subscriptions at most")
+    uris: dict[str, str] = {}
+    try:
+        for uri in dict.fromkeys(wanted.resource_subscriptions):
+            with suppress(ResourceNotFound):
+                uris[uri] = await app.changes.hold(uri)
+        lists = _wanted_lists(app, wanted)
+        if "resources" in lists:
+            await app.changes.want_resources()
+        session.acknowledge(Listen(context.id, lists, uris))
+        await context.link.flush()
+        await context.link.closing(context.id)
+        session.end_listen(context.id)
+    finally:
+        session.subscriptions.close(context.id)
+        await app.changes.release(uris.values())
+    return {}
+
+
+def _wanted_lists(app: "Server[Any]", wanted: SubscriptionFilter) -> frozenset[str]:
+    asked = {
+        "tools": wanted.tools_list_changed,
+        "prompts": wanted.prompts_list_changed,
+        "resources": wanted.resources_list_changed,
+    }
+    return frozenset(name for name in LISTS if asked[name] and app.identity.has((name, "listChanged")))
+
+
+HANDLERS: dict[str, Handler] = {
+    "tools/list": list_tools,
+    "tools/call": call_tool,
+    "resources/list": list_resources,
+    "resources/templates/list": list_templates,
+    "resources/read": read_resource,
+    "resources/subscribe": subscribe,
+    "resources/unsubscribe": unsubscribe,
+    "prompts/list": list_prompts,
+    "prompts/get": get_prompt,
+    "completion/complete": complete,
+    "subscriptions/listen": listen,
+}

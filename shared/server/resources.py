@@ -1,0 +1,124 @@
+"""The resources of a server: fixed ones, templates, and what `resources/list` shows of them."""
+
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import DeclarationError, ResourceNotFound
+from ..protocol.types.base import Annotations, Icon, Meta
+from ..protocol.types.content import BlobResourceContents, TextResourceContents
+from ..protocol.types.resources import Resource, ResourceTemplate
+from ..protocol.uri_template import UriTemplate
+from .context import Context
+from .functions import Function
+
+__all__ = ["Lister", "RegisteredResource", "ResourceOptions", "Resources"]
+
+Lister = Callable[[Context[Any]], Awaitable[Iterable[Resource]]]
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceOptions:
+    """What a declaration says besides the function and the URI."""
+
+    name: str | None = None
+    title: str | None = None
+    mime_type: str | None = None
+    annotations: Annotations | None = None
+    icons: list[Icon] | None = None
+    meta: Meta | None = None
+
+
+class RegisteredResource:
+    """One resource, or one family of them under a URI template."""
+
+    def __init__(self, uri: str, function: Callable[..., Any], options: ResourceOptions) -> None:
+        self.function = Function(function, "resource", Context)
+        self.template = UriTemplate(uri)
+        self.uri = uri
+        self.mime_type = options.mime_type
+        if set(self.template.names) != set(self.function.names()):
+            raise DeclarationError(f"resource {self.function.name!r}: its arguments are not the variables of {uri}")
+        fields: dict[str, Any] = {
+            "name": options.name or self.function.name,
+            "title": options.title,
+            "description": self.function.doc or None,
+            "mime_type": options.mime_type,
+            "annotations": options.annotations,
+            "icons": options.icons,
+            "meta": options.meta,
+        }
+        model = ResourceTemplate(uri_template=uri, **fields) if self.is_template else Resource(uri=uri, **fields)
+        self.listed = model.to_wire()
+
+    @property
+    def is_template(self) -> bool:
+        """Whether the URI has variables."""
+        return bool(self.template.names)
+
+    async def read(self, context: Context[Any], uri: str, variables: dict[str, str]) -> dict[str, Any]:
+        """What stands at `uri`. Raises ResourceNotFound and what the function raises."""
+        bound = self.function.bind_text(variables)
+        if self.function.context_name is not None:
+            bound[self.function.context_name] = context
+        value = await self.function.call(**bound)
+        values = value if isinstance(value, list) else [value]
+        return {"contents": [self._contents(uri, item) for item in values]}
+
+    def _contents(self, uri: str, value: Any) -> dict[str, Any]:
+        match value:
+            case str():
+                return TextResourceContents(uri=uri, mime_type=self.mime_type, text=value).to_wire()
+            case bytes():
+                return BlobResourceContents.of(uri, value, self.mime_type).to_wire()
+            case TextResourceContents() | BlobResourceContents():
+                return value.to_wire()
+            case _:
+                raise TypeError(f"{type(value).__name__} is no resource; return text, bytes, or resource contents")
+
+
+class Resources:
+    """A server's resources in the order of their declaration."""
+
+    def __init__(self) -> None:
+        self._resources: dict[str, RegisteredResource] = {}
+        self.listers: list[Lister] = []
+
+    def add(self, resource: RegisteredResource) -> None:
+        """Adds a resource or a template. Raises DeclarationError where its URI is taken."""
+        if resource.uri in self._resources:
+            raise DeclarationError(f"there is a resource {resource.uri!r} already")
+        self._resources[resource.uri] = resource
+
+    def remove(self, uri: str) -> bool:
+        """Takes a resource or a template out; whether there was one."""
+        return self._resources.pop(uri, None) is not None
+
+    def __len__(self) -> int:
+        return len(self._resources) + len(self.listers)
+
+    async def listed(self, context: Context[Any]) -> list[dict[str, Any]]:
+        """The fixed resources, then those that the listers name."""
+        entries = [resource.listed for resource in self._resources.values() if not resource.is_template]
+        for lister in self.listers:
+            entries += [resource.to_wire() for resource in await lister(context)]
+        return entries
+
+    def templates(self) -> list[dict[str, Any]]:
+        """The templates as `resources/templates/list` shows them."""
+        return [resource.listed for resource in self._resources.values() if resource.is_template]
+
+    def knows(self, uri: str) -> bool:
+        """Whether `uri` is a template or a resource of this server, as written in its declaration."""
+        return uri in self._resources
+
+    def match(self, uri: str) -> tuple[RegisteredResource, dict[str, str]]:
+        """Who serves `uri`, and the template's variables. Raises ResourceNotFound."""
+        exact = self._resources.get(uri)
+        if exact is not None and not exact.is_template:
+            return exact, {}
+        for resource in self._resources.values():
+            variables = resource.template.match(uri) if resource.is_template else None
+            if variables is not None:
+                return resource, variables
+        raise ResourceNotFound(uri)

@@ -1,0 +1,94 @@
+"""What a tool's function returned, as a `CallToolResult`.
+
+There are two kinds of result. Where **text is the payload**, the function returns a string or content blocks:
+`content` alone, no output schema. Where **data is the payload**, it returns a model, a dataclass, a typed dict,
+a list or a number: complete `structuredContent` under an output schema, and a text form with the same facts,
+since hosts differ in which of the two the model sees. `Data(value, text)` chooses that text.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar, get_args, get_origin
+
+from pydantic import PydanticSchemaGenerationError, TypeAdapter
+from pydantic_core import to_json
+
+from ..errors import DeclarationError, ToolError
+from ..protocol.types.base import Wire
+from ..protocol.types.tools import CallToolResult
+from .functions import is_data, output_schema
+
+__all__ = ["Data", "Result", "content_of", "within_bytes"]
+
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True, slots=True)
+class Data(Generic[Value]):
+    """Data with a text form of its own, which must hold the same facts."""
+
+    value: Value
+    text: str
+
+
+class Result:
+    """How the values of one tool's function become results. `schema` is None where text is the payload."""
+
+    def __init__(self, returns: Any, what: str) -> None:
+        inner = get_args(returns)[0] if get_origin(returns) is Data else returns
+        self.schema: dict[str, Any] | None = None
+        self._dump: Callable[[Any], Any] | None = None
+        if inner is returns and not is_data(returns):
+            return
+        try:
+            adapter = TypeAdapter(inner)
+        except PydanticSchemaGenerationError as error:
+            raise DeclarationError(f"{what}: its return type can't be sent: {error}") from error
+        self.schema = output_schema(adapter)
+        self._dump = lambda value: adapter.dump_python(value, mode="json", by_alias=True)
+
+    def to_wire(self, value: Any) -> dict[str, Any]:
+        """`value` as a result of the newest version."""
+        if isinstance(value, CallToolResult):
+            return {"content": [], **value.to_wire()}
+        if self._dump is None:
+            return {"content": content_of(value)}
+        text = value.text if isinstance(value, Data) else None
+        data = self._dump(value.value if isinstance(value, Data) else value)
+        shown = to_json(data).decode() if text is None else text
+        return {"content": [{"type": "text", "text": shown}], "structuredContent": data}
+
+
+def content_of(value: Any) -> list[dict[str, Any]]:
+    """A string, a content block, or a list of them, as blocks. None is no content."""
+    match value:
+        case str():
+            return [{"type": "text", "text": value}]
+        case None:
+            return []
+        case Wire():
+            return [value.to_wire()]
+        case list() | tuple():
+            return [block for item in value for block in content_of(item)]
+        case _:
+            raise TypeError(f"{type(value).__name__} is no content; return text, content blocks, or typed data")
+
+
+_LONGEST_ESCAPE = 6
+"""Bytes that one character of text can take in JSON."""
+
+
+def within_bytes(result: dict[str, Any], limit: int) -> dict[str, Any]:
+    """`result`, if it is at most `limit` bytes of JSON. Raises ToolError otherwise: hosts drop what is larger."""
+    if "structuredContent" not in result and _is_short(result["content"], limit // _LONGEST_ESCAPE):
+        return result
+    size = len(to_json(result, inf_nan_mode="null"))
+    if size > limit:
+        raise ToolError(
+            f"the result has {size:,} bytes, over the limit of {limit:,} for one call; ask for a part of it"
+        )
+    return result
+
+
+def _is_short(content: list[dict[str, Any]], limit: int) -> bool:
+    return all("text" in block for block in content) and sum(len(block["text"]) for block in content) < limit

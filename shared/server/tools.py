@@ -1,0 +1,119 @@
+"""The tools of a server: what `tools/list` shows, and how one is run."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import DeclarationError, InvalidParams, ToolError
+from ..protocol.types.base import Icon, Meta
+from ..protocol.types.tools import Tool, ToolAnnotations
+from .context import Context
+from .functions import Function
+from .results import Result, within_bytes
+
+__all__ = ["RegisteredTool", "ToolOptions", "Tools", "Unavailable"]
+
+MAX_DESCRIPTION = 2_048
+"""Bytes of a description that hosts show their models; the rest is cut off."""
+
+Unavailable = Callable[[Any], str | None]
+"""Given the settings, why a tool is not offered, or None when it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolOptions:
+    """What a declaration says besides the function itself. The hints default to the careful side."""
+
+    name: str | None = None
+    title: str | None = None
+    description: str | None = None
+    read_only: bool = False
+    destructive: bool = True
+    idempotent: bool = False
+    open_world: bool = False
+    icons: list[Icon] | None = None
+    meta: Meta | None = None
+    input_schema: dict[str, Any] | None = None
+    unavailable: Unavailable | None = None
+
+
+class RegisteredTool:
+    """One tool, read from its function and its options when it was declared."""
+
+    def __init__(self, function: Callable[..., Any], options: ToolOptions) -> None:
+        self.function = Function(function, "tool", Context)
+        self.name = options.name or self.function.name
+        self.options = options
+        self._result = Result(self.function.returns, f"tool {self.name!r}")
+        description = options.description or self.function.doc
+        if not description:
+            raise DeclarationError(f"tool {self.name!r} needs a docstring: it is all the model knows of it")
+        if len(description.encode()) > MAX_DESCRIPTION:
+            raise DeclarationError(f"tool {self.name!r}: hosts cut descriptions at {MAX_DESCRIPTION} bytes")
+        self.listed = self._listed(description)
+
+    def _listed(self, description: str) -> dict[str, Any]:
+        options = self.options
+        hints = ToolAnnotations(
+            read_only_hint=options.read_only,
+            destructive_hint=not options.read_only and options.destructive,
+            idempotent_hint=options.read_only or options.idempotent,
+            open_world_hint=options.open_world,
+        )
+        tool = Tool(
+            name=self.name,
+            title=options.title,
+            description=description,
+            icons=options.icons,
+            input_schema=options.input_schema or self.function.schema(),
+            output_schema=self._result.schema,
+            annotations=hints,
+            meta=options.meta,
+        )
+        return tool.to_wire()
+
+    async def run(self, context: Context[Any], arguments: dict[str, Any]) -> dict[str, Any]:
+        """Calls the function and sends what it returns. Raises InvalidArguments, ToolError, and what it raises."""
+        bound = self.function.bind(arguments)
+        if self.function.context_name is not None:
+            bound[self.function.context_name] = context
+        value = await self.function.call(**bound)
+        return within_bytes(self._result.to_wire(value), context.budget.result_bytes)
+
+
+class Tools:
+    """A server's tools by name, in the order of their declaration."""
+
+    def __init__(self) -> None:
+        self._tools: dict[str, RegisteredTool] = {}
+
+    def add(self, tool: RegisteredTool) -> None:
+        """Adds a tool. Raises DeclarationError where the name is taken."""
+        if tool.name in self._tools:
+            raise DeclarationError(f"there is a tool {tool.name!r} already")
+        self._tools[tool.name] = tool
+
+    def remove(self, name: str) -> bool:
+        """Takes a tool out; whether there was one."""
+        return self._tools.pop(name, None) is not None
+
+    def __len__(self) -> int:
+        return len(self._tools)
+
+    def listed(self, settings: Any) -> list[dict[str, Any]]:
+        """The tools on offer under `settings`, as `tools/list` shows them."""
+        return [tool.listed for tool in self._tools.values() if _reason(tool, settings) is None]
+
+    def find(self, name: str, settings: Any) -> RegisteredTool:
+        """The tool of that name. Raises InvalidParams where there is none, ToolError where it is not offered."""
+        tool = self._tools.get(name)
+        if tool is None:
+            raise InvalidParams(f"unknown tool: {name[:100]}")
+        reason = _reason(tool, settings)
+        if reason is not None:
+            raise ToolError(reason)
+        return tool
+
+
+def _reason(tool: RegisteredTool, settings: Any) -> str | None:
+    return tool.options.unavailable(settings) if tool.options.unavailable is not None else None

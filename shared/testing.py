@@ -1,0 +1,37 @@
+"""For tests of servers: a server and a client in one process, joined by a pair of queues.
+
+async with connected(app) as end:
+    await end.send_bytes(b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}')
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+from pydantic import BaseModel
+
+from .server.app import Server
+from .server.dispatch import serve
+from .transports.memory import MemoryTransport, memory_pair
+
+__all__ = ["connected"]
+
+
+@asynccontextmanager
+async def connected(
+    app: Server[Any], settings: BaseModel | None = None, *, principal: str | None = None
+) -> AsyncIterator[MemoryTransport]:
+    """The client's end of a connection to `app`, which runs meanwhile. Leaving it ends the connection in order."""
+    ours, theirs = memory_pair()
+    async with app.running(settings), anyio.create_task_group() as tasks:
+
+        async def run() -> None:
+            await serve(app, theirs, principal=principal)
+            theirs.close()
+
+        tasks.start_soon(run)
+        try:
+            yield ours
+        finally:
+            ours.close()

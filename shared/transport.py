@@ -1,0 +1,29 @@
+"""The one interface between a transport and everything else: messages come, messages go.
+
+`serve` drives any transport by it: a pipe, a pair in memory, an HTTP session, a single HTTP request.
+"""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from .protocol.events import Outgoing
+from .protocol.jsonrpc import Message
+
+__all__ = ["Transport"]
+
+
+class Transport(Protocol):
+    """A two-way stream of messages with one peer."""
+
+    async def receive(self) -> Sequence[Message]:
+        """The next messages, as many as are there; waits for at least one.
+
+        Raises `anyio.EndOfStream` when the peer has ended the stream in order: what is under way is finished
+        and answered. Raises `anyio.BrokenResourceError` when the peer is gone: what is under way is cancelled.
+        """
+
+    async def send(self, outgoing: Sequence[Outgoing]) -> None:
+        """Sends messages in their order; waits while the peer is too slow to take them.
+
+        Raises `anyio.BrokenResourceError` when the peer is gone.
+        """

@@ -1,0 +1,59 @@
+"""Two ends in one process that talk to each other: bytes travel, so that the codec is part of every test."""
+
+from collections.abc import Sequence
+
+import anyio
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+
+from ..protocol.events import Outgoing
+from ..protocol.jsonrpc import Message, decode, encode
+
+__all__ = ["MemoryTransport", "memory_pair"]
+
+
+class MemoryTransport:
+    """One end. Closing it ends the other end's stream."""
+
+    def __init__(self, outbox: MemoryObjectSendStream[bytes], inbox: MemoryObjectReceiveStream[bytes]) -> None:
+        self._outbox = outbox
+        self._inbox = inbox
+
+    async def receive(self) -> Sequence[Message]:
+        """The next message. Raises EndOfStream when the other end is closed."""
+        try:
+            return [decode(await self._inbox.receive())]
+        except anyio.ClosedResourceError:
+            raise anyio.EndOfStream from None
+
+    async def send(self, outgoing: Sequence[Outgoing]) -> None:
+        """Sends messages. Raises BrokenResourceError when the other end is closed."""
+        for one in outgoing:
+            if one.message is not None:
+                await self.send_bytes(encode(one.message))
+
+    async def send_bytes(self, data: bytes) -> None:
+        """Sends what may or may not be a message. Raises BrokenResourceError."""
+        try:
+            await self._outbox.send(data)
+        except anyio.ClosedResourceError:
+            raise anyio.BrokenResourceError from None
+
+    async def receive_bytes(self) -> bytes:
+        """The next message as it came. Raises EndOfStream."""
+        return await self._inbox.receive()
+
+    def close_sending(self) -> None:
+        """Says that nothing more will be sent; what the other end still sends can be received."""
+        self._outbox.close()
+
+    def close(self) -> None:
+        """Ends both directions."""
+        self._outbox.close()
+        self._inbox.close()
+
+
+def memory_pair(buffered: float = 1_024) -> tuple[MemoryTransport, MemoryTransport]:
+    """Two connected ends; each direction holds `buffered` messages before its sender has to wait."""
+    to_second, at_second = anyio.create_memory_object_stream[bytes](buffered)
+    to_first, at_first = anyio.create_memory_object_stream[bytes](buffered)
+    return MemoryTransport(to_second, at_first), MemoryTransport(to_first, at_second)

@@ -1,0 +1,323 @@
+"""The rules of the house, read from the source with `ast`: nothing of the project is imported here.
+
+Each rule is a function from one source file to the lines that break it; `test_architecture.py` applies them.
+The exceptions to a rule stand in a table with their reason.
+"""
+
+import ast
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+
+# The import ladder: a part may import what stands on its own step or lower. "" is shared/__init__.py.
+LADDER = [
+    {"errors", "version"},
+    {"protocol"},
+    {"transport"},
+    {"server", "client"},
+    {"transports", "auth", "ops"},
+    {""},
+    {"options"},
+    {"cli", "testing"},
+]
+STRANGERS = {("server", "client"), ("client", "server")}
+STEP = {part: step for step, parts in enumerate(LADDER) for part in parts}
+
+IMPURE = set("anyio asyncio os sys socket threading time logging starlette httpx uvicorn".split())  # noqa: SIM905
+SDKS = {"mcp", "mcp_types", "fastmcp"}
+DATES = {"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"}
+FACES = {"server.py", "__main__.py", "settings.py"}  # the files of a server that know `shared`
+
+MAX_FILE, MAX_BODY, MAX_PARAMETERS, MAX_NESTING = 300, 50, 6, 3
+
+# Exceptions, file -> reason.
+LONG_FILES: dict[str, str] = {}
+LATE_IMPORTS: dict[str, str] = {
+    "shared/cli.py": "a transport is imported when it is chosen: stdio never loads the HTTP stack",
+    "servers/__main__.py": "each subcommand loads what it needs and nothing else",
+    "servers/filesystem/notices.py": "watchfiles is an extra, loaded with the first subscription",
+}
+BROAD_EXCEPTS: dict[str, str] = {  # one handler each, three at most
+    "shared/server/dispatch.py": "the one place where any exception becomes an answer",
+}
+
+
+@dataclass(frozen=True)
+class Import:
+    """One imported module, and where the statement stands."""
+
+    line: int
+    target: str
+    late: bool
+    typing_only: bool
+
+
+@dataclass(frozen=True)
+class Source:
+    """One file: its path from the root of the project, and its text."""
+
+    path: str
+    text: str
+
+    @cached_property
+    def tree(self) -> ast.Module:
+        return ast.parse(self.text)
+
+    @cached_property
+    def module(self) -> str:
+        return self.path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+
+    @cached_property
+    def part(self) -> str:
+        """The step of the ladder this file of `shared` belongs to; "" for shared/__init__.py."""
+        return _part(self.module)
+
+    @cached_property
+    def server(self) -> str | None:
+        """The name of the server whose folder the file is in."""
+        folders = self.path.split("/")
+        return folders[1] if folders[0] == "servers" and len(folders) > 2 else None
+
+    @cached_property
+    def imports(self) -> list[Import]:
+        return list(_imports(self, self.tree))
+
+    @cached_property
+    def functions(self) -> list[tuple[ast.FunctionDef | ast.AsyncFunctionDef, bool, bool]]:
+        """Every function, whether it is a method, and whether it is public."""
+        return [(node, method, public) for node, method, public in _definitions(self.tree) if _is_function(node)]
+
+
+def _part(module: str) -> str:
+    return module.split(".")[1] if "." in module else ""
+
+
+def _imports(source: Source, node: ast.AST, late: bool = False, typing_only: bool = False) -> Iterator[Import]:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.Import | ast.ImportFrom):
+            for target in _targets(source, child):
+                yield Import(child.lineno, target, late, typing_only)
+        guarded = isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test)
+        yield from _imports(source, child, late or _is_function(child), typing_only or guarded)
+
+
+def _targets(source: Source, node: ast.Import | ast.ImportFrom) -> Iterator[str]:
+    if isinstance(node, ast.Import):
+        yield from (alias.name for alias in node.names)
+        return
+    base = node.module or ""
+    if node.level:
+        package = source.module.split(".") if source.path.endswith("__init__.py") else source.module.split(".")[:-1]
+        base = ".".join([*package[: len(package) - node.level + 1], *filter(None, [node.module])])
+    for alias in node.names:
+        full = f"{base}.{alias.name}"
+        yield full if full in MODULES else base
+
+
+def _is_function(node: ast.AST) -> bool:
+    return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+
+
+def _definitions(node: ast.AST, method: bool = False, public: bool = True) -> Iterator[tuple]:
+    for child in ast.iter_child_nodes(node):
+        if _is_function(child) or isinstance(child, ast.ClassDef):
+            visible = public and not child.name.startswith("_")
+            yield child, method, visible
+            is_class = isinstance(child, ast.ClassDef)
+            yield from _definitions(child, is_class, visible and is_class)
+        else:
+            yield from _definitions(child, method, public)
+
+
+def _load() -> dict[str, Source]:
+    paths = [path for folder in ("shared", "servers") for path in sorted((ROOT / folder).rglob("*.py"))]
+    sources = [Source(path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8")) for path in paths]
+    return {source.path: source for source in sources}
+
+
+MODULES: set[str] = set()
+SOURCES = _load()
+MODULES.update(source.module for source in SOURCES.values())
+
+Findings = Iterator[tuple[int, str]]
+
+
+# The rules
+
+
+def protocol_is_pure(source: Source) -> Findings:
+    if not source.path.startswith("shared/protocol/"):
+        return
+    for one in source.imports:
+        if one.target.split(".")[0] in IMPURE:
+            yield one.line, f"protocol/ imports {one.target}"
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.AsyncFunctionDef | ast.AsyncFor | ast.AsyncWith | ast.Await):
+            yield node.lineno, "protocol/ is async here"
+        if isinstance(node, ast.comprehension) and node.is_async:
+            yield node.target.lineno, "protocol/ is async here"
+
+
+def imports_go_down_the_ladder(source: Source) -> Findings:
+    if not source.path.startswith("shared/"):
+        return
+    if source.part not in STEP:
+        yield 1, f"shared/{source.part} has no step on the ladder"
+        return
+    for one in source.imports:
+        if one.target.split(".")[0] != "shared":
+            continue
+        part = _part(one.target)
+        if STEP.get(part, len(LADDER)) > STEP[source.part] or (source.part, part) in STRANGERS:
+            yield one.line, f"{source.part or 'shared'} imports {one.target}"
+
+
+def shared_knows_no_server(source: Source) -> Findings:
+    for one in source.imports if source.path.startswith("shared/") else ():
+        if one.target.split(".")[0] == "servers":
+            yield one.line, f"shared imports {one.target}"
+
+
+def servers_stand_alone(source: Source) -> Findings:
+    for one in source.imports if source.server else ():
+        top, _, rest = one.target.partition(".")
+        if top == "servers" and rest.split(".")[0] != source.server:
+            yield one.line, f"{source.server} imports {one.target}"
+        if top == "shared" and (Path(source.path).name not in FACES or source.path.count("/") > 2):
+            yield one.line, f"a domain file imports {one.target}"
+
+
+def no_sdk(source: Source) -> Findings:
+    for one in source.imports:
+        if one.target.split(".")[0] in SDKS:
+            yield one.line, f"imports {one.target}"
+
+
+def dates_live_in_versions(source: Source) -> Findings:
+    if source.path == "shared/protocol/versions.py":
+        return
+    comments = {id(node.value) for node in ast.walk(source.tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Constant) and node.value in DATES and id(node) not in comments:
+            yield node.lineno, f"names the version {node.value}"
+
+
+def only_protocol_reads_the_version(source: Source) -> Findings:
+    if source.path.startswith("shared/protocol/"):
+        return
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Attribute) and ast.unparse(node).endswith("peer.version"):
+            yield node.lineno, f"reads {ast.unparse(node)}"
+
+
+def imports_stand_at_the_top(source: Source) -> Findings:
+    for one in source.imports if source.path not in LATE_IMPORTS else ():
+        if one.late:
+            yield one.line, f"imports {one.target} inside a function"
+
+
+def files_are_short(source: Source) -> Findings:
+    lines = len(source.text.splitlines())
+    if lines > MAX_FILE and source.path not in LONG_FILES:
+        yield MAX_FILE + 1, f"the file has {lines} lines"
+
+
+def functions_are_small(source: Source) -> Findings:
+    for node, method, _ in source.functions:
+        body = (node.end_lineno or 0) - node.lineno + 1 - _docstring_lines(node)
+        parameters = len([*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs])
+        parameters -= bool(method and parameters and not _decorated(node, "staticmethod"))
+        for what, value, limit in [
+            ("lines", body, MAX_BODY),
+            ("parameters", parameters, MAX_PARAMETERS),
+            ("levels of nesting", _depth(node.body), MAX_NESTING),
+        ]:
+            if value > limit:
+                yield node.lineno, f"{node.name} has {value} {what}, more than {limit}"
+
+
+def public_names_have_docstrings(source: Source) -> Findings:
+    for node, _, public in _definitions(source.tree) if source.path.startswith("shared/") else ():
+        exempt = _decorated(node, "overload") or _decorated(node, ".setter") or _decorated(node, ".deleter")
+        if public and not exempt and not ast.get_docstring(node):
+            yield node.lineno, f"{node.name} has no docstring"
+
+
+def functions_are_annotated(source: Source) -> Findings:
+    for node, method, _ in source.functions if source.path.startswith("shared/") else ():
+        arguments = [*node.args.posonlyargs, *node.args.args]
+        if method and not _decorated(node, "staticmethod"):
+            arguments = arguments[1:]
+        arguments += [*node.args.kwonlyargs, *filter(None, [node.args.vararg, node.args.kwarg])]
+        bare = [argument.arg for argument in arguments if argument.annotation is None]
+        if node.returns is None:
+            bare.append("return")
+        if bare:
+            yield node.lineno, f"{node.name} lacks annotations: {', '.join(bare)}"
+
+
+def excepts_are_narrow(source: Source) -> Findings:
+    for node in broad_excepts(source)[source.path in BROAD_EXCEPTS :]:
+        yield node.lineno, "catches everything"
+
+
+RULES: list[Callable[[Source], Findings]] = [
+    protocol_is_pure,
+    imports_go_down_the_ladder,
+    shared_knows_no_server,
+    servers_stand_alone,
+    no_sdk,
+    dates_live_in_versions,
+    only_protocol_reads_the_version,
+    imports_stand_at_the_top,
+    files_are_short,
+    functions_are_small,
+    public_names_have_docstrings,
+    functions_are_annotated,
+    excepts_are_narrow,
+]
+
+
+# How they measure
+
+
+def _docstring_lines(node: ast.AST) -> int:
+    if ast.get_docstring(node, clean=False) is None:
+        return 0
+    return node.body[0].end_lineno - node.body[0].lineno + 1
+
+
+def _decorated(node: ast.AST, name: str) -> bool:
+    return any(name in ast.unparse(decorator) for decorator in node.decorator_list)
+
+
+def broad_excepts(source: Source) -> list[ast.ExceptHandler]:
+    """The handlers that catch Exception, BaseException or anything."""
+    handlers = [node for node in ast.walk(source.tree) if isinstance(node, ast.ExceptHandler)]
+    return [one for one in handlers if one.type is None or BROAD.search(ast.unparse(one.type))]
+
+
+BROAD = re.compile(r"\b(Base)?Exception\b")
+BLOCKS = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.Try, ast.TryStar, ast.With, ast.AsyncWith, ast.Match)
+
+
+def _depth(body: Iterable[ast.stmt], level: int = 0) -> int:
+    """The deepest nesting of blocks; `elif` is not a level, and an inner function counts for itself."""
+    deepest = level
+    for node in body:
+        for block, inner in _inner_blocks(node) if isinstance(node, BLOCKS) else ():
+            deepest = max(deepest, _depth(block, level + inner))
+    return deepest
+
+
+def _inner_blocks(node: ast.stmt) -> Iterator[tuple[list[ast.stmt], int]]:
+    chained = isinstance(node, ast.If) and len(node.orelse) == 1 and isinstance(node.orelse[0], ast.If)
+    yield getattr(node, "body", []), 1
+    yield getattr(node, "orelse", []), 0 if chained else 1
+    yield getattr(node, "finalbody", []), 1
+    for part in [*getattr(node, "handlers", ()), *getattr(node, "cases", ())]:
+        yield part.body, 1

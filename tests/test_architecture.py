@@ -1,0 +1,143 @@
+"""The tree keeps the rules of `architecture.py`, and each rule fires on a snippet that breaks it."""
+
+from collections.abc import Callable, Iterable
+from graphlib import CycleError, TopologicalSorter
+
+import pytest
+
+from tests import architecture as rules
+from tests.architecture import RULES, SOURCES, Findings, Source
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
+def test_the_tree_keeps(rule: Callable[[Source], Findings]) -> None:
+    found = [f"{source.path}:{line}: {text}" for source in SOURCES.values() for line, text in rule(source)]
+    assert not found, "\n" + "\n".join(found)
+
+
+def _cycle(sources: Iterable[Source]) -> list[str]:
+    graph: dict[str, set[str]] = {}
+    for source in sources:
+        used = {one.target for one in source.imports if not one.late and not one.typing_only}
+        graph[source.module] = {target for target in used - {source.module} if target.startswith("shared")}
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return []
+
+
+def test_shared_has_no_import_cycle() -> None:
+    cycle = _cycle(source for source in SOURCES.values() if source.path.startswith("shared/"))
+    assert not cycle, " -> ".join(cycle)
+
+
+def test_a_cycle_is_seen() -> None:
+    one = Source("shared/one.py", "from shared.two import x")
+    assert _cycle([one, Source("shared/two.py", "import shared.one")])
+    assert not _cycle([one, Source("shared/two.py", "def f() -> None:\n    import shared.one")])
+    assert not _cycle([one, Source("shared/two.py", "if TYPE_CHECKING:\n    import shared.one")])
+
+
+def test_exceptions_are_few_and_needed() -> None:
+    assert len(rules.BROAD_EXCEPTS) <= 3
+    idle = [path for path in rules.LONG_FILES if not _needs(path, lambda one: _lines(one) > rules.MAX_FILE)]
+    idle += [path for path in rules.LATE_IMPORTS if not _needs(path, lambda one: any(i.late for i in one.imports))]
+    idle += [path for path in rules.BROAD_EXCEPTS if not _needs(path, rules.broad_excepts)]
+    assert not idle, f"nothing needs these exceptions any more: {idle}"
+
+
+def _needs(path: str, need: Callable[[Source], object]) -> bool:
+    return path not in SOURCES or bool(need(SOURCES[path]))
+
+
+def _lines(source: Source) -> int:
+    return len(source.text.splitlines())
+
+
+# A line that ends in `#!` has to be found, and no other.
+SNIPPETS = [
+    (rules.protocol_is_pure, "shared/protocol/x.py", "import json\nfrom os.path import join  #!"),
+    (rules.protocol_is_pure, "shared/protocol/x.py", "def f(): ...\nasync def g(): ...  #!"),
+    (rules.protocol_is_pure, "shared/protocol/x.py", "x = [y for y in z]\nx = [y async for y in z]  #!"),
+    (
+        rules.imports_go_down_the_ladder,
+        "shared/protocol/x.py",
+        "import shared.errors\nimport shared.server.app  #!",
+    ),
+    (
+        rules.imports_go_down_the_ladder,
+        "shared/server/x.py",
+        "import shared.transport\nimport shared.client.x  #!",
+    ),
+    (
+        rules.imports_go_down_the_ladder,
+        "shared/server/x.py",
+        "from ..protocol import a\nfrom ..auth import b  #!",
+    ),
+    (rules.imports_go_down_the_ladder, "shared/ops/x.py", "import shared.auth\nimport shared  #!"),
+    (
+        rules.imports_go_down_the_ladder,
+        "shared/__init__.py",
+        "import shared.server.app\nimport shared.cli  #!",
+    ),
+    (rules.imports_go_down_the_ladder, "shared/helpers.py", "x = 1  #!"),
+    (rules.shared_knows_no_server, "shared/cli.py", "import json\nimport servers.filesystem  #!"),
+    (rules.servers_stand_alone, "servers/a/server.py", "import shared, servers.a.x\nimport servers.b  #!"),
+    (rules.servers_stand_alone, "servers/a/paths.py", "import pathlib\nfrom shared import ToolError  #!"),
+    (rules.servers_stand_alone, "servers/__main__.py", "import shared, servers.a.x"),
+    (rules.no_sdk, "servers/a/server.py", "import mcp_notes\nfrom mcp.types import Tool  #!"),
+    (rules.dates_live_in_versions, "shared/cli.py", "'2025-11-25'\nnewest = '2025-11-25'  #!"),
+    (rules.dates_live_in_versions, "shared/protocol/versions.py", "newest = '2025-11-25'"),
+    (rules.only_protocol_reads_the_version, "shared/server/x.py", "app.version\nself._peer.version  #!"),
+    (rules.only_protocol_reads_the_version, "shared/protocol/x.py", "self._peer.version"),
+    (rules.imports_stand_at_the_top, "shared/server/x.py", "import os\ndef f():\n    import json  #!"),
+    (rules.imports_stand_at_the_top, "shared/cli.py", "def f():\n    import json"),
+    (rules.files_are_short, "shared/x.py", "\n" * 300 + "x = 1  #!"),
+    (rules.functions_are_small, "shared/x.py", 'def f():\n    """Doc."""\n' + "    pass\n" * 49),
+    (rules.functions_are_small, "shared/x.py", "def f():  #!\n" + "    pass\n" * 50),
+    (
+        rules.functions_are_small,
+        "shared/x.py",
+        "def f(a, b, c, *, d, e, f): ...\ndef g(a, b, c, *, d, e, f, g): ...  #!",
+    ),
+    (rules.functions_are_small, "shared/x.py", "class A:\n    def f(self, a, b, c, d, e, f): ..."),
+    (
+        rules.functions_are_small,
+        "shared/x.py",
+        "def f():  #!\n while 1:\n  for x in y:\n   with z:\n    if x:\n     pass",
+    ),
+    (
+        rules.functions_are_small,
+        "shared/x.py",
+        "def f():\n while 1:\n  for x in y:\n   if x:\n    pass\n   elif y:\n    pass\n   else:\n    pass",
+    ),
+    (rules.public_names_have_docstrings, "shared/x.py", "def _f(): ...\ndef f(): ...  #!"),
+    (
+        rules.public_names_have_docstrings,
+        "shared/x.py",
+        "class A:  #!\n    def _f(self): ...\n    def f(self): ...  #!",
+    ),
+    (
+        rules.functions_are_annotated,
+        "shared/x.py",
+        "def f(a: int, *b: int) -> int: ...\ndef g(*a) -> int: ...  #!",
+    ),
+    (rules.functions_are_annotated, "shared/x.py", "class A:\n    def f(self, a: int): ...  #!"),
+    (
+        rules.excepts_are_narrow,
+        "shared/x.py",
+        "try: pass\nexcept OSError: pass\nexcept (OSError, Exception): pass  #!",
+    ),
+    (rules.excepts_are_narrow, "shared/x.py", "try: pass\nexcept: pass  #!"),
+]
+
+
+@pytest.mark.parametrize(("rule", "path", "text"), SNIPPETS)
+def test_a_rule_fires(rule: Callable[[Source], Findings], path: str, text: str) -> None:
+    expected = [number for number, line in enumerate(text.splitlines(), 1) if line.endswith("#!")]
+    assert sorted({line for line, _ in rule(Source(path, text))}) == expected
+
+
+def test_every_rule_has_a_snippet() -> None:
+    assert {rule for rule, *_ in SNIPPETS} == set(RULES)
