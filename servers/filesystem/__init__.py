@@ -1,0 +1,1 @@
+"""A filesystem server whose resources announce their own changes."""

@@ -1,0 +1,126 @@
+"""Opening places beneath the roots: regular files and directories, nothing else.
+
+A walker finds the entry of a place (see `walk`); this module opens it without following a link at its end
+and without waiting (`O_NONBLOCK`), and then asks the handle, not the name, what it is. Pipes, sockets and
+devices are refused before the open where possible, because opening alone can wake a writer or start a
+device.
+"""
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+
+from servers.filesystem.checked import PathWalker
+from servers.filesystem.errors import FilesError, os_errors
+from servers.filesystem.roots import Place, Roots
+from servers.filesystem.walk import DescriptorWalker, Entry
+
+RACE_FREE = (
+    {os.open, os.stat, os.readlink, os.rename, os.unlink, os.mkdir} <= os.supports_dir_fd
+    and hasattr(os, "O_NOFOLLOW")
+    and hasattr(os, "O_DIRECTORY")
+)
+"""Whether check and use are one act here. False: the path is checked before and after each open."""
+
+READ = (
+    os.O_RDONLY
+    | getattr(os, "O_NONBLOCK", 0)
+    | getattr(os, "O_NOFOLLOW", 0)
+    | getattr(os, "O_CLOEXEC", 0)
+    | getattr(os, "O_BINARY", 0)
+)
+_SCAN = READ | getattr(os, "O_DIRECTORY", 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Handle:
+    """An open regular file and what it was right after the open."""
+
+    descriptor: int
+    stat: os.stat_result
+
+
+class Beneath:
+    """The files beneath the roots. Thread-safe; `close` it when done."""
+
+    def __init__(self, roots: Roots, race_free: bool = RACE_FREE) -> None:
+        self.roots = roots
+        self._walker: DescriptorWalker | PathWalker = (DescriptorWalker if race_free else PathWalker)(roots)
+        self.locate = self._walker.locate
+        """`with locate(place, follow=True) as entry`: the directory of the place, held open, and its name."""
+        self.trail = self._walker.trail
+        """`trail(place)`: every path looked up on the way, for those who watch it."""
+        self.close = self._walker.close
+
+    @contextmanager
+    def open_file(self, place: Place) -> Iterator[Handle]:
+        """The regular file at `place`, open for reading."""
+        with self.locate(place) as entry:
+            opened = self.open_entry(entry, place.written)
+        try:
+            with os_errors(place.written):
+                yield opened
+        finally:
+            os.close(opened.descriptor)
+
+    def open_entry(self, entry: Entry, written: str) -> Handle:
+        """The regular file of `entry`, open for reading; the caller closes it."""
+        require_file(entry, written)
+        descriptor = os.open(entry.name, READ, dir_fd=entry.directory)
+        with ExitStack() as on_failure:
+            on_failure.callback(os.close, descriptor)
+            handle = Handle(descriptor, os.fstat(descriptor))
+            require_regular(handle.stat.st_mode, written)
+            self._walker.verify(entry, descriptor, written)
+            on_failure.pop_all()
+        return handle
+
+    @contextmanager
+    def open_directory(self, place: Place, follow: bool = True) -> Iterator[int | str]:
+        """What `os.scandir` takes for the directory at `place`: a descriptor, or a path where there is none."""
+        with self.locate(place, follow) as entry:
+            if entry.stat is None:
+                raise missing(entry, place.written)
+            if not stat.S_ISDIR(entry.stat.st_mode):
+                raise FilesError("not_a_directory", place.written, "is not a directory")
+            if entry.directory is None:
+                yield entry.name
+                return
+            descriptor = os.open(entry.name, _SCAN, dir_fd=entry.directory)
+            try:
+                yield descriptor
+            finally:
+                os.close(descriptor)
+
+    def stat(self, place: Place, follow: bool = True) -> os.stat_result:
+        """What is at `place`; raises `not_found` when nothing is."""
+        with self.locate(place, follow) as entry:
+            if entry.stat is None:
+                raise missing(entry, place.written)
+            return entry.stat
+
+
+def missing(entry: Entry, written: str) -> FilesError:
+    """The error for an entry that is not there."""
+    if entry.linked:
+        return FilesError("not_found", written, "is a link to something that does not exist")
+    suggestion = "List the parent directory to see what is there."
+    return FilesError("not_found", written, "does not exist", suggestion)
+
+
+def require_file(entry: Entry, written: str) -> os.stat_result:
+    """The stat of `entry`; raises unless it is a regular file."""
+    if entry.stat is None:
+        raise missing(entry, written)
+    require_regular(entry.stat.st_mode, written)
+    return entry.stat
+
+
+def require_regular(mode: int, written: str) -> None:
+    """Raise unless `mode` is that of a regular file."""
+    if stat.S_ISDIR(mode):
+        raise FilesError("not_a_file", written, "is a directory", "Use list_directory.")
+    if not stat.S_ISREG(mode):
+        raise FilesError("special_file", written, "is neither a regular file nor a directory")

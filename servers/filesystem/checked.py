@@ -1,0 +1,64 @@
+"""Finding places where the system has no descriptors of directories (Windows): weaker, and says so.
+
+The path is resolved as a whole and must lie beneath a root; after the open it is resolved again and must
+still be the very file that was opened. Someone who swaps a directory for a link and back between the two
+checks is not noticed. `beneath.RACE_FREE` tells which of the two walkers is at work.
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from servers.filesystem.errors import FilesError, os_errors
+from servers.filesystem.roots import Place, Roots, components
+from servers.filesystem.walk import Entry
+
+
+class PathWalker:
+    """Finds entries beneath the roots by resolved path, checked before and after the use."""
+
+    def __init__(self, roots: Roots) -> None:
+        self._roots = roots
+
+    @contextmanager
+    def locate(self, place: Place, follow: bool = True) -> Iterator[Entry]:
+        """The entry of `place` as a whole path; `OSError`s of the block become `FilesError`s."""
+        with os_errors(place.written):
+            path = self._roots.path(place)
+            resolved = self._resolve(path, place.parts, follow)
+            if self._roots.locate(components(resolved)) is None:
+                raise self._roots.outside(place.written)
+            try:
+                found = os.lstat(resolved)
+            except FileNotFoundError:
+                found = None
+            linked = follow and os.path.islink(path)  # noqa: PTH114
+            yield Entry(None, resolved, found, linked)
+
+    def verify(self, entry: Entry, descriptor: int, written: str) -> None:
+        """Refuse when the path no longer leads to what was opened."""
+        again = os.path.realpath(entry.name)
+        if again != entry.name or not os.path.samestat(os.lstat(again), os.fstat(descriptor)):
+            raise FilesError("changed", written, "the path was replaced while it was opened", "Try again.")
+
+    def trail(self, place: Place) -> tuple[str, ...]:
+        """Every path on the way to `place`, as written and as resolved, as far as it is beneath a root."""
+        written = self._roots.path(place)
+        passed: list[str] = []
+        for path in (written, os.path.realpath(written)):
+            found = self._roots.locate(components(path))
+            if found is None:
+                continue
+            index, parts = found
+            passed += [self._roots.path(Place(index, parts[: i + 1], "")) for i in range(len(parts))]
+        return tuple(dict.fromkeys(passed))
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+    @staticmethod
+    def _resolve(path: str, parts: tuple[str, ...], follow: bool) -> str:
+        if follow or not parts:
+            return os.path.realpath(path)
+        parent, name = os.path.split(path)
+        return os.path.join(os.path.realpath(parent), name)  # noqa: PTH118

@@ -1,0 +1,73 @@
+"""What can go wrong with a file, as one exception with a stable code.
+
+`FilesError` is the only exception the domain lets out on purpose. `os_errors` is the only place where an
+`OSError` becomes one: the text comes from the table below or from the error number, never from the
+error's own message, because that message may name a resolved path the caller must not learn about.
+"""
+
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from servers.filesystem.names import displayed
+
+_RETRY = "Try again."
+_BY_ERRNO: dict[int, tuple[str, str, str]] = {
+    errno.ENOENT: ("not_found", "does not exist", "List the parent directory to see what is there."),
+    errno.ENOTDIR: ("not_a_directory", "a component of the path is not a directory", ""),
+    errno.EISDIR: ("not_a_file", "is a directory", ""),
+    errno.EEXIST: ("already_exists", "already exists", "Choose another name."),
+    errno.ENOTEMPTY: ("already_exists", "already exists", "Choose another name."),
+    errno.EACCES: ("permission_denied", "the operating system denies access", ""),
+    errno.EPERM: ("permission_denied", "the operating system denies access", ""),
+    errno.EROFS: ("read_only", "is on a read-only file system", ""),
+    errno.ENAMETOOLONG: ("bad_path", "a name in the path is too long", ""),
+    errno.EINVAL: ("bad_path", "the operating system refuses this path", ""),
+    errno.EILSEQ: ("bad_path", "the file system cannot hold this name", ""),
+    errno.ELOOP: ("changed", "was replaced while it was opened", _RETRY),
+    errno.ENXIO: ("special_file", "is not a regular file", ""),
+    errno.ENODEV: ("special_file", "is not a regular file", ""),
+    errno.EXDEV: ("cross_device", "source and destination are on different file systems", ""),
+    errno.ENOSPC: ("no_space", "the disk is full", ""),
+    errno.EMFILE: ("io_error", "too many files are open", _RETRY),
+    errno.ENFILE: ("io_error", "too many files are open", _RETRY),
+}
+
+
+class FilesError(Exception):
+    """A refusal or failure: `code` for programs, `reason` and `suggestion` for readers.
+
+    `path` is the path as the caller wrote it, never a resolved one.
+    """
+
+    def __init__(self, code: str, path: str, reason: str, suggestion: str = "") -> None:
+        self.code = code
+        self.path = path
+        self.reason = reason
+        self.suggestion = suggestion
+        super().__init__(code, path, reason, suggestion)
+
+    def __str__(self) -> str:
+        subject = f"{displayed(self.path)}: " if self.path else ""
+        line = f"{subject}{self.reason}"
+        return f"{line}. {self.suggestion}" if self.suggestion else line
+
+
+def from_os_error(path: str, error: OSError) -> FilesError:
+    """The `FilesError` for `error`, speaking of `path` as the caller wrote it."""
+    number = error.errno or 0
+    known = _BY_ERRNO.get(number)
+    if known is None:
+        return FilesError("io_error", path, os.strerror(number) if number else "input/output failed")
+    code, reason, suggestion = known
+    return FilesError(code, path, reason, suggestion)
+
+
+@contextmanager
+def os_errors(path: str) -> Iterator[None]:
+    """Turn every `OSError` of the block into a `FilesError` about `path`."""
+    try:
+        yield
+    except OSError as error:
+        raise from_os_error(path, error) from None

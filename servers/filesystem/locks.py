@@ -1,0 +1,57 @@
+"""One writer per file within this process.
+
+A lock belongs to a name in a directory (device and inode of the directory, and the name), not to a
+spelling and not to the file's inode, which every atomic write replaces. Locks exist only while someone
+holds or awaits them.
+"""
+
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+
+from servers.filesystem.walk import Entry
+
+Key = tuple[int, int, str]
+
+
+@dataclass(slots=True)
+class _Lock:
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    users: int = 0
+
+
+_guard = threading.Lock()
+_locks: dict[Key, _Lock] = {}
+
+
+def _key(entry: Entry) -> Key:
+    if entry.directory is None:
+        return 0, 0, entry.name
+    directory = os.fstat(entry.directory)
+    return directory.st_dev, directory.st_ino, entry.name
+
+
+@contextmanager
+def _held(key: Key) -> Iterator[None]:
+    with _guard:
+        shared = _locks.setdefault(key, _Lock())
+        shared.users += 1
+    try:
+        with shared.lock:
+            yield
+    finally:
+        with _guard:
+            shared.users -= 1
+            if shared.users == 0:
+                del _locks[key]
+
+
+@contextmanager
+def locked(*entries: Entry) -> Iterator[None]:
+    """Hold the entries against every other writer of this process; always taken in the same order."""
+    with ExitStack() as stack:
+        for key in sorted({_key(entry) for entry in entries}):
+            stack.enter_context(_held(key))
+        yield

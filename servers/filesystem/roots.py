@@ -1,0 +1,199 @@
+"""The directories the operator allowed, and the way from a written path to a place beneath one of them.
+
+Everything here is lexical. What a caller wrote (a path, `~`, a `file:` URI) becomes a list of components,
+`.` and `..` are collapsed, and the rest must begin with the components of a root, in the operator's
+spelling or in the canonical one. No file is touched, so a path outside gets the same answer whether or
+not anything exists there. Links are no concern of this module: `walk` follows them, component by
+component.
+
+Relative paths: with one root they start at it; with several, the first component names a root by its last
+name.
+"""
+
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote, unquote_to_bytes
+
+from servers.filesystem.errors import FilesError
+
+MAX_PATH = 16_384
+"""Longest written path in characters. Walking needs no PATH_MAX; this bounds the work, not the depth."""
+
+_FILE_URI = re.compile(r"file:", re.IGNORECASE)
+_BAD_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
+_ENCODED_SEPARATOR = re.compile(r"%(2f|5c)", re.IGNORECASE)
+_WINDOWS = os.name == "nt"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A path beneath a root: which root, which components, and how the caller wrote it."""
+
+    root_index: int
+    parts: tuple[str, ...]
+    written: str
+
+    def child(self, name: str) -> "Place":
+        """The place of the entry `name` of this directory."""
+        return Place(self.root_index, (*self.parts, name), self.written)
+
+
+class Roots:
+    """The allowed directories. `paths` holds them canonical; nothing outside them is reachable.
+
+    Raises `ValueError` when there is none, or one does not exist or is no directory.
+    """
+
+    def __init__(self, paths: Sequence[Path], writable: bool = False) -> None:
+        if not paths:
+            raise ValueError("at least one directory is needed")
+        self.writable = writable
+        self.paths = tuple(_canonical(path) for path in paths)
+        spelled = [Path(os.path.abspath(path.expanduser())) for path in paths]  # noqa: PTH100 (keeps links)
+        prefixes = [(components(str(path)), i) for group in (self.paths, spelled) for i, path in enumerate(group)]
+        # The longest first: of two nested roots the inner one owns its paths.
+        self._prefixes = sorted(prefixes, key=lambda prefix: -len(prefix[0]))
+
+    def place(self, written: str) -> Place:
+        """The place `written` stands for. Raises `FilesError` `bad_path` or `outside_roots`."""
+        check_written(written)
+        path = path_from_uri(written) if _FILE_URI.match(written) else written
+        if path == "~" or path.startswith(("~/", "~" + os.sep)):
+            path = os.path.expanduser("~") + path[1:]  # noqa: PTH111 (never raises)
+        if not os.path.isabs(path):  # noqa: PTH117 (pathlib would normalise first)
+            return self._relative(path, written)
+        found = self.locate(collapse(components(path)))
+        if found is None:
+            raise self.outside(written)
+        return Place(*found, written)
+
+    def locate(self, parts: Sequence[str]) -> tuple[int, tuple[str, ...]] | None:
+        """The root whose components begin the absolute `parts`, and what follows; None when outside."""
+        folded = [_folded(part) for part in parts]
+        for prefix, index in self._prefixes:
+            if folded[: len(prefix)] == [_folded(part) for part in prefix]:
+                return index, tuple(parts[len(prefix) :])
+        return None
+
+    def outside(self, written: str) -> FilesError:
+        """The one answer for everything that is not beneath a root."""
+        shown = ", ".join(map(str, self.paths[:3])) + (", ..." if len(self.paths) > 3 else "")
+        return FilesError(
+            "outside_roots", written, "is outside the allowed directories", f"Use a path beneath {shown}."
+        )
+
+    def path(self, place: Place) -> str:
+        """The absolute path of `place`, beneath the canonical root."""
+        return os.path.join(self.paths[place.root_index], *place.parts)  # noqa: PTH118 (keeps surrogates, fast)
+
+    def uri(self, place: Place) -> str:
+        """The `file:` URI of `place`."""
+        return uri(self.path(place))
+
+    def _relative(self, path: str, written: str) -> Place:
+        collapsed = collapse(components(path), relative=True)
+        if collapsed[:1] == [".."]:
+            raise self.outside(written)
+        if len(self.paths) == 1:
+            return Place(0, tuple(collapsed), written)
+        named = [i for i, root in enumerate(self.paths) if collapsed and root.name == collapsed[0]]
+        if len(named) == 1:
+            return Place(named[0], tuple(collapsed[1:]), written)
+        names = ", ".join(map(str, self.paths))
+        reason = "a relative path must begin with the name of one root"
+        raise FilesError("bad_path", written, reason, f"Use an absolute path; the roots are {names}.")
+
+
+def check_written(written: str) -> None:
+    """Refuse what can be no path anywhere: empty, too long, NUL, not encodable."""
+    if not written:
+        raise FilesError("bad_path", written, "the path is empty")
+    if len(written) > MAX_PATH:
+        raise FilesError("bad_path", written[:80] + "...", "the path is too long")
+    _check_bytes(written, written)
+
+
+def _check_bytes(path: str, written: str) -> None:
+    if "\0" in path:
+        raise FilesError("bad_path", written, "the path holds a NUL character")
+    try:
+        os.fsencode(path)
+    except UnicodeEncodeError:
+        raise FilesError("bad_path", written, "the path holds characters no file name can have") from None
+    if _WINDOWS and ":" in os.path.splitdrive(path)[1]:
+        raise FilesError("bad_path", written, "the path names an alternate data stream")
+
+
+def components(path: str) -> list[str]:
+    """The names in `path`, without separators and `.`; a Windows drive is the first of them."""
+    drive, rest = os.path.splitdrive(path)
+    if os.altsep:
+        rest = rest.replace(os.altsep, os.sep)
+    names = [name for name in rest.split(os.sep) if name not in ("", ".")]  # noqa: PTH206 (keeps "..")
+    return [drive, *names] if drive else names
+
+
+def collapse(parts: Sequence[str], relative: bool = False) -> list[str]:
+    """`parts` with every `..` resolved by name; a relative list keeps those that lead out of it."""
+    kept: list[str] = []
+    for part in parts:
+        if part != "..":
+            kept.append(part)
+        elif kept and kept[-1] != "..":
+            kept.pop()
+        elif relative:
+            kept.append(part)
+    return kept
+
+
+def uri(path: str) -> str:
+    """The RFC 8089 URI of the absolute `path`; bytes that are no UTF-8 are percent-encoded as they are."""
+    if _WINDOWS:
+        return "file:///" + quote(path.replace("\\", "/").lstrip("/"), safe="/:")
+    return "file://" + quote(os.fsencode(path))
+
+
+def path_from_uri(written: str) -> str:
+    """The absolute path of a `file:` URI, percent-decoded once. Raises `FilesError` `bad_path`."""
+    rest = written[len("file:") :]
+    if rest.startswith("//"):
+        authority, slash, rest = rest[2:].partition("/")
+        rest = slash + rest
+        if authority.lower() not in ("", "localhost"):
+            raise FilesError("bad_path", written, "the URI names another host")
+    if not rest.startswith("/"):
+        raise FilesError("bad_path", written, "the URI has no absolute path", "Write file:///path.")
+    if "?" in rest or "#" in rest:
+        reason = "the URI has a query or fragment"
+        raise FilesError("bad_path", written, reason, "Write ? as %3F and # as %23 in names.")
+    if _BAD_PERCENT.search(rest) or _ENCODED_SEPARATOR.search(rest):
+        raise FilesError("bad_path", written, "the URI has a broken escape or an encoded separator")
+    return _decoded(rest, written)
+
+
+def _decoded(rest: str, written: str) -> str:
+    try:
+        path = os.fsdecode(unquote_to_bytes(rest))
+    except UnicodeError:
+        raise FilesError("bad_path", written, "the URI holds characters no file name can have") from None
+    if _WINDOWS and re.match(r"/[A-Za-z]:", path):
+        path = path[1:]
+    _check_bytes(path, written)
+    return path
+
+
+def _folded(part: str) -> str:
+    return os.path.normcase(part)
+
+
+def _canonical(path: Path) -> Path:
+    try:
+        resolved = path.expanduser().resolve(strict=True)
+    except (OSError, RuntimeError, ValueError):
+        raise ValueError(f"{path}: no such directory") from None
+    if not resolved.is_dir():
+        raise ValueError(f"{path}: is not a directory")
+    return resolved

@@ -1,0 +1,229 @@
+"""Walking to a place with descriptors, so that the check and the use are one act.
+
+Theory. The walk holds one descriptor: that of the directory reached so far, which lies beneath a root
+because every step into it was `openat(current, name, O_NOFOLLOW | O_DIRECTORY)` and the first one started
+at the descriptor of the root. No name is ever handed to the kernel for it to follow a link or a `..`:
+
+- a link is read, and its target's components take its place in the list of what is still to do;
+- an absolute target must begin with the components of a root, and the walk starts again at that root;
+- `..` (only link targets still have it) drops the last name of those passed and walks to the rest again
+  from the root; above the root it is resolved by name, which is exact because the root's own path is
+  canonical.
+
+Whoever swaps a directory for a link meanwhile can make the walk fail or end elsewhere beneath the roots,
+not outside. Holding one descriptor instead of one per level keeps deep trees from exhausting the process;
+steps are bounded.
+"""
+
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from servers.filesystem.errors import FilesError, os_errors
+from servers.filesystem.roots import Place, Roots, components
+
+MAX_LINKS = 40
+"""Links one walk follows; the number Linux itself uses."""
+MAX_STEPS = 20_000
+"""Components one walk passes, walks repeated for `..` included."""
+
+_DIRECTORY = (
+    getattr(os, "O_DIRECTORY", 0)
+    | getattr(os, "O_NOFOLLOW", 0)
+    | getattr(os, "O_CLOEXEC", 0)
+    # Passing through a directory takes search permission only, as it does for the kernel.
+    | getattr(os, "O_PATH", os.O_RDONLY)
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A name in a directory: what system calls act on, and what was there when it was found.
+
+    `directory` goes into `dir_fd`; it is None where the system has none, and `name` is a whole path then.
+    `linked` tells that the written path ended in a link that was followed.
+    """
+
+    directory: int | None
+    name: str
+    stat: os.stat_result | None
+    linked: bool
+
+    def sibling(self, name: str) -> str:
+        """What to hand to system calls for `name` in the same directory."""
+        return name if self.directory is not None else os.path.join(os.path.dirname(self.name), name)  # noqa: PTH118, PTH120
+
+
+class DescriptorWalker:
+    """Finds entries beneath the roots without a window between check and use."""
+
+    def __init__(self, roots: Roots) -> None:
+        self._roots = roots
+        self._descriptors: list[int] = []
+        try:
+            for path in roots.paths:
+                self._descriptors.append(os.open(path, _DIRECTORY))
+        except OSError:
+            self.close()
+            raise
+
+    @contextmanager
+    def locate(self, place: Place, follow: bool = True) -> Iterator[Entry]:
+        """The entry of `place`, its directory held open; `OSError`s of the block become `FilesError`s."""
+        with os_errors(place.written):
+            walk = _Walk(self, self._roots, place)
+            try:
+                yield walk.run(follow)
+            finally:
+                walk.close()
+
+    def verify(self, entry: Entry, descriptor: int, written: str) -> None:
+        """Nothing to do: what was opened is what was found."""
+
+    def trail(self, place: Place) -> tuple[str, ...]:
+        """Every path looked up on the way to `place`, links included, as far as the way exists."""
+        passed: list[str] = []
+        walk = _Walk(self, self._roots, place, passed)
+        try:
+            walk.run(follow=True)
+        except (OSError, FilesError):
+            pass
+        finally:
+            walk.close()
+        return tuple(passed)
+
+    def close(self) -> None:
+        """Close the descriptors of the roots."""
+        while self._descriptors:
+            os.close(self._descriptors.pop())
+
+    def root(self, index: int) -> int:
+        """The descriptor of a root; a root that was deleted and made again is opened anew."""
+        descriptor = self._descriptors[index]
+        if os.fstat(descriptor).st_nlink == 0:
+            fresh = os.open(self._roots.paths[index], _DIRECTORY)
+            try:
+                # In place, because other threads may hold the number.
+                os.dup2(fresh, descriptor, inheritable=False)
+            finally:
+                os.close(fresh)
+        return descriptor
+
+
+class _Walk:
+    """One walk; owns at most one descriptor besides the roots'."""
+
+    def __init__(self, walker: DescriptorWalker, roots: Roots, place: Place, trail: list[str] | None = None) -> None:
+        self._walker = walker
+        self._roots = roots
+        self._written = place.written
+        self._trail = trail
+        self._links = self._steps = 0
+        self._linked = False
+        self._owned = -1
+        self._start(place.root_index, place.parts)
+
+    def run(self, follow: bool) -> Entry:
+        """Walk to the end; with `follow` a link at the end is followed too."""
+        while self._todo:
+            self._count_step()
+            name = self._todo.pop()
+            if name == "..":
+                self._up()
+            elif self._todo:
+                self._enter(name)
+            else:
+                entry = self._last(name, follow)
+                if entry is not None:
+                    return entry
+        return Entry(self._current, ".", os.fstat(self._current), self._linked)
+
+    def close(self) -> None:
+        """Give the held descriptor back."""
+        if self._owned >= 0:
+            os.close(self._owned)
+            self._owned = -1
+
+    def _start(self, index: int, parts: tuple[str, ...]) -> None:
+        self._index = index
+        self._done: list[str] = []
+        self._todo = list(reversed(parts))
+        self._current = self._walker.root(index)
+
+    def _count_step(self) -> None:
+        self._steps += 1
+        if self._steps > MAX_STEPS:
+            raise FilesError("bad_path", self._written, "the path takes too many steps")
+
+    def _note(self, name: str) -> None:
+        if self._trail is not None:
+            self._trail.append(os.path.join(self._roots.paths[self._index], *self._done, name))  # noqa: PTH118
+
+    def _enter(self, name: str) -> None:
+        self._note(name)
+        try:
+            child = os.open(name, _DIRECTORY, dir_fd=self._current)
+        except FileNotFoundError:
+            reason = "the directory it would be in does not exist"
+            raise FilesError("not_found", self._written, reason, "Make it with create_directory first.") from None
+        except OSError as error:
+            if error.errno not in (errno.ENOTDIR, errno.ELOOP):
+                raise
+            self._splice(self._target(name))
+            return
+        self.close()
+        self._owned = self._current = child
+        self._done.append(name)
+
+    def _last(self, name: str, follow: bool) -> Entry | None:
+        self._note(name)
+        try:
+            found = os.stat(name, dir_fd=self._current, follow_symlinks=False)
+        except FileNotFoundError:
+            return Entry(self._current, name, None, self._linked)
+        if follow and found.st_mode & 0o170000 == 0o120000:
+            self._linked = True
+            self._splice(self._target(name))
+            return None
+        return Entry(self._current, name, found, self._linked)
+
+    def _target(self, name: str) -> str:
+        try:
+            return os.readlink(name, dir_fd=self._current)
+        except OSError as error:
+            if error.errno != errno.EINVAL:
+                raise
+            raise NotADirectoryError(errno.ENOTDIR, "") from None
+
+    def _splice(self, target: str) -> None:
+        self._links += 1
+        if self._links > MAX_LINKS:
+            raise FilesError("bad_path", self._written, "the path goes through too many links")
+        names = components(target)
+        if os.path.isabs(target):  # noqa: PTH117
+            self._jump([*names, *reversed(self._todo)])
+        else:
+            self._todo.extend(reversed(names))
+
+    def _up(self) -> None:
+        if self._done:
+            self._done.pop()
+            self._todo.extend(reversed(self._done))
+            again = tuple(reversed(self._todo))
+            self.close()
+            self._start(self._index, again)
+            return
+        above = components(str(self._roots.paths[self._index]))[:-1]
+        while self._todo and self._todo[-1] == "..":
+            self._todo.pop()
+            above = above[:-1]
+        self._jump([*above, *reversed(self._todo)])
+
+    def _jump(self, absolute: list[str]) -> None:
+        found = self._roots.locate(absolute)
+        if found is None:
+            raise self._roots.outside(self._written)
+        self.close()
+        self._start(*found)

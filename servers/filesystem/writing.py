@@ -1,0 +1,178 @@
+"""Writing, editing, making directories and moving: everything that changes the disk.
+
+All of it needs writable roots, takes the lock of the names it changes, and works in directories held
+open. Files are replaced atomically (see `replacing`). An edit reads and writes under one lock, so
+parallel edits here are all applied, and looks again right before the rename, so a change from outside is
+an error instead of lost. A link at the end of a written path leads to its target as long as that lies
+beneath the roots and exists; a move moves the link itself.
+"""
+
+import os
+import stat
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from servers.filesystem.beneath import Beneath, missing
+from servers.filesystem.diff import unified_diff
+from servers.filesystem.edits import Edit, apply_edits
+from servers.filesystem.errors import FilesError
+from servers.filesystem.locks import locked
+from servers.filesystem.names import displayed
+from servers.filesystem.reading import decoded
+from servers.filesystem.replacing import current, replace, require_replaceable, sync_directory
+from servers.filesystem.roots import Place
+from servers.filesystem.walk import Entry
+
+MAX_EDITED = 16 * 1024 * 1024
+"""Largest file `edit_file` takes, in bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A file was written: its size, and whether it is new."""
+
+    size: int
+    created: bool
+
+
+@dataclass(frozen=True, slots=True)
+class EditResult:
+    """The changes as a unified diff, and how many edits made them; on a dry run nothing was written."""
+
+    diff: str
+    applied: int
+    dry_run: bool
+
+
+def require_writable(beneath: Beneath, written: str) -> None:
+    """Raise `read_only` unless the operator allowed writing."""
+    if not beneath.roots.writable:
+        suggestion = "The operator can allow it with --allow-write."
+        raise FilesError("read_only", written, "this server does not write", suggestion)
+
+
+def write_file(beneath: Beneath, place: Place, data: bytes) -> Written:
+    """Put `data` at `place`, replacing what is there as one step."""
+    require_writable(beneath, place.written)
+    with beneath.locate(place) as entry, locked(entry):
+        found = current(entry)
+        require_replaceable(entry, found, place.written)
+        replace(entry, data, found)
+    return Written(len(data), found is None)
+
+
+def edit_file(beneath: Beneath, place: Place, edits: Sequence[Edit], dry_run: bool = False) -> EditResult:
+    """Apply `edits` to the text at `place`; raises `changed` when someone else wrote it meanwhile."""
+    require_writable(beneath, place.written)
+    with beneath.locate(place) as entry, locked(entry):
+        found, data = _read(beneath, entry, place.written)
+        before = decoded(data, place.written)
+        after = apply_edits(before, edits, place.written)
+        if after != before and not dry_run:
+            require_replaceable(entry, current(entry), place.written)
+            replace(entry, _encoded(after, place.written), found, lambda: _require_same(entry, found, place.written))
+    diff = unified_diff(before, after, "/".join(place.parts))
+    return EditResult(diff, len(edits), dry_run)
+
+
+def create_directory(beneath: Beneath, place: Place) -> bool:
+    """Make the directory at `place` and those above it that are missing; whether any was made."""
+    require_writable(beneath, place.written)
+    created = False
+    for depth in range(1, len(place.parts) + 1):
+        created |= _make(beneath, Place(place.root_index, place.parts[:depth], place.written))
+    return created
+
+
+def move(beneath: Beneath, source: Place, destination: Place) -> None:
+    """Give what is at `source` the name `destination`, which must be free.
+
+    A file or link gets its new name by a hard link, which fails when the name is taken, and then loses the old one.
+    Where there are no hard links, and for directories, it is a rename after a look; in the window between, a file
+    (or for a directory: an empty directory) that appears at the destination would be replaced.
+    """
+    require_writable(beneath, source.written)
+    for place in (source, destination):
+        if not place.parts:
+            raise FilesError("bad_path", place.written, "is one of the allowed directories itself")
+    with beneath.locate(source, follow=False) as old:
+        if old.stat is None:
+            raise missing(old, source.written)
+        with beneath.locate(destination, follow=False) as new, locked(old, new):
+            if current(old) is None:
+                raise missing(old, source.written)
+            _rename(old, new, destination.written)
+            sync_directory(new)
+            sync_directory(old)
+
+
+def _read(beneath: Beneath, entry: Entry, written: str) -> tuple[os.stat_result, bytes]:
+    # What was found on the way may be older than the lock.
+    fresh = Entry(entry.directory, entry.name, current(entry), entry.linked)
+    handle = beneath.open_entry(fresh, written)
+    with os.fdopen(handle.descriptor, "rb") as file:
+        size = handle.stat.st_size
+        data = file.read(MAX_EDITED + 1) if size <= MAX_EDITED else b""
+    if max(size, len(data)) > MAX_EDITED:
+        raise FilesError("too_large", written, f"has {size} bytes; the limit is {MAX_EDITED}")
+    return handle.stat, data
+
+
+def _encoded(text: str, written: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        # JSON can spell half a surrogate pair.
+        raise FilesError("bad_edit", written, "the new text holds characters that are no Unicode") from None
+
+
+def _require_same(entry: Entry, found: os.stat_result, written: str) -> None:
+    now = current(entry)
+    if now is None or _version(now) != _version(found):
+        raise FilesError("changed", written, "was changed by someone else meanwhile", "Read it again.")
+
+
+def _version(found: os.stat_result) -> tuple[int, int, int, int]:
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def _make(beneath: Beneath, place: Place) -> bool:
+    with beneath.locate(place) as entry:
+        if entry.stat is not None:
+            if not stat.S_ISDIR(entry.stat.st_mode):
+                reason = f"{displayed(place.parts[-1])} exists and is not a directory"
+                raise FilesError("not_a_directory", place.written, reason)
+            return False
+        if entry.linked:
+            raise missing(entry, place.written)
+        try:
+            os.mkdir(entry.name, dir_fd=entry.directory)
+        except FileExistsError:
+            # Someone was faster; if it is no directory the next step says so.
+            return False
+        return True
+
+
+def _rename(old: Entry, new: Entry, written: str) -> None:
+    if current(new) is not None:
+        raise FilesError("already_exists", written, "already exists", "Choose another name.")
+    if old.stat is not None and not stat.S_ISDIR(old.stat.st_mode) and _relink(old, new):
+        return
+    os.rename(old.name, new.name, src_dir_fd=old.directory, dst_dir_fd=new.directory)
+
+
+def _relink(old: Entry, new: Entry) -> bool:
+    """Move by hard link; False where the file system or the system's policy has none."""
+    directories = {"src_dir_fd": old.directory, "dst_dir_fd": new.directory}
+    try:
+        os.link(old.name, new.name, **directories, follow_symlinks=False)
+    except FileExistsError:
+        raise
+    except (OSError, NotImplementedError):
+        return False
+    try:
+        os.unlink(old.name, dir_fd=old.directory)
+    except OSError:
+        os.unlink(new.name, dir_fd=new.directory)
+        raise
+    return True

@@ -1,0 +1,60 @@
+import shutil
+import subprocess
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from servers.filesystem.diff import unified_diff
+
+
+def test_no_change_is_no_diff():
+    assert unified_diff("a", "a", "x") == ""
+
+
+def test_a_changed_line_with_its_surroundings():
+    old = "".join(f"{i}\n" for i in range(1, 10))
+    assert unified_diff(old, old.replace("5", "five"), "d/x", context=1) == (
+        "--- a/d/x\n+++ b/d/x\n@@ -4,3 +4,3 @@\n 4\n-5\n+five\n 6\n"
+    )
+
+
+def test_a_missing_last_line_end_is_marked():
+    assert unified_diff("a\nb", "a\nb\n", "x").endswith(" a\n-b\n\\ No newline at end of file\n+b\n")
+
+
+def test_an_empty_side_has_an_empty_range():
+    assert "@@ -0,0 +1 @@\n+a\n" in unified_diff("", "a\n", "x")
+    assert "@@ -1 +0,0 @@\n-a\n" in unified_diff("a\n", "", "x")
+
+
+def test_a_name_cannot_forge_lines():
+    assert unified_diff("a", "b", "x\n+++ y").startswith("--- a/x\\n+++ y\n+++ b/")
+
+
+def test_only_lf_ends_a_line():
+    assert "-a\x0cb\u2028c\r\n" in unified_diff("a\x0cb\u2028c\r\n", "a\n", "x")
+
+
+@pytest.mark.timeout(10)
+def test_repetitive_texts_do_not_take_quadratic_time():
+    old = "".join(f"{i % 150}\n" for i in range(100_000))
+    assert unified_diff(old, "start\n" + old[::-1] + "end\n", "x").startswith("--- a/x")
+
+
+TEXTS = st.lists(st.sampled_from("abc"), max_size=12).map("\n".join) | st.lists(st.sampled_from("ab\n")).map("".join)
+
+
+@pytest.mark.skipif(not shutil.which("git"), reason="needs git")
+@pytest.mark.slow
+@settings(max_examples=40, deadline=None)
+@given(TEXTS, TEXTS, st.integers(0, 3))
+def test_git_applies_the_diff(tmp_path_factory, old, new, context):
+    if old == new:
+        return
+    folder = tmp_path_factory.mktemp("repo")
+    (folder / "x").write_bytes(old.encode())
+    patch = unified_diff(old, new, "x", context).encode()
+    command = ["git", "apply", "--unidiff-zero", "--whitespace=nowarn", "-"]
+    subprocess.run(command, cwd=folder, input=patch, check=True)
+    assert (folder / "x").read_bytes() == new.encode()

@@ -1,0 +1,113 @@
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from servers.filesystem.edits import apply_edits
+from servers.filesystem.errors import FilesError
+
+
+def refused(text, *edits):
+    with pytest.raises(FilesError) as caught:
+        apply_edits(text, edits, "f")
+    return caught.value
+
+
+def test_an_edit_replaces_the_one_match():
+    assert apply_edits("a b c", [("b", "x")]) == "a x c"
+
+
+def test_edits_build_on_each_other():
+    assert apply_edits("a", [("a", "b"), ("b", "c")]) == "c"
+
+
+def test_an_old_text_that_is_not_there_is_refused_with_the_nearest_line():
+    error = refused("alpha\nbeta gamma\n", ("beta gama", "x"))
+    assert error.code == "no_match"
+    assert "line 2: 'beta gamma'" in error.suggestion
+
+
+def test_several_matches_are_refused_with_their_lines():
+    error = refused("x\ny\nx\n", ("x", "z"))
+    assert (error.code, "lines 1, 3" in error.reason) == ("ambiguous_match", True)
+
+
+def test_overlapping_matches_count():
+    assert refused("aaa", ("aa", "b")).code == "ambiguous_match"
+
+
+def test_very_many_matches_are_not_all_listed():
+    assert "more than 10 places" in refused("x\n" * 100_000, ("x", "z")).reason
+
+
+@pytest.mark.parametrize("edits", [[], [("", "x")], [("a", "b"), ("", "x")]])
+def test_empty_edits_are_refused(edits):
+    assert refused("a", *edits).code == "bad_edit"
+
+
+def test_the_error_tells_which_edit():
+    assert refused("a", ("a", "b"), ("a", "c")).reason.startswith("edit 2:")
+
+
+def test_a_crlf_file_stays_crlf():
+    assert apply_edits("a\r\nb\r\nc\r\n", [("a\nb\n", "a\nx\ny\n")]) == "a\r\nx\r\ny\r\nc\r\n"
+
+
+def test_an_edit_written_with_crlf_fits_an_lf_file():
+    assert apply_edits("a\nb\n", [("a\r\nb", "a\r\nx")]) == "a\nx\n"
+
+
+def test_untouched_lines_of_a_mixed_file_stay():
+    assert apply_edits("a\r\nb\nc\r\nd\n", [("a\nb\nc\nd\n", "a\nB\nc\nd\n")]) == "a\r\nB\nc\r\nd\n"
+
+
+def test_a_byte_order_mark_stays():
+    assert apply_edits("\ufeffabc", [("abc", "x")]) == "\ufeffx"
+
+
+def test_deleting_a_line():
+    assert apply_edits("a\r\nb\r\nc\r\n", [("b\n", "")]) == "a\r\nc\r\n"
+
+
+def test_other_indentation_matches_and_is_kept():
+    text = "def f():\n\tif x:\n\t\treturn 1\n"
+    edited = apply_edits(text, [("if x:\n    return 1", "if y:\n    return 2\nelse:\n    return 3")])
+    assert edited == "def f():\n\tif y:\n\t    return 2\n\telse:\n\t    return 3\n"
+
+
+def test_a_line_indented_less_than_the_first():
+    assert apply_edits("    a\n  b\n", [("      a\n    b\n", "      x\n    y\n")]) == "    x\n  y\n"
+
+
+def test_trailing_white_space_does_not_matter():
+    assert apply_edits("a  \nb\nc", [("a\nb", "x")]) == "x\nc"
+
+
+def test_a_loose_match_must_be_the_only_one():
+    assert refused("  a\n   a\n", ("\ta", "b")).code == "ambiguous_match"
+
+
+def test_white_space_alone_does_not_match_loosely():
+    assert refused("\n\n\na", ("   \n  ", "b")).code == "no_match"
+
+
+def test_an_exact_match_wins_over_loose_ones():
+    assert apply_edits(" a\n  a", [("  a", "b")]) == " a\nb"
+
+
+@pytest.mark.timeout(10)
+def test_repetitive_texts_take_linear_time():
+    assert refused("a\n" * 200_000, (" a\n" * 10_000 + " b", "x")).code == "no_match"
+
+
+@given(st.text("ab \r\n", max_size=30), st.data())
+def test_bytes_outside_the_changed_lines_stay(text, data):
+    seen = text.replace("\r\n", "\n")
+    # A CR before a CRLF would read as a line end of the edit itself.
+    assume("\r\n" not in seen)
+    start = data.draw(st.integers(0, len(seen)))
+    end = data.draw(st.integers(start, len(seen)))
+    try:
+        edited = apply_edits(text, [(seen[start:end], "X")])
+    except FilesError:
+        return
+    assert edited.replace("\r\n", "\n") == seen[:start] + "X" + seen[end:]

@@ -1,0 +1,89 @@
+import fnmatch
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from servers.filesystem.errors import FilesError
+from servers.filesystem.patterns import Glob
+
+
+def matches(pattern, path):
+    return Glob([pattern]).matches(path.split("/"))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path"),
+    [
+        ("*.py", "a.py"),
+        ("*.py", "a/b/c.py"),
+        ("*", ".hidden"),
+        ("a/*.py", "a/b.py"),
+        ("**/*.py", "b.py"),
+        ("a/**/b", "a/b"),
+        ("a/**/b", "a/x/y/b"),
+        ("a/**", "a/x/y"),
+        ("**", "a/b"),
+        ("a/**/**/b", "a/b"),
+        ("[ab]?.txt", "ax.txt"),
+        ("[!a].txt", "b.txt"),
+        ("{a,b}.py", "x/b.py"),
+        ("{src,{lib,doc}}/*", "doc/x"),
+        ("{a}", "{a}"),
+        ("{a", "{a"),
+        ("./a/b", "a/b"),
+        ("a*", "a\nb"),
+    ],
+)
+def test_matches(pattern, path):
+    assert matches(pattern, path)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path"),
+    [("*.py", "a.PY"), ("a/*.py", "a/b/c.py"), ("a/*.py", "x/a/b.py"), ("a/**", "a"), ("a?b", "a/b"), ("a", "ab")],
+)
+def test_does_not_match(pattern, path):
+    assert not matches(pattern, path)
+
+
+@pytest.mark.parametrize(
+    "pattern", ["", "/a", "../a", "a/../b", "/", "a" * 2_000, "{a,b}" * 20, "{" + "a," * 99 + "}", "\0"]
+)
+def test_bad_patterns(pattern):
+    with pytest.raises(FilesError) as caught:
+        Glob([pattern])
+    assert caught.value.code == "bad_pattern"
+
+
+def test_too_many_patterns():
+    with pytest.raises(FilesError):
+        Glob(str(i) for i in range(100))
+
+
+@pytest.mark.parametrize(
+    "pattern", ["*a" * 400 + "b", "{" * 1_000, "{a}" * 300, "**/" * 300 + "b", "**/a/" * 60 + "b"]
+)
+def test_bombs_are_cheap(pattern):
+    start = time.monotonic()
+    assert not Glob([pattern]).matches(["a" * 255] * 20)
+    assert time.monotonic() - start < 1
+
+
+def test_nothing_matches_no_pattern():
+    glob = Glob([])
+    assert not glob.matches(["a"])
+    assert not glob.alive(glob.start)
+
+
+def test_a_subtree_that_cannot_match_is_dead():
+    glob = Glob(["src/*.py"])
+    assert glob.alive(glob.step(glob.start, "src"))
+    assert not glob.alive(glob.step(glob.start, "lib"))
+
+
+@given(st.text("ab*?[]!", min_size=1, max_size=8), st.text("ab", min_size=1, max_size=8))
+def test_names_match_as_in_fnmatch(pattern, name):
+    expected = pattern != "**" and fnmatch.fnmatchcase(name, pattern)
+    assert matches(pattern, name) == (expected or pattern == "**")

@@ -1,0 +1,68 @@
+import os
+import resource
+
+import pytest
+
+from servers.filesystem.errors import FilesError
+from servers.filesystem.replacing import current, replace
+
+
+def test_the_mode_stays(files, root, at):
+    (root / "file").touch()
+    (root / "file").chmod(0o751)
+    with files.locate(at("file")) as entry:
+        replace(entry, b"new", current(entry))
+    assert (root / "file").stat().st_mode & 0o7777 == 0o751
+
+
+def test_a_new_file_gets_the_usual_mode(files, root, at):
+    mask = os.umask(0o027)
+    with files.locate(at("file")) as entry:
+        replace(entry, b"new", None)
+    os.umask(mask)
+    assert (root / "file").stat().st_mode & 0o777 == 0o640
+
+
+def test_set_user_id_goes_as_with_any_write(files, root, at):
+    (root / "file").touch()
+    (root / "file").chmod(0o4755)
+    with files.locate(at("file")) as entry:
+        replace(entry, b"new", current(entry))
+    assert (root / "file").stat().st_mode & 0o7777 == 0o755
+
+
+def test_a_failure_leaves_the_old_file_and_nothing_else(files, root, at, no_leak):
+    (root / "file").write_text("old")
+
+    def fail():
+        assert len(list(root.iterdir())) == 2
+        raise KeyError
+
+    with pytest.raises(KeyError), files.locate(at("file")) as entry:
+        replace(entry, b"new", current(entry), fail)
+    assert [(path.name, path.read_text()) for path in root.iterdir()] == [("file", "old")]
+
+
+def test_a_failing_rename_leaves_nothing(files, root, at):
+    with pytest.raises(FilesError), files.locate(at("file")) as entry:
+        replace(entry, b"new", None, (root / "file").mkdir)
+    assert [path.name for path in root.iterdir()] == ["file"]
+
+
+def test_a_link_that_appears_is_replaced_and_not_written_through(files, root, outside, at):
+    with files.locate(at("file")) as entry:
+        replace(entry, b"new", None, lambda: (root / "file").symlink_to(outside / "secret"))
+    assert (root / "file").read_text() == "new"
+    assert (outside / "secret").read_text() != "new"
+
+
+def test_a_full_disk_leaves_nothing(files, root, at, no_leak):
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10, limits[1]))
+    try:
+        with pytest.raises(FilesError) as caught, files.locate(at("file")) as entry:
+            replace(entry, b"x" * 100, None)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert caught.value.code == "io_error"
+    assert list(root.iterdir()) == []

@@ -1,0 +1,160 @@
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from servers.filesystem.errors import FilesError
+from servers.filesystem.roots import MAX_PATH, Place, Roots, path_from_uri, uri
+
+
+@pytest.fixture
+def roots(root):
+    return Roots([root])
+
+
+def code(roots, written):
+    with pytest.raises(FilesError) as caught:
+        roots.place(written)
+    return caught.value.code
+
+
+@pytest.mark.parametrize(
+    ("written", "parts"),
+    [
+        ("a/b", ("a", "b")),
+        (".", ()),
+        ("./a//b/.", ("a", "b")),
+        ("a/../b", ("b",)),
+        ("a/b/../../c/", ("c",)),
+        ("~x", ("~x",)),
+        ("%2e%2e", ("%2e%2e",)),
+        ("-rf", ("-rf",)),
+    ],
+)
+def test_relative_paths_start_at_the_only_root(roots, written, parts):
+    assert roots.place(written) == Place(0, parts, written)
+
+
+def test_an_absolute_path_beneath_the_root(roots, root):
+    assert roots.place(f"{root}/x/../y").parts == ("y",)
+    assert roots.place(f"/{root}//y").parts == ("y",)
+
+
+@pytest.mark.parametrize("written", ["..", "a/../..", "../root_evil", "/", "/etc/passwd", "//etc", "a/../../root/x"])
+def test_what_leaves_the_root_is_outside(roots, written):
+    assert code(roots, written) == "outside_roots"
+
+
+def test_a_sibling_with_the_same_prefix_is_outside(roots, root, outside):
+    assert code(roots, f"{outside}/secret") == "outside_roots"
+    assert code(roots, f"{root}/../root_evil/secret") == "outside_roots"
+
+
+def test_the_answer_does_not_tell_whether_something_exists(roots, outside):
+    messages = set()
+    for name in ("secret", "sacred"):
+        with pytest.raises(FilesError) as caught:
+            roots.place(f"{outside}/{name}")
+        messages.add(caught.value.reason + caught.value.suggestion)
+    assert len(messages) == 1
+
+
+@pytest.mark.parametrize("written", ["", "a\0b", "a" * (MAX_PATH + 1), "\ud800", "file:///a%00b"])
+def test_impossible_paths_are_refused(roots, written):
+    assert code(roots, written) == "bad_path"
+
+
+def test_the_home_directory(root, monkeypatch):
+    monkeypatch.setenv("HOME", str(root))
+    assert Roots([Path("~")]).place("~/x").parts == ("x",)
+    assert Roots([root]).place("~").parts == ()
+
+
+def test_the_operators_spelling_and_the_canonical_one(tmp_path, root):
+    (tmp_path / "link").symlink_to(root)
+    roots = Roots([tmp_path / "link"])
+    assert roots.paths == (root,)
+    assert roots.place(f"{tmp_path}/link/x").parts == roots.place(f"{root}/x").parts == ("x",)
+
+
+def test_case_matters(roots, root):
+    if os.path.normcase("A") == "A":
+        assert code(roots, f"{root.parent}/ROOT/x") == "outside_roots"
+
+
+def test_with_several_roots_the_first_component_names_one(tmp_path):
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+    roots = Roots([tmp_path / "one", tmp_path / "two"])
+    assert roots.place("two/x") == Place(1, ("x",), "two/x")
+    assert code(roots, "three/x") == code(roots, ".") == "bad_path"
+    assert code(roots, "../two/x") == "outside_roots"
+
+
+def test_the_inner_of_two_nested_roots_owns_its_paths(root):
+    (root / "inner").mkdir()
+    roots = Roots([root, root / "inner"])
+    assert roots.place(f"{root}/inner/x").root_index == 1
+    assert roots.place(f"{root}/x").root_index == 0
+
+
+def test_roots_must_be_directories(tmp_path):
+    (tmp_path / "file").touch()
+    for bad in ([], [tmp_path / "file"], [tmp_path / "none"]):
+        with pytest.raises(ValueError, match=r"directory"):
+            Roots(bad)
+
+
+@pytest.mark.parametrize(
+    "rest", ["//{0}/a%20b", "//localhost{0}/a%20b", "{0}/a%20b", "//{0}/%61 b", "//{0}/x/%2e%2E/a%20b", "//{0}/a b"]
+)
+def test_uris_beneath_the_root(roots, root, rest):
+    written = "file:" + rest.replace("//{0}", "//" + str(root)).replace("{0}", str(root))
+    assert roots.place(written).parts == ("a b",)
+
+
+def test_the_scheme_has_no_case(roots, root):
+    assert roots.place(f"FILE://{root}/x").parts == ("x",)
+
+
+@pytest.mark.parametrize(
+    "tail", ["/a%2Fb", "/a%2fb", "/a%5Cb", "/%", "/%zz", "/a?b", "/a#b", "/\udcff", "/..%2f..%2fetc"]
+)
+def test_doubtful_uris_are_refused(roots, root, tail):
+    assert code(roots, f"file://{root}{tail}") == "bad_path"
+
+
+@pytest.mark.parametrize("written", ["file://evil.example/etc", "file:relative", "file:", "file://", "file://a"])
+def test_uris_without_a_local_path_are_refused(roots, written):
+    assert code(roots, written) == "bad_path"
+
+
+def test_dots_in_a_uri_cannot_leave(roots, root):
+    assert code(roots, f"file://{root}/%2e%2e/root_evil/secret") == "outside_roots"
+
+
+def test_a_uri_is_decoded_once(roots, root):
+    assert roots.place(f"file://{root}/%252e%252e/x").parts == ("%2e%2e", "x")
+
+
+@given(st.binary(min_size=1).filter(lambda b: b"\0" not in b and b"\\" not in b))
+def test_uris_name_the_very_bytes(name):
+    path = "/" + os.fsdecode(name)
+    assert path_from_uri(uri(path)) == path
+    assert uri(path).isascii()
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=300)
+@given(st.text() | st.lists(st.sampled_from(["..", ".", "", "a", "root", "~", "\0", "%2e%2e"])).map("/".join))
+@example("file://localhost")
+@example("file:///\udcff")
+def test_any_string_is_beneath_or_refused(roots, root, written):
+    for text in (written, f"{root}/{written}", f"file://{written}", f"file://{root}/{written}"):
+        try:
+            path = roots.path(roots.place(text))
+        except FilesError:
+            continue
+        assert os.path.commonpath([os.path.normpath(path), root]) == str(root)
+        assert ".." not in path.split("/")

@@ -1,0 +1,276 @@
+import os
+import threading
+from itertools import count
+
+import pytest
+
+from servers.filesystem.beneath import Beneath
+from servers.filesystem.errors import FilesError
+from servers.filesystem.roots import Roots
+from servers.filesystem.writing import create_directory, edit_file, move, write_file
+
+
+@pytest.fixture
+def write(either):
+    return lambda written, data=b"new": write_file(either, either.roots.place(written), data)
+
+
+@pytest.fixture
+def edit(either):
+    return lambda written, *edits, **more: edit_file(either, either.roots.place(written), edits, **more)
+
+
+@pytest.fixture
+def rename(either):
+    return lambda source, target: move(either, either.roots.place(source), either.roots.place(target))
+
+
+def code(call, *arguments):
+    with pytest.raises(FilesError) as caught:
+        call(*arguments)
+    return caught.value.code
+
+
+def test_a_new_file(root, write):
+    assert (write("file").size, (root / "file").read_bytes()) == (3, b"new")
+
+
+def test_whether_a_file_is_new(write):
+    assert [write("file").created, write("file").created] == [True, False]
+
+
+def test_an_empty_file(root, write):
+    write("file", b"")
+    assert (root / "file").read_bytes() == b""
+
+
+def test_writing_through_a_link_keeps_the_link(root, write):
+    (root / "file").write_text("old")
+    (root / "link").symlink_to("file")
+    write("link")
+    assert ((root / "link").is_symlink(), (root / "file").read_text()) == (True, "new")
+
+
+def test_writing_through_a_link_out_is_refused(root, outside, write):
+    (root / "link").symlink_to(outside / "new")
+    (root / "dir").symlink_to(outside)
+    assert code(write, "link") == code(write, "dir/new") == "outside_roots"
+    assert [path.name for path in outside.iterdir()] == ["secret"]
+
+
+def test_writing_through_a_dangling_link_is_refused(root, write):
+    (root / "link").symlink_to("none")
+    assert code(write, "link") == "not_found"
+    assert not (root / "none").exists()
+
+
+def test_a_write_protected_file_is_refused(root, write, edit):
+    (root / "file").write_text("old")
+    (root / "file").chmod(0o444)
+    assert code(write, "file") == code(edit, "file", ("old", "new")) == "read_only"
+    assert (root / "file").read_text() == "old"
+
+
+def test_a_file_with_hard_links_is_refused(root, write):
+    (root / "file").write_text("old")
+    (root / "other").hardlink_to(root / "file")
+    assert code(write, "file") == "hard_links"
+
+
+def test_what_is_no_file_is_refused(root, write):
+    (root / "dir").mkdir()
+    os.mkfifo(root / "pipe")
+    assert code(write, "dir") == code(write, ".") == "not_a_file"
+    assert code(write, "pipe") == "special_file"
+
+
+def test_a_missing_directory_is_not_made(write):
+    assert code(write, "none/file") == "not_found"
+
+
+def test_an_edit_changes_the_file_and_shows_how(root, edit):
+    (root / "file").write_bytes(b"a\r\nb\r\n")
+    result = edit("file", ("a\nb", "a\nc"))
+    assert (root / "file").read_bytes() == b"a\r\nc\r\n"
+    assert result.diff == "--- a/file\n+++ b/file\n@@ -1,2 +1,2 @@\n a\r\n-b\r\n+c\r\n"
+    assert result.applied == 1
+
+
+def test_a_dry_run_writes_nothing(root, edit):
+    (root / "file").write_text("a")
+    assert "+b" in edit("file", ("a", "b"), dry_run=True).diff
+    assert (root / "file").read_text() == "a"
+
+
+def test_an_edit_of_other_bytes_than_text_is_refused(root, edit):
+    (root / "file").write_bytes(b"caf\xe9 a")
+    assert code(edit, "file", ("a", "b")) == "not_text"
+    assert (root / "file").read_bytes() == b"caf\xe9 a"
+
+
+def test_an_edit_keeps_the_byte_order_mark(root, edit):
+    (root / "file").write_bytes(b"\xef\xbb\xbfa")
+    edit("file", ("a", "b"))
+    assert (root / "file").read_bytes() == b"\xef\xbb\xbfb"
+
+
+def test_half_a_surrogate_pair_is_refused(root, edit):
+    (root / "file").write_text("a")
+    assert code(edit, "file", ("a", "\ud800")) == "bad_edit"
+    assert os.listdir(root) == ["file"]
+
+
+def test_a_file_too_large_to_edit(root, edit):
+    with (root / "file").open("wb") as file:
+        file.truncate(17 * 1024 * 1024)
+    assert code(edit, "file", ("a", "b")) == "too_large"
+
+
+def test_edits_of_what_is_no_file(root, edit):
+    os.mkfifo(root / "pipe")
+    assert code(edit, "pipe", ("a", "b")) == "special_file"
+    assert code(edit, "none", ("a", "b")) == "not_found"
+
+
+def test_parallel_edits_are_all_applied(root, edit):
+    (root / "link").symlink_to("file")
+    (root / "file").write_text("".join(f"<{i}>\n" for i in range(30)))
+    threads = [
+        threading.Thread(target=edit, args=("link" if i % 2 else "file", (f"<{i}>", f"[{i}]"))) for i in range(30)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (root / "file").read_text() == "".join(f"[{i}]\n" for i in range(30))
+
+
+def test_a_change_from_outside_is_noticed(files, root, at):
+    (root / "file").write_text("a")
+
+    class Rude(str):
+        """An old text that changes the file while it is looked for."""
+
+        def replace(self, *arguments):
+            (root / "file").write_text("a, theirs")
+            return super().replace(*arguments)
+
+    assert code(edit_file, files, at("file"), [(Rude("a"), "b")]) == "changed"
+    assert [path.read_text() for path in root.iterdir()] == ["a, theirs"]
+
+
+def test_directories_are_made_with_those_above(either, root):
+    assert create_directory(either, either.roots.place("a/b/c"))
+    assert not create_directory(either, either.roots.place("a/b/c"))
+    assert (root / "a/b/c").is_dir()
+
+
+def test_directories_behind_links(either, root, outside):
+    (root / "in").symlink_to(".")
+    (root / "out").symlink_to(outside)
+    (root / "none").symlink_to("nothing")
+    assert create_directory(either, either.roots.place("in/a"))
+    assert code(create_directory, either, either.roots.place("out/a")) == "outside_roots"
+    assert code(create_directory, either, either.roots.place("none")) == "not_found"
+
+
+def test_a_file_in_the_way_of_a_directory(either, root):
+    (root / "file").touch()
+    for name in ("file", "file/a"):
+        assert code(create_directory, either, either.roots.place(name)) == "not_a_directory"
+
+
+@pytest.mark.parametrize("make", [lambda p: p.write_text("x"), lambda p: p.mkdir(), lambda p: p.symlink_to("none")])
+def test_moving(root, rename, make):
+    make(root / "one")
+    rename("one", "two")
+    assert os.listdir(root) == ["two"]
+
+
+def test_moving_a_link_moves_the_link(root, rename):
+    (root / "file").write_text("x")
+    (root / "link").symlink_to("file")
+    rename("link", "other")
+    assert sorted(os.listdir(root)) == ["file", "other"]
+    assert os.readlink(root / "other") == "file"
+
+
+@pytest.mark.parametrize(
+    "make", [lambda p: p.write_text("kept"), lambda p: p.mkdir(), lambda p: p.symlink_to("none")]
+)
+def test_moving_onto_something_is_refused(root, rename, make):
+    (root / "one").touch()
+    make(root / "two")
+    assert code(rename, "one", "two") == "already_exists"
+    assert sorted(os.listdir(root)) == ["one", "two"]
+
+
+def test_moves_that_make_no_sense(root, rename):
+    (root / "dir").mkdir()
+    assert code(rename, "none", "two") == "not_found"
+    assert code(rename, "dir", "dir/below") == "bad_path"
+    assert code(rename, ".", "two") == code(rename, "dir", ".") == "bad_path"
+
+
+def test_moving_out_is_refused(root, outside, rename):
+    (root / "file").touch()
+    (root / "out").symlink_to(outside)
+    assert code(rename, "file", "out/file") == code(rename, "out/secret", "mine") == "outside_roots"
+
+
+def test_without_permission_nothing_is_written(root):
+    (root / "file").write_text("a")
+    files = Beneath(Roots([root]))
+    place, other = files.roots.place("file"), files.roots.place("other")
+    for call in (
+        lambda: write_file(files, other, b""),
+        lambda: edit_file(files, place, [("a", "b")]),
+        lambda: create_directory(files, other),
+        lambda: move(files, place, other),
+    ):
+        with pytest.raises(FilesError, match="--allow-write") as caught:
+            call()
+        assert caught.value.code == "read_only"
+    assert os.listdir(root) == ["file"]
+    files.close()
+
+
+@pytest.mark.slow
+def test_writing_while_a_directory_is_swapped_for_a_link_stays_inside(files, root, outside, at):
+    (root / "dir").mkdir()
+    (root / "link").symlink_to(outside)
+    done = threading.Event()
+
+    def swap():
+        while not done.is_set():
+            for one, other in (("dir", "kept"), ("link", "dir"), ("dir", "link"), ("kept", "dir")):
+                os.rename(root / one, root / other)
+
+    thread = threading.Thread(target=swap)
+    thread.start()
+    seen = set()
+    # As long as it takes to meet both states, on a busy machine too.
+    for i in count():
+        seen.add(outcome(files, at(f"dir/{i % 9}")))
+        if i > 2_000 and {"written", "outside_roots"} <= seen:
+            break
+    done.set()
+    thread.join()
+    assert os.listdir(outside) == ["secret"]
+
+
+def outcome(files, place):
+    try:
+        write_file(files, place, b"x")
+    except FilesError as error:
+        return error.code
+    return "written"
+
+
+def test_no_descriptor_is_left(files, root, at, no_leak):
+    (root / "dir").mkdir()
+    for _ in range(30):
+        code(write_file, files, at("dir"), b"")
+        code(edit_file, files, at("none"), [("a", "b")])
+        code(move, files, at("none"), at("dir"))
+        code(create_directory, files, at("dir/" + "x" * 300))
