@@ -22,16 +22,26 @@ __all__ = ["connected"]
 async def connected(
     app: Server[Any], settings: BaseModel | None = None, *, principal: str | None = None
 ) -> AsyncIterator[MemoryTransport]:
-    """The client's end of a connection to `app`, which runs meanwhile. Leaving it ends the connection in order."""
+    """The client's end of a connection to `app`, which runs meanwhile. Leaving it ends the connection in order.
+
+    What the body raises comes out by itself, not in a group.
+    """
     ours, theirs = memory_pair()
-    async with app.running(settings), anyio.create_task_group() as tasks:
 
-        async def run() -> None:
-            await serve(app, theirs, principal=principal)
-            theirs.close()
+    async def run() -> None:
+        await serve(app, theirs, principal=principal)
+        theirs.close()
 
-        tasks.start_soon(run)
-        try:
-            yield ours
-        finally:
-            ours.close()
+    try:
+        async with app.running(settings), anyio.create_task_group() as tasks:
+            tasks.start_soon(run)
+            try:
+                yield ours
+            finally:
+                ours.close()
+    except BaseExceptionGroup as group:
+        if len(group.exceptions) > 1:
+            raise
+        raise group.exceptions[0] from group.exceptions[0].__cause__
+    finally:
+        theirs.close()

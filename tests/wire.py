@@ -15,6 +15,7 @@ import subprocess
 import tempfile
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any, Self
 
 import anyio
@@ -44,11 +45,13 @@ class Wire:
         command: list[str],
         *,
         env: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
         answers: Mapping[str, Json | Callable[[Json], Json]] | None = None,
         check: bool = True,
     ) -> None:
         self.command = command
         self.env = env
+        self.cwd = cwd
         self.answers = dict(answers or {})
         self.check = check and schemas.wanted()
         self.version: str | None = None
@@ -70,6 +73,7 @@ class Wire:
             stdout=subprocess.PIPE,
             stderr=self._stderr,
             env=self.env,
+            cwd=self.cwd,
         )
         return self
 

@@ -6,8 +6,9 @@ no answer at all (JSON-RPC 2.0, section 6).
 
 from dataclasses import dataclass, field
 
+from ..errors import InvalidRequest
 from .events import Outgoing
-from .jsonrpc import Batch, Failure, Request, RequestId, Response
+from .jsonrpc import Batch, Failure, Malformed, Message, Request, RequestId, Response, failure
 
 __all__ = ["MAX_BATCH", "Batches"]
 
@@ -17,8 +18,10 @@ MAX_BATCH = 1_000
 
 @dataclass(slots=True)
 class _Pending:
-    ids: set[RequestId]
     first: RequestId | None
+    """The first request in it, by which HTTP knows where the answer belongs."""
+    ids: set[RequestId] = field(default_factory=set)
+    """The calls under way."""
     answers: list[Response | Failure] = field(default_factory=list)
 
 
@@ -29,17 +32,17 @@ class Batches:
         self._by_id: dict[RequestId, _Pending] = {}
         self._opening: _Pending | None = None
 
-    @property
-    def is_open(self) -> bool:
-        """Whether the messages of a batch are being taken in."""
-        return self._opening is not None
-
-    def open(self, batch: Batch) -> None:
-        """Starts taking in `batch`."""
+    def open(self, batch: Batch) -> tuple[Message, ...]:
+        """Starts taking in `batch`; its messages, with those that may not be in one already refused."""
         ids = [message.id for message in batch.messages if isinstance(message, Request)]
-        self._opening = _Pending(set(ids), ids[0] if ids else None)
-        for id_ in ids:
-            self._by_id.setdefault(id_, self._opening)
+        self._opening = _Pending(ids[0] if ids else None)
+        return tuple(_allowed(message) for message in batch.messages)
+
+    def expect(self, id: RequestId) -> None:
+        """The request `id` of the open batch is under way and will be answered, or cancelled, later."""
+        if self._opening is not None:
+            self._opening.ids.add(id)
+            self._by_id[id] = self._opening
 
     def close(self) -> Outgoing | None:
         """All messages are taken in; the answer, if it is complete already."""
@@ -56,23 +59,20 @@ class Batches:
 
     def add(self, answer: Response | Failure) -> Outgoing | None:
         """Collects `answer`; the whole answer, if this completes it."""
-        pending = self._by_id.pop(answer.id, None) if answer.id is not None else None
-        if pending is None:
-            pending = self._opening
-        if pending is None:
-            return None
-        pending.answers.append(answer)
-        if answer.id is not None:
-            pending.ids.discard(answer.id)
+        pending = self._opening or self._taken(answer.id)
+        if pending is not None:
+            pending.answers.append(answer)
         return self._complete(pending)
 
     def drop(self, id: RequestId) -> Outgoing | None:
         """A request was cancelled and gets no answer; the whole answer, if nothing else is missing."""
-        pending = self._by_id.pop(id, None)
-        if pending is None:
-            return None
-        pending.ids.discard(id)
-        return self._complete(pending)
+        return self._complete(self._taken(id))
+
+    def _taken(self, id: RequestId | None) -> _Pending | None:
+        pending = self._by_id.pop(id, None) if id is not None else None
+        if pending is not None and id is not None:
+            pending.ids.discard(id)
+        return pending
 
     def _complete(self, pending: _Pending | None) -> Outgoing | None:
         if pending is None or pending is self._opening or pending.ids:
@@ -81,3 +81,9 @@ class Batches:
         if answers:
             return Outgoing(Batch(answers), pending.first)
         return None if pending.first is None else Outgoing(None, pending.first)
+
+
+def _allowed(message: Message) -> Message:
+    if isinstance(message, Request) and message.method == "initialize":
+        return Malformed(failure(message.id, InvalidRequest("initialize may not be part of a batch")))
+    return message

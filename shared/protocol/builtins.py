@@ -10,20 +10,13 @@ from .stateless import discover
 __all__ = ["answer"]
 
 
-def answer(call: Call, identity: Identity, handshake: Handshake) -> dict[str, Any] | None:
-    """The result of `call`, or None where the application must answer it.
-
-    Raises InvalidRequest for a second `initialize`.
-    """
+def answer(call: Call, identity: Identity, handshake: Handshake) -> dict[str, Any]:
+    """The result of a `call` whose method is built in. Raises InvalidRequest for a second `initialize`."""
     match call.method.name:
         case "initialize":
             return handshake.initialize(call.params, identity)
-        case "ping":
-            return {}
         case "server/discover":
             return discover(identity)
         case "logging/setLevel":
             handshake.set_log_level(call.params.level)
-            return {}
-        case _:
-            return None
+    return {}

@@ -32,26 +32,23 @@ class LineBuffer:
         """The lines that `chunk` completes."""
         if self._at_start:
             chunk = self._without_mark(chunk)
-        head, newline, rest = chunk.partition(b"\n")
-        if not newline:
-            return self._store(head)
-        lines = self._store(head)
-        if self._dropping:
-            self._dropping = False
-        else:
-            lines += self._line(bytes(self._buffer))
+        *complete, tail = chunk.split(b"\n")
+        if complete and (self._buffer or self._dropping):
+            complete[0] = self._finished(complete[0])
+        limit = self._limit
+        lines = [line if len(line) <= limit else Oversized(limit) for line in complete if line.strip()]
+        return lines + self._store(tail) if tail else lines
+
+    def _finished(self, end: bytes) -> bytes:
+        line = b"" if self._dropping else bytes(self._buffer) + end
         self._buffer.clear()
-        *complete, tail = rest.split(b"\n")
-        for line in complete:
-            lines += self._line(line)
-        return lines + self._store(tail)
+        self._dropping = False
+        return line
 
     def end(self) -> list[bytes | Oversized]:
         """The last line, where the stream ended without a newline."""
-        line, dropping = bytes(self._buffer), self._dropping
-        self._buffer.clear()
-        self._dropping = False
-        return [] if dropping else self._line(line)
+        line = self._finished(b"")
+        return [line] if line.strip() else []
 
     def _store(self, part: bytes) -> list[bytes | Oversized]:
         if self._dropping:
@@ -62,11 +59,6 @@ class LineBuffer:
         self._buffer.clear()
         self._dropping = True
         return [Oversized(self._limit)]
-
-    def _line(self, line: bytes) -> list[bytes | Oversized]:
-        if len(line) > self._limit:
-            return [Oversized(self._limit)]
-        return [line] if line.strip() else []
 
     def _without_mark(self, chunk: bytes) -> bytes:
         start = bytes(self._buffer) + chunk

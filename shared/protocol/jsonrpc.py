@@ -115,8 +115,9 @@ def _batch(values: list[Any]) -> Message:
 def _message(value: Any) -> Message:
     if not isinstance(value, dict):
         return Malformed(failure(None, InvalidRequest("a message is a JSON object")))
-    id_ = value.get("id")
-    known_id = id_ if _is_id(id_) else None
+    known_id = value.get("id")
+    if not isinstance(known_id, str) and type(known_id) is not int:
+        known_id = None
     if value.get("jsonrpc") != "2.0":
         return Malformed(failure(known_id, InvalidRequest('"jsonrpc" must be "2.0"')))
     if "method" in value:
@@ -152,13 +153,12 @@ def _answer(value: dict[str, Any], known_id: RequestId | None) -> Message:
     return Malformed(failure(None, InvalidRequest("an answer has an id and either a result or an error")), True)
 
 
-def _is_id(value: Any) -> bool:
-    return isinstance(value, str) or (type(value) is int)
-
-
 def encode(message: Message) -> bytes:
     """`message` as compact JSON in UTF-8 without a line end. `Malformed` is never sent."""
-    value = _plain(message)
+    if isinstance(message, Response):
+        value: Any = {"jsonrpc": "2.0", "id": message.id, "result": message.result}
+    else:
+        value = _plain(message)
     try:
         return to_json(value, inf_nan_mode="null")
     except PydanticSerializationError:

@@ -4,17 +4,18 @@ A row says who sends it, in which versions it exists, which capability it needs 
 The absence of a row is the gate: no code asks "is this method known in that version" in any other way.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from .identity import Identity
 from .types.base import Params
 from .types.lifecycle import DiscoverParams, InitializeParams, SetLevelParams
 from .types.prompts import CompleteParams, GetPromptParams
 from .types.resources import ListenParams, ReadResourceParams, UriParams
 from .types.tools import CallToolParams, ListParams
-from .versions import NEWEST, NEWEST_HANDSHAKE, V2024_11_05, V2026_07_28, Version
+from .versions import NEWEST, NEWEST_HANDSHAKE, V2024_11_05, V2026_07_28, VERSIONS, Version
 
-__all__ = ["REQUESTS", "Method", "MethodTable"]
+__all__ = ["REQUESTS", "Method", "MethodTable", "method_table"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,16 +32,14 @@ class Method:
     """Its result carries `ttlMs` and `cacheScope` (2026-07-28, Caching)."""
     multi_round: bool = False
     """It may be answered by `input_required` (2026-07-28, multi-round-trip requests)."""
-
-    def exists_in(self, version: Version) -> bool:
-        """Whether `version` has this method."""
-        return self.first.order <= version.order <= self.last.order
+    built_in: bool = False
+    """The session answers it by itself: it concerns the protocol and no feature of the server."""
 
 
 REQUESTS = (
-    Method("initialize", InitializeParams, last=NEWEST_HANDSHAKE),
-    Method("ping", Params, last=NEWEST_HANDSHAKE),
-    Method("server/discover", DiscoverParams, first=V2026_07_28, cacheable=True),
+    Method("initialize", InitializeParams, last=NEWEST_HANDSHAKE, built_in=True),
+    Method("ping", Params, last=NEWEST_HANDSHAKE, built_in=True),
+    Method("server/discover", DiscoverParams, first=V2026_07_28, cacheable=True, built_in=True),
     Method("tools/list", ListParams, capability=("tools",), cacheable=True),
     Method("tools/call", CallToolParams, capability=("tools",), multi_round=True),
     Method("resources/list", ListParams, capability=("resources",), cacheable=True),
@@ -51,18 +50,21 @@ REQUESTS = (
     Method("prompts/list", ListParams, capability=("prompts",), cacheable=True),
     Method("prompts/get", GetPromptParams, capability=("prompts",), multi_round=True),
     Method("completion/complete", CompleteParams, capability=("completions",)),
-    Method("logging/setLevel", SetLevelParams, last=NEWEST_HANDSHAKE, capability=("logging",)),
+    Method("logging/setLevel", SetLevelParams, last=NEWEST_HANDSHAKE, capability=("logging",), built_in=True),
     Method("subscriptions/listen", ListenParams, first=V2026_07_28),
 )
 
 
-class MethodTable:
-    """The standard rows and those a server adds."""
+MethodTable = Mapping[tuple[str, Version], Method]
+"""The rows that one server serves, by name and version."""
 
-    def __init__(self, custom: Iterable[Method] = ()) -> None:
-        self._rows = {row.name: row for row in (*REQUESTS, *custom)}
 
-    def find(self, name: str, version: Version) -> Method | None:
-        """The row of that name, if `version` has it."""
-        row = self._rows.get(name)
-        return row if row is not None and row.exists_in(version) else None
+def method_table(identity: Identity, custom: Iterable[Method] = ()) -> MethodTable:
+    """The standard rows whose capability the server declares, and its own, in each version that has them."""
+    rows = {row.name: row for row in (*REQUESTS, *custom) if identity.has(row.capability)}
+    return {
+        (row.name, version): row
+        for row in rows.values()
+        for version in VERSIONS
+        if row.first.order <= version.order <= row.last.order
+    }

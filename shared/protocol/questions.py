@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from ..errors import InputRequired, InvalidParams, MissingCapability
 from .peer import Peer
+from .shaping import shape_question
 from .types.base import Wire
 from .types.client import CreateMessageResult, ElicitResult, ListRootsResult
 from .versions import V2024_11_05, V2025_06_18, V2025_11_25, Version
@@ -53,7 +54,8 @@ def elicit_form(message: str, schema: dict[str, Any]) -> Question:
 
 
 def elicit_url(message: str, url: str, elicitation_id: str) -> Question:
-    """A page to visit, for what must not pass through the client, such as secrets."""
+    """A page to visit, for what must not pass through the client, such as secrets. The id is the server's own and
+    must not be used again (2025-11-25, Elicitation, URL Mode)."""
     params = {"mode": "url", "message": message, "url": url, "elicitationId": elicitation_id}
     return Question("elicitation/create", params, ("elicitation", "url"), V2025_11_25)
 
@@ -95,15 +97,21 @@ def require_capabilities(questions: Mapping[str, Question], peer: Peer) -> None:
             raise MissingCapability(missing)
 
 
-def brought_answers(questions: Mapping[str, Question], brought: Mapping[str, Any]) -> dict[str, Any]:
-    """The answers to `questions` among those a call brought along, as models.
+def brought_answers(
+    questions: Mapping[str, Question], brought: Mapping[str, Any], version: Version
+) -> dict[str, Any]:
+    """The answers to `questions` among those a call of this `version` brought along, as models.
 
     Raises InputRequired with the questions that have none, InvalidParams for an answer that does not fit.
     """
     missing = {key: question for key, question in questions.items() if key not in brought}
     if missing:
-        raise InputRequired({key: {"method": one.method, "params": one.params} for key, one in missing.items()})
+        raise InputRequired({key: _as_sent(question, version) for key, question in missing.items()})
     return {key: read_answer(question, brought[key]) for key, question in questions.items()}
+
+
+def _as_sent(question: Question, version: Version) -> dict[str, Any]:
+    return {"method": question.method, "params": shape_question(question.method, question.params, version)}
 
 
 def read_answer(question: Question, answer: Any) -> Any:

@@ -20,7 +20,7 @@ from .admission import Admission
 from .batches import MAX_BATCH, Batches
 from .builtins import answer
 from .events import Answered, Call, Cancelled, Change, Event, Outgoing
-from .exchange import Exchange, InFlight
+from .exchange import Asked, InFlight
 from .failures import explain, is_result
 from .handshake import Handshake, State
 from .identity import Identity
@@ -56,10 +56,12 @@ class ServerSession:
         self._now = now
         self._server_info = identity.implementation.to_wire()
         self._handshake = Handshake(principal)
-        self._admission = Admission(identity, methods, self._handshake)
-        self._exchange = Exchange()
-        self._batches = Batches()
-        self._outgoing: list[Outgoing] = []
+        self._admission = Admission(methods, self._handshake, seal, now)
+        self._in_flight: dict[RequestId, InFlight] = {}
+        self._asked = Asked()
+        self._batches: Batches | None = None
+        self.waiting: list[Outgoing] = []
+        """The messages that `outgoing` will give."""
 
     # What the peer sent
 
@@ -67,18 +69,13 @@ class ServerSession:
         """Takes one message in; what the application must do about it."""
         if isinstance(message, Batch):
             return self._batch(message)
-        event = self._one(message)
+        event = self._request(message) if isinstance(message, Request) else self._one(message)
         return [] if event is None else [event]
 
     def outgoing(self) -> list[Outgoing]:
         """The messages due to the peer, oldest first; each is given once."""
-        waiting, self._outgoing = self._outgoing, []
+        waiting, self.waiting = self.waiting, []
         return waiting
-
-    @property
-    def backlog(self) -> int:
-        """How many messages wait to be sent."""
-        return len(self._outgoing)
 
     @property
     def peer(self) -> Peer | None:
@@ -104,9 +101,9 @@ class ServerSession:
             return self._refuse_batch("batches exist in one older protocol version only")
         if len(batch.messages) > MAX_BATCH:
             return self._refuse_batch(f"a batch may hold {MAX_BATCH} messages at most")
-        self._batches.open(batch)
-        events = [event for event in map(self._one, batch.messages) if event is not None]
-        self._queue(self._batches.close())
+        batches = self._batches = self._batches or Batches()
+        events = [event for event in map(self._one, batches.open(batch)) if event is not None]
+        self._queue(batches.close())
         return events
 
     def _refuse_batch(self, reason: str) -> list[Event]:
@@ -115,29 +112,30 @@ class ServerSession:
 
     def _request(self, request: Request) -> Event | None:
         try:
-            entry, params = self._admission.admit(
-                request, self.principal, seal=self._seal, now=self._now, in_batch=self._batches.is_open
-            )
-            if not self._exchange.register(request.id, entry):
+            entry, params = self._admission.admit(request, self.principal)
+            if request.id in self._in_flight:
                 raise InvalidRequest("this id is in use by a request that has no answer yet")
         except RpcError as error:
             self._reply(failure(request.id, error))
             return None
+        self._in_flight[request.id] = entry
         call = Call(request.id, entry.method, params, entry.peer)
-        return None if self._answered_here(call, entry) else call
+        if not entry.method.built_in:
+            if self._batches is not None:
+                self._batches.expect(call.id)
+            return call
+        self._answer(call, entry)
+        return None
 
-    def _answered_here(self, call: Call, entry: InFlight) -> bool:
+    def _answer(self, call: Call, entry: InFlight) -> None:
         try:
             result = answer(call, self._identity, self._handshake)
         except RpcError as error:
             self.fail(call.id, error)
-            return True
-        if result is None:
-            return False
+            return
         if call.method.name == "initialize" and self._handshake.peer is not None:
             entry.peer = self._handshake.peer
         self.respond(call.id, result)
-        return True
 
     def _notification(self, message: Notification) -> Event | None:
         match message.method:
@@ -155,7 +153,7 @@ class ServerSession:
         return self.cancel(params.request_id, params.reason)
 
     def _answered(self, message: Response | Failure) -> Event | None:
-        if message.id is None or self._exchange.settle(message.id) is None:
+        if message.id is None or self._asked.settle(message.id) is None:
             return None
         return Answered(message.id, message)
 
@@ -163,28 +161,32 @@ class ServerSession:
 
     def cancel(self, id: RequestId, reason: str | None = None) -> Cancelled | None:
         """Drops a call: its answer is no longer wanted. None where nothing is under way under that id."""
-        if self._exchange.complete(id) is None:
+        if self._in_flight.pop(id, None) is None:
             return None
         self.subscriptions.close(id)
-        self._queue(self._batches.drop(id) if self._batches.has(id) else Outgoing(None, id))
+        in_batch = self._batches is not None and self._batches.has(id)
+        self._queue(self._batches.drop(id) if self._batches is not None and in_batch else Outgoing(None, id))
         return Cancelled(id, reason)
 
     def respond(self, id: RequestId, result: dict[str, Any]) -> None:
         """Answers a call with `result`, built for the newest version."""
-        entry = self._exchange.complete(id)
+        entry = self._in_flight.pop(id, None)
         if entry is not None:
-            shaped = shape(entry.method, result, entry.peer.version, self._server_info)
-            self._reply(Response(id, shaped))
+            answer = Response(id, shape(entry.method, result, entry.peer.version, self._server_info))
+            if self._batches is None:
+                self.waiting.append(Outgoing(answer, id))
+            else:
+                self._reply(answer)
 
     def fail(self, id: RequestId, error: McpError) -> None:
         """Answers a call with an error, or with the result that this version wants in its place."""
-        entry = self._exchange.find(id)
+        entry = self._in_flight.get(id)
         if entry is None:
             return
         if is_result(error, entry):
             self.respond(id, {"content": [{"type": "text", "text": str(error)}], "isError": True})
         else:
-            self._exchange.complete(id)
+            del self._in_flight[id]
             self._reply(failure(id, explain(error, entry.peer)))
 
     def ask(self, about: RequestId, questions: Mapping[str, Question]) -> dict[str, Any]:
@@ -196,23 +198,23 @@ class ServerSession:
         Raises MissingCapability for what the client did not declare, InputRequired for what it has not
         answered yet, InvalidParams for an answer that does not fit, InvalidRequest when the call is over.
         """
-        entry = self._exchange.find(about)
+        entry = self._in_flight.get(about)
         if entry is None:
             raise InvalidRequest("this call is over")
         require_capabilities(questions, entry.peer)
         if entry.peer.version.stateless:
-            return brought_answers(questions, entry.round.answers)
+            return brought_answers(questions, entry.round.answers, entry.peer.version)
         return {key: self._ask_now(about, entry.peer, question) for key, question in questions.items()}
 
     def _ask_now(self, about: RequestId, peer: Peer, question: Question) -> int:
-        id_ = self._exchange.ask(about)
+        id_ = self._asked.enter(about)
         params = shape_question(question.method, question.params, peer.version)
         self._send(Request(id_, question.method, params), about)
         return id_
 
     def require_input(self, id: RequestId, asked: InputRequired) -> None:
         """Answers a stateless call with questions, and a sealed state that comes back with the answers."""
-        entry = self._exchange.find(id)
+        entry = self._in_flight.get(id)
         if entry is None:
             return
         name, params = entry.method.name, entry.params
@@ -226,18 +228,18 @@ class ServerSession:
 
     def withdraw(self, id: Any, reason: str) -> None:
         """Takes a request of ours back; nothing where it is answered, or was never sent."""
-        about = self._exchange.settle(id) if isinstance(id, int) else None
+        about = self._asked.settle(id) if isinstance(id, int) else None
         if about is not None:
             self._send(Notification("notifications/cancelled", {"requestId": id, "reason": reason}), about)
 
     def notify(self, about: RequestId | None, method: str, params: dict[str, Any]) -> None:
         """Sends a notification that belongs to the call `about`; nothing where that call is over."""
-        if about is None or self._exchange.find(about) is not None:
+        if about is None or self._in_flight.get(about) is not None:
             self._send(Notification(method, params), about)
 
     def progress(self, id: RequestId, progress: float, total: float | None, message: str | None) -> None:
         """Tells the peer how far its call is, if it gave a token and `progress` has grown."""
-        entry = self._exchange.find(id)
+        entry = self._in_flight.get(id)
         if entry is None or entry.progress_token is None or not entry.advance(progress):
             return
         report = {"progressToken": entry.progress_token, "progress": progress, "total": total, "message": message}
@@ -247,8 +249,8 @@ class ServerSession:
         )
 
     def log(self, id: RequestId, level: str, data: Any, logger: str | None) -> None:
-        """Sends a log message about a call, if the peer wants that level."""
-        entry = self._exchange.find(id)
+        """Sends a log message about a call, if logging is declared and the peer wants that level."""
+        entry = self._in_flight.get(id) if self._identity.has(("logging",)) else None
         if entry is not None and self._current(entry.peer).wants_log(level):
             named = {} if logger is None else {"logger": logger}
             self.notify(id, "notifications/message", {"level": level, **named, "data": data})
@@ -257,7 +259,7 @@ class ServerSession:
 
     def acknowledge(self, listen: Listen) -> None:
         """Opens a listen stream: from here on its changes are delivered."""
-        if self._exchange.find(listen.id) is None:
+        if self._in_flight.get(listen.id) is None:
             return
         self.subscriptions.listen(listen)
         params = {"_meta": {SUBSCRIPTION_ID: listen.id}, "notifications": listen.honoured()}
@@ -270,13 +272,13 @@ class ServerSession:
             self._send(notification, about)
 
     def end_listen(self, id: RequestId) -> None:
-        """Ends a listen stream from our side: the notification that one page of the specification asks for,
-        then the result that another one does."""
+        """Ends a listen stream from our side: the result that one page of the specification asks for, then the
+        notification that another one does. A client that saw the notification first would take it for a loss."""
         if self.subscriptions.close(id) is None:
             return
         meta = {SUBSCRIPTION_ID: id}
-        self._send(Notification("notifications/cancelled", {"_meta": meta, "requestId": id}), id)
         self.respond(id, {"_meta": meta})
+        self._send(Notification("notifications/cancelled", {"_meta": meta, "requestId": id}), id)
 
     # Inside
 
@@ -285,14 +287,14 @@ class ServerSession:
         return peer if peer.version.stateless or self._handshake.peer is None else self._handshake.peer
 
     def _reply(self, answer: Response | Failure) -> None:
-        if self._batches.takes(answer):
+        if self._batches is not None and self._batches.takes(answer):
             self._queue(self._batches.add(answer))
         else:
-            self._send(answer, answer.id)
+            self.waiting.append(Outgoing(answer, answer.id))
 
     def _queue(self, outgoing: Outgoing | None) -> None:
         if outgoing is not None:
-            self._outgoing.append(outgoing)
+            self.waiting.append(outgoing)
 
     def _send(self, message: Request | Notification | Response | Failure, about: RequestId | None = None) -> None:
-        self._outgoing.append(Outgoing(message, about))
+        self.waiting.append(Outgoing(message, about))

@@ -59,6 +59,8 @@ _PARTS: dict[str, dict[str, str]] = {
 }
 
 _KINDS = {"tools/call": "CallToolResult"}
+_OBJECT: dict[str, Any] = {}
+"""Before 2026-07-28 structured content is an object, and so is what an output schema describes."""
 _ENVELOPE = ("resultType", "ttlMs", "cacheScope")
 _BLOCKS_SINCE = {"audio": V2025_03_26, "resource_link": V2025_06_18}
 
@@ -67,13 +69,18 @@ def shape(method: Method, result: dict[str, Any], version: Version, server_info:
     """`result` of `method` as `version` has it. The argument is not changed."""
     if version.stateless:
         return _enveloped(method, result, server_info)
-    fitted = _fit(method.name, result, version)
-    return {name: item for name, item in fitted.items() if name not in _ENVELOPE}
+    if method.cacheable or _changes(method.name, version):
+        result = {name: item for name, item in _fit(method.name, result, version).items() if name not in _ENVELOPE}
+    if not isinstance(result.get("structuredContent", _OBJECT), dict):
+        result = {name: item for name, item in result.items() if name != "structuredContent"}
+    return result
 
 
 def shape_question(method: str, params: dict[str, Any], version: Version) -> dict[str, Any]:
     """The params of a request to the client, or of a progress notification, as `version` has them."""
     match method:
+        case "elicitation/create" if version.stateless:
+            return {name: item for name, item in params.items() if name != "elicitationId"}
         case "elicitation/create":
             return _fit_form(_fit("ElicitParams", params, version), version)
         case "sampling/createMessage":
@@ -102,7 +109,7 @@ def _unknown_fields(kind: str, version: Version) -> frozenset[str]:
 @cache
 def _changes(kind: str, version: Version) -> bool:
     """Whether anything at or below `kind` may have to change for `version`."""
-    if _unknown_fields(kind, version) or kind in ("Tool", "tools/call"):
+    if _unknown_fields(kind, version) or kind == "Tool":
         return True
     if kind == "ContentBlock" and any(version.order < first.order for first in _BLOCKS_SINCE.values()):
         return True
@@ -119,8 +126,8 @@ def _fit(kind: str, value: dict[str, Any], version: Version) -> dict[str, Any]:
     for name, part in parts.items():
         if name in fitted:
             fitted[name] = _fit_part(part, fitted[name], version)
-    if kind in ("Tool", "tools/call"):
-        _drop_free_form(fitted)
+    if fitted.get("outputSchema", _OBJECT).get("type") != "object":
+        fitted.pop("outputSchema", None)
     return fitted
 
 
@@ -128,14 +135,6 @@ def _fit_part(kind: str, value: Any, version: Version) -> Any:
     if isinstance(value, list):
         return [_fit(kind, item, version) for item in value]
     return _fit(kind, value, version)
-
-
-def _drop_free_form(fitted: dict[str, Any]) -> None:
-    """Before 2026-07-28 structured content is an object, and so is what an output schema describes."""
-    if not isinstance(fitted.get("structuredContent", {}), dict):
-        del fitted["structuredContent"]
-    if fitted.get("outputSchema", {}).get("type", "object") != "object":
-        del fitted["outputSchema"]
 
 
 def _block(block: dict[str, Any], version: Version) -> dict[str, Any]:

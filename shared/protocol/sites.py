@@ -52,8 +52,10 @@ class Sites:
     """
 
     def __init__(self, bound_to: str, hosts: Iterable[str] = (), origins: Iterable[str] = ()) -> None:
-        """A host without a port stands for any port; "*" stands for all. Raises ValueError for an entry that
-        is no host or no origin."""
+        """A host without a port stands for any port; "*" stands for all, but never for `null`.
+
+        Raises ValueError for an entry that is no host or no origin.
+        """
         hosts, origins = tuple(hosts), tuple(origins)
         self._local = is_loopback(bound_to)
         self._any_host = "*" in hosts or not (self._local or hosts)
@@ -77,10 +79,10 @@ class Sites:
     def check_origin(self, headers: Headers) -> Refusal | None:
         """403 for an `Origin` that is not allowed; a request without one comes from no browser."""
         sent = headers.get("origin")
-        if sent is None or self._any_origin:
+        if sent is None:
             return None
         origin = _origin(sent)
-        if origin is not None and (origin in self._origins or self._is_our_page(origin)):
+        if origin is not None and (self._any_origin or origin in self._origins or self._is_our_page(origin)):
             return None
         return refuse(403, "requests from this origin are not allowed")
 

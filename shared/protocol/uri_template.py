@@ -1,7 +1,9 @@
 """RFC 6570 templates, matched against URIs: the forms `{name}`, `{+name}` and `{?a,b}`.
 
-The well-kept libraries expand templates and don't match them, which is all a server does. Matching is linear:
-a variable never borders on another, and only one `{+name}` may stand in a template, so nothing backtracks far.
+The well-kept libraries expand templates and don't match them, which is all a server does. Matching is linear
+in the URI: two variables in one path segment are parted by the first place where the text between them stands
+(`{name}.{type}` takes `a.tar.gz` as `a` and `tar.gz`), which an atomic group makes final; a `{+name}` may stand
+once, and after it every variable has a segment of its own. So nothing backtracks further than one segment.
 """
 
 import re
@@ -38,12 +40,18 @@ class UriTemplate:
         parts, end, reserved = [], 0, set()
         for expression in _EXPRESSION.finditer(template):
             literal, (kind, listed) = template[end : expression.start()], expression.groups()
+            if self._query:
+                raise DeclarationError(f"{template}: {{?a,b}} stands at the end")
             if not literal and end and kind != "?":
                 raise DeclarationError(f"{template}: two variables may not touch")
             parts.append(_literal(literal, template))
+            if end and kind != "?" and not set(literal) & set("/?#"):
+                parts[-2:] = [_parted(parts[-2], parts[-1], template)]
             parts.append(self._variable(kind, listed, template))
             reserved |= {f"+{listed}"} if kind == "+" else set()
             end = expression.end()
+        if self._query and template[end:]:
+            raise DeclarationError(f"{template}: {{?a,b}} stands at the end")
         if len(reserved) > 1:
             raise DeclarationError(f"{template}: only one {{+variable}} can be told apart")
         self._reserved = frozenset(reserved)
@@ -60,6 +68,13 @@ class UriTemplate:
         if len(names) > 1:
             raise DeclarationError(f"{template}: lists of variables are served in {{?a,b}} only")
         return f"(?P<{listed}>.+)" if kind == "+" else f"(?P<{listed}>[^/?#]+)"
+
+
+def _parted(variable: str, literal: str, template: str) -> str:
+    """A variable and the text that parts it from another one in the same segment, at the first such place."""
+    if variable.endswith(".+)"):
+        raise DeclarationError(f"{template}: between {{+variable}} and the next one there must be a slash")
+    return f"(?>{variable[:-1]}?){literal})"
 
 
 def _literal(text: str, template: str) -> str:

@@ -21,9 +21,10 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Version:
-    """One released version of the protocol and how it behaves."""
+    """One released version of the protocol and how it behaves. There is one record of each: they compare by
+    identity."""
 
     date: str
     order: int

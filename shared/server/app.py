@@ -26,9 +26,8 @@ from typing import Any, Generic, Protocol, TypeVar
 from pydantic import BaseModel
 
 from ..errors import DeclarationError, InternalError, McpError
-from ..protocol.events import Call
 from ..protocol.identity import Identity
-from ..protocol.methods import Method, MethodTable
+from ..protocol.methods import Method, MethodTable, method_table
 from ..protocol.sealing import Seal
 from ..protocol.session import ServerSession
 from ..protocol.types.base import Implementation, Params
@@ -36,7 +35,7 @@ from ..transport import Transport
 from .budget import Budget
 from .changes import Changes
 from .completion import Completer, Completions
-from .context import Context, Link
+from .context import Context
 from .limits import Limits
 from .prompts import Prompts, RegisteredPrompt
 from .resources import Lister, RegisteredResource, ResourceOptions, Resources
@@ -213,15 +212,11 @@ class Server(Generic[State]):
     @cached_property
     def method_table(self) -> MethodTable:
         """The methods it understands."""
-        return MethodTable(self._methods)
+        return method_table(self.identity, self._methods)
 
     def session(self, principal: str | None) -> ServerSession:
         """The protocol with a new peer."""
         return ServerSession(self.identity, self.method_table, self.seal, principal=principal, now=time.time)
-
-    def context(self, call: Call, link: Link) -> Context[Any]:
-        """What the handler of `call` works with."""
-        return Context(call.id, call.peer, link, self)
 
     def translate(self, error: Exception) -> McpError:
         """What the client is told of `error`: nothing but "internal error", unless the author said more."""

@@ -20,10 +20,6 @@ class Budget:
     entries: int = 10_000
     """List entries, rows, matches."""
 
-    def bytes_within(self, asked: int | None) -> int:
-        """`asked` bytes, or the cap where that is less or nothing was asked."""
-        return self.result_bytes if asked is None else min(asked, self.result_bytes)
-
     def entries_within(self, asked: int | None) -> int:
         """`asked` entries, or the cap where that is less or nothing was asked."""
         return self.entries if asked is None else min(asked, self.entries)

@@ -1,6 +1,7 @@
 """What a handler may do besides returning a value: report, ask the client, announce changes."""
 
-from collections.abc import Mapping
+import secrets
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, Protocol, TypeVar
 
@@ -17,7 +18,7 @@ from .budget import Budget
 from .changes import Changes
 from .forms import form_schema
 
-__all__ = ["Answer", "App", "Context", "Link"]
+__all__ = ["Answer", "Context", "Link"]
 
 State = TypeVar("State")
 Form = TypeVar("Form", bound=BaseModel)
@@ -34,16 +35,15 @@ class Link(Protocol):
     async def closing(self, id: RequestId) -> None:
         """Waits until the server ends the listen stream `id`."""
 
+    def expect(self, ids: Iterable[int]) -> None:
+        """Keeps the answers to our requests `ids` from now on, in whatever order they come, until `forget`."""
+
+    def forget(self, ids: Iterable[int]) -> None:
+        """No longer."""
+
     async def answer_to(self, about: RequestId, id: int) -> Response | Failure:
-        """Waits for the client's answer to our request `id`; the time does not count against the budget."""
-
-
-class App(Protocol):
-    """The server as a context sees it."""
-
-    state: Any
-    budget: Budget
-    changes: Changes
+        """Waits for the client's answer to our request `id`, which is expected; the time does not count against
+        the budget."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,19 +54,19 @@ class Answer(Generic[Form]):
     data: Form | None = None
 
 
+@dataclass(frozen=True, slots=True)
 class Context(Generic[State]):
     """One call's view of its server and its client."""
 
-    def __init__(self, id: RequestId, peer: Peer, link: Link, app: App) -> None:
-        self.id = id
-        self.peer = peer
-        """Who calls. Its version is nobody's business but the protocol's."""
-        self.link = link
-        """The connection; for the handlers of this package, not for authors."""
-        self.state: State = app.state
-        """What the server's lifespan yielded."""
-        self.budget = app.budget
-        self.changes = app.changes
+    id: RequestId
+    peer: Peer
+    """Who calls. Its version is nobody's business but the protocol's."""
+    link: Link
+    """The connection; for the handlers of this package, not for authors."""
+    state: State
+    """What the server's lifespan yielded."""
+    budget: Budget
+    changes: Changes
 
     async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
         """Tells the client how far the call is, if it asked; `progress` must grow from one report to the next."""
@@ -95,7 +95,8 @@ class Context(Generic[State]):
 
     async def ask_to_visit(self, key: str, message: str, url: str) -> ElicitResult:
         """Asks the user to open `url`. Acceptance says that it was opened, not that anything was done there."""
-        result: ElicitResult = (await self.inputs({key: elicit_url(message, url, key)}))[key]
+        question = elicit_url(message, url, secrets.token_urlsafe(16))
+        result: ElicitResult = (await self.inputs({key: question}))[key]
         return result
 
     async def sample(self, key: str, params: dict[str, Any]) -> CreateMessageResult:
@@ -112,10 +113,13 @@ class Context(Generic[State]):
         where the client answers with an error."""
         session = self.link.session
         asked = session.ask(self.id, questions)
+        sent = [one for one in asked.values() if isinstance(one, int)]
+        self.link.expect(sent)
         try:
             return {key: await self._settled(questions[key], one) for key, one in asked.items()}
         finally:
-            for id_ in asked.values():
+            self.link.forget(sent)
+            for id_ in sent:
                 session.withdraw(id_, "no longer needed")
 
     async def _settled(self, question: Question, asked: Any) -> Any:

@@ -9,6 +9,7 @@ that does not take its answers, and nothing else; so cancellations and answers a
 
 import math
 from collections import deque
+from collections.abc import Awaitable, Iterable
 from typing import Any
 
 import anyio
@@ -17,11 +18,12 @@ from anyio import CancelScope, create_task_group
 from anyio.abc import TaskGroup
 
 from ..errors import CallTimeout, InputRequired, InternalError, McpError
-from ..protocol.events import Answered, Call, Cancelled, Change, Event
+from ..protocol.events import Answered, Call, Cancelled, Change
 from ..protocol.jsonrpc import Failure, Message, RequestId, Response
 from ..protocol.session import ServerSession
 from ..transport import Transport
 from .app import Server
+from .context import Context
 from .handlers import HANDLERS
 
 __all__ = ["Connection", "serve"]
@@ -80,7 +82,8 @@ class Connection:
                 for message in await self._transport.receive():
                     self._take(message)
                 self._ready.set()
-                await self._room()
+                if len(self.session.waiting) > self._app.limits.waiting_messages:
+                    await self._room()
         except anyio.EndOfStream:
             return
         except anyio.BrokenResourceError:
@@ -92,12 +95,15 @@ class Connection:
             while True:
                 await self._ready.wait()
                 self._ready = anyio.Event()
-                self._deliver_changes()
+                if self._changes:
+                    self._deliver_changes()
                 waiting = self.session.outgoing()
                 self._sending = len(waiting)
                 if waiting:
                     await self._transport.send(waiting)
                 self._sending = 0
+                if self._changes:
+                    self._ready.set()
                 self._step()
         except anyio.BrokenResourceError:
             self._tasks.cancel_scope.cancel()
@@ -110,7 +116,7 @@ class Connection:
         for waiter in self._answers.values():
             waiter.settle(_NO_ANSWER)
         with anyio.move_on_after(self._app.limits.drain_seconds):
-            while self._scopes or self._ready.is_set() or self.session.backlog or self._sending:
+            while self._scopes or self._ready.is_set() or self.session.waiting or self._sending:
                 await self._moved.wait()
 
     def changed(self, change: Change) -> None:
@@ -128,20 +134,28 @@ class Connection:
         if not self._ended:
             await self._streams[id].wait()
 
+    def expect(self, ids: Iterable[int]) -> None:
+        """Keeps the answers to our requests `ids` from now on, in whatever order they come, until `forget`."""
+        for id_ in ids:
+            waiter = self._answers[id_] = _Answer()
+            if self._ended:
+                waiter.settle(_NO_ANSWER)
+
+    def forget(self, ids: Iterable[int]) -> None:
+        """No longer."""
+        for id_ in ids:
+            del self._answers[id_]
+
     async def answer_to(self, about: RequestId, id: int) -> Response | Failure:
         """Waits for the client's answer to our request `id`. The user's time is not the call's: the budget of
         `about` is extended by it."""
-        waiter = self._answers[id] = _Answer()
-        if self._ended:
-            waiter.settle(_NO_ANSWER)
         began, scope = anyio.current_time(), self._scopes.get(about)
         deadline = scope.deadline if scope is not None else 0.0
         if scope is not None:
             scope.deadline = math.inf
         try:
-            return await waiter.wait()
+            return await self._answers[id].wait()
         finally:
-            del self._answers[id]
             if scope is not None:
                 scope.deadline = deadline + anyio.current_time() - began
 
@@ -149,19 +163,19 @@ class Connection:
 
     def _take(self, message: Message) -> None:
         for event in self.session.receive(message):
-            self._carry_out(event)
+            match event:
+                case Call():
+                    self._begin(event)
+                case Cancelled():
+                    self._cancel(event)
+                case Answered():
+                    if event.id in self._answers:
+                        self._answers[event.id].settle(event.answer)
 
-    def _carry_out(self, event: Event) -> None:
-        match event:
-            case Call():
-                self._begin(event)
-            case Cancelled():
-                scope = self._scopes.pop(event.id, None)
-                if scope is not None:
-                    scope.cancel()
-            case Answered():
-                if event.id in self._answers:
-                    self._answers[event.id].settle(event.answer)
+    def _cancel(self, event: Cancelled) -> None:
+        scope = self._scopes.pop(event.id, None)
+        if scope is not None:
+            scope.cancel()
 
     def _begin(self, call: Call) -> None:
         limits, scope = self._app.limits, CancelScope()
@@ -175,18 +189,15 @@ class Connection:
             self.session.fail(call.id, InternalError("too many calls are waiting; send fewer at once"))
         else:
             self._scopes[call.id] = scope
-            self._waiting.append((call, scope))
-            self._start_waiting()
-
-    def _start_waiting(self) -> None:
-        while self._waiting and self._running < self._app.limits.concurrent_calls:
-            call, scope = self._waiting.popleft()
-            self._running += 1
-            self._tasks.start_soon(self._call, call, scope)
+            if self._running < limits.concurrent_calls:
+                self._running += 1
+                self._tasks.start_soon(self._call, call, scope)
+            else:
+                self._waiting.append((call, scope))
 
     def _deliver_changes(self) -> None:
         """Turns changes into messages, unless so many wait already that the peer must catch up first."""
-        if self._changes and self.session.backlog < self._app.limits.waiting_messages:
+        if len(self.session.waiting) < self._app.limits.waiting_messages:
             changes, self._changes = self._changes, {}
             for change in changes:
                 self.session.deliver(change)
@@ -197,13 +208,16 @@ class Connection:
         try:
             with scope:
                 await anyio.lowlevel.checkpoint_if_cancelled()
-                await self._room()
+                if len(self.session.waiting) > self._app.limits.waiting_messages:
+                    await self._room()
                 scope.deadline = anyio.current_time() + self._app.budget.seconds
                 await self._answer(call)
         finally:
             self._running -= 1
+            if self._waiting:
+                self._running += 1
+                self._tasks.start_soon(self._call, *self._waiting.popleft())
             self._over(call, scope)
-            self._start_waiting()
 
     async def _stream(self, call: Call, scope: CancelScope) -> None:
         try:
@@ -215,9 +229,11 @@ class Connection:
 
     async def _answer(self, call: Call) -> None:
         """Runs the handler. This is the one place where exceptions become answers."""
-        handler = self._app.handlers.get(call.method.name) or HANDLERS[call.method.name]
+        app = self._app
+        handler = app.handlers.get(call.method.name) or HANDLERS[call.method.name]
+        context = Context(call.id, call.peer, self, app.state, app.budget, app.changes)
         try:
-            result = await handler(self._app, self._app.context(call, self), call.params)
+            result = await _ungrouped(handler(app, context, call.params))
         except InputRequired as asked:
             self.session.require_input(call.id, asked)
         except McpError as error:
@@ -239,12 +255,24 @@ class Connection:
 
     async def _room(self) -> None:
         """Waits until the peer has taken enough of what waits for it."""
-        while self.session.backlog > self._app.limits.waiting_messages:
+        while len(self.session.waiting) > self._app.limits.waiting_messages:
             await self._moved.wait()
 
     def _step(self) -> None:
         moved, self._moved = self._moved, anyio.Event()
         moved.set()
+
+
+async def _ungrouped(work: Awaitable[dict[str, Any]]) -> dict[str, Any]:
+    """What `work` gives. Where a task group in it failed, what it failed of first is raised by itself, so that
+    an author may raise a ToolError, or ask, in a task."""
+    try:
+        return await work
+    except BaseExceptionGroup as group:
+        first: BaseException = group
+        while isinstance(first, BaseExceptionGroup):
+            first = first.exceptions[0]
+        raise first from group
 
 
 class _Answer:

@@ -7,17 +7,24 @@ is made when a decorator runs, so that an impossible declaration fails at import
 
 import difflib
 import inspect
+import warnings
 from collections.abc import Callable
 from dataclasses import is_dataclass
-from typing import Any, get_args, get_origin, get_type_hints, is_typeddict
+from types import UnionType
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints, is_typeddict
 
 from pydantic import BaseModel, ConfigDict, PydanticUserError, TypeAdapter, ValidationError, create_model
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import to_json
 
 from ..errors import DeclarationError, InvalidArguments
+from ..protocol.types.content import AudioContent, EmbeddedResource, ImageContent, ResourceLink, TextContent
+from ..protocol.types.tools import CallToolResult
 
 __all__ = ["Function", "JsonSchema", "describe", "is_data", "output_schema"]
+
+_UNIONS = (Union, UnionType, Annotated)
+_CONTENT = (TextContent, ImageContent, AudioContent, EmbeddedResource, ResourceLink, CallToolResult)
 
 
 class JsonSchema(GenerateJsonSchema):
@@ -116,7 +123,10 @@ class Function:
             default = ... if parameter.default is parameter.empty else parameter.default
             fields[name] = (self.hints[name], default)
         try:
-            return create_model(self.name, __config__=ConfigDict(extra="forbid"), **fields)
+            with warnings.catch_warnings():
+                # An argument may be called `schema` or `copy`, as methods of pydantic's models are.
+                warnings.filterwarnings("ignore", message="Field name .* shadows an attribute")
+                return create_model(self.name, __config__=ConfigDict(extra="forbid"), **fields)
         except (PydanticUserError, NameError, TypeError) as error:
             raise DeclarationError(f"{self._what}: {error}") from error
 
@@ -153,11 +163,26 @@ def _nearest(name: str, known: tuple[str, ...]) -> str:
 def is_data(hint: Any) -> bool:
     """Whether values of this type are data, to be sent as structured content with a schema."""
     base = get_origin(hint) or hint
-    if base in (dict, list, tuple, set, frozenset, int, float, bool):
-        return not any(isinstance(part, type) and part is Any for part in get_args(hint))
-    return isinstance(base, type) and (issubclass(base, BaseModel) or is_dataclass(base) or is_typeddict(base))
+    if base in _UNIONS:
+        return not _is_content(hint) and any(is_data(part) for part in get_args(hint))
+    if base in (list, tuple, set, frozenset):
+        return not any(_is_content(part) for part in get_args(hint))
+    if _is_content(base):
+        return False
+    known = base in (dict, int, float, bool) or is_dataclass(base) or is_typeddict(base)
+    return known or (isinstance(base, type) and issubclass(base, BaseModel))
+
+
+def _is_content(hint: Any) -> bool:
+    """Whether values of this type are content for the model as they are, or may be."""
+    if get_origin(hint) in _UNIONS:
+        return any(_is_content(part) for part in get_args(hint))
+    return hint is Any or (isinstance(hint, type) and issubclass(hint, _CONTENT))
 
 
 def output_schema(adapter: TypeAdapter[Any]) -> dict[str, Any]:
     """The JSON Schema of what a function returns."""
-    return adapter.json_schema(mode="serialization", schema_generator=JsonSchema)
+    made = adapter.json_schema(mode="serialization", schema_generator=JsonSchema)
+    root = made.pop("$ref", None)
+    # A model that holds itself is a mere reference, but the root must say that it is an object (2025-06-18, Tool).
+    return made if root is None else {**made["$defs"][root.removeprefix("#/$defs/")], **made}

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, get_args, get_origin
 
-from pydantic import PydanticSchemaGenerationError, TypeAdapter
+from pydantic import PydanticUserError, TypeAdapter
 from pydantic_core import to_json
 
 from ..errors import DeclarationError, ToolError
@@ -18,9 +18,12 @@ from ..protocol.types.base import Wire
 from ..protocol.types.tools import CallToolResult
 from .functions import is_data, output_schema
 
-__all__ = ["Data", "Result", "content_of", "within_bytes"]
+__all__ = ["Data", "Result", "content_of"]
 
 Value = TypeVar("Value")
+
+_LONGEST_ESCAPE = 6
+"""Bytes that one character of text can take in JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +45,19 @@ class Result:
             return
         try:
             adapter = TypeAdapter(inner)
-        except PydanticSchemaGenerationError as error:
+        except PydanticUserError as error:
             raise DeclarationError(f"{what}: its return type can't be sent: {error}") from error
         self.schema = output_schema(adapter)
         self._dump = lambda value: adapter.dump_python(value, mode="json", by_alias=True)
 
-    def to_wire(self, value: Any) -> dict[str, Any]:
-        """`value` as a result of the newest version."""
+    def to_wire(self, value: Any, limit: int) -> dict[str, Any]:
+        """`value` as a result of the newest version. Raises ToolError where it has more than `limit` bytes of
+        JSON: hosts drop what is larger."""
+        if isinstance(value, str) and len(value) * _LONGEST_ESCAPE < limit:
+            return {"content": [{"type": "text", "text": value}]}
+        return _within_bytes(self._built(value), limit)
+
+    def _built(self, value: Any) -> dict[str, Any]:
         if isinstance(value, CallToolResult):
             return {"content": [], **value.to_wire()}
         if self._dump is None:
@@ -74,21 +83,8 @@ def content_of(value: Any) -> list[dict[str, Any]]:
             raise TypeError(f"{type(value).__name__} is no content; return text, content blocks, or typed data")
 
 
-_LONGEST_ESCAPE = 6
-"""Bytes that one character of text can take in JSON."""
-
-
-def within_bytes(result: dict[str, Any], limit: int) -> dict[str, Any]:
-    """`result`, if it is at most `limit` bytes of JSON. Raises ToolError otherwise: hosts drop what is larger."""
-    if "structuredContent" not in result and _is_short(result["content"], limit // _LONGEST_ESCAPE):
-        return result
+def _within_bytes(result: dict[str, Any], limit: int) -> dict[str, Any]:
     size = len(to_json(result, inf_nan_mode="null"))
     if size > limit:
-        raise ToolError(
-            f"the result has {size:,} bytes, over the limit of {limit:,} for one call; ask for a part of it"
-        )
+        raise ToolError(f"the result has {size:,} bytes, over the limit of {limit:,} a call; ask for a part of it")
     return result
-
-
-def _is_short(content: list[dict[str, Any]], limit: int) -> bool:
-    return all("text" in block for block in content) and sum(len(block["text"]) for block in content) < limit

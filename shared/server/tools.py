@@ -9,7 +9,7 @@ from ..protocol.types.base import Icon, Meta
 from ..protocol.types.tools import Tool, ToolAnnotations
 from .context import Context
 from .functions import Function
-from .results import Result, within_bytes
+from .results import Result
 
 __all__ = ["RegisteredTool", "ToolOptions", "Tools", "Unavailable"]
 
@@ -78,7 +78,7 @@ class RegisteredTool:
         if self.function.context_name is not None:
             bound[self.function.context_name] = context
         value = await self.function.call(**bound)
-        return within_bytes(self._result.to_wire(value), context.budget.result_bytes)
+        return self._result.to_wire(value, context.budget.result_bytes)
 
 
 class Tools:
@@ -100,6 +100,10 @@ class Tools:
     def __len__(self) -> int:
         return len(self._tools)
 
+    def all(self) -> list[RegisteredTool]:
+        """Every tool, on offer or not."""
+        return list(self._tools.values())
+
     def listed(self, settings: Any) -> list[dict[str, Any]]:
         """The tools on offer under `settings`, as `tools/list` shows them."""
         return [tool.listed for tool in self._tools.values() if _reason(tool, settings) is None]
@@ -109,9 +113,10 @@ class Tools:
         tool = self._tools.get(name)
         if tool is None:
             raise InvalidParams(f"unknown tool: {name[:100]}")
-        reason = _reason(tool, settings)
-        if reason is not None:
-            raise ToolError(reason)
+        if tool.options.unavailable is not None:
+            reason = tool.options.unavailable(settings)
+            if reason is not None:
+                raise ToolError(reason)
         return tool
 
 

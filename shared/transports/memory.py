@@ -51,6 +51,10 @@ class MemoryTransport:
         self._outbox.close()
         self._inbox.close()
 
+    async def aclose(self) -> None:
+        """Like `close`, for those who close any transport."""
+        self.close()
+
 
 def memory_pair(buffered: float = 1_024) -> tuple[MemoryTransport, MemoryTransport]:
     """Two connected ends; each direction holds `buffered` messages before its sender has to wait."""

@@ -1,22 +1,29 @@
 """The stdio transport: one JSON message per line on fd 0 and fd 1 (2025-11-25, Transports, stdio).
 
-stdout belongs to the protocol, so fd 1 is guarded: the transport keeps a private copy and points 1 at stderr,
-where a stray `print`, also one of a C library or a child, does no harm. fd 0 is handed to nobody: children
-get an empty one.
+stdout belongs to the protocol, so it is guarded twice. The transport keeps a private copy of fd 1 and points 1 at
+stderr, where a write of a C library or of a child does no harm. `print` becomes a line of the log, so that it waits
+neither in a buffer, to come out when fd 1 is the protocol's again, nor for a stderr that nobody reads. fd 0 is handed
+to nobody: children get an empty one.
 
-Reading and writing depend on what the two descriptors are. Pipes and sockets are made non-blocking and waited
-for; a file is always ready; a terminal is shared with the shell, which must not find it non-blocking, so it is
-read and written in a thread, as is everything on systems that can't wait for pipes.
+Reading and writing depend on what the two descriptors are. Pipes and sockets are made non-blocking and waited for. A
+file is always ready. A terminal is shared with the shell, which must not find it non-blocking: it is opened once
+more, for ourselves alone. Anything else, and everything on systems that can't wait for pipes, is read and written in
+threads that don't keep the process alive: a read that never returns must not keep it from ending.
 """
 
+import asyncio
+import io
+import logging
 import os
 import stat
 import sys
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager, redirect_stdout, suppress
+from typing import Any, TextIO, TypeVar, cast
 
 import anyio
-from anyio import to_thread
+import anyio.lowlevel
 
 from ..errors import InvalidRequest
 from ..protocol.events import Outgoing
@@ -31,44 +38,57 @@ _CHUNK = 65_536
 _CAN_WAIT = os.name == "posix"
 """Whether the event loop can wait for pipes; on Windows it can't."""
 
+T = TypeVar("T")
+
+log = logging.getLogger("shared.stdout")
+
 
 class StdioTransport:
     """Messages on two file descriptors, which it owns."""
 
     def __init__(self, fd_in: int, fd_out: int, max_message: int = MAX_MESSAGE) -> None:
-        self._in = _Descriptor(fd_in)
-        self._out = _Descriptor(fd_out)
+        self.ended = anyio.Event()
+        """Set when no more is read: the peer has ended its stream, or `stop` was called."""
+        self._in = _Descriptor(fd_in, os.O_RDONLY)
+        self._out = _Descriptor(fd_out, os.O_WRONLY)
         self._lines = LineBuffer(max_message)
-        self._at_end = False
         self._reading = anyio.CancelScope()
 
     async def receive(self) -> Sequence[Message]:
         """The messages that the next bytes complete. Raises EndOfStream at the end of the input, or when stopped."""
-        while not self._at_end:
+        while not self.ended.is_set():
             chunk = None
             with self._reading:
                 chunk = await self._in.read()
             if chunk is None:
                 break
             self._reading = anyio.CancelScope()
-            lines = self._lines.feed(chunk) if chunk else self._lines.end()
             if not chunk:
-                self._at_end = True
+                self.ended.set()
+            lines = self._lines.feed(chunk) if chunk else self._lines.end()
             if lines:
                 return [_message(line) for line in lines]
         raise anyio.EndOfStream
 
     async def send(self, outgoing: Sequence[Outgoing]) -> None:
-        """Writes messages, all in one go. Raises BrokenResourceError when nobody reads any more."""
-        data = b"".join(encode(one.message) + b"\n" for one in outgoing if one.message is not None)
+        """Writes messages, those that are small in one go. Raises BrokenResourceError when nobody reads any more."""
+        data = bytearray()
         try:
-            await self._out.write(data)
+            for one in outgoing:
+                if one.message is not None:
+                    data += encode(one.message)
+                    data += b"\n"
+                if len(data) >= _CHUNK:
+                    await self._out.write(data)
+                    data = bytearray()
+            if data:
+                await self._out.write(data)
         except OSError:
             raise anyio.BrokenResourceError from None
 
     def stop(self) -> None:
         """Ends the input as if the peer had ended it: what is under way is finished."""
-        self._at_end = True
+        self.ended.set()
         self._reading.cancel()
 
     def close(self) -> None:
@@ -86,37 +106,43 @@ def _message(line: bytes | Oversized) -> Message:
 class _Descriptor:
     """One file descriptor, read or written without holding up the loop."""
 
-    def __init__(self, fd: int) -> None:
-        self._fd = fd
-        mode = os.fstat(fd).st_mode
-        self._is_file = stat.S_ISREG(mode)
-        self._waits = _CAN_WAIT and (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode))
-        self._was_blocking = self._waits and os.get_blocking(fd)
-        if self._waits:
+    def __init__(self, fd: int, mode: int) -> None:
+        self._given = fd
+        kind = os.fstat(fd).st_mode
+        own = _reopened(fd, mode) if _CAN_WAIT and os.isatty(fd) else None
+        self._fd = fd if own is None else own
+        self._is_file = stat.S_ISREG(kind)
+        self._waits = own is not None or (_CAN_WAIT and (stat.S_ISFIFO(kind) or stat.S_ISSOCK(kind)))
+        self._was_blocking = own is None and self._waits and os.get_blocking(fd)
+        if self._was_blocking:
             os.set_blocking(fd, False)
+        self._has_waited = True
 
     async def read(self) -> bytes:
         """The next bytes; none at the end, or when the other side has failed."""
         try:
-            if self._is_file:
-                return os.read(self._fd, _CHUNK)
-            if not self._waits:
-                return await to_thread.run_sync(os.read, self._fd, _CHUNK, abandon_on_cancel=True)
+            if not (self._is_file or self._waits):
+                return await _in_thread(os.read, self._fd, _CHUNK)
+            if not self._has_waited:
+                # A peer that never pauses, or a file, must not keep those from running whom it called.
+                await anyio.lowlevel.checkpoint()
             return await self._read_when_ready()
         except OSError:
             return b""
 
     async def _read_when_ready(self) -> bytes:
+        self._has_waited = False
         while True:
             try:
                 return os.read(self._fd, _CHUNK)
             except BlockingIOError:
                 await anyio.wait_readable(self._fd)
+                self._has_waited = True
 
-    async def write(self, data: bytes) -> None:
+    async def write(self, data: bytearray) -> None:
         """Writes all of `data`. Raises OSError where that can't be done."""
         if not (self._is_file or self._waits):
-            await to_thread.run_sync(_write_all, self._fd, data)
+            await _in_thread(_write_all, self._fd, data)
             return
         view = memoryview(data)
         while view:
@@ -128,28 +154,102 @@ class _Descriptor:
     def close(self) -> None:
         if self._was_blocking:
             os.set_blocking(self._fd, True)
+        if self._fd != self._given:
+            os.close(self._given)
         os.close(self._fd)
 
 
-def _write_all(fd: int, data: bytes) -> None:
+def _reopened(fd: int, mode: int) -> int | None:
+    """The terminal behind `fd`, opened anew and non-blocking; None where the system does not let us."""
+    try:
+        return os.open(os.ttyname(fd), mode | os.O_NOCTTY | os.O_NONBLOCK)
+    except OSError:
+        return None
+
+
+def _write_all(fd: int, data: bytearray) -> None:
     view = memoryview(data)
     while view:
         view = view[os.write(fd, view) :]
 
 
+async def _in_thread(function: Callable[..., T], *args: Any) -> T:
+    """What `function` returns, or raises as OSError. Cancelled, this leaves the thread alone; the process may end
+    without it, unlike with the threads of anyio."""
+    loop, done = asyncio.get_running_loop(), anyio.Event()
+    result: T | OSError | None = None
+
+    def run() -> None:
+        nonlocal result
+        try:
+            result = function(*args)
+        except OSError as error:
+            result = error
+        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            loop.call_soon_threadsafe(done.set)
+
+    threading.Thread(target=run, name="stdio", daemon=True).start()
+    await done.wait()
+    if isinstance(result, OSError):
+        raise result
+    return cast("T", result)
+
+
 @asynccontextmanager
 async def stdio(max_message: int = MAX_MESSAGE) -> AsyncIterator[StdioTransport]:
     """This process's own stdin and stdout as a transport; both stand as before at the end."""
-    sys.stdout.flush()
+    _flush(sys.stdout)
     fd_in, fd_out = os.dup(0), os.dup(1)
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)
-    os.close(nothing)
-    os.dup2(2, 1)
     transport = StdioTransport(fd_in, fd_out, max_message)
     try:
-        yield transport
+        with _guarded(fd_in, fd_out):
+            yield transport
     finally:
+        transport.close()
+
+
+@contextmanager
+def _guarded(fd_in: int, fd_out: int) -> Iterator[None]:
+    """While it lasts, nobody but the owner of these copies of fd 0 and 1 can reach what is behind them."""
+    nothing = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nothing, 0)
+    os.dup2(2, 1)
+    try:
+        with redirect_stdout(_Stray.text()):
+            yield
+    finally:
+        if not _flush(sys.stdout):
+            # What a broken stderr did not take is lost; it must not come out where the protocol is.
+            os.dup2(nothing, 1)
+            _flush(sys.stdout)
         os.dup2(fd_in, 0)
         os.dup2(fd_out, 1)
-        transport.close()
+        os.close(nothing)
+
+
+def _flush(stream: TextIO | None) -> bool:
+    try:
+        if stream is not None:
+            stream.flush()
+    except (OSError, ValueError):
+        return False
+    return True
+
+
+class _Stray(io.RawIOBase):
+    """Where `print` writes meanwhile: each line becomes a warning in the log."""
+
+    @classmethod
+    def text(cls) -> TextIO:
+        return io.TextIOWrapper(cast("Any", cls()), "utf-8", errors="backslashreplace", line_buffering=True)
+
+    def writable(self) -> bool:
+        return True
+
+    def fileno(self) -> int:
+        return 1
+
+    def write(self, data: Any) -> int:
+        for line in bytes(data).decode("utf-8", "replace").splitlines():
+            log.warning("%s", line)
+        return len(data)

@@ -1,0 +1,19 @@
+"""What `/healthz` says: that the process answers, which server it is, and how much it holds open."""
+
+from typing import Any
+
+from ..server.app import Server
+
+__all__ = ["health"]
+
+
+def health(app: Server[Any], *, sessions: int, streams: int) -> dict[str, Any]:
+    """The body of a health check. `sessions` and `streams` are counts; nobody is named."""
+    server = app.implementation
+    return {
+        "status": "ok",
+        "server": server.name,
+        "version": server.version,
+        "sessions": sessions,
+        "streams": streams,
+    }

@@ -1,0 +1,105 @@
+"""Log lines on stderr, which belongs to people: as text, or as JSON for machines that collect them.
+
+A host may give us a stderr that it never reads. Lines are therefore written by a thread of their own, which may
+block for as long as it likes; while it does, a limited number of lines waits and the rest is counted and dropped. So
+logging never holds up the protocol. The thread starts with the first line and does not keep the process alive.
+"""
+
+import logging
+import os
+import threading
+from collections import deque
+from datetime import UTC, datetime
+
+from pydantic_core import to_json
+
+__all__ = ["LogThread", "set_up_logging"]
+
+MAX_WAITING = 10_000
+"""Lines that wait for a stderr that takes none."""
+LAST_WORDS_SECONDS = 0.5
+"""How long the end of the program waits for the last lines to leave."""
+
+
+class LogThread(logging.Handler):
+    """Writes log lines to a file descriptor, without ever waiting for it."""
+
+    def __init__(self, fd: int = 2) -> None:
+        super().__init__()
+        self._fd = fd
+        self._lines: deque[bytes] = deque()
+        self._dropped = 0
+        self._is_writing = False
+        self._changed = threading.Condition()
+        self._thread: threading.Thread | None = None
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Has the record written soon, or counts it where too many wait already."""
+        line = self._encoded(record)
+        with self._changed:
+            if len(self._lines) < MAX_WAITING:
+                self._lines.append(line)
+            else:
+                self._dropped += 1
+            self._changed.notify_all()
+            # Not alive either in a forked child, where only the thread that forked goes on.
+            if self._thread is None or not self._thread.is_alive():
+                self._thread = threading.Thread(target=self._write_on, name="log", daemon=True)
+                self._thread.start()
+
+    def flush(self) -> None:
+        """Waits until all lines are written, but not for long. Python calls this when the program ends."""
+        with self._changed:
+            self._changed.wait_for(lambda: not (self._lines or self._is_writing), LAST_WORDS_SECONDS)
+
+    def _write_on(self) -> None:
+        while True:
+            line = self._next()
+            try:
+                while line:
+                    # Not by sys.stderr: blocked in there at the end, this thread would hold a lock Python wants.
+                    line = line[os.write(self._fd, line) :]
+            except OSError:
+                continue
+
+    def _next(self) -> bytes:
+        with self._changed:
+            self._is_writing = False
+            self._changed.notify_all()
+            self._changed.wait_for(lambda: self._lines)
+            self._is_writing = True
+            dropped, self._dropped = self._dropped, 0
+            line = self._lines.popleft()
+        return self._encoded(_note(dropped)) + line if dropped else line
+
+    def _encoded(self, record: logging.LogRecord) -> bytes:
+        return self.format(record).encode("utf-8", "backslashreplace") + b"\n"
+
+
+def _note(dropped: int) -> logging.LogRecord:
+    text = "%d lines were dropped: nobody read stderr"
+    return logging.makeLogRecord({"name": "shared.logs", "levelname": "WARNING", "msg": text, "args": (dropped,)})
+
+
+class _Json(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        line = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        if record.exc_info:
+            line["exception"] = self.formatException(record.exc_info)
+        # Names of files may hold bytes that are no UTF-8; Python has them as lone surrogates, which JSON can't say.
+        return to_json({key: text.encode("utf-8", "backslashreplace") for key, text in line.items()}).decode()
+
+
+def set_up_logging(level: str, style: str) -> None:
+    """Sends log records of `level` and above, and warnings, to stderr, in the "text" or the "json" style."""
+    handler = LogThread()
+    handler.setFormatter(
+        _Json() if style == "json" else logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s")
+    )
+    logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
+    logging.captureWarnings(capture=True)

@@ -1,0 +1,120 @@
+"""Every message that passes, as a JSON line in a file: for whoever has to find out what was said.
+
+What looks like a secret, by its name or as part of a text, is not written. The file is readable by its owner only.
+What we refused to understand stands under "refused", with the answer it got. A file that can't be written any more
+ends the trace and nothing else.
+"""
+
+import logging
+import os
+import re
+import stat
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic_core import from_json, to_json
+
+from ..protocol.events import Outgoing
+from ..protocol.jsonrpc import Malformed, Message, encode
+from ..transport import Transport
+
+__all__ = ["Trace", "redacted"]
+
+log = logging.getLogger("shared.trace")
+
+_SECRET = re.compile(
+    r"tokens?$|secret|pass(w|phrase)|authorization|api[-_]?key|private[-_]?key|cookie|credential", re.IGNORECASE
+)
+_NOT_SECRET = frozenset({"progressToken", "maxTokens"})
+_HIDDEN = "[redacted]"
+_IN_TEXT = (
+    (re.compile(r"\b(bearer|authorization\W{1,4}\w+)\s+[\w.~+/=-]{8,}", re.IGNORECASE), rf"\1 {_HIDDEN}"),
+    (re.compile(r"(://[^\s/:@]+:)[^\s/@]+(?=@)"), rf"\1{_HIDDEN}"),
+)
+
+
+class Trace:
+    """An open trace file. Raises OSError where it can't be opened, ValueError where it is no file of its own."""
+
+    def __init__(self, path: Path) -> None:
+        # Non-blocking, because a named pipe that nobody reads would make us wait here for ever.
+        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NONBLOCK", 0), 0o600)
+        self._file = os.fdopen(fd, "ab", buffering=0)
+        try:
+            _claim(fd, path)
+        except (OSError, ValueError):
+            self._file.close()
+            raise
+
+    def around(self, transport: Transport) -> Transport:
+        """`transport`, with every message written down as it passes."""
+        return _Traced(transport, self)
+
+    def write(self, direction: str, message: Message) -> None:
+        """Writes one message; `direction` is "received" or "sent"."""
+        if self._file.closed:
+            return
+        try:
+            content = redacted(from_json(encode(message)))
+        except ValueError as error:
+            content = f"[{error}]"
+        what = "refused" if isinstance(message, Malformed) else direction
+        try:
+            self._file.write(to_json({"time": round(time.time(), 6), what: content}) + b"\n")
+        except OSError as error:
+            log.error("the trace ends here: %s", error)
+            self.close()
+
+    def close(self) -> None:
+        """Closes the file."""
+        self._file.close()
+
+
+def _claim(fd: int, path: Path) -> None:
+    status = os.fstat(fd)
+    if not stat.S_ISREG(status.st_mode):
+        raise ValueError(f"{path} is no ordinary file")
+    if any(os.path.samestat(status, os.fstat(standard)) for standard in (0, 1)):
+        raise ValueError(f"{path} is where the protocol is spoken")
+    if hasattr(os, "fchmod"):
+        # The mode above counts for a new file only.
+        os.fchmod(fd, 0o600)
+
+
+class _Traced:
+    def __init__(self, transport: Transport, trace: Trace) -> None:
+        self._transport = transport
+        self._trace = trace
+
+    async def receive(self) -> Sequence[Message]:
+        messages = await self._transport.receive()
+        for message in messages:
+            self._trace.write("received", message)
+        return messages
+
+    async def send(self, outgoing: Sequence[Outgoing]) -> None:
+        for one in outgoing:
+            if one.message is not None:
+                self._trace.write("sent", one.message)
+        await self._transport.send(outgoing)
+
+
+def redacted(value: Any) -> Any:
+    """`value` with "[redacted]" wherever a key sounds like a secret, or a text looks like one."""
+    match value:
+        case dict():
+            return {key: _HIDDEN if _is_secret(key) else redacted(item) for key, item in value.items()}
+        case list():
+            return [redacted(item) for item in value]
+        case str():
+            for pattern, replacement in _IN_TEXT:
+                value = pattern.sub(replacement, value)
+            return value
+        case _:
+            return value
+
+
+def _is_secret(key: str) -> bool:
+    return _SECRET.search(key) is not None and key not in _NOT_SECRET

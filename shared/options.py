@@ -1,0 +1,128 @@
+"""A pydantic model as command-line options and environment variables.
+
+Each field becomes `--its-name` and `PREFIX_ITS_NAME`; the command line wins. A field marked `positional()` takes
+the arguments that have no name. From the environment a switch takes `1`, `true`, `yes` or `on`; a list of paths is
+separated as `PATH` is, any other list by commas. Bad values end the program with one clear line and exit code 2.
+"""
+
+import argparse
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, NoReturn, TypeVar, get_args, get_origin
+
+from pydantic import BaseModel, Field, ValidationError
+from pydantic.fields import FieldInfo
+
+__all__ = ["OptionParser", "add_options", "complain", "hidden", "positional", "read_options"]
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+class OptionParser(argparse.ArgumentParser):
+    """A parser that takes options in full only, in any order with other arguments, and complains in one line."""
+
+    def __init__(self, prog: str, description: str | None, epilog: str) -> None:
+        super().__init__(prog=prog, description=description, epilog=epilog, allow_abbrev=False)
+
+    def error(self, message: str) -> NoReturn:
+        """Ends the program, without the usage, which would hide what is wrong."""
+        complain(self, message)
+
+    def read(self, arguments: Sequence[str] | None) -> argparse.Namespace:
+        """The options given. Ends the program where one is unknown or has no value."""
+        return self.parse_intermixed_args(arguments)
+
+
+def positional(description: str, metavar: str) -> Any:
+    """A field that takes the arguments without a name; there may be one such field."""
+    return Field(default_factory=list, description=description, json_schema_extra={"positional": metavar})
+
+
+def hidden(default: Any, description: str) -> Any:
+    """A field that only the environment sets: a secret, which a command line would show to every process."""
+    return Field(default=default, description=description, json_schema_extra={"hidden": True})
+
+
+def add_options(parser: argparse.ArgumentParser, model: type[BaseModel], title: str, prefix: str) -> None:
+    """Adds the fields of `model` to `parser`, as one group of its help."""
+    group = parser.add_argument_group(title)
+    for name, field in model.model_fields.items():
+        extra = _extra(field)
+        variable = _variable(prefix, name)
+        if "positional" in extra:
+            text = f"{field.description} [{variable}, separated by {os.pathsep!r}]"
+            group.add_argument(name, nargs="*", metavar=extra["positional"], help=text, default=[])
+        elif not extra.get("hidden"):
+            group.add_argument(
+                _flag(name), **_shape(name, field), help=_help(field, variable), default=argparse.SUPPRESS
+            )
+
+
+def read_options(model: type[Model], given: argparse.Namespace, environment: Mapping[str, str], prefix: str) -> Model:
+    """The model filled from the command line, else the environment, else its defaults.
+
+    Raises ValueError with one line that names the option or the variable and what is wrong with it.
+    """
+    values: dict[str, Any] = {}
+    sources: dict[str, str] = {}
+    for name, field in model.model_fields.items():
+        variable = _variable(prefix, name)
+        sources[name] = _extra(field).get("positional") or _flag(name)
+        if getattr(given, name, None) not in (None, []):
+            values[name] = getattr(given, name)
+        elif environment.get(variable):
+            values[name] = _from_environment(environment[variable], field)
+            sources[name] = variable
+    try:
+        return model.model_validate(values)
+    except ValidationError as error:
+        raise ValueError(_explained(error, sources)) from None
+
+
+def complain(parser: argparse.ArgumentParser, reason: str) -> NoReturn:
+    """Ends the program with one line on stderr and exit code 2."""
+    parser.exit(2, f"{parser.prog}: {'; '.join(reason.splitlines())}\n")
+
+
+def _extra(field: FieldInfo) -> dict[str, Any]:
+    return field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
+
+
+def _flag(name: str) -> str:
+    return "--" + name.replace("_", "-")
+
+
+def _variable(prefix: str, name: str) -> str:
+    return f"{prefix}_{name}".upper()
+
+
+def _help(field: FieldInfo, variable: str) -> str:
+    default = field.get_default(call_default_factory=True, validated_data={})
+    shown = "" if default in (None, False, []) else f" (default: {default})"
+    return f"{field.description}{shown} [{variable}]".replace("%", "%%")
+
+
+def _shape(name: str, field: FieldInfo) -> dict[str, Any]:
+    if field.annotation is bool:
+        # Whoever has to undo `--no-x` leaves it out; `--no-no-x` would help nobody.
+        return {"action": "store_true" if name.startswith("no_") else argparse.BooleanOptionalAction}
+    if get_origin(field.annotation) is list:
+        return {"action": "append", "metavar": "VALUE"}
+    if get_origin(field.annotation) is Literal:
+        return {"choices": get_args(field.annotation)}
+    return {"metavar": "VALUE"}
+
+
+def _from_environment(value: str, field: FieldInfo) -> Any:
+    if get_origin(field.annotation) is not list:
+        return value
+    separator = os.pathsep if get_args(field.annotation) == (Path,) else ","
+    return [part.strip() for part in value.split(separator) if part.strip()]
+
+
+def _explained(error: ValidationError, sources: Mapping[str, str]) -> str:
+    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    reason = first["msg"].removeprefix("Value error, ")
+    source = sources.get(str(first["loc"][0])) if first["loc"] else None
+    return reason if source is None else f"{source}: {reason}"

@@ -1,0 +1,293 @@
+"""The one HTTP endpoint of both eras (2025-11-25 and 2026-07-28, Transports, Streamable HTTP).
+
+    POST    2026-07-28: one request, served by itself.   Before: a message for a session, or the `initialize` that
+            opens one.
+    GET     the session's stream for what no request asked for.
+    DELETE  the end of a session.
+
+The checks run from the cheap to the dear and before anything is started: headers, body, era, session, message.
+Each handler gives back the refusal to answer with, or None once it has answered itself.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from anyio import create_task_group
+from anyio.abc import TaskGroup
+
+from ..errors import McpError
+from ..protocol.http_rules import (
+    EVENT_STREAM,
+    JSON,
+    SESSION_ID,
+    Headers,
+    Refusal,
+    check_accept,
+    check_content,
+    check_handshake_body,
+    check_single,
+    check_version_header,
+    is_session_id,
+    is_stateless,
+    read_headers,
+    refuse,
+)
+from ..protocol.jsonrpc import Malformed, Message, Request, decode
+from ..protocol.routing_headers import check_stateless, check_stateless_body
+from ..server.app import Server
+from ..server.dispatch import serve
+from .http_sessions import HttpSession, PostFeed, SessionLimits, Sessions
+from .http_stateless import Exchange
+from .http_streams import Asgi, Feed, Gone, Receive, Reply, Send, Stage, read_body, watch
+
+__all__ = ["Endpoint", "EndpointLimits"]
+
+SentHeaders = Callable[[], tuple[tuple[str, str], ...]]
+
+_STOPPING = refuse(503, "the server is stopping", Connection="close")
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointLimits:
+    """What one request may take, and all sessions together."""
+
+    body_bytes: int = 4 * 1_048_576
+    body_seconds: float = 30.0
+    keep_alive_seconds: float = 15.0
+    """Pause after which a comment is sent on a stream."""
+    sessions: SessionLimits = field(default_factory=SessionLimits)
+
+
+@dataclass(frozen=True, slots=True)
+class _Http:
+    """One HTTP request and the way to answer it."""
+
+    headers: Headers
+    principal: str | None
+    receive: Receive
+    reply: Reply
+
+
+class Endpoint:
+    """The endpoint as an ASGI application. It serves from `start` on."""
+
+    def __init__(self, app: Server[Any], limits: EndpointLimits) -> None:
+        self._app = app
+        self._limits = limits
+        self._sessions: Sessions | None = None
+        self._exchanges: set[Exchange] = set()
+        self._stopping = False
+
+    def start(self, tasks: TaskGroup) -> None:
+        """Has sessions live in `tasks`."""
+        self._sessions = Sessions(self._app, tasks, self._limits.sessions)
+
+    def stop(self) -> None:
+        """Takes no more requests; what is under way is finished, streams are ended in order."""
+        self._stopping = True
+        for exchange in self._exchanges:
+            exchange.end()
+        if self._sessions is not None:
+            self._sessions.end_all()
+
+    @property
+    def sessions(self) -> int:
+        """How many sessions are open."""
+        return 0 if self._sessions is None else len(self._sessions)
+
+    @property
+    def streams(self) -> int:
+        """How many requests and streams are being served."""
+        return len(self._exchanges) + (0 if self._sessions is None else self._sessions.streams)
+
+    async def __call__(self, scope: Asgi, receive: Receive, send: Send) -> None:
+        """Serves one request."""
+        http = _Http(read_headers(scope["headers"]), scope["state"].get("principal"), receive, Reply(send))
+        try:
+            refusal = await self._handle(scope["method"], http)
+        except Gone:
+            return
+        if refusal is not None:
+            await http.reply.refuse(refusal)
+
+    async def _handle(self, method: str, http: _Http) -> Refusal | None:
+        if self._stopping or self._sessions is None:
+            return _STOPPING
+        if method != "POST" and is_stateless(http.headers):
+            return refuse(405, "this protocol version has POST only", Allow="POST")
+        handlers: dict[str, Callable[[_Http, Sessions], Awaitable[Refusal | None]]] = {
+            "POST": self._post,
+            "GET": self._get,
+            "DELETE": self._delete,
+        }
+        if method not in handlers:
+            return refuse(405, "this method is not offered", Allow=", ".join(handlers))
+        return await handlers[method](http, self._sessions)
+
+    async def _post(self, http: _Http, sessions: Sessions) -> Refusal | None:
+        refusal = check_accept(http.headers, JSON, EVENT_STREAM) or check_content(http.headers)
+        if refusal is not None:
+            return refusal
+        body = await read_body(http.receive, http.headers, self._limits.body_bytes, self._limits.body_seconds)
+        if isinstance(body, Refusal):
+            return body
+        if self._stopping:
+            return _STOPPING
+        message = decode(body)
+        if isinstance(message, Malformed):
+            return Refusal(400, message.failure)
+        if is_stateless(http.headers, message):
+            return await self._post_stateless(http, message)
+        return await self._post_session(http, sessions, message)
+
+    # From 2026-07-28 on
+
+    async def _post_stateless(self, http: _Http, message: Message) -> Refusal | None:
+        refusal = check_stateless_body(message)
+        if refusal is not None:
+            return refusal
+        if not isinstance(message, Request):
+            await http.reply.json(202, b"")
+            return None
+        refusal = check_stateless(http.headers, message, self._schema_of)
+        if refusal is None:
+            await self._exchange(http, message)
+        return refusal
+
+    async def _exchange(self, http: _Http, request: Request) -> None:
+        exchange = Exchange(request, http.reply)
+        self._exchanges.add(exchange)
+
+        async def watch_client() -> None:
+            await watch(http.receive, http.reply, self._limits.keep_alive_seconds)
+            exchange.leave()
+
+        try:
+            async with create_task_group() as tasks:
+                tasks.start_soon(watch_client)
+                await serve(self._app, exchange, principal=http.principal)
+                tasks.cancel_scope.cancel()
+            await exchange.close()
+        finally:
+            self._exchanges.discard(exchange)
+
+    def _schema_of(self, name: str) -> Mapping[str, Any] | None:
+        try:
+            schema: Mapping[str, Any] = self._app.tools.find(name, self._app.settings).listed["inputSchema"]
+        except McpError:
+            return None
+        return schema
+
+    # Up to 2025-11-25
+
+    async def _post_session(self, http: _Http, sessions: Sessions, message: Message) -> Refusal | None:
+        opens = isinstance(message, Request) and message.method == "initialize"
+        if opens and http.headers.get(SESSION_ID) is None:
+            return await self._initialize(http, sessions, message)
+        session = _find(http, sessions)
+        if isinstance(session, Refusal):
+            return session
+        refusal = check_handshake_body(message, session.spoken)
+        if refusal is not None:
+            return refusal
+        if session.in_use(message):
+            return refuse(400, "this id is in use by a request that has no answer yet")
+        await self._follow(http, session, session.post(message))
+        return None
+
+    async def _initialize(self, http: _Http, sessions: Sessions, message: Message) -> Refusal | None:
+        refusal = check_single(http.headers, all_of_them=True) or check_version_header(http.headers, None)
+        if refusal is not None:
+            return refusal
+        session = sessions.open(http.principal)
+        if session is None:
+            return refuse(503, "too many sessions are open", Retry_After="60")
+        try:
+            await self._follow(http, session, session.post(message), partial(_opening, sessions, session))
+        finally:
+            if session.spoken is None or http.reply.stage is not Stage.ENDED:
+                sessions.end(session)
+        return None
+
+    async def _get(self, http: _Http, sessions: Sessions) -> Refusal | None:
+        refusal = check_accept(http.headers, EVENT_STREAM)
+        if refusal is not None:
+            return refusal
+        session = _find(http, sessions)
+        if isinstance(session, Refusal):
+            return session
+        feed = session.listen()
+        if feed is None:
+            return refuse(409, "this session has a GET stream already")
+        await http.reply.events(())
+        await self._follow(http, session, feed)
+        return None
+
+    async def _delete(self, http: _Http, sessions: Sessions) -> Refusal | None:
+        session = _find(http, sessions)
+        if isinstance(session, Refusal):
+            return session
+        sessions.end(session)
+        await http.reply.json(200, b"")
+        return None
+
+    async def _follow(
+        self, http: _Http, session: HttpSession, feed: Feed | None, headers: SentHeaders = tuple
+    ) -> None:
+        """Sends what `feed` brings until it ends or the client goes away. Nothing to follow is 202."""
+        if feed is None:
+            await http.reply.json(202, b"")
+            return
+
+        async def watch_client() -> None:
+            await watch(http.receive, http.reply, self._limits.keep_alive_seconds)
+            feed.cut()
+
+        session.opened()
+        try:
+            with feed.scope:
+                async with create_task_group() as tasks:
+                    tasks.start_soon(watch_client)
+                    await _write(http.reply, feed, headers)
+                    tasks.cancel_scope.cancel()
+        finally:
+            session.closed(feed)
+
+
+async def _write(reply: Reply, feed: Feed, headers: SentHeaders) -> None:
+    """JSON where the answer comes first, else a stream."""
+    messages = await feed.take()
+    if isinstance(feed, PostFeed) and reply.stage is Stage.NEW:
+        if feed.answered and len(messages) == 1:
+            await reply.json(200, messages[0], headers())
+            return
+        if feed.refusal is not None and not messages:
+            await reply.refuse(feed.refusal)
+            return
+    while messages:
+        await reply.events(messages)
+        messages = await feed.take()
+    await reply.end()
+
+
+def _opening(sessions: Sessions, session: HttpSession) -> tuple[tuple[str, str], ...]:
+    """The headers of the answer to `initialize`: the session's id leaves with a good answer only."""
+    if session.spoken is None:
+        return ()
+    sessions.confirm(session)
+    return ((SESSION_ID, session.id),)
+
+
+def _find(http: _Http, sessions: Sessions) -> HttpSession | Refusal:
+    refusal = check_single(http.headers, all_of_them=True)
+    if refusal is not None:
+        return refusal
+    sent = http.headers.get(SESSION_ID)
+    if sent is None:
+        return refuse(400, "the Mcp-Session-Id header is required")
+    session = sessions.find(sent, http.principal) if is_session_id(sent) else None
+    if session is None:
+        return refuse(404, "there is no such session; initialize a new one")
+    return check_version_header(http.headers, session.spoken) or session
