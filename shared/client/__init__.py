@@ -1,0 +1,1 @@
+"""A client for MCP servers: small, and for both eras."""

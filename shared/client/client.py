@@ -1,0 +1,233 @@
+"""`Client`: what a program calls to use an MCP server, in either era.
+
+    async with connect_stdio(["python", "-m", "servers.filesystem", "."]) as client:
+        tools = await client.list_tools()
+        result = await client.call_tool("read_text_file", {"path": "README.md"})
+
+Params and results are plain dictionaries as on the wire: a client for tests and tools must show what a server
+sent, not what it should have sent.
+"""
+
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from types import TracebackType
+from typing import Any, Self
+
+import anyio
+
+from ..errors import McpError, PeerError
+from ..protocol.client_events import InputWanted, Notified
+from ..protocol.client_identity import ServerDescription
+from ..protocol.client_session import ClientSession, first_version
+from ..protocol.jsonrpc import Failure
+from ..protocol.rounds import MAX_ROUNDS
+from .connection import ClientTransport, Connection, Waiter, result_of
+from .opening import OPENING_SECONDS, open_session
+from .options import ClientOptions, Notify, Progress
+from .subscription import Subscription
+from .tasks import background
+
+__all__ = ["Client"]
+
+MAX_PAGES = 1_000
+"""Pages of one list that are followed; a server that always names another one must not hold us for ever."""
+FAREWELL_SECONDS = 2.0
+
+
+class Client:
+    """One server, from the opening of the session to its end. Any number of calls may run at once.
+
+    Entering it raises what opening does: PeerError when the server refuses, ConnectionError when it is gone or no
+    version is shared, TimeoutError when it gives no answer.
+    """
+
+    def __init__(self, transport: ClientTransport, options: ClientOptions | None = None) -> None:
+        """Raises ValueError for a mode that does not exist."""
+        self._options = options or ClientOptions()
+        self._session = ClientSession(self._options.identity(), first_version(self._options.mode))
+        self._connection = Connection(transport, self._session, self._options.handlers(), self._notified)
+        self._subscriptions: list[Subscription] = []
+        self._life: AbstractAsyncContextManager[None] | None = None
+
+    async def __aenter__(self) -> Self:
+        self._life = self._living()
+        await self._life.__aenter__()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> bool | None:
+        return await self._life.__aexit__(kind, error, traceback) if self._life is not None else None
+
+    @asynccontextmanager
+    async def _living(self) -> AsyncIterator[None]:
+        async with self._connection.running():
+            await open_session(self._connection, self._options)
+            yield
+
+    @property
+    def server(self) -> ServerDescription:
+        """What the server says of itself. Raises RuntimeError before the client is entered."""
+        if self._session.server is None:
+            raise RuntimeError("enter the client first: async with client")
+        return self._session.server
+
+    @property
+    def stateless(self) -> bool:
+        """Which era was chosen."""
+        return self._session.stateless
+
+    # Requests
+
+    async def request(
+        self,
+        method: str,
+        params: Mapping[str, Any] | None = None,
+        *,
+        timeout: float | None = 60,  # noqa: ASYNC109 - every request has a limit, asked for or not
+        on_progress: Progress | None = None,
+    ) -> dict[str, Any]:
+        """The result of any request. Questions that the server answers with are put to the handlers, and the
+        request is made again with their answers, up to 10 rounds.
+
+        Raises PeerError for an error answer; TimeoutError when a round took longer than `timeout` seconds, not
+        counting our own answers; ConnectionError when the connection is lost; McpError for questions that were not
+        declared or have no end. A request that is given up or cancelled is cancelled at the server too.
+        """
+        asked = dict(params or {})
+        on_notice = None if on_progress is None else _reporting(on_progress)
+        inputs: dict[str, Any] = {}
+        for _ in range(MAX_ROUNDS):
+            result = await self._connection.call(method, {**asked, **inputs}, seconds=timeout, on_notice=on_notice)
+            if not isinstance(result, InputWanted):
+                return result
+            inputs = await self._connection.inputs(result)
+        raise McpError(f"{method} was not settled in {MAX_ROUNDS} rounds")
+
+    def notify(self, method: str, params: Mapping[str, Any] | None = None) -> None:
+        """Sends a notification, soon."""
+        self._connection.notify(method, dict(params or {}))
+
+    async def list_tools(self) -> list[dict[str, Any]]:
+        """Every tool. Raises like `request`."""
+        return await self._list("tools/list", "tools")
+
+    async def call_tool(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        timeout: float | None = 60,  # noqa: ASYNC109 - every request has a limit, asked for or not
+        on_progress: Progress | None = None,
+    ) -> dict[str, Any]:
+        """The result of a tool; look for `isError`, a tool's failure is a result. Raises like `request`."""
+        params = {"name": name, "arguments": dict(arguments or {})}
+        return await self.request("tools/call", params, timeout=timeout, on_progress=on_progress)
+
+    async def list_resources(self) -> list[dict[str, Any]]:
+        """Every resource. Raises like `request`."""
+        return await self._list("resources/list", "resources")
+
+    async def list_resource_templates(self) -> list[dict[str, Any]]:
+        """Every resource template. Raises like `request`."""
+        return await self._list("resources/templates/list", "resourceTemplates")
+
+    async def read_resource(self, uri: str) -> dict[str, Any]:
+        """The contents of a resource. Raises like `request`."""
+        return await self.request("resources/read", {"uri": uri})
+
+    async def list_prompts(self) -> list[dict[str, Any]]:
+        """Every prompt. Raises like `request`."""
+        return await self._list("prompts/list", "prompts")
+
+    async def get_prompt(self, name: str, arguments: Mapping[str, str] | None = None) -> dict[str, Any]:
+        """A prompt, rendered. Raises like `request`."""
+        return await self.request("prompts/get", {"name": name, "arguments": dict(arguments or {})})
+
+    async def _list(self, method: str, what: str) -> list[dict[str, Any]]:
+        items: list[dict[str, Any]] = []
+        params: dict[str, Any] = {}
+        for _ in range(MAX_PAGES):
+            result = await self.request(method, params)
+            items += result.get(what) or []
+            if result.get("nextCursor") is None:
+                return items
+            params = {"cursor": result["nextCursor"]}
+        raise McpError(f"{method} has more than {MAX_PAGES} pages")
+
+    # Subscriptions
+
+    @asynccontextmanager
+    async def subscribed(
+        self, uris: Sequence[str], callback: Notify, *, lists: bool = True
+    ) -> AsyncIterator[Subscription]:
+        """Has `callback` told of changes of `uris`, and with `lists` of the lists, until the end of the block.
+
+        The server has taken the subscription when the block begins. In the stateless era it may leave out what it
+        does not serve: see `honoured`. Raises like `request`.
+        """
+        subscription = Subscription(tuple(uris), callback, lists)
+        open_one = self._listening if self._session.stateless else self._subscribing
+        async with open_one(subscription):
+            yield subscription
+
+    @asynccontextmanager
+    async def _listening(self, subscription: Subscription) -> AsyncIterator[None]:
+        session = self._session
+        id_ = session.request("subscriptions/listen", {"notifications": subscription.filter()})
+        with self._connection.sent(id_, subscription.take) as waiter:
+            subscription.wait_for_end = waiter.wait
+            with anyio.fail_after(OPENING_SECONDS):
+                await _opened(subscription, waiter)
+            yield
+
+    @asynccontextmanager
+    async def _subscribing(self, subscription: Subscription) -> AsyncIterator[None]:
+        taken: list[str] = []
+        subscription.wait_for_end = self._connection.gone.wait
+        self._subscriptions.append(subscription)
+        try:
+            for uri in subscription.uris:
+                await self.request("resources/subscribe", {"uri": uri})
+                taken.append(uri)
+            yield
+        finally:
+            self._subscriptions.remove(subscription)
+            held = {uri for other in self._subscriptions for uri in other.uris}
+            await self._unsubscribe([uri for uri in taken if uri not in held])
+
+    async def _unsubscribe(self, uris: Sequence[str]) -> None:
+        failures = (PeerError, ConnectionError, TimeoutError)
+        with anyio.CancelScope(shield=True), anyio.move_on_after(FAREWELL_SECONDS), suppress(*failures):
+            for uri in uris:
+                await self.request("resources/unsubscribe", {"uri": uri}, timeout=None)
+
+    def _notified(self, notice: Notified) -> None:
+        taken = [subscription.offer(notice) for subscription in tuple(self._subscriptions)]
+        if not any(taken) and self._options.on_notification is not None:
+            self._options.on_notification(notice.method, notice.params)
+
+
+async def _opened(subscription: Subscription, waiter: Waiter) -> None:
+    """Waits for the acknowledgement of a listen stream. Raises PeerError or ConnectionError in place of one."""
+
+    async def refused() -> None:
+        answer = await waiter.wait()
+        if isinstance(answer, Failure):
+            result_of(answer)
+        raise ConnectionError("the server ended the stream before it began")
+
+    async with background() as tasks:
+        tasks.start_soon(refused)
+        await subscription.acknowledged.wait()
+
+
+def _reporting(report: Progress) -> Callable[[Notified], None]:
+    """Takes progress notifications; those without a number are ignored."""
+
+    def take(notice: Notified) -> None:
+        params = notice.params
+        if isinstance(params.get("progress"), int | float):
+            report(params["progress"], params.get("total"), params.get("message"))
+
+    return take

@@ -1,0 +1,253 @@
+"""Runs a `ClientSession` over a transport: one reader, one writer, and a task for each question of the server's.
+
+    call ──▶ session.request ──▶ outgoing ──▶ writer ──▶ transport
+    transport ──▶ session.receive ──▶ a waiter is woken, a callback is called, or a question is answered
+
+Callers never write by themselves, so a call that is cancelled can't tear a message apart.
+"""
+
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
+from typing import Any, Protocol
+
+import anyio
+from anyio.abc import TaskGroup
+
+from ..errors import McpError, MethodNotFound, PeerError
+from ..protocol.client_events import Asked, ClientEvent, InputWanted, Notified, Unusable
+from ..protocol.client_session import ClientSession
+from ..protocol.events import Answered, Cancelled
+from ..protocol.jsonrpc import Failure, Message, RequestId, Response
+from ..transport import Transport
+from .options import Handler
+from .tasks import background
+
+__all__ = ["ClientTransport", "Connection", "Waiter", "result_of"]
+
+Outcome = Answered | InputWanted | Unusable
+
+LAST_WORDS_SECONDS = 1.0
+"""Time for the messages still due when the client closes."""
+
+
+class ClientTransport(Transport, Protocol):
+    """A transport that the client closes."""
+
+    async def aclose(self) -> None:
+        """Ends the connection in order. Never raises; may be called twice."""
+
+
+class Waiter:
+    """Waits for the end of one request of ours. `on_notice` takes the notifications that belong to it."""
+
+    def __init__(self, id: RequestId, on_notice: Callable[[Notified], None] | None) -> None:
+        self.id = id
+        self.on_notice = on_notice
+        self._outcome: Outcome | None = None
+        self._settled = anyio.Event()
+
+    def settle(self, outcome: Outcome) -> None:
+        """Says how the request ended."""
+        self._outcome = outcome
+        self._settled.set()
+
+    async def wait(self) -> Response | Failure | InputWanted:
+        """How it ended. Raises ConnectionError where no answer came that can be used."""
+        while self._outcome is None:
+            await self._settled.wait()
+        if isinstance(self._outcome, Unusable):
+            raise ConnectionError(self._outcome.reason)
+        return self._outcome.answer if isinstance(self._outcome, Answered) else self._outcome
+
+
+def result_of(answer: Response | Failure) -> dict[str, Any]:
+    """The result in `answer`. Raises PeerError for an error."""
+    if isinstance(answer, Failure):
+        raise PeerError(answer.message, code=answer.code, data=answer.data)
+    return answer.result
+
+
+class Connection:
+    """A session with one server while it lasts. `on_notification` takes what belongs to no request."""
+
+    def __init__(
+        self,
+        transport: ClientTransport,
+        session: ClientSession,
+        handlers: dict[str, Handler],
+        on_notification: Callable[[Notified], None],
+    ) -> None:
+        self.session = session
+        self.gone = anyio.Event()
+        """Set when the connection is lost."""
+        self._transport = transport
+        self._handlers = handlers
+        self._on_notification = on_notification
+        self._waiting: dict[RequestId, Waiter] = {}
+        self._questions: dict[RequestId, anyio.CancelScope] = {}
+        self._ready = anyio.Event()
+        self._closed: str | None = "the client is not entered"
+        self._tasks: TaskGroup
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Reads and writes meanwhile; closes the transport at the end."""
+        self._closed = None
+        try:
+            async with background() as self._tasks:
+                self._tasks.start_soon(self._read)
+                self._tasks.start_soon(self._write)
+                yield
+        finally:
+            with anyio.CancelScope(shield=True):
+                if self._closed is None:
+                    await self._last_words()
+                self._closed = "the client is closed"
+                await self._transport.aclose()
+
+    async def call(
+        self,
+        method: str,
+        params: dict[str, Any],
+        *,
+        seconds: float | None,
+        on_notice: Callable[[Notified], None] | None = None,
+    ) -> dict[str, Any] | InputWanted:
+        """One request and its result. When it is given up, the server is told.
+
+        Raises PeerError for an error answer, TimeoutError when `seconds` have passed without any, and
+        ConnectionError when the connection is lost or the answer can't be used.
+        """
+        id_ = self.session.request(method, params, progress=on_notice is not None)
+        with self.sent(id_, on_notice) as waiter:
+            answer = await self.answer(waiter, seconds)
+        return answer if isinstance(answer, InputWanted) else result_of(answer)
+
+    @contextmanager
+    def sent(self, id: RequestId, on_notice: Callable[[Notified], None] | None = None) -> Iterator[Waiter]:
+        """Has the writer send the request `id` that the session holds, and gives it up at the end of the block.
+
+        Raises ConnectionError where the connection is lost already, closed, or not opened yet.
+        """
+        if self._closed is not None:
+            raise ConnectionError(self._closed)
+        waiter = self._waiting[id] = Waiter(id, on_notice)
+        self._ready.set()
+        try:
+            yield waiter
+        finally:
+            del self._waiting[id]
+            self.session.cancel(id, "the client gave up")
+            self._ready.set()
+
+    async def answer(self, waiter: Waiter, seconds: float | None) -> Response | Failure | InputWanted:
+        """Waits for the end of a request. The time in which we owe the server an answer does not count.
+
+        Raises TimeoutError when `seconds` have passed, and what `Waiter.wait` raises.
+        """
+        while True:
+            with anyio.move_on_after(seconds):
+                return await waiter.wait()
+            if not self.session.asked:
+                raise TimeoutError(f"the server gave no answer in {seconds:g} s")
+
+    def notify(self, method: str, params: dict[str, Any]) -> None:
+        """Has the writer send a notification."""
+        self.session.notify(method, params)
+        self._ready.set()
+
+    def flush(self) -> None:
+        """Has the writer send what the session holds."""
+        self._ready.set()
+
+    async def inputs(self, wanted: InputWanted) -> dict[str, Any]:
+        """What a request needs besides its own params when it is made again.
+
+        Raises McpError where the server asks what nobody answers, and what the handlers raise.
+        """
+        answers: dict[str, Any] = {}
+        for key, (method, params) in wanted.requests.items():
+            if method not in self._handlers:
+                raise McpError(f"the server asks for {method[:100]}, which was not declared")
+            answers[key] = await self._handlers[method](params)
+        state = {} if wanted.state is None else {"requestState": wanted.state}
+        return {"inputResponses": answers, **state} if answers else state
+
+    # Tasks
+
+    async def _read(self) -> None:
+        try:
+            while True:
+                self._take(await self._transport.receive())
+        except (anyio.EndOfStream, anyio.BrokenResourceError):
+            self._lose()
+
+    async def _write(self) -> None:
+        try:
+            while True:
+                await self._ready.wait()
+                self._ready = anyio.Event()
+                waiting = self.session.outgoing()
+                if waiting:
+                    await self._transport.send(waiting)
+        except anyio.BrokenResourceError:
+            self._lose()
+
+    async def _last_words(self) -> None:
+        with suppress(anyio.BrokenResourceError), anyio.move_on_after(LAST_WORDS_SECONDS):
+            waiting = self.session.outgoing()
+            if waiting:
+                await self._transport.send(waiting)
+
+    async def _answer_question(self, asked: Asked, scope: anyio.CancelScope) -> None:
+        with scope:
+            try:
+                result = await self._handlers[asked.method](asked.params)
+            except McpError as error:
+                self.session.fail(asked.id, error)
+            else:
+                self.session.respond(asked.id, result)
+        self._questions.pop(asked.id, None)
+        self._ready.set()
+
+    # Events
+
+    def _take(self, messages: Sequence[Message]) -> None:
+        for message in messages:
+            for event in self.session.receive(message):
+                self._carry_out(event)
+        self._ready.set()
+
+    def _carry_out(self, event: ClientEvent) -> None:
+        match event:
+            case Answered() | InputWanted() | Unusable():
+                if event.id in self._waiting:
+                    self._waiting[event.id].settle(event)
+            case Notified():
+                self._notified(event)
+            case Asked():
+                self._asked(event)
+            case Cancelled():
+                scope = self._questions.pop(event.id, None)
+                if scope is not None:
+                    scope.cancel()
+
+    def _notified(self, event: Notified) -> None:
+        waiter = self._waiting.get(event.about) if event.about is not None else None
+        if waiter is None:
+            self._on_notification(event)
+        elif waiter.on_notice is not None:
+            waiter.on_notice(event)
+
+    def _asked(self, asked: Asked) -> None:
+        if asked.method not in self._handlers:
+            self.session.fail(asked.id, MethodNotFound(f"method not found: {asked.method[:100]}"))
+            return
+        scope = self._questions[asked.id] = anyio.CancelScope()
+        self._tasks.start_soon(self._answer_question, asked, scope)
+
+    def _lose(self) -> None:
+        self._closed = "the server ended the connection"
+        self.gone.set()
+        for waiter in self._waiting.values():
+            waiter.settle(Unusable(waiter.id, self._closed))

@@ -1,0 +1,108 @@
+"""Bytes of a `text/event-stream` to its events (WHATWG HTML, section 9.2.6).
+
+Lines end with LF, CR LF or CR, wherever a chunk was cut. Comments are skipped, unknown fields ignored, and an
+event that its blank line never completes is dropped. An event longer than the limit is dropped up to its end.
+"""
+
+from .framing import Oversized, ServerSentEvent
+
+__all__ = ["EventStream"]
+
+_BOM = b"\xef\xbb\xbf"
+
+
+class EventStream:
+    """Collects chunks of an event stream and gives back its events.
+
+    `last_id` and `retry` (milliseconds) are what the stream said last: both are needed to reconnect.
+    """
+
+    def __init__(self, limit: int) -> None:
+        """`limit` is the most bytes that one event may have."""
+        self.last_id: str | None = None
+        self.retry: int | None = None
+        self._limit = limit
+        self._line = bytearray()
+        self._size = 0
+        self._after_cr = False
+        self._at_start = True
+        self._data: list[bytes] = []
+        self._event = ""
+        self._id: str | None = None
+        self._retry: int | None = None
+
+    def feed(self, chunk: bytes) -> list[ServerSentEvent | Oversized]:
+        """The events that `chunk` completes; `Oversized` where one was dropped."""
+        if not chunk:
+            return []
+        if self._after_cr:
+            chunk = chunk.removeprefix(b"\n")
+        self._after_cr = chunk.endswith(b"\r")
+        events: list[ServerSentEvent | Oversized] = []
+        for part in chunk.splitlines(keepends=True):
+            text = part.rstrip(b"\r\n")
+            self._store(text)
+            if len(text) < len(part):
+                events += self._end_line()
+        return events
+
+    def restart(self) -> None:
+        """Begins a new connection of the same stream: what was not completed is forgotten."""
+        self._line.clear()
+        self._after_cr = False
+        self._at_start = True
+        self._clear()
+
+    def _store(self, text: bytes) -> None:
+        self._size += len(text)
+        if self._size <= self._limit:
+            self._line += text
+        elif text:
+            # Too long to keep; what matters is that this line is not the blank one that ends the event.
+            self._data.clear()
+            self._line[:] = b"-"
+
+    def _end_line(self) -> list[ServerSentEvent | Oversized]:
+        line = bytes(self._line)
+        self._line.clear()
+        if self._at_start:
+            self._at_start = False
+            line = line.removeprefix(_BOM)
+        if not line:
+            return self._end_event()
+        if self._size <= self._limit:
+            self._field(line)
+        if line.startswith(b":"):
+            self._size -= len(line)  # comments keep a stream alive and may go on for ever
+        return []
+
+    def _field(self, line: bytes) -> None:
+        name, _, value = line.partition(b":")
+        value = value.removeprefix(b" ")
+        match name:
+            case b"data":
+                self._data.append(value)
+            case b"event":
+                self._event = value.decode("utf-8", "replace")
+            case b"id" if b"\0" not in value:
+                self._id = value.decode("utf-8", "replace")
+            case b"retry" if value.isdigit():
+                self.retry = self._retry = int(value[:9])
+
+    def _end_event(self) -> list[ServerSentEvent | Oversized]:
+        if self._size > self._limit:
+            self._clear()
+            return [Oversized(self._limit)]
+        if self._id is not None:
+            self.last_id = self._id
+        data, event = self._data, self._event or "message"
+        made = ServerSentEvent(b"\n".join(data), event, self._id, self._retry)
+        self._clear()
+        return [made] if data else []
+
+    def _clear(self) -> None:
+        self._size = 0
+        self._data = []
+        self._event = ""
+        self._id = None
+        self._retry = None

@@ -1,0 +1,132 @@
+"""A small server with one tool for each thing a client must cope with, and clients joined to it in memory."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+from pydantic import BaseModel
+
+from shared.client.client import Client
+from shared.client.options import ClientOptions
+from shared.client.tasks import background
+from shared.errors import ResourceNotFound, ToolError
+from shared.protocol.types.base import Implementation
+from shared.server.app import Server
+from shared.server.context import Context
+from shared.server.dispatch import serve
+from shared.transports.memory import MemoryTransport, memory_pair
+
+
+class End:
+    """The client's end of a pair, with what a client needs besides."""
+
+    def __init__(self, end: MemoryTransport) -> None:
+        self.receive = end.receive
+        self.send = end.send
+        self._end = end
+
+    async def aclose(self) -> None:
+        self._end.close()
+
+
+class Name(BaseModel):
+    name: str
+
+
+class Small:
+    """The server, and what happened in it."""
+
+    def __init__(self) -> None:
+        self.app = Server[None](Implementation(name="small", version="1"), capabilities={"logging": {}})
+        self.started = anyio.Event()
+        self.cancelled = anyio.Event()
+        self.held: list[str] = []
+        self.released = anyio.Event()
+        for function in (self.add, self.count, self.wait, self.greet, self.roots, self.think, self.fail):
+            self.app.tool()(function)
+        self.app.resource("memo://one")(self.one)
+        self.app.prompt()(self.plan)
+        self.app.on_subscribe(self.hold)
+        self.app.on_unsubscribe(self.release)
+
+    @asynccontextmanager
+    async def connected(self, **options: Any) -> AsyncIterator[Client]:
+        """A client; every wait ends after 10 seconds."""
+        ours, theirs = memory_pair()
+
+        async def run() -> None:
+            try:
+                await serve(self.app, theirs)
+            finally:
+                theirs.close()
+
+        with anyio.fail_after(10):
+            async with self.app.running(), background() as tasks:
+                tasks.start_soon(run)
+                async with Client(End(ours), ClientOptions(**options)) as client:
+                    yield client
+
+    async def add(self, a: int, b: int) -> str:
+        """Add."""
+        return str(a + b)
+
+    async def count(self, ctx: Context[None], to: int) -> str:
+        """Count aloud."""
+        for number in range(1, to + 1):
+            await ctx.progress(number, to, f"at {number}")
+        await ctx.log("warning", "counted")
+        return "done"
+
+    async def wait(self) -> str:
+        """Wait for ever."""
+        self.started.set()
+        try:
+            await anyio.sleep_forever()
+        finally:
+            self.cancelled.set()
+        return "never"
+
+    async def greet(self, ctx: Context[None]) -> str:
+        """Ask for a name, in two steps."""
+        first = await ctx.ask("first", "Your first name?", Name)
+        if first.data is None:
+            return first.action
+        last = await ctx.ask("last", "Your last name?", Name)
+        return f"{first.data.name} {last.data.name if last.data else ''}"
+
+    async def roots(self, ctx: Context[None]) -> str:
+        """Ask for the roots."""
+        return " ".join(root.uri for root in await ctx.roots())
+
+    async def think(self, ctx: Context[None]) -> str:
+        """Ask the model."""
+        message = {"role": "user", "content": {"type": "text", "text": "?"}}
+        return (await ctx.sample("thought", {"messages": [message], "maxTokens": 9})).text
+
+    async def fail(self) -> str:
+        """Fail."""
+        raise ToolError("not today")
+
+    async def one(self) -> str:
+        """One."""
+        return "the text"
+
+    async def plan(self, goal: str) -> str:
+        """Plan."""
+        return f"Plan {goal}."
+
+    async def hold(self, uri: str) -> str:
+        if not uri.startswith("memo://"):
+            raise ResourceNotFound(uri)
+        self.held.append(uri)
+        return uri
+
+    async def release(self, key: str) -> None:
+        self.held.remove(key)
+        self.released.set()
+
+
+def text_of(result: dict[str, Any]) -> str:
+    """The text blocks of a tool's result."""
+    return "".join(block["text"] for block in result["content"])

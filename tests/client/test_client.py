@@ -1,0 +1,274 @@
+"""`Client` against the real server loop, in both eras."""
+
+from typing import Any
+
+import anyio
+import pytest
+
+from shared.errors import McpError, PeerError, RpcError
+from tests.client.small import Small, text_of
+
+EVERY_MODE = pytest.mark.parametrize("mode", ["handshake", "stateless", "2024-11-05"])
+ERAS = pytest.mark.parametrize("mode", ["handshake", "stateless"])
+
+
+@EVERY_MODE
+async def test_features_are_listed_and_used(mode: str) -> None:
+    async with Small().connected(mode=mode) as client:
+        assert "add" in [tool["name"] for tool in await client.list_tools()]
+        assert [one["uri"] for one in await client.list_resources()] == ["memo://one"]
+        assert await client.list_resource_templates() == []
+        assert [one["name"] for one in await client.list_prompts()] == ["plan"]
+        assert text_of(await client.call_tool("add", {"a": 2, "b": 3})) == "5"
+        assert (await client.read_resource("memo://one"))["contents"][0]["text"] == "the text"
+        assert (await client.get_prompt("plan", {"goal": "it"}))["messages"][0]["content"]["text"] == "Plan it."
+
+
+@ERAS
+async def test_a_tool_that_fails_gives_a_result(mode: str) -> None:
+    async with Small().connected(mode=mode) as client:
+        assert (await client.call_tool("fail"))["isError"]
+
+
+@ERAS
+async def test_lists_are_followed_to_their_end(mode: str) -> None:
+    small = Small()
+    small.app.page_size = 2
+    async with small.connected(mode=mode) as client:
+        assert len(await client.list_tools()) == 7
+
+
+@ERAS
+async def test_an_error_is_raised_as_it_came(mode: str) -> None:
+    async with Small().connected(mode=mode) as client:
+        with pytest.raises(PeerError, match="not found") as caught:
+            await client.read_resource("memo://two")
+        assert caught.value.data == {"uri": "memo://two"}
+
+
+async def test_an_error_in_the_block_leaves_it_alone() -> None:
+    with pytest.raises(PeerError, match="method not found"):
+        async with Small().connected() as client:
+            await client.request("no/such")
+
+
+async def test_many_calls_run_at_once() -> None:
+    sums: list[str] = []
+    async with Small().connected() as client:
+
+        async def add(a: int) -> None:
+            sums.append(text_of(await client.call_tool("add", {"a": a, "b": 1})))
+
+        async with anyio.create_task_group() as tasks:
+            for a in range(50):
+                tasks.start_soon(add, a)
+    assert sorted(map(int, sums)) == list(range(1, 51))
+
+
+@EVERY_MODE
+async def test_progress_is_reported(mode: str) -> None:
+    seen: list[Any] = []
+    async with Small().connected(mode=mode) as client:
+        await client.call_tool("count", {"to": 3}, on_progress=lambda *report: seen.append(report))
+    message = None if mode == "2024-11-05" else "at 3"
+    assert [number for number, _, _ in seen] == [1, 2, 3]
+    assert seen[-1] == (3, 3, message)
+
+
+@ERAS
+async def test_log_messages_come_at_the_level_wanted(mode: str) -> None:
+    seen: list[tuple[str, dict[str, Any]]] = []
+    for level in ("error", "info"):
+        options: dict[str, Any] = {"mode": mode, "log_level": level, "on_notification": lambda *one: seen.append(one)}
+        async with Small().connected(**options) as client:
+            await client.call_tool("count", {"to": 1})
+    assert seen == [("notifications/message", {"level": "warning", "data": "counted"})]
+
+
+# Giving up
+
+
+@ERAS
+async def test_a_call_that_takes_too_long_is_cancelled(mode: str) -> None:
+    small = Small()
+    async with small.connected(mode=mode) as client:
+        while not small.started.is_set():
+            with pytest.raises(TimeoutError):
+                await client.call_tool("wait", timeout=0.01)
+        await small.cancelled.wait()
+        assert text_of(await client.call_tool("add", {"a": 1, "b": 1})) == "2"
+
+
+@ERAS
+async def test_a_caller_that_is_cancelled_cancels_the_call(mode: str) -> None:
+    small = Small()
+    async with small.connected(mode=mode) as client:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(client.call_tool, "wait")
+            await small.started.wait()
+            tasks.cancel_scope.cancel()
+        await small.cancelled.wait()
+
+
+async def test_calls_under_way_end_with_the_connection() -> None:
+    small = Small()
+    async with small.connected() as client:
+
+        async def call() -> None:
+            with pytest.raises(ConnectionError):
+                await client.call_tool("wait")
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(call)
+            await small.started.wait()
+            await client._connection._transport.aclose()
+        with pytest.raises(ConnectionError):
+            await client.list_tools()
+
+
+# Questions
+
+
+async def _elicit(params: dict[str, Any]) -> dict[str, Any]:
+    name = "Ada" if "first" in params["message"] else "Lovelace"
+    return {"action": "accept", "content": {"name": name}}
+
+
+async def _decline(params: dict[str, Any]) -> dict[str, Any]:
+    return {"action": "decline"}
+
+
+async def _roots(params: dict[str, Any]) -> dict[str, Any]:
+    return {"roots": [{"uri": "file:///a"}, {"uri": "file:///b"}]}
+
+
+async def _sample(params: dict[str, Any]) -> dict[str, Any]:
+    return {"role": "assistant", "model": "m", "content": {"type": "text", "text": "hm"}}
+
+
+async def _refuse(params: dict[str, Any]) -> dict[str, Any]:
+    raise RpcError("the user said no", code=-1)
+
+
+async def _break(params: dict[str, Any]) -> dict[str, Any]:
+    raise ZeroDivisionError
+
+
+@ERAS
+async def test_questions_are_answered(mode: str) -> None:
+    async with Small().connected(mode=mode, elicit=_elicit, roots=_roots, sample=_sample) as client:
+        assert text_of(await client.call_tool("greet")) == "Ada Lovelace"
+        assert text_of(await client.call_tool("roots")) == "file:///a file:///b"
+        assert text_of(await client.call_tool("think")) == "hm"
+
+
+@ERAS
+async def test_questions_may_be_declined(mode: str) -> None:
+    async with Small().connected(mode=mode, elicit=_decline) as client:
+        assert text_of(await client.call_tool("greet")) == "decline"
+
+
+@ERAS
+async def test_what_is_not_declared_is_not_asked(mode: str) -> None:
+    async with Small().connected(mode=mode) as client:
+        with pytest.raises(PeerError, match="capability"):
+            await client.call_tool("greet")
+
+
+@ERAS
+async def test_a_question_without_a_handler_is_refused(mode: str) -> None:
+    async with Small().connected(mode=mode, capabilities={"roots": {}}) as client:
+        with pytest.raises(McpError, match="roots/list"):
+            await client.call_tool("roots")
+
+
+async def test_a_handler_may_refuse() -> None:
+    async with Small().connected(mode="handshake", roots=_refuse) as client:
+        with pytest.raises(PeerError, match="refused"):
+            await client.call_tool("roots")
+    async with Small().connected(mode="stateless", roots=_refuse) as client:
+        with pytest.raises(RpcError, match="the user said no"):
+            await client.call_tool("roots")
+
+
+@ERAS
+async def test_a_handler_that_breaks_ends_the_client(mode: str) -> None:
+    with pytest.raises(ZeroDivisionError):
+        async with Small().connected(mode=mode, roots=_break) as client:
+            await client.call_tool("roots")
+
+
+# Subscriptions
+
+
+@ERAS
+async def test_changes_are_told_while_subscribed(mode: str) -> None:
+    small, seen, told = Small(), list[Any](), anyio.Event()
+
+    def take(method: str, params: dict[str, Any]) -> None:
+        seen.append((method, params.get("uri")))
+        told.set()
+
+    async with small.connected(mode=mode) as client:
+        async with client.subscribed(["memo://one"], take):
+            assert small.held == ["memo://one"]
+            small.app.changes.resource("memo://one")
+            await told.wait()
+            told = anyio.Event()
+            small.app.changes.tools()
+            await told.wait()
+        await client.list_tools()
+        assert small.held == []
+    assert seen == [("notifications/resources/updated", "memo://one"), ("notifications/tools/list_changed", None)]
+
+
+async def test_two_subscriptions_hear_their_own() -> None:
+    small, one, two, told = Small(), list[Any](), list[Any](), anyio.Event()
+
+    def take_two(method: str, params: dict[str, Any]) -> None:
+        two.append(params["uri"])
+        told.set()
+
+    async with small.connected(mode="handshake") as client:
+        first = client.subscribed(["memo://one", "memo://both"], lambda _, params: one.append(params["uri"]))
+        async with client.subscribed(["memo://two", "memo://both"], take_two, lists=False):
+            async with first:
+                small.app.changes.resource("memo://one")
+                small.app.changes.resource("memo://two")
+                await told.wait()
+            assert small.held == ["memo://two", "memo://both"]
+    assert (one, two) == (["memo://one"], ["memo://two"])
+
+
+async def test_what_can_not_be_subscribed_to() -> None:
+    async with Small().connected(mode="handshake") as client:
+        with pytest.raises(PeerError, match="not found"):
+            async with client.subscribed(["http://x"], lambda *_: None):
+                pass
+
+
+async def test_what_is_not_served_is_left_out() -> None:
+    async with (
+        Small().connected(mode="stateless") as client,
+        client.subscribed(["http://x", "memo://one"], lambda *_: None, lists=False) as subscription,
+    ):
+        assert subscription.honoured == {"resourceSubscriptions": ["memo://one"]}
+
+
+@ERAS
+async def test_a_subscription_ends_with_the_connection(mode: str) -> None:
+    async with (
+        Small().connected(mode=mode) as client,
+        client.subscribed(["memo://one"], lambda *_: None) as subscription,
+    ):
+        await client._connection._transport.aclose()
+        await subscription.ended()
+
+
+async def test_a_refused_stream_is_an_error() -> None:
+    small = Small()
+    small.app.limits = type(small.app.limits)(streams=0)
+    async with small.connected(mode="stateless") as client:
+        with pytest.raises(PeerError, match="streams"):
+            async with client.subscribed([], lambda *_: None):
+                pass

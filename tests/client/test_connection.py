@@ -1,0 +1,92 @@
+"""`Connection`: what time counts, and what is left when it ends."""
+
+import anyio
+import pytest
+
+from shared.client.connection import Connection
+from shared.protocol.client_identity import ClientIdentity
+from shared.protocol.client_session import ClientSession
+from shared.protocol.jsonrpc import Notification, Request
+from shared.protocol.versions import NEWEST_HANDSHAKE
+from shared.transports.memory import MemoryTransport, memory_pair
+from tests.client.small import End
+
+
+def _connection() -> tuple[Connection, MemoryTransport]:
+    ours, theirs = memory_pair()
+    session = ClientSession(ClientIdentity({}, {}), NEWEST_HANDSHAKE)
+    return Connection(End(ours), session, {}, lambda notice: None), theirs
+
+
+async def _next(end: MemoryTransport) -> object:
+    with anyio.fail_after(5):
+        return (await end.receive())[0]
+
+
+async def test_our_own_time_does_not_count() -> None:
+    connection, theirs = _connection()
+    async with connection.running():
+        with connection.sent(connection.session.request("tools/list", {})) as waiter:
+            connection.session.receive(Request("q", "roots/list"))
+            with anyio.move_on_after(0.02) as patience:
+                await connection.answer(waiter, 0.001)
+            assert patience.cancelled_caught
+            connection.session.respond("q", {})
+            with pytest.raises(TimeoutError):
+                await connection.answer(waiter, 0.001)
+    theirs.close()
+
+
+async def test_what_is_due_is_sent_before_the_end() -> None:
+    connection, theirs = _connection()
+    async with connection.running():
+        connection.notify("notifications/a", {})
+    assert await _next(theirs) == Notification("notifications/a")
+    with pytest.raises(anyio.EndOfStream):
+        await _next(theirs)
+    theirs.close()
+
+
+async def test_nothing_is_sent_when_the_server_is_gone() -> None:
+    connection, theirs = _connection()
+    async with connection.running():
+        theirs.close()
+        with anyio.fail_after(5):
+            await connection.gone.wait()
+        with pytest.raises(ConnectionError), connection.sent(1):
+            pass
+
+
+async def test_a_question_nobody_answers_is_refused() -> None:
+    connection, theirs = _connection()
+    async with connection.running():
+        await theirs.send_bytes(b'{"jsonrpc": "2.0", "id": 7, "method": "roots/list"}')
+        answer = await _next(theirs)
+    assert (answer.id, answer.code) == (7, -32601)
+    theirs.close()
+
+
+async def test_a_question_taken_back_stops_its_handler() -> None:
+    connection, theirs = _connection()
+    asked, stopped = anyio.Event(), anyio.Event()
+
+    async def think(params: dict[str, object]) -> dict[str, object]:
+        asked.set()
+        try:
+            await anyio.sleep_forever()
+        finally:
+            stopped.set()
+        return {}
+
+    connection._handlers["roots/list"] = think
+    async with connection.running():
+        await theirs.send_bytes(b'{"jsonrpc": "2.0", "id": 7, "method": "roots/list"}')
+        with anyio.fail_after(5):
+            await asked.wait()
+            await theirs.send_bytes(
+                b'{"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7}}'
+            )
+            await stopped.wait()
+    with pytest.raises(anyio.EndOfStream):
+        await _next(theirs)
+    theirs.close()

@@ -1,0 +1,172 @@
+"""How a session is opened: with servers of either era, and with such as answer anything or nothing."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+import pytest
+
+from shared.client.client import Client
+from shared.client.options import ClientOptions
+from shared.client.tasks import background
+from shared.errors import PeerError
+from shared.protocol.events import Outgoing
+from shared.protocol.jsonrpc import Failure, Message, Notification, Request, Response
+from shared.transports.memory import MemoryTransport, memory_pair
+from tests.client.small import End, Small
+
+Answer = Callable[[Request], Message | None]
+
+
+class Script:
+    """A server that answers each request as it is told, and keeps what came."""
+
+    def __init__(self, **answers: Answer) -> None:
+        self.methods: list[str] = []
+        self._answers = answers
+
+    async def run(self, end: MemoryTransport) -> None:
+        try:
+            while True:
+                for message in await end.receive():
+                    await self._take(message, end)
+        except anyio.EndOfStream:
+            end.close()
+
+    async def _take(self, message: Message, end: MemoryTransport) -> None:
+        assert isinstance(message, Request | Notification)
+        self.methods.append(message.method)
+        answer = self._answers.get(message.method.rpartition("/")[2])
+        if isinstance(message, Request) and answer is not None:
+            await end.send([Outgoing(answer(message))])
+
+
+@asynccontextmanager
+async def _connected(script: Script, **options: Any) -> AsyncIterator[Client]:
+    ours, theirs = memory_pair()
+    with anyio.fail_after(10):
+        async with background() as tasks:
+            tasks.start_soon(script.run, theirs)
+            try:
+                async with Client(End(ours), ClientOptions(**options)) as client:
+                    yield client
+            finally:
+                theirs.close()
+
+
+def _error(code: int, data: Any = None) -> Answer:
+    return lambda request: Failure(request.id, code, "no", data)
+
+
+def _result(result: dict[str, Any]) -> Answer:
+    return lambda request: Response(request.id, result)
+
+
+def _initialized(version: str = "2025-11-25", **capabilities: Any) -> Answer:
+    return _result({"protocolVersion": version, "capabilities": capabilities, "serverInfo": {"name": "old"}})
+
+
+HANDSHAKE = ["server/discover", "initialize", "notifications/initialized"]
+
+
+@pytest.mark.parametrize("discover", [_error(-32601), _error(-32602), _error(400), _result({}), None])
+async def test_old_servers_get_a_handshake(discover: Answer | None) -> None:
+    answers = {"initialize": _initialized("2025-03-26"), "list": _result({"tools": []})}
+    script = Script(**answers, **({"discover": discover} if discover else {}))
+    # Only a server that says nothing is not waited for: the others answer at once.
+    async with _connected(script, probe_seconds=5 if discover else 0.01) as client:
+        assert not client.stateless
+        assert client.server.version == "2025-03-26"
+        await client.list_tools()
+    assert script.methods == [*HANDSHAKE, "tools/list"]
+
+
+async def test_new_servers_get_none() -> None:
+    async with Small().connected() as client:
+        assert client.stateless
+        assert client.server.can("tools")
+
+
+async def test_an_error_of_the_new_era_keeps_us_there() -> None:
+    async with _connected(Script(discover=_error(-32021))) as client:
+        assert client.stateless
+
+
+@pytest.mark.parametrize(
+    ("options", "discover", "error"),
+    [
+        ({}, _error(401), PeerError),
+        ({}, _error(-32022, {"supported": ["2099-01-01"]}), PeerError),
+        ({}, _result({"supportedVersions": ["2099-01-01"]}), ConnectionError),
+        ({"mode": "stateless"}, _error(-32601), PeerError),
+        ({"mode": "stateless"}, _result({}), ConnectionError),
+    ],
+)
+async def test_what_can_not_be_opened(options: dict[str, Any], discover: Answer, error: type[Exception]) -> None:
+    script = Script(discover=discover)
+    with pytest.raises(error):
+        async with _connected(script, **options):
+            pass
+    assert script.methods == ["server/discover"]
+
+
+@pytest.mark.parametrize(
+    ("initialize", "error"), [(_error(-32602), PeerError), (_initialized("2099-01-01"), ConnectionError)]
+)
+async def test_a_handshake_may_fail(initialize: Answer, error: type[Exception]) -> None:
+    script = Script(initialize=initialize)
+    with pytest.raises(error):
+        async with _connected(script, mode="handshake"):
+            pass
+    assert script.methods == ["initialize"]
+
+
+async def test_a_server_that_ends_at_once() -> None:
+    ours, theirs = memory_pair()
+    theirs.close()
+    with anyio.fail_after(5), pytest.raises(ConnectionError):
+        async with Client(End(ours)):
+            pass
+
+
+@pytest.mark.parametrize("capabilities", [{}, {"logging": {}}])
+async def test_the_log_level_is_set_where_it_can_be(capabilities: dict[str, Any]) -> None:
+    script = Script(initialize=_initialized(**capabilities), setLevel=_result({}))
+    async with _connected(script, mode="handshake", log_level="error"):
+        pass
+    assert ("logging/setLevel" in script.methods) == bool(capabilities)
+
+
+async def test_lists_with_no_end_are_cut_off() -> None:
+    script = Script(initialize=_initialized(), list=_result({"tools": [{}], "nextCursor": ""}))
+    with pytest.raises(Exception, match="pages"):
+        async with _connected(script, mode="handshake") as client:
+            await client.list_tools()
+
+
+async def test_rounds_have_an_end() -> None:
+    discovered = _result({"supportedVersions": ["2026-07-28"], "capabilities": {}})
+    script = Script(discover=discovered, call=_result({"resultType": "input_required", "requestState": "s"}))
+    with pytest.raises(Exception, match="10 rounds"):
+        async with _connected(script) as client:
+            await client.call_tool("x")
+    assert script.methods.count("tools/call") == 10
+
+
+async def test_a_client_is_entered_before_it_is_used() -> None:
+    ours, theirs = memory_pair()
+    client = Client(End(ours))
+    with pytest.raises(RuntimeError, match="enter"):
+        _ = client.server
+    with pytest.raises(ConnectionError, match="not entered"):
+        await client.list_tools()
+    ours.close()
+    theirs.close()
+
+
+async def test_a_client_that_is_closed_stays_closed() -> None:
+    async with Small().connected() as client:
+        pass
+    with pytest.raises(ConnectionError, match="closed"):
+        await client.list_tools()

@@ -1,0 +1,163 @@
+"""A server as a child process: its messages, its end, and nothing left of it."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from shared.client.options import ClientOptions
+from shared.protocol.events import Outgoing
+from shared.protocol.jsonrpc import Malformed, Notification
+from shared.transports.process import ProcessTransport, connect_stdio, start_process
+
+ROOT = Path(__file__).resolve().parents[2]
+HELLO = Notification("hello")
+
+
+def _python(script: str) -> list[str]:
+    return [sys.executable, "-c", script]
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shared.transports.process.PATIENCE", 0.3)
+
+
+def _is_gone(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    return False
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", ["auto", "handshake"])
+async def test_a_real_server(mode: str, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("text of a")
+    command = [sys.executable, "-m", "servers.filesystem", str(tmp_path)]
+    with anyio.fail_after(20):
+        async with connect_stdio(command, ClientOptions(mode=mode), cwd=ROOT) as client:
+            assert client.stateless == (mode == "auto")
+            result = await client.call_tool("read_text_file", {"path": str(tmp_path / "a.txt")})
+            assert "text of a" in result["content"][0]["text"]
+
+
+@pytest.mark.slow
+async def test_lines_become_messages_and_messages_lines() -> None:
+    echo = "import sys\nfor line in sys.stdin.buffer: sys.stdout.buffer.write(line); sys.stdout.flush()"
+    with anyio.fail_after(10):
+        async with start_process(_python(echo)) as process:
+            await process.send([Outgoing(HELLO), Outgoing(None), Outgoing(HELLO)])
+            received: list[Any] = []
+            while len(received) < 2:
+                received += await process.receive()
+            assert received == [HELLO, HELLO]
+    assert process.exit_code == 0
+
+
+@pytest.mark.slow
+async def test_what_is_no_message_and_the_last_line() -> None:
+    script = """print("Welcome!\\n\\n" + '{"jsonrpc": "2.0", "method": "hello"}', end="")"""
+    with anyio.fail_after(10):
+        async with start_process(_python(script)) as process:
+            received = [*await process.receive(), *await process.receive()]
+            with pytest.raises(anyio.EndOfStream):
+                await process.receive()
+    assert isinstance(received[0], Malformed)
+    assert received[1:] == [HELLO]
+
+
+@pytest.mark.slow
+async def test_a_child_that_ended_takes_no_messages() -> None:
+    with anyio.fail_after(10):
+        async with start_process(_python("pass")) as process:
+            with pytest.raises(anyio.EndOfStream):
+                await process.receive()
+            await process._process.wait()
+            with pytest.raises(anyio.BrokenResourceError):
+                await _send_for_ever(process)
+    assert process.exit_code == 0
+
+
+async def _send_for_ever(process: ProcessTransport) -> None:
+    while True:
+        await process.send([Outgoing(HELLO)])
+
+
+STUBBORN = """
+import signal, sys, time
+{ignore}
+print('{{"jsonrpc": "2.0", "method": "hello"}}', flush=True)
+while True: time.sleep(1)
+"""
+ENDS = [("", -signal.SIGTERM), ("signal.signal(signal.SIGTERM, signal.SIG_IGN)", -signal.SIGKILL)]
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize(("ignore", "code"), ENDS)
+async def test_the_end_comes_by_steps(ignore: str, code: int) -> None:
+    with anyio.fail_after(10):
+        async with start_process(_python(STUBBORN.format(ignore=ignore))) as process:
+            assert await process.receive() == [HELLO]
+            pid = process._process.pid
+    assert process.exit_code == code
+    assert _is_gone(pid)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("impatient")
+async def test_a_cancelled_block_leaves_no_child() -> None:
+    with anyio.move_on_after(10) as scope:
+        async with start_process(_python(STUBBORN.format(ignore=""))) as process:
+            await process.receive()
+            scope.cancel()
+            await anyio.sleep_forever()
+    assert process.exit_code == -signal.SIGTERM
+
+
+@pytest.mark.slow
+async def test_stderr_is_kept_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shared.transports.process.STDERR_KEPT", 10)
+    script = "import sys; sys.stderr.write('x' * 1000 + 'the end'); sys.stderr.flush()"
+    with anyio.fail_after(10):
+        async with start_process(_python(script), stderr="keep") as process:
+            with pytest.raises(anyio.EndOfStream):
+                await process.receive()
+    assert process.stderr == "xxxthe end"
+
+
+@pytest.mark.slow
+async def test_a_client_of_a_server_that_fails() -> None:
+    with anyio.fail_after(10), pytest.raises(ConnectionError):
+        async with connect_stdio(_python("raise SystemExit(3)")):
+            pass
+
+
+async def test_a_command_that_does_not_exist() -> None:
+    with pytest.raises(FileNotFoundError):
+        async with connect_stdio(["no-such-command-here"]):
+            pass
+
+
+@pytest.mark.slow
+async def test_an_environment_of_its_own() -> None:
+    script = """import os; print('{"jsonrpc": "2.0", "method": "%s"}' % os.environ["WHO"])"""
+    with anyio.fail_after(10):
+        async with start_process(_python(script), env={"WHO": "me"}) as process:
+            assert await process.receive() == [Notification("me")]
+
+
+@pytest.mark.slow
+def test_a_stdio_client_loads_no_http_library() -> None:
+    script = (
+        "import sys, shared.transports.process; print(sorted({'httpx', 'starlette', 'uvicorn'} & set(sys.modules)))"
+    )
+    done = subprocess.run(_python(script), cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert done.stdout == "[]\n", done.stderr
