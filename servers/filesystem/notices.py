@@ -41,9 +41,8 @@ class Notices:
         if self._watch is None:
             return set() if stop.wait(_POLL_SECONDS) else None
         found = self._watch.watch(_STEP_MS, _STEP_MS, _BACKSTOP_MS, stop)
-        if isinstance(found, str):
-            return set() if found == "stop" else None
-        return {path for _, path in found}
+        # Told to stop, watchfiles forgets the notices it holds, so then too everything needs a look.
+        return None if isinstance(found, str) else {path for _, path in found}
 
     def close(self) -> None:
         """End the watch, its thread and its descriptor."""

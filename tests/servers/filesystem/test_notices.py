@@ -32,11 +32,11 @@ def test_a_directory_made_again_does(notices, root):
     assert notices.arm([str(root)])
 
 
-def test_a_set_stop_ends_the_wait(notices, root):
+def test_a_set_stop_ends_the_wait_and_asks_for_a_look(notices, root):
     notices.arm([str(root)])
     stop = threading.Event()
     stop.set()
-    assert notices.wait(stop) == set()
+    assert notices.wait(stop) is None
 
 
 def test_without_notices_it_says_so(notices, root):

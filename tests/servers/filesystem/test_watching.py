@@ -200,6 +200,19 @@ async def test_unwatching_one_leaves_the_other(watching, seen, root, at):
         assert seen.drain() == 0
 
 
+async def test_a_notice_that_comes_with_a_change_of_the_set_is_not_lost(watching, seen, root, at):
+    """The backstop would find the change too, but later than `next` waits."""
+    async with watching() as watcher:
+        await watcher.watch("one", at("one"))
+        await watcher.watch("two", at("two"))
+        for text in "abc":
+            (root / "two").write_text(text)
+            assert await seen.next() == "two"
+            (root / "two").write_text(text * 2)
+            await watcher.watch("one", at("one"))
+            assert await seen.next() == "two"
+
+
 async def test_a_new_entry_changes_the_listing(watching, seen, root):
     async with watching() as watcher:
         await watcher.watch_listing(seen)

@@ -1,0 +1,60 @@
+"""The files of one running server: what its tools work on, and who tells when they change."""
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import anyio
+
+from .beneath import Beneath
+from .listing import ListedEntry, Listing, list_directory
+from .roots import Place, Roots
+from .watching import Watcher
+
+__all__ = ["Files", "by_size", "open_files"]
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """The allowed directories, held open, and the watch over them."""
+
+    beneath: Beneath
+    watcher: Watcher
+
+    def place(self, written: str) -> Place:
+        """Where a path or a `file:` URI points. Raises FilesError."""
+        return self.beneath.roots.place(written)
+
+    def uri(self, place: Place) -> str:
+        """The `file:` URI of a place."""
+        return self.beneath.roots.uri(place)
+
+    def top_level(self, limit: int) -> list[ListedEntry]:
+        """The files that stand directly in the allowed directories, `limit` of each at most. Raises FilesError."""
+        roots = [Place(index, (), str(path)) for index, path in enumerate(self.beneath.roots.paths)]
+        entries = [entry for root in roots for entry in list_directory(self.beneath, root, limit).entries]
+        return [entry for entry in entries if entry.kind == "file"]
+
+
+def by_size(found: Listing) -> Listing:
+    """`found` with the largest first."""
+    return replace(found, entries=tuple(sorted(found.entries, key=lambda entry: -(entry.size or 0))))
+
+
+@asynccontextmanager
+async def open_files(paths: Sequence[Path], writable: bool, changed: Callable[[str], None]) -> AsyncIterator[Files]:
+    """Opens the directories, and watches what is asked for until the end. Raises ValueError for a bad directory."""
+
+    async def tell(key: str) -> None:
+        changed(key)
+
+    beneath = Beneath(Roots(paths, writable))
+    watcher = Watcher(beneath, tell)
+    try:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(watcher.run)
+            yield Files(beneath, watcher)
+            tasks.cancel_scope.cancel()
+    finally:
+        beneath.close()

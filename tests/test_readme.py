@@ -1,0 +1,112 @@
+"""What the READMEs show is true: their code runs, their tables agree with the code."""
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from pydantic import BaseModel
+
+from servers.catalog import load_catalog
+from servers.filesystem.server import app as filesystem
+from shared.cli import Options
+from shared.testing import connected
+from tests.wire import Wire
+
+ROOT = Path(__file__).resolve().parents[1]
+README = (ROOT / "README.md").read_text()
+FILESYSTEM = (ROOT / "servers/filesystem/README.md").read_text()
+
+
+def rows(text: str, heading: str) -> Iterator[list[str]]:
+    """The cells of the first table under a heading."""
+    section = text.split(f"## {heading}\n", 1)[1].split("\n## ", 1)[0]
+    for line in section.splitlines():
+        cells = [cell.strip().strip("`") for cell in line.strip("|").split("|")]
+        if line.startswith("|") and cells[0] not in ("option", "tool", "server") and not cells[0].startswith("---"):
+            yield cells
+
+
+def described(model: type[BaseModel], prefix: str) -> list[list[str]]:
+    """The rows that a table of the model's options must have."""
+    found = []
+    for name, field in model.model_fields.items():
+        extra = field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
+        flag = "" if extra.get("hidden") else str(extra.get("positional", "--" + name.replace("_", "-")))
+        default = field.get_default(call_default_factory=True, validated_data={})
+        shown = "" if default in (None, False, []) else str(default)
+        found.append([flag, f"{prefix}_{name}".upper(), shown, field.description or ""])
+    return found
+
+
+def test_the_options_of_every_server_are_all_there() -> None:
+    assert list(rows(README, "Options of every server")) == described(Options, "MCP")
+
+
+def test_the_options_of_the_filesystem_server_are_all_there() -> None:
+    assert list(rows(FILESYSTEM, "Options")) == described(filesystem.settings_model, "MCP_FILESYSTEM")
+
+
+def test_the_tools_of_the_filesystem_server_are_all_there() -> None:
+    tools = filesystem.tools.all()
+    shown = [
+        [tool.name, "" if tool.options.read_only else "--allow-write", tool.listed["description"]] for tool in tools
+    ]
+    assert list(rows(FILESYSTEM, "Tools")) == shown
+
+
+def test_the_servers_are_those_of_the_catalog() -> None:
+    table = README.split("|---|---|\n", 1)[1].split("\n\n", 1)[0]
+    listed = [(entry.name, entry.summary) for entry in load_catalog().servers]
+    assert re.findall(r"\| \[(\S+)\]\(\S+\) \| (.*) \|", table) == listed
+
+
+def code(language: str) -> str:
+    found = re.search(rf"```{language}\n(.*?)```", README, re.DOTALL)
+    assert found is not None
+    return found.group(1)
+
+
+async def test_the_server_of_the_readme_rolls_a_die() -> None:
+    names: dict[str, Any] = {"__name__": "readme"}
+    exec(compile(code("python"), "README.md", "exec"), names)
+    async with connected(names["app"]) as end:
+        meta = {
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientCapabilities": {},
+        }
+        call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"_meta": meta, "name": "roll"}}
+        await end.send_bytes(json.dumps(call).encode())
+        with anyio.fail_after(5):
+            answer = json.loads(await end.receive_bytes())
+    assert answer["result"]["structuredContent"] == 4
+
+
+def test_the_server_of_the_readme_has_at_most_twenty_lines_of_code() -> None:
+    assert sum(bool(line.strip()) for line in code("python").splitlines()) <= 20
+
+
+def test_every_link_within_the_checkout_leads_somewhere() -> None:
+    for page in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "servers/filesystem/README.md"):
+        prose = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
+        for link in re.findall(r"\]\(([^)#]+)[^)]*\)", prose):
+            assert link.startswith("https://") or (page.parent / link).exists(), f"{page.name}: {link}"
+
+
+@pytest.mark.slow
+async def test_the_snippet_of_the_demo_starts_a_server_from_any_directory(tmp_path: Path) -> None:
+    """Executed exactly as printed, from a directory with a folder called `servers` in it."""
+    (tmp_path / "servers").mkdir()
+    (tmp_path / "servers" / "__init__.py").write_text("raise RuntimeError('shadowed')")
+    demo = subprocess.run(
+        [sys.executable, "-m", "servers", "demo"], cwd=ROOT, capture_output=True, text=True, timeout=90, check=True
+    )
+    config = json.loads(demo.stdout[demo.stdout.index("\n{") :])["mcpServers"]["filesystem"]
+    async with Wire([config["command"], *config["args"]], cwd=tmp_path) as server:
+        result = await server.initialize()
+    assert result["serverInfo"]["name"] == "filesystem"
