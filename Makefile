@@ -4,10 +4,10 @@ BIN := .venv/bin
 CODE := shared servers tests
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check lint types format serve clean
+.PHONY: help setup demo test check conformance lint types format serve clean
 
 help: ## List the targets
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 10
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 13
 
 setup: .venv/.stamp ## Build .venv with everything for development
 
@@ -19,6 +19,9 @@ test: .venv/.stamp ## Run the tests, without their long forms
 
 check: lint types ## Lint, check types and run all tests: what CI runs
 	$(BIN)/python -m pytest
+
+conformance: .venv/.stamp ## Run the official conformance suite in every version
+	$(BIN)/python -m tests.conformance.run
 
 lint: .venv/.stamp ## Check style and format
 	$(BIN)/ruff check $(CODE)

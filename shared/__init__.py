@@ -5,6 +5,7 @@ transports, auth, ops, and last cli and testing.
 """
 
 from .errors import InvalidParams, MissingCapability, ResourceNotFound, RpcError, ToolError
+from .protocol.questions import Question, elicit_form, elicit_url, list_roots, sample
 from .protocol.types.base import Annotations, Icon, Implementation
 from .protocol.types.content import (
     AudioContent,
@@ -15,6 +16,7 @@ from .protocol.types.content import (
     TextContent,
     TextResourceContents,
 )
+from .protocol.types.lifecycle import LogLevel
 from .protocol.types.prompts import PromptMessage
 from .protocol.types.resources import Resource
 from .protocol.types.tools import CallToolResult
@@ -36,8 +38,10 @@ __all__ = [
     "ImageContent",
     "Implementation",
     "InvalidParams",
+    "LogLevel",
     "MissingCapability",
     "PromptMessage",
+    "Question",
     "Resource",
     "ResourceLink",
     "ResourceNotFound",
@@ -47,4 +51,8 @@ __all__ = [
     "TextResourceContents",
     "ToolError",
     "__version__",
+    "elicit_form",
+    "elicit_url",
+    "list_roots",
+    "sample",
 ]

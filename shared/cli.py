@@ -244,8 +244,12 @@ async def _run_http(app: Server[Any], options: Options, token: str | None, tasks
 
 
 def _announce(options: Options, host: str, port: int) -> None:
-    shown = f"[{host}]" if ":" in host else host
-    print(f"listening on http://{shown}:{port}{options.path}", file=sys.stderr, flush=True)  # noqa: T201 - people wait for it
+    """Says where it listens, whatever the log level is: people and programs wait for this line."""
+    text = f"listening on http://{f'[{host}]' if ':' in host else host}:{port}{options.path}"
+    if options.log_format == "json":
+        log.handle(log.makeRecord(log.name, logging.INFO, __file__, 0, text, (), None))
+    else:
+        print(text, file=sys.stderr, flush=True)  # noqa: T201
 
 
 @contextmanager

@@ -7,6 +7,7 @@ separated as `PATH` is, any other list by commas. Bad values end the program wit
 
 import argparse
 import os
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NoReturn, TypeVar, get_args, get_origin
@@ -24,14 +25,21 @@ class OptionParser(argparse.ArgumentParser):
 
     def __init__(self, prog: str, description: str | None, epilog: str) -> None:
         super().__init__(prog=prog, description=description, epilog=epilog, allow_abbrev=False)
+        self.unnamed: str | None = None
+        """The field that takes the arguments without a name."""
 
     def error(self, message: str) -> NoReturn:
         """Ends the program, without the usage, which would hide what is wrong."""
         complain(self, message)
 
     def read(self, arguments: Sequence[str] | None) -> argparse.Namespace:
-        """The options given. Ends the program where one is unknown or has no value."""
-        return self.parse_intermixed_args(arguments)
+        """The options given; after `--` there are none. Ends the program where one is unknown or has no value."""
+        words = list(sys.argv[1:] if arguments is None else arguments)
+        end = words.index("--") if "--" in words and self.unnamed is not None else len(words)
+        given = self.parse_intermixed_args(words[:end])
+        if self.unnamed is not None:
+            setattr(given, self.unnamed, [*getattr(given, self.unnamed), *words[end + 1 :]])
+        return given
 
 
 def positional(description: str, metavar: str) -> Any:
@@ -44,7 +52,7 @@ def hidden(default: Any, description: str) -> Any:
     return Field(default=default, description=description, json_schema_extra={"hidden": True})
 
 
-def add_options(parser: argparse.ArgumentParser, model: type[BaseModel], title: str, prefix: str) -> None:
+def add_options(parser: OptionParser, model: type[BaseModel], title: str, prefix: str) -> None:
     """Adds the fields of `model` to `parser`, as one group of its help."""
     group = parser.add_argument_group(title)
     for name, field in model.model_fields.items():
@@ -52,6 +60,7 @@ def add_options(parser: argparse.ArgumentParser, model: type[BaseModel], title: 
         variable = _variable(prefix, name)
         if "positional" in extra:
             text = f"{field.description} [{variable}, separated by {os.pathsep!r}]"
+            parser.unnamed = name
             group.add_argument(name, nargs="*", metavar=extra["positional"], help=text, default=[])
         elif not extra.get("hidden"):
             group.add_argument(

@@ -17,7 +17,7 @@ from shared.transports.stdio import StdioTransport
 
 ROOT = Path(__file__).resolve().parents[1]
 AUTHOR = ROOT / "servers/filesystem/server.py"
-MAX_FILES, MAX_FUNCTIONS = 12, 30
+MAX_FILES, MAX_FUNCTIONS = 12, 34
 Pipe = tuple[Callable[[dict[str, object]], None], Callable[[], dict[str, object]]]
 
 

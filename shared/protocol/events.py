@@ -42,10 +42,12 @@ Event = Call | Cancelled | Answered
 @dataclass(frozen=True, slots=True)
 class Outgoing:
     """A message for the peer. `about` is the id of the peer's request it belongs to, or None: a stream
-    ignores it, HTTP routes by it. No message means that `about` was cancelled and gets no answer."""
+    ignores it, HTTP routes by it. No message means that `about` was cancelled and gets no answer; or, with
+    `retry_ms`, that the client may wait so long for it without a connection, where the transport has such a thing."""
 
     message: Request | Notification | Response | Failure | Batch | None
     about: RequestId | None = None
+    retry_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,7 +50,9 @@ _ANSWERS: dict[str, type[Wire]] = {
 def elicit_form(message: str, schema: dict[str, Any]) -> Question:
     """A form to fill in: `schema` is a flat object of strings, numbers, booleans and choices."""
     params = {"mode": "form", "message": message, "requestedSchema": schema}
-    return Question("elicitation/create", params, ("elicitation", "form"), V2025_06_18)
+    several = any(field.get("type") == "array" for field in schema.get("properties", {}).values())
+    first = V2025_11_25 if several else V2025_06_18
+    return Question("elicitation/create", params, ("elicitation", "form"), first)
 
 
 def elicit_url(message: str, url: str, elicitation_id: str) -> Question:
@@ -62,8 +64,9 @@ def elicit_url(message: str, url: str, elicitation_id: str) -> Question:
 
 def sample(params: dict[str, Any]) -> Question:
     """A completion by the client's model; `params` as in `sampling/createMessage`."""
-    path = ("sampling", "tools") if "tools" in params or "toolChoice" in params else ("sampling",)
-    return Question("sampling/createMessage", params, path)
+    if "tools" in params or "toolChoice" in params:
+        return Question("sampling/createMessage", params, ("sampling", "tools"), V2025_11_25)
+    return Question("sampling/createMessage", params, ("sampling",))
 
 
 def list_roots() -> Question:

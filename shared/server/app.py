@@ -219,7 +219,10 @@ class Server(Generic[State]):
         return ServerSession(self.identity, self.method_table, self.seal, principal=principal, now=time.time)
 
     def translate(self, error: Exception) -> McpError:
-        """What the client is told of `error`: nothing but "internal error", unless the author said more."""
+        """What the client is told of `error`: nothing but "internal error", unless it was raised to be told, or
+        the author said more."""
+        if isinstance(error, McpError) and not isinstance(error, DeclarationError):
+            return error
         for kind in type(error).__mro__:
             if kind in self._translations:
                 return self._translations[kind](error)

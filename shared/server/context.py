@@ -8,6 +8,7 @@ from typing import Any, Generic, Literal, Protocol, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from ..errors import InvalidParams, PeerError
+from ..protocol.events import Outgoing
 from ..protocol.jsonrpc import Failure, RequestId, Response
 from ..protocol.peer import Peer
 from ..protocol.questions import Question, elicit_form, elicit_url, list_roots, read_answer, sample
@@ -76,6 +77,15 @@ class Context(Generic[State]):
     async def log(self, level: LogLevel, data: Any, logger: str | None = None) -> None:
         """Sends the client a log message, if it wants that level. Never put secrets in `data`."""
         self.link.session.log(self.id, level, data, logger)
+        await self.link.flush()
+
+    async def close_stream(self, retry_ms: int = 1_000) -> None:
+        """Lets the client go while the call goes on: it comes back for the answer after `retry_ms`.
+
+        For long calls over HTTP, which then hold no connection. Does nothing where the protocol has no such thing:
+        on other transports, in versions before 2025-11-25, and without sessions.
+        """
+        self.link.session.waiting.append(Outgoing(None, self.id, retry_ms))
         await self.link.flush()
 
     async def ask(self, key: str, message: str, form: type[Form]) -> Answer[Form]:

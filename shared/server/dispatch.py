@@ -22,6 +22,7 @@ from ..protocol.events import Answered, Call, Cancelled, Change
 from ..protocol.jsonrpc import Failure, Message, RequestId, Response
 from ..protocol.session import ServerSession
 from ..transport import Transport
+from .answers import NO_ANSWER, Waiter
 from .app import Server
 from .context import Context
 from .handlers import HANDLERS
@@ -66,7 +67,7 @@ class Connection:
         self._waiting: deque[tuple[Call, CancelScope]] = deque()
         self._running = 0
         self._streams: dict[RequestId, anyio.Event] = {}
-        self._answers: dict[RequestId, _Answer] = {}
+        self._answers: dict[RequestId, Waiter] = {}
         self._changes: dict[Change, None] = {}
         self._ready = anyio.Event()
         self._moved = anyio.Event()
@@ -114,7 +115,7 @@ class Connection:
         for stream in self._streams.values():
             stream.set()
         for waiter in self._answers.values():
-            waiter.settle(_NO_ANSWER)
+            waiter.settle(NO_ANSWER)
         with anyio.move_on_after(self._app.limits.drain_seconds):
             while self._scopes or self._ready.is_set() or self.session.waiting or self._sending:
                 await self._moved.wait()
@@ -137,9 +138,9 @@ class Connection:
     def expect(self, ids: Iterable[int]) -> None:
         """Keeps the answers to our requests `ids` from now on, in whatever order they come, until `forget`."""
         for id_ in ids:
-            waiter = self._answers[id_] = _Answer()
+            waiter = self._answers[id_] = Waiter()
             if self._ended:
-                waiter.settle(_NO_ANSWER)
+                waiter.settle(NO_ANSWER)
 
     def forget(self, ids: Iterable[int]) -> None:
         """No longer."""
@@ -184,7 +185,7 @@ class Connection:
                 self.session.fail(call.id, InternalError(f"{limits.streams} streams are open, the most there may be"))
                 return
             self._scopes[call.id], self._streams[call.id] = scope, anyio.Event()
-            self._tasks.start_soon(self._stream, call, scope)
+            self._tasks.start_soon(self._stream, call, scope, self._streams[call.id])
         elif len(self._waiting) >= limits.waiting_calls:
             self.session.fail(call.id, InternalError("too many calls are waiting; send fewer at once"))
         else:
@@ -211,7 +212,7 @@ class Connection:
                 if len(self.session.waiting) > self._app.limits.waiting_messages:
                     await self._room()
                 scope.deadline = anyio.current_time() + self._app.budget.seconds
-                await self._answer(call)
+                await self._answer(call, scope)
         finally:
             self._running -= 1
             if self._waiting:
@@ -219,33 +220,43 @@ class Connection:
                 self._tasks.start_soon(self._call, *self._waiting.popleft())
             self._over(call, scope)
 
-    async def _stream(self, call: Call, scope: CancelScope) -> None:
+    async def _stream(self, call: Call, scope: CancelScope, ending: anyio.Event) -> None:
         try:
             with scope:
-                await self._answer(call)
+                await self._answer(call, scope)
         finally:
-            del self._streams[call.id]
+            if self._streams.get(call.id) is ending:
+                del self._streams[call.id]
             self._over(call, scope)
 
-    async def _answer(self, call: Call) -> None:
+    async def _answer(self, call: Call, scope: CancelScope) -> None:
         """Runs the handler. This is the one place where exceptions become answers."""
         app = self._app
+        outcome: dict[str, Any] | McpError | InputRequired
         handler = app.handlers.get(call.method.name) or HANDLERS[call.method.name]
         context = Context(call.id, call.peer, self, app.state, app.budget, app.changes)
         try:
-            result = await _ungrouped(handler(app, context, call.params))
+            outcome = await _ungrouped(handler(app, context, call.params))
         except InputRequired as asked:
-            self.session.require_input(call.id, asked)
-        except McpError as error:
-            self.session.fail(call.id, error)
+            outcome = asked
         except anyio.get_cancelled_exc_class():
             # For a call that the peer cancelled this says nothing; it is the answer when time was up.
-            self.session.fail(call.id, CallTimeout(self._app.budget.seconds))
+            self._tell(call, scope, CallTimeout(app.budget.seconds))
             raise
         except Exception as error:
-            self.session.fail(call.id, self._app.translate(error))
+            outcome = app.translate(error)
+        self._tell(call, scope, outcome)
+
+    def _tell(self, call: Call, scope: CancelScope, outcome: dict[str, Any] | McpError | InputRequired) -> None:
+        """Ends a call, unless the peer has cancelled it: then its id may be another call's by now."""
+        if self._scopes.get(call.id) is not scope:
+            return
+        if isinstance(outcome, dict):
+            self.session.respond(call.id, outcome)
+        elif isinstance(outcome, InputRequired):
+            self.session.require_input(call.id, outcome)
         else:
-            self.session.respond(call.id, result)
+            self.session.fail(call.id, outcome)
 
     def _over(self, call: Call, scope: CancelScope) -> None:
         if self._scopes.get(call.id) is scope:
@@ -273,24 +284,3 @@ async def _ungrouped(work: Awaitable[dict[str, Any]]) -> dict[str, Any]:
         while isinstance(first, BaseExceptionGroup):
             first = first.exceptions[0]
         raise first from group
-
-
-class _Answer:
-    """Waits for one answer of the client's."""
-
-    def __init__(self) -> None:
-        self._settled = anyio.Event()
-        self._answer: Response | Failure | None = None
-
-    def settle(self, answer: Response | Failure) -> None:
-        if self._answer is None:
-            self._answer = answer
-            self._settled.set()
-
-    async def wait(self) -> Response | Failure:
-        while self._answer is None:
-            await self._settled.wait()
-        return self._answer
-
-
-_NO_ANSWER = Failure(None, -32603, "the client ended its stream")

@@ -1,5 +1,6 @@
 """The tools of a server: what `tools/list` shows, and how one is run."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,7 @@ from .results import Result
 
 __all__ = ["RegisteredTool", "ToolOptions", "Tools", "Unavailable"]
 
+_NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 MAX_DESCRIPTION = 2_048
 """Bytes of a description that hosts show their models; the rest is cut off."""
 
@@ -46,6 +48,8 @@ class RegisteredTool:
         self.options = options
         self._result = Result(self.function.returns, f"tool {self.name!r}")
         description = options.description or self.function.doc
+        if not _NAME.fullmatch(self.name):
+            raise DeclarationError(f"tool {self.name!r}: a name has 1 to 128 of the characters A-Z a-z 0-9 _ . -")
         if not description:
             raise DeclarationError(f"tool {self.name!r} needs a docstring: it is all the model knows of it")
         if len(description.encode()) > MAX_DESCRIPTION:

@@ -6,9 +6,9 @@ neither in a buffer, to come out when fd 1 is the protocol's again, nor for a st
 to nobody: children get an empty one.
 
 Reading and writing depend on what the two descriptors are. Pipes and sockets are made non-blocking and waited for. A
-file is always ready. A terminal is shared with the shell, which must not find it non-blocking: it is opened once
-more, for ourselves alone. Anything else, and everything on systems that can't wait for pipes, is read and written in
-threads that don't keep the process alive: a read that never returns must not keep it from ending.
+file is always ready. A terminal is shared with the shell, which must not find it non-blocking; it, anything else, and
+everything on systems that can't wait for pipes, is read and written in threads. These don't keep the process alive,
+unlike those of anyio: a read that never returns must not keep it from ending.
 """
 
 import asyncio
@@ -49,8 +49,8 @@ class StdioTransport:
     def __init__(self, fd_in: int, fd_out: int, max_message: int = MAX_MESSAGE) -> None:
         self.ended = anyio.Event()
         """Set when no more is read: the peer has ended its stream, or `stop` was called."""
-        self._in = _Descriptor(fd_in, os.O_RDONLY)
-        self._out = _Descriptor(fd_out, os.O_WRONLY)
+        self._in = _Descriptor(fd_in)
+        self._out = _Descriptor(fd_out)
         self._lines = LineBuffer(max_message)
         self._reading = anyio.CancelScope()
 
@@ -67,7 +67,7 @@ class StdioTransport:
                 self.ended.set()
             lines = self._lines.feed(chunk) if chunk else self._lines.end()
             if lines:
-                return [_message(line) for line in lines]
+                return [decode(line) if isinstance(line, bytes) else _too_long(line) for line in lines]
         raise anyio.EndOfStream
 
     async def send(self, outgoing: Sequence[Outgoing]) -> None:
@@ -97,24 +97,20 @@ class StdioTransport:
         self._out.close()
 
 
-def _message(line: bytes | Oversized) -> Message:
-    if isinstance(line, Oversized):
-        return Malformed(failure(None, InvalidRequest(f"a message may have {line.limit:,} bytes at most")))
-    return decode(line)
+def _too_long(line: Oversized) -> Message:
+    return Malformed(failure(None, InvalidRequest(f"a message may have {line.limit:,} bytes at most")))
 
 
 class _Descriptor:
     """One file descriptor, read or written without holding up the loop."""
 
-    def __init__(self, fd: int, mode: int) -> None:
-        self._given = fd
-        kind = os.fstat(fd).st_mode
-        own = _reopened(fd, mode) if _CAN_WAIT and os.isatty(fd) else None
-        self._fd = fd if own is None else own
-        self._is_file = stat.S_ISREG(kind)
-        self._waits = own is not None or (_CAN_WAIT and (stat.S_ISFIFO(kind) or stat.S_ISSOCK(kind)))
-        self._was_blocking = own is None and self._waits and os.get_blocking(fd)
-        if self._was_blocking:
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+        mode = os.fstat(fd).st_mode
+        self._is_file = stat.S_ISREG(mode)
+        self._waits = _CAN_WAIT and (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode))
+        self._was_blocking = self._waits and os.get_blocking(fd)
+        if self._waits:
             os.set_blocking(fd, False)
         self._has_waited = True
 
@@ -154,17 +150,7 @@ class _Descriptor:
     def close(self) -> None:
         if self._was_blocking:
             os.set_blocking(self._fd, True)
-        if self._fd != self._given:
-            os.close(self._given)
         os.close(self._fd)
-
-
-def _reopened(fd: int, mode: int) -> int | None:
-    """The terminal behind `fd`, opened anew and non-blocking; None where the system does not let us."""
-    try:
-        return os.open(os.ttyname(fd), mode | os.O_NOCTTY | os.O_NONBLOCK)
-    except OSError:
-        return None
 
 
 def _write_all(fd: int, data: bytearray) -> None:

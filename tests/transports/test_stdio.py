@@ -3,7 +3,8 @@
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -31,10 +32,13 @@ def piped(max_message: int = 1_000_000) -> Iterator[tuple[StdioTransport, int, i
     try:
         yield transport, ours_out, ours_in
     finally:
-        transport.close()
         for fd in (ours_out, ours_in):
             with suppress(OSError):
                 os.close(fd)
+        for thread in threading.enumerate():
+            if thread.name == "stdio":
+                thread.join(PATIENCE)
+        transport.close()
 
 
 @pytest.fixture(params=["waiting", "threads"])
@@ -124,7 +128,6 @@ async def test_stop_ends_the_input() -> None:
             await anyio.lowlevel.checkpoint()
             transport.stop()
         assert transport.ended.is_set()
-        os.write(1, b"")
 
 
 async def test_stop_before_anything_was_read() -> None:
@@ -144,14 +147,14 @@ async def test_what_was_received_before_stop_is_not_lost() -> None:
             await transport.receive()
 
 
-async def _file(tmp_path: Path) -> Callable[[], StdioTransport]:
+def on_files(tmp_path: Path) -> StdioTransport:
     path = tmp_path / "in"
     path.write_bytes(b"".join(PING % number + b"\n" for number in range(10_000)))
-    return lambda: StdioTransport(os.open(path, os.O_RDONLY), os.open(tmp_path / "out", os.O_WRONLY | os.O_CREAT))
+    return StdioTransport(os.open(path, os.O_RDONLY), os.open(tmp_path / "out", os.O_WRONLY | os.O_CREAT))
 
 
 async def test_files_are_read_and_written(tmp_path: Path) -> None:
-    transport = (await _file(tmp_path))()
+    transport = on_files(tmp_path)
     messages = await everything(transport)
     assert messages == [Request(number, "ping") for number in range(10_000)]
     await transport.send([Outgoing(message) for message in messages if isinstance(message, Request)])
@@ -170,7 +173,7 @@ async def test_input_without_a_pause_lets_others_run(source: str, tmp_path: Path
             await anyio.lowlevel.checkpoint()
 
     with piped() as (transport, outbox, _):
-        reader = (await _file(tmp_path))() if source == "file" else transport
+        reader = on_files(tmp_path) if source == "file" else transport
         reads = 0
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(others)

@@ -1,0 +1,143 @@
+"""Answers of every kind: each content block, several at once, structured data, and as many bytes as asked for."""
+
+from typing import Annotated
+
+from pydantic import BaseModel, Field
+
+from shared import (
+    Annotations,
+    AudioContent,
+    BlobResourceContents,
+    CallToolResult,
+    Data,
+    EmbeddedResource,
+    ImageContent,
+    ResourceLink,
+    TextContent,
+    TextResourceContents,
+)
+
+from .app import Ctx, app
+from .media import PNG, WAV
+
+__all__ = [
+    "Client",
+    "Weather",
+    "all_content",
+    "echo",
+    "large_answer",
+    "result_with_meta",
+    "show_client",
+    "structured_answer",
+    "test_audio_content",
+    "test_embedded_resource",
+    "test_image_content",
+    "test_multiple_content_types",
+    "test_simple_text",
+]
+
+PATTERN = "0123456789abcdef"
+
+
+class Weather(BaseModel):
+    """Made-up weather."""
+
+    city: str
+    degrees: float
+    conditions: list[str]
+
+
+class Client(BaseModel):
+    """What a client says of itself."""
+
+    info: dict[str, object] | None
+    capabilities: dict[str, object]
+
+
+@app.tool(title="Simple text", read_only=True)
+async def test_simple_text() -> str:
+    """Answer with one block of text."""
+    return "This is a simple text response for testing."
+
+
+@app.tool(title="Image", read_only=True)
+async def test_image_content() -> ImageContent:
+    """Answer with a picture of one pixel."""
+    return ImageContent.of(PNG, "image/png")
+
+
+@app.tool(title="Audio", read_only=True)
+async def test_audio_content() -> AudioContent:
+    """Answer with a sound of one sample; versions without audio get words in its place."""
+    return AudioContent.of(WAV, "audio/wav")
+
+
+@app.tool(title="Embedded resource", read_only=True)
+async def test_embedded_resource() -> EmbeddedResource:
+    """Answer with a resource inside the result."""
+    text = "This is an embedded resource content."
+    return EmbeddedResource(
+        resource=TextResourceContents(uri="test://embedded-resource", mime_type="text/plain", text=text)
+    )
+
+
+@app.tool(title="Several kinds of content", read_only=True)
+async def test_multiple_content_types() -> list[TextContent | ImageContent | EmbeddedResource]:
+    """Answer with text, a picture and a resource."""
+    resource = TextResourceContents(
+        uri="test://mixed-content-resource", mime_type="application/json", text='{"test":"data","value":123}'
+    )
+    return [
+        TextContent(text="Multiple content types test:"),
+        ImageContent.of(PNG, "image/png"),
+        EmbeddedResource(resource=resource),
+    ]
+
+
+@app.tool(title="Every kind of content", read_only=True)
+async def all_content() -> list[TextContent | ImageContent | AudioContent | EmbeddedResource | ResourceLink]:
+    """Answer with every kind of block at once, a link and annotations among them."""
+    for_people = Annotations(audience=["user"], priority=0.9, last_modified="2026-01-01T00:00:00Z")
+    text = TextResourceContents(uri="test://static-text", mime_type="text/plain", text="Text of a resource.")
+    return [
+        TextContent(text="Text for people.", annotations=for_people),
+        TextContent(text="Text for the model.", annotations=Annotations(audience=["assistant"], priority=0.1)),
+        ImageContent.of(PNG, "image/png"),
+        AudioContent.of(WAV, "audio/wav"),
+        EmbeddedResource(resource=text),
+        EmbeddedResource(resource=BlobResourceContents.of("test://static-binary", PNG, "image/png")),
+        ResourceLink(uri="test://static-text", name="static-text", mime_type="text/plain"),
+    ]
+
+
+@app.tool(title="Structured answer", read_only=True)
+async def structured_answer(city: str = "Utopia") -> Data[Weather]:
+    """Answer with data under an output schema, and the same facts as text."""
+    weather = Weather(city=city, degrees=21.5, conditions=["sunny", "calm"])
+    return Data(weather, f"{city}: {weather.degrees} degrees, {' and '.join(weather.conditions)}")
+
+
+@app.tool(title="Result with _meta", read_only=True)
+async def result_with_meta() -> CallToolResult:
+    """Answer with a result that carries a key of its own in `_meta`."""
+    return CallToolResult(content=[TextContent(text="See my _meta.")], meta={"example.com/answered-by": "everything"})
+
+
+@app.tool(title="Echo", read_only=True)
+async def echo(text: str) -> str:
+    """Answer with the text that came: any length, any characters."""
+    return text
+
+
+@app.tool(title="Large answer", read_only=True)
+async def large_answer(
+    size: Annotated[int, Field(ge=0, le=100_000_000, description="bytes of text")] = 100_000,
+) -> str:
+    """Answer with that many bytes of text; beyond the operator's limit for one result, with an error."""
+    return (PATTERN * (size // len(PATTERN) + 1))[:size]
+
+
+@app.tool(title="Show the client", read_only=True)
+async def show_client(ctx: Ctx) -> Client:
+    """Answer with what the server knows of its client: its name and what it declared."""
+    return Client(info=ctx.peer.info, capabilities=ctx.peer.capabilities)

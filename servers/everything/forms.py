@@ -1,0 +1,82 @@
+"""The forms that the bench has users fill in: each is a model, and its fields say how they are shown."""
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
+from pydantic.alias_generators import to_camel
+
+__all__ = ["Background", "Choices", "Colour", "Confirmation", "Contact", "Defaults", "Everything", "Name"]
+
+
+class Name(BaseModel):
+    """One field."""
+
+    name: str
+
+
+class Confirmation(BaseModel):
+    """A yes or no."""
+
+    ok: bool
+
+
+class Colour(BaseModel):
+    """A colour."""
+
+    color: str
+
+
+class Background(BaseModel):
+    """What a prompt should know."""
+
+    context: str
+
+
+class Contact(BaseModel):
+    """Two fields of text."""
+
+    username: Annotated[str, Field(description="User's response")]
+    email: Annotated[str, Field(description="User's email address")]
+
+
+class Defaults(BaseModel):
+    """One field of each kind, filled in already (SEP-1034)."""
+
+    name: Annotated[str, Field(description="User name")] = "John Doe"
+    age: Annotated[int, Field(description="User age")] = 30
+    score: Annotated[float, Field(description="User score")] = 95.5
+    status: Annotated[Literal["active", "inactive", "pending"], Field(description="User status")] = "active"
+    verified: Annotated[bool, Field(description="Verification status")] = True
+
+
+_TITLED = [
+    {"const": f"value{n}", "title": f"{word} Option"} for n, word in enumerate(["First", "Second", "Third"], 1)
+]
+_LEGACY = {"enum": ["opt1", "opt2", "opt3"], "enumNames": ["Option One", "Option Two", "Option Three"]}
+_Option = Literal["option1", "option2", "option3"]
+_Value = Literal["value1", "value2", "value3"]
+
+
+class Choices(BaseModel):
+    """A field of each kind of choice (SEP-1330)."""
+
+    model_config = ConfigDict(alias_generator=to_camel)
+
+    untitled_single: _Option
+    titled_single: Annotated[_Value, WithJsonSchema({"type": "string", "oneOf": _TITLED})]
+    legacy_enum: Annotated[Literal["opt1", "opt2", "opt3"], WithJsonSchema({"type": "string", **_LEGACY})]
+    untitled_multi: list[_Option]
+    titled_multi: Annotated[list[_Value], WithJsonSchema({"type": "array", "items": {"anyOf": _TITLED}})]
+
+
+class Everything(BaseModel):
+    """Every restriction that a field may have."""
+
+    nickname: Annotated[str, Field(min_length=2, max_length=20, title="Nickname")]
+    email: Annotated[str, Field(json_schema_extra={"format": "email"})]
+    homepage: Annotated[str, Field(json_schema_extra={"format": "uri"})] = "https://example.com"
+    birthday: Annotated[str, Field(json_schema_extra={"format": "date"})] = "2000-01-01"
+    fingers: Annotated[int, Field(ge=0, le=20)] = 10
+    height: Annotated[float, Field(ge=0.3, le=3, description="in metres")] = 1.7
+    newsletter: bool = False
+    colours: Annotated[list[Literal["red", "green", "blue"]], Field(min_length=1, max_length=2)]

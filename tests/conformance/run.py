@@ -1,0 +1,70 @@
+"""`make conformance`: the official suite against `servers/everything`, leg by leg, and a table at the end.
+
+    python -m tests.conformance.run [LEG ...]
+
+What the suite writes is kept in build/conformance. Exit code: 0 when every leg passed, 1 when one did not, 2 when
+the suite can't be run here.
+"""
+
+import argparse
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import anyio
+
+from tests.conformance.legs import LEGS, Leg, Outcome, read_outcome, table
+from tests.conformance.suite import Suite, Unavailable, find_suite
+from tests.wire import start_http
+
+ROOT = Path(__file__).resolve().parents[2]
+SERVER = [sys.executable, "-m", "servers.everything"]
+LEG_SECONDS = 240
+
+
+async def run_leg(suite: Suite, leg: Leg, folder: Path) -> Outcome:
+    """Runs one leg against a server of its own; the suite writes into `folder`, which must be empty or missing.
+
+    Raises TimeoutError when it takes too long."""
+    began = time.monotonic()
+    async with start_http(SERVER) as base_url:
+        command = suite.command("server", "--url", f"{base_url}/mcp", *leg.arguments, "-o", str(folder))
+        with anyio.fail_after(LEG_SECONDS):
+            done = await anyio.run_process(command, stderr=subprocess.STDOUT, check=False)
+    seconds = time.monotonic() - began
+    return read_outcome(leg, folder, exit_code=done.returncode, output=done.stdout.decode(), seconds=seconds)
+
+
+async def run_legs(suite: Suite, legs: list[Leg]) -> list[Outcome]:
+    """Runs `legs` one after another and tells what goes wrong."""
+    outcomes = []
+    folder = ROOT / "build" / "conformance" / time.strftime("%Y%m%d-%H%M%S")
+    for leg in legs:
+        print(f"running {leg.name} ...", flush=True)
+        outcomes.append(await run_leg(suite, leg, folder / leg.name.replace(" ", "-")))
+        if outcomes[-1].complaints:
+            print("\n".join(f"  {fault}" for fault in outcomes[-1].faults))
+    return outcomes
+
+
+def main() -> int:
+    """Runs the legs that are named, or all."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("legs", nargs="*", metavar="LEG", help=", ".join(leg.name for leg in LEGS))
+    names = parser.parse_args().legs
+    legs = [leg for leg in LEGS if not names or leg.name in names]
+    try:
+        suite = find_suite()
+    except Unavailable as error:
+        print(error, file=sys.stderr)
+        return 2
+    outcomes = anyio.run(run_legs, suite, legs)
+    print(f"\n{table(outcomes)}")
+    for name in sorted({name for outcome in outcomes for name in outcome.untested}):
+        print(f"nothing to check in {name}")
+    return int(any(outcome.complaints for outcome in outcomes) or not outcomes)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,36 @@
+"""The official conformance suite finds nothing wrong with `servers/everything`, beyond what is expected.
+
+Where the suite can't be run the tests are skipped and say why; under CI=true they fail.
+"""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.conformance.legs import LEGS, Leg, Outcome
+from tests.conformance.run import run_leg
+from tests.conformance.suite import Suite, Unavailable, find_suite
+
+
+@pytest.fixture(scope="session")
+def suite() -> Suite:
+    try:
+        return find_suite()
+    except Unavailable as error:
+        if os.environ.get("CI") == "true":
+            pytest.fail(str(error))
+        pytest.skip(str(error))
+
+
+def each(leg: Leg) -> object:
+    marks = [pytest.mark.slow] if leg.quick else [pytest.mark.full]
+    return pytest.param(leg, id=leg.name.replace(" ", "-"), marks=marks)
+
+
+@pytest.mark.timeout(600)  # the first one may have to install the suite
+@pytest.mark.parametrize("leg", [each(leg) for leg in LEGS])
+async def test_the_suite_finds_nothing_wrong(suite: Suite, leg: Leg, outcomes: list[Outcome], tmp_path: Path) -> None:
+    outcome = await run_leg(suite, leg, tmp_path / "results")
+    outcomes.append(outcome)
+    assert not outcome.complaints, "\n".join([*outcome.faults, outcome.output[-2000:]])

@@ -1,0 +1,64 @@
+"""What the suite writes is read as what it means."""
+
+import json
+from pathlib import Path
+
+import yaml
+
+from tests.conformance.legs import BASELINE, LEGS, Leg, Outcome, read_outcome, table
+
+LEG = Leg("tried", (), scenarios=2)
+
+
+def outcome(folder: Path, leg: Leg = LEG, output: str = "", **scenarios: list[str]) -> Outcome:
+    for name, statuses in scenarios.items():
+        written = folder / f"server-{name}-2026-01-02T03-04-05-678Z"
+        written.mkdir()
+        checks = [{"id": f"check-{number}", "status": status} for number, status in enumerate(statuses)]
+        (written / "checks.json").write_text(json.dumps(checks))
+    return read_outcome(leg, folder, exit_code=0, output=output, seconds=1.5)
+
+
+def test_a_leg_without_faults_has_passed(tmp_path: Path) -> None:
+    found = outcome(tmp_path, ping=["SUCCESS", "INFO"], skills=["SKIPPED"])
+    assert (found.complaints, found.failing, found.untested) == ([], [], ["skills"])
+
+
+def test_a_leg_that_ran_too_little_has_not_passed(tmp_path: Path) -> None:
+    assert outcome(tmp_path, ping=["SUCCESS"]).complaints == ["1 scenarios were run, not 2"]
+
+
+def test_a_warning_is_a_complaint(tmp_path: Path) -> None:
+    found = outcome(tmp_path, ping=["SUCCESS"], caching=["WARNING"])
+    assert found.complaints == ["1 warnings"]
+    assert found.faults == ["WARNING caching:check-0: "]
+
+
+def test_only_scored_scenarios_must_be_fine(tmp_path: Path) -> None:
+    leg = Leg("scored", (), scenarios=2, scored=1)
+    output = "Not scored for 2026-07-28: 1 scenario(s) run, 1 failing. These do not affect conformance."
+    found = outcome(tmp_path, leg, output, ping=["SUCCESS"], extra=["FAILURE"])
+    assert (found.scored, found.complaints) == ((1, 1), [])
+
+
+def test_a_scored_scenario_that_fails_is_a_complaint(tmp_path: Path) -> None:
+    leg = Leg("scored", (), scenarios=2, scored=1)
+    output = "Not scored for 2026-07-28: 1 scenario(s) run, 0 failing. These do not affect conformance."
+    found = outcome(tmp_path, leg, output, ping=["FAILURE"], extra=["SUCCESS"])
+    assert found.complaints == ["(0, 1) of 1 scored scenarios are fine"]
+
+
+def test_the_table_has_a_line_for_each_leg(tmp_path: Path) -> None:
+    lines = table([outcome(tmp_path, ping=["SUCCESS"], other=["FAILURE"])]).splitlines()
+    assert lines[1].split() == ["tried", "1/2", "1", "1", "0", "0", "1.5", "ok"]
+
+
+def test_nothing_but_tasks_is_expected_to_fail() -> None:
+    expected = yaml.safe_load(BASELINE.read_text())
+    assert list(expected) == ["server"]
+    assert len(expected["server"]) == 9
+    assert all(name.startswith("tasks-") for name in expected["server"])
+
+
+def test_the_legs_have_names_of_their_own() -> None:
+    assert len({leg.name for leg in LEGS}) == len(LEGS)

@@ -1,0 +1,171 @@
+"""What a connection leaves behind when it is over: nothing."""
+
+import asyncio
+import gc
+import json
+import os
+import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from servers.filesystem.server import app as filesystem
+from servers.filesystem.settings import Settings
+from shared.server.app import Server
+from shared.server.dispatch import serve
+from shared.transports.memory import MemoryTransport, memory_pair
+from tests.faults.raw import INITIALIZE, INITIALIZED, Json, call, request, stateless
+from tests.faults.slow_server import URI
+from tests.faults.slow_server import app as slow
+from tests.wire import PATIENCE
+
+LISTEN = {"notifications": {"resourceSubscriptions": [URI], "toolsListChanged": True}}
+
+
+@asynccontextmanager
+async def connected(app: Server[Any], *messages: Json) -> AsyncIterator[MemoryTransport]:
+    """A peer that has sent these messages, of a server that runs; over when `serve` has returned."""
+    ours, theirs = memory_pair(10_000)
+    with anyio.fail_after(PATIENCE):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(serve, app, theirs)
+            for message in messages:
+                await ours.send_bytes(json.dumps(message).encode())
+            yield ours
+            ours.close()
+    theirs.close()
+
+
+async def answer(end: MemoryTransport, id: int | str) -> Json:
+    while True:
+        message: Json = json.loads(await end.receive_bytes())
+        if "method" not in message and message.get("id") == id:
+            return message
+
+
+async def begun(end: MemoryTransport) -> None:
+    while b"begun" not in await end.receive_bytes():
+        pass
+
+
+def descriptors() -> list[str]:
+    return sorted(os.readlink(f"/proc/self/fd/{fd}") for fd in os.listdir("/proc/self/fd") if _is_open(fd))
+
+
+def _is_open(fd: str) -> bool:
+    return os.path.lexists(f"/proc/self/fd/{fd}")
+
+
+class Census:
+    """What there is of all that a connection might leave behind."""
+
+    def __init__(self, app: Server[Any]) -> None:
+        self._app = app
+        self._tasks = len(asyncio.all_tasks())
+        self._descriptors = descriptors()
+
+    def check(self) -> None:
+        gc.collect()
+        assert len(asyncio.all_tasks()) == self._tasks
+        assert descriptors() == self._descriptors
+        assert self._app.changes.held == 0
+        assert not self._app.changes._listeners
+
+
+async def _connect_and_leave(kind: int) -> None:
+    """One connection of one of several kinds, each of which ends with something under way."""
+    match kind % 5:
+        case 0:
+            async with connected(slow, INITIALIZE, INITIALIZED, request(1, "ping")) as end:
+                await answer(end, 1)
+        case 1:
+            async with connected(
+                slow, INITIALIZE, INITIALIZED, request(1, "resources/subscribe", {"uri": URI})
+            ) as end:
+                assert "result" in await answer(end, 1)
+                assert slow.changes.held == 1
+        case 2:
+            async with connected(slow, stateless(request("a", "subscriptions/listen", LISTEN))) as end:
+                assert b"acknowledged" in await end.receive_bytes()
+        case 3:
+            async with connected(slow, INITIALIZE, INITIALIZED, call(1, "hold", seconds=0)) as end:
+                await begun(end)
+        case _:
+            declared = {**INITIALIZE["params"], "capabilities": {"elicitation": {}}}
+            async with connected(slow, request(0, "initialize", declared), INITIALIZED, call(1, "ask")) as end:
+                while b"elicitation/create" not in await end.receive_bytes():
+                    pass
+
+
+@pytest.mark.slow
+async def test_a_thousand_connections_leave_nothing() -> None:
+    async with slow.running():
+        await _connect_and_leave(0)
+        census = Census(slow)
+        for number in range(1_000):
+            await _connect_and_leave(number)
+        census.check()
+
+
+@pytest.mark.slow
+async def test_two_hundred_connections_at_once_leave_nothing() -> None:
+    async with slow.running():
+        await _connect_and_leave(0)
+        census = Census(slow)
+        async with anyio.create_task_group() as tasks:
+            for _ in range(200):
+                tasks.start_soon(_connect_and_leave, 2)
+        census.check()
+
+
+async def test_a_peer_that_is_gone_takes_its_calls_with_it() -> None:
+    async with slow.running():
+        census = Census(slow)
+        for tool in ("hold", "cling"):
+            async with connected(slow, INITIALIZE, INITIALIZED, call(1, tool)) as end:
+                await begun(end)
+                end.close()
+                # With nobody there to read it, this answer is what tells the server.
+                slow.changes.tools()
+        census.check()
+
+
+def watches() -> int:
+    return sum("inotify" in name for name in descriptors())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("era", ["handshake", "stateless"])
+async def test_a_subscription_to_a_file_leaves_no_watch(era: str, tmp_path: Path) -> None:
+    file = tmp_path / "watched"
+    file.write_text("one")
+    if era == "handshake":
+        wanted = [INITIALIZE, INITIALIZED, request(1, "resources/subscribe", {"uri": file.as_uri()})]
+    else:
+        wanted = [
+            stateless(
+                request(1, "subscriptions/listen", {"notifications": {"resourceSubscriptions": [file.as_uri()]}})
+            )
+        ]
+    async with filesystem.running(Settings(roots=[tmp_path])):
+        census, before = Census(filesystem), watches()
+        threads = 0
+        for size in range(1, 4):
+            async with connected(filesystem, *wanted) as end:
+                with anyio.fail_after(PATIENCE):
+                    while watches() == before:
+                        await anyio.lowlevel.checkpoint()
+                file.write_text("two" * size)
+                while b"notifications/resources/updated" not in await end.receive_bytes():
+                    pass
+            with anyio.fail_after(PATIENCE):
+                while watches() != before:
+                    await anyio.lowlevel.checkpoint()
+            threads = threads or threading.active_count()
+        assert threading.active_count() <= threads
+        await anyio.lowlevel.checkpoint()
+        census.check()

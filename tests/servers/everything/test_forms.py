@@ -1,0 +1,41 @@
+"""The forms of the bench, and what no form may hold."""
+
+from typing import Annotated
+from uuid import UUID
+
+import pytest
+from pydantic import BaseModel, Field
+
+from servers.everything import forms
+from shared.errors import DeclarationError
+from shared.server.forms import form_schema
+
+
+def test_a_form_keeps_defaults_titles_and_formats() -> None:
+    fields = form_schema(forms.Everything)["properties"]
+    assert fields["nickname"] == {"type": "string", "title": "Nickname", "minLength": 2, "maxLength": 20}
+    assert fields["email"] == {"type": "string", "format": "email"}
+    assert fields["fingers"] == {"type": "integer", "minimum": 0, "maximum": 20, "default": 10}
+
+
+def test_a_form_keeps_each_kind_of_choice() -> None:
+    fields = form_schema(forms.Choices)["properties"]
+    assert fields["untitledSingle"] == {"type": "string", "enum": ["option1", "option2", "option3"]}
+    assert "enum" not in fields["titledSingle"]
+    assert len(fields["legacyEnum"]["enumNames"]) == 3
+    assert "anyOf" in fields["titledMulti"]["items"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "named"),
+    [
+        (Annotated[float, Field(gt=0)], "exclusiveMinimum"),
+        (Annotated[int, Field(multiple_of=2)], "multipleOf"),
+        (Annotated[str, Field(pattern="a+")], "pattern"),
+        (UUID, "uuid"),
+    ],
+)
+def test_what_no_form_shows_is_refused_by_its_name(kind: type, named: str) -> None:
+    form = type("Odd", (BaseModel,), {"__annotations__": {"value": kind}})
+    with pytest.raises(DeclarationError, match=rf"Odd\.value: no form shows .*{named}"):
+        form_schema(form)

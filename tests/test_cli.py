@@ -1,0 +1,258 @@
+"""Any server as a program: its options, what it refuses, and what it leaves behind."""
+
+import os
+import socket
+import sys
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from servers.filesystem.server import app as filesystem
+from servers.filesystem.settings import Settings
+from shared import cli
+from shared.cli import Options, run
+from shared.options import read_options
+from tests.faults.raw import FILES, ROOT, SLOW, Raw
+
+# An option: its words on the command line and their value, its variable's text and another value.
+GIVEN: dict[str, tuple[list[str], Any, str, Any]] = {
+    "transport": (["--transport", "http"], "http", "stdio", "stdio"),
+    "host": (["--host", "::1"], "::1", "10.0.0.1", "10.0.0.1"),
+    "port": (["--port", "1"], 1, "65535", 65_535),
+    "path": (["--path", "/a"], "/a", "/b", "/b"),
+    "allowed_host": (["--allowed-host", "a:1", "--allowed-host", "b"], ["a:1", "b"], "c:80, d", ["c:80", "d"]),
+    "allowed_origin": (
+        ["--allowed-origin", "https://a:1"],
+        ["https://a:1"],
+        "http://b,http://c:8",
+        ["http://b", "http://c:8"],
+    ),
+    "token_file": (["--token-file", "/a"], Path("/a"), "/b", Path("/b")),
+    "no_auth": (["--no-auth"], True, "no", False),
+    "log_level": (["--log-level", "debug"], "debug", "error", "error"),
+    "log_format": (["--log-format", "json"], "json", "text", "text"),
+    "trace": (["--trace", "a"], Path("a"), "b", Path("b")),
+    "max_message": (["--max-message", "5000"], 5_000, "6000", 6_000),
+    "max_result": (["--max-result", "5000"], 5_000, "6000", 6_000),
+    "max_seconds": (["--max-seconds", "1.5"], 1.5, "2", 2.0),
+    "max_entries": (["--max-entries", "5"], 5, "6", 6),
+    "max_calls": (["--max-calls", "5"], 5, "6", 6),
+}
+ONLY_VARIABLES = {"token"}
+
+
+def options(arguments: list[str], environment: dict[str, str]) -> Options:
+    return read_options(Options, cli._parser(filesystem).read(arguments), environment, "MCP")
+
+
+def test_the_table_has_every_option() -> None:
+    assert GIVEN.keys() | ONLY_VARIABLES == set(Options.model_fields)
+
+
+@pytest.mark.parametrize("name", GIVEN)
+def test_an_option_comes_from_the_command_line_or_the_environment(name: str) -> None:
+    words, value, text, other = GIVEN[name]
+    variable = {f"MCP_{name.upper()}": text}
+    assert getattr(options([], variable), name) == other
+    assert getattr(options(words, {}), name) == value
+    assert getattr(options(words, variable), name) == value
+    assert getattr(options([], {f"MCP_{name.upper()}": ""}), name) == Options.model_fields[name].default
+
+
+def test_a_secret_comes_from_the_environment_only(capsys: pytest.CaptureFixture[str]) -> None:
+    assert options([], {"MCP_TOKEN": "hunter2"}).token == "hunter2"
+    with pytest.raises(SystemExit, match="2"):
+        options(["--token", "hunter2"], {})
+    assert "hunter2" not in cli._parser(filesystem).format_help()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "environment", "roots", "writes"),
+    [
+        (["a", "b"], {}, ["a", "b"], False),
+        (["--allow-write", "a", "--log-level", "info", "b"], {}, ["a", "b"], True),
+        (["a", "--no-allow-write"], {"MCP_FILESYSTEM_ALLOW_WRITE": "yes"}, ["a"], False),
+        (["a"], {"MCP_FILESYSTEM_ROOTS": "b", "MCP_FILESYSTEM_ALLOW_WRITE": "1"}, ["a"], True),
+        ([], {"MCP_FILESYSTEM_ROOTS": os.pathsep.join(["a", "", "b"])}, ["a", "b"], False),
+        (["--", "-c"], {}, ["-c"], False),
+    ],
+)
+def test_the_settings_of_a_server(
+    arguments: list[str],
+    environment: dict[str, str],
+    roots: list[str],
+    writes: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("a", "b", "-c"):
+        (tmp_path / name).mkdir()
+    given = cli._parser(filesystem).read(arguments)
+    settings = read_options(Settings, given, environment, "MCP_FILESYSTEM")
+    assert ([str(root) for root in settings.roots], settings.allow_write) == (roots, writes)
+
+
+# What is refused
+
+
+REFUSED = [
+    (["--no-such"], {}, "unrecognized arguments: --no-such"),
+    (["--por", "1"], {}, "unrecognized arguments"),
+    (["--port"], {}, "--port: expected one argument"),
+    (["--port", "x"], {}, "--port: Input should be a valid integer"),
+    (["--port", "65536"], {}, "--port: "),
+    (["--port", "-1"], {}, "--port: "),
+    ([], {"MCP_PORT": "x"}, "MCP_PORT: Input should be a valid integer"),
+    (["--transport", "pigeon"], {}, "--transport: invalid choice: 'pigeon'"),
+    ([], {"MCP_TRANSPORT": "pigeon"}, "MCP_TRANSPORT: Input should be 'stdio' or 'http'"),
+    (["--path", "mcp"], {}, "--path: "),
+    (["--max-seconds", "nan"], {}, "--max-seconds: "),
+    (["--max-message", "0"], {}, "--max-message: "),
+    ([], {"MCP_NO_AUTH": "perhaps"}, "MCP_NO_AUTH: "),
+    (["--no-no-auth"], {}, "unrecognized arguments"),
+    (["no/such"], {}, "DIR: no/such is not a directory"),
+    (["file"], {}, "DIR: file is not a directory"),
+    (["two\nlines"], {}, "DIR: two; lines is not a directory"),
+    ([""], {}, "DIR: the name of a directory is empty"),
+    ([], {"MCP_FILESYSTEM_ROOTS": "no/such"}, "MCP_FILESYSTEM_ROOTS: no/such is not a directory"),
+    (None, {}, "give at least one DIR"),
+    (["--token-file", "no/such"], {}, "--token-file: no/such: No such file or directory"),
+    (["--token-file", "."], {}, "--token-file: .: Is a directory"),
+    (["--token-file", "empty"], {}, "--token-file: empty is empty"),
+    (["--token-file", "words"], {}, "--token-file: words: a token is one word"),
+    (["--token-file", "bytes"], {}, "--token-file: bytes: a token is one word"),
+    ([], {"MCP_TOKEN": "hunter2 hunter3"}, "MCP_TOKEN: a token is one word"),
+    (["--transport", "http", "--host", "0.0.0.0"], {}, "give a token by --token-file or MCP_TOKEN, or say --no-auth"),
+    (["--transport", "http", "--host", ""], {}, "give a token by --token-file or MCP_TOKEN, or say --no-auth"),
+    (["--trace", "no/such/file"], {}, "--trace: no/such/file: No such file or directory"),
+    (["--trace", "."], {}, "--trace: .: Is a directory"),
+    (["--trace", os.devnull], {}, "--trace: /dev/null is no ordinary file"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "environment", "reason"), REFUSED)
+def test_what_is_refused_in_one_line(
+    arguments: list[str] | None,
+    environment: dict[str, str],
+    reason: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, content in {"file": b"", "empty": b" \n", "words": b"hunter2 hunter3", "bytes": b"hunter2\xff"}.items():
+        (tmp_path / name).write_bytes(content)
+    (tmp_path / "root").mkdir()
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    # Without a directory of its own, a case gets one, unless that is what it is about.
+    is_about_roots = arguments is None or "MCP_FILESYSTEM_ROOTS" in environment or "DIR: " in reason
+    given = [*(arguments or []), *([] if is_about_roots else ["root"])]
+    if given[:1] == ["--port"] and len(given) == 2:
+        given.reverse()
+    with pytest.raises(SystemExit) as ended:
+        run(filesystem, given)
+    said = capfd.readouterr()
+    assert ended.value.code == 2
+    assert said.out == ""
+    assert said.err.startswith("python -m servers.filesystem: ")
+    assert reason in said.err
+    assert said.err.count("\n") == 1
+    assert "hunter2" not in said.err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("command", "reason"),
+    [
+        (FILES, "python -m servers.filesystem: give at least one DIR that may be read\n"),
+        ([*SLOW, "--broken"], "python -m servers.slow: /there/is/none: No such file or directory\n"),
+        (
+            [*SLOW, "--transport", "http", "--broken"],
+            "python -m servers.slow: /there/is/none: No such file or directory\n",
+        ),
+        ([*SLOW, "--trace", "/dev/stdout"], "python -m servers.slow: --trace: /dev/stdout is no ordinary file\n"),
+        (
+            [*SLOW, "--transport", "http", "--host", "no.such.host.invalid", "--no-auth"],
+            "python -m servers.slow: can't listen on no.such.host.invalid port 8000: ",
+        ),
+        (
+            [*SLOW, "--transport", "http", "--host", "192.0.2.1", "--no-auth"],
+            "python -m servers.slow: can't listen on 192.0.2.1 port 8000: Cannot assign requested address\n",
+        ),
+    ],
+)
+def test_a_process_that_can_not_start_says_why(command: list[str], reason: str) -> None:
+    with Raw(command) as server:
+        assert server.rest() == []
+        assert server.wait() == 2
+        said = server.stderr()
+        assert said.startswith(reason)
+        assert said.count("\n") == 1
+
+
+@pytest.mark.slow
+def test_a_trace_may_not_go_where_the_protocol_is(tmp_path: Path) -> None:
+    with (
+        (tmp_path / "out").open("wb") as taken,
+        Raw([*SLOW, "--trace", str(tmp_path / "out")], stdout=taken) as server,
+    ):
+        assert server.wait() == 2
+        assert server.stderr() == f"python -m servers.slow: --trace: {tmp_path}/out is where the protocol is spoken\n"
+    assert (tmp_path / "out").read_bytes() == b""
+
+
+@pytest.mark.slow
+def test_a_busy_port() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as busy:
+        host, port = busy.getsockname()[:2]
+        with Raw([*SLOW, "--transport", "http", "--host", host, "--port", str(port)]) as server:
+            assert server.wait() == 2
+            reason = f"python -m servers.slow: can't listen on {host} port {port}: Address already in use\n"
+            assert server.stderr() == reason
+
+
+@pytest.mark.slow
+def test_a_missing_extra(tmp_path: Path) -> None:
+    # An interpreter without site-packages, but for what the core needs.
+    packages = Path(anyio.__file__).parents[1]
+    needed = {
+        "anyio",
+        "idna",
+        "pydantic",
+        "pydantic_core",
+        "annotated_types",
+        "typing_inspection",
+        "typing_extensions.py",
+    }
+    for name in needed:
+        (tmp_path / name).symlink_to(packages / name)
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)])}
+    command = [sys.executable, "-S", "-m", "tests.faults.slow_server"]
+    with Raw([*command, "--transport", "http"], env=env) as server:
+        assert server.wait() == 2
+        assert server.stderr() == (
+            "python -m servers.slow: --transport http needs the extra 'http': pip install 'mcp-server-bundle[http]'\n"
+        )
+    with Raw(command, env=env) as server:
+        server.open().close_stdin()
+        assert server.wait() == 0
+
+
+# What it says of itself
+
+
+def test_version_and_help(capfd: pytest.CaptureFixture[str]) -> None:
+    for argument in ("--version", "--help"):
+        with pytest.raises(SystemExit) as ended:
+            run(filesystem, [argument])
+        assert ended.value.code == 0
+    said = capfd.readouterr()
+    assert said.err == ""
+    assert said.out.startswith(f"filesystem {filesystem.implementation.version}\n")
+    for name in Options.model_fields:
+        assert f"MCP_{name.upper()}" in said.out or name in ONLY_VARIABLES
+    assert "MCP_FILESYSTEM_ROOTS" in said.out
