@@ -1,0 +1,93 @@
+"""The official client opens a connection, lists what there is, and leaves."""
+
+import os
+
+import anyio
+import httpx2
+import pytest
+from mcp import Client
+from mcp.client.stdio import PROCESS_TERMINATION_TIMEOUT
+from mcp.shared.exceptions import MCPError
+
+from .peers import PATIENCE, Case, over_http
+
+pytestmark = pytest.mark.slow
+
+
+async def test_settles_on_a_version(case: Case) -> None:
+    async with case.connect("filesystem") as client:
+        assert client.protocol_version == case.version
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])  # a pinned version asks for no introduction
+async def test_introduces_the_server(case: Case) -> None:
+    async with case.connect("filesystem") as client:
+        assert client.server_info.name == "filesystem"
+        assert client.server_info.title == "Filesystem"
+        assert client.instructions.startswith("Works on files")
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_declares_capabilities(case: Case) -> None:
+    async with case.connect("bench") as client:
+        declared = client.server_capabilities.model_dump(by_alias=True, exclude_none=True)
+        assert declared.pop("resources")["listChanged"] is True
+        assert declared == {
+            "logging": {},
+            "completions": {},
+            "tools": {"listChanged": True},
+            "prompts": {"listChanged": True},
+        }
+
+
+# The client warns that `ping` has gone from the newest version.
+@pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")
+@pytest.mark.parametrize("mode", ["legacy"])
+async def test_answers_ping(case: Case) -> None:
+    async with case.connect("filesystem") as client:
+        assert (await client.send_ping()).model_dump(exclude_none=True) == {}
+
+
+async def test_serves_many_calls_at_once(case: Case) -> None:
+    said: dict[int, str] = {}
+    async with case.connect("bench") as client, anyio.create_task_group() as tasks:
+
+        async def call(number: int) -> None:
+            said[number] = (await client.call_tool("echo", {"text": f"call {number}"})).content[0].text
+
+        for number in range(30):
+            tasks.start_soon(call, number)
+    assert said == {number: f"call {number}" for number in range(30)}
+
+
+@pytest.mark.parametrize("transport", ["stdio"])
+async def test_ends_with_its_client(case: Case) -> None:
+    """The client closes stdin, and would send a signal after its patience."""
+    async with case.connect("bench") as client:
+        pid = int((await client.call_tool("process", {})).content[0].text)
+        os.kill(pid, 0)
+        left = anyio.current_time()
+    assert anyio.current_time() - left < PROCESS_TERMINATION_TIMEOUT
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+
+
+@pytest.mark.parametrize("mode", ["legacy"])  # the newest version has no sessions
+@pytest.mark.parametrize("transport", ["http", "http+token"])
+async def test_session_ends_with_its_client(case: Case) -> None:
+    health = case.http.url("bench", case.token).replace("/mcp", "/healthz")
+    async with httpx2.AsyncClient(trust_env=False) as http:
+        before = (await http.get(health)).json()["sessions"]
+        async with case.connect("bench"):
+            assert (await http.get(health)).json()["sessions"] == before + 1
+        assert (await http.get(health)).json()["sessions"] == before
+
+
+@pytest.mark.parametrize("transport", ["http+token"])
+@pytest.mark.parametrize("token", [None, "another-token"], ids=["no token", "wrong token"])
+async def test_refuses_who_has_no_token(case: Case, token: str | None) -> None:
+    with anyio.fail_after(PATIENCE):
+        async with over_http(case.http.url("filesystem", case.token), token) as transport:
+            with pytest.RaisesGroup(MCPError, allow_unwrapped=True, flatten_subgroups=True):
+                async with Client(transport, mode=case.mode) as client:
+                    await client.list_tools()
