@@ -39,6 +39,8 @@ GIVEN: dict[str, tuple[list[str], Any, str, Any]] = {
     "max_seconds": (["--max-seconds", "1.5"], 1.5, "2", 2.0),
     "max_entries": (["--max-entries", "5"], 5, "6", 6),
     "max_calls": (["--max-calls", "5"], 5, "6", 6),
+    "max_sessions": (["--max-sessions", "5"], 5, "6", 6),
+    "idle_seconds": (["--idle-seconds", "1.5"], 1.5, "2", 2.0),
 }
 ONLY_VARIABLES = {"token"}
 

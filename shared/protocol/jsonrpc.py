@@ -4,7 +4,8 @@ Decoding never raises for what the peer sent: bad input becomes `Malformed`, whi
 What was decided where the specifications leave room:
 
 * the parser is pydantic-core's: at most 200 levels of nesting, NaN and Infinity refused, integers of any
-  size up to 4,300 digits, invalid UTF-8 and lone surrogates refused (all -32700);
+  size up to 4,300 digits, invalid UTF-8 and lone surrogates refused (all -32700); a number beyond the range of
+  a double, such as 1e999, reads as infinity, as in Python's own parser;
 * of duplicate keys the last one counts, as in nearly every parser; names are compared exactly, so
   `"Method"` is an unknown key and not a method;
 * an `id` is a string or an integer; `true`, `1.5` and `null` are refused (-32600), "7" and 7 differ;

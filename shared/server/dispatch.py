@@ -150,15 +150,15 @@ class Connection:
     async def answer_to(self, about: RequestId, id: int) -> Response | Failure:
         """Waits for the client's answer to our request `id`. The user's time is not the call's: the budget of
         `about` is extended by it."""
-        began, scope = anyio.current_time(), self._scopes.get(about)
-        deadline = scope.deadline if scope is not None else 0.0
-        if scope is not None:
-            scope.deadline = math.inf
+        scope = self._scopes.get(about)
+        if scope is None or scope.deadline == math.inf:  # another question of the same call has stopped the clock
+            return await self._answers[id].wait()
+        began, deadline = anyio.current_time(), scope.deadline
+        scope.deadline = math.inf
         try:
             return await self._answers[id].wait()
         finally:
-            if scope is not None:
-                scope.deadline = deadline + anyio.current_time() - began
+            scope.deadline = deadline + anyio.current_time() - began
 
     # Events
 

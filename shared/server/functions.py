@@ -126,9 +126,12 @@ class Function:
             with warnings.catch_warnings():
                 # An argument may be called `schema` or `copy`, as methods of pydantic's models are.
                 warnings.filterwarnings("ignore", message="Field name .* shadows an attribute")
-                return create_model(self.name, __config__=ConfigDict(extra="forbid"), **fields)
-        except (PydanticUserError, NameError, TypeError) as error:
+                model = create_model(self.name, __config__=ConfigDict(extra="forbid"), **fields)
+        except (PydanticUserError, NameError, TypeError, ValueError) as error:
             raise DeclarationError(f"{self._what}: {error}") from error
+        for name in fields.keys() - model.model_fields.keys():
+            raise DeclarationError(f"{self._what}: an argument can't be called {name!r}")
+        return model
 
 
 def _hints(function: Callable[..., Any], what: str) -> dict[str, Any]:

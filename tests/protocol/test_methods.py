@@ -1,0 +1,89 @@
+"""Which method exists in which version, against the specification's own lists."""
+
+import pytest
+
+from shared.protocol.identity import Identity
+from shared.protocol.methods import REQUESTS, Method, method_table
+from shared.protocol.types.base import Implementation, Params
+from shared.protocol.versions import HANDSHAKE_VERSIONS, V2025_06_18, V2026_07_28, VERSIONS
+from tests import schemas
+
+COMMON = {
+    "tools/list",
+    "tools/call",
+    "resources/list",
+    "resources/templates/list",
+    "resources/read",
+    "prompts/list",
+    "prompts/get",
+    "completion/complete",
+}
+HANDSHAKE = COMMON | {"initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"}
+STATELESS = COMMON | {"server/discover", "subscriptions/listen"}
+EVERYTHING = {
+    "tools": {},
+    "prompts": {},
+    "resources": {"subscribe": True},
+    "completions": {},
+    "logging": {},
+}
+
+
+def names(version, capabilities=EVERYTHING, custom=()):
+    identity = Identity(Implementation(name="a", version="1"), capabilities=capabilities)
+    return {name for name, its_version in method_table(identity, custom) if its_version is version}
+
+
+@pytest.mark.parametrize("version", HANDSHAKE_VERSIONS, ids=str)
+def test_the_methods_of_the_handshake_era(version):
+    assert names(version) == HANDSHAKE
+
+
+def test_the_methods_of_the_stateless_era():
+    assert names(V2026_07_28) == STATELESS
+
+
+@schemas.requires_spec
+@pytest.mark.parametrize("version", VERSIONS, ids=str)
+def test_the_official_schema_has_no_more_than_tasks_besides(version):
+    official = set(schemas._members(version.date, "ClientRequest"))
+    assert {name for name in official if not name.startswith("tasks/")} == names(version)
+
+
+@pytest.mark.parametrize(
+    ("capability", "method"),
+    [
+        ("tools", "tools/call"),
+        ("prompts", "prompts/get"),
+        ("resources", "resources/read"),
+        ("completions", "completion/complete"),
+        ("logging", "logging/setLevel"),
+    ],
+)
+def test_a_method_needs_its_capability(capability, method):
+    rest = {name: value for name, value in EVERYTHING.items() if name != capability}
+    assert method not in names(V2025_06_18, rest)
+
+
+def test_subscriptions_need_more_than_resources():
+    assert "resources/subscribe" not in names(V2025_06_18, {"resources": {"subscribe": False}})
+
+
+def test_a_server_without_features_still_has_the_protocol_itself():
+    assert names(V2025_06_18, {}) == {"initialize", "ping"}
+    assert names(V2026_07_28, {}) == {"server/discover", "subscriptions/listen"}
+
+
+def test_a_server_may_add_a_method_to_the_versions_it_names():
+    added = Method("org.example/own", Params, first=V2026_07_28)
+    assert "org.example/own" in names(V2026_07_28, custom=[added])
+    assert "org.example/own" not in names(V2025_06_18, custom=[added])
+
+
+def test_only_what_the_specification_names_may_take_several_rounds():
+    assert {row.name for row in REQUESTS if row.multi_round} == {"tools/call", "prompts/get", "resources/read"}
+
+
+def test_only_what_the_specification_names_is_cacheable():
+    lists = {"tools/list", "prompts/list", "resources/list", "resources/templates/list"}
+    assert {row.name for row in REQUESTS if row.cacheable} == lists | {"server/discover", "resources/read"}

@@ -1,0 +1,47 @@
+"""The table of versions."""
+
+import pytest
+
+from shared.protocol.versions import (
+    HANDSHAKE_VERSIONS,
+    NEWEST,
+    NEWEST_HANDSHAKE,
+    V2025_03_26,
+    V2026_07_28,
+    VERSIONS,
+    find_version,
+)
+from tests import schemas
+
+
+def test_the_versions_are_those_with_an_official_schema():
+    assert tuple(str(version) for version in VERSIONS) == schemas.VERSIONS
+
+
+def test_they_are_ordered_as_they_came():
+    assert [version.order for version in VERSIONS] == list(range(len(VERSIONS)))
+
+
+def test_the_newest_one_has_no_handshake_and_all_others_have():
+    assert NEWEST is V2026_07_28
+    assert VERSIONS[:-1] == HANDSHAKE_VERSIONS
+    assert NEWEST_HANDSHAKE is VERSIONS[-2]
+
+
+def test_one_version_has_batches():
+    assert [version for version in VERSIONS if version.batching] == [V2025_03_26]
+
+
+@pytest.mark.parametrize("version", VERSIONS, ids=str)
+def test_a_version_is_found_by_its_date(version):
+    assert find_version(version.date) is version
+
+
+@pytest.mark.parametrize("date", ["", "2025-6-18", "2025-06-18 ", "2025-06-19", None, 20250618, ["2025-06-18"], True])
+def test_nothing_is_guessed(date):
+    assert find_version(date) is None
+
+
+def test_a_missing_resource_has_a_code_of_its_own_before_the_newest_version():
+    assert {version.resource_not_found for version in HANDSHAKE_VERSIONS} == {-32002}
+    assert NEWEST.resource_not_found == -32602

@@ -1,0 +1,212 @@
+"""The change bus: what is told to whom, and that nothing is left behind."""
+
+import pytest
+
+from shared import ResourceNotFound
+from shared.protocol.events import Change
+from shared.server.changes import Changes
+from tests.quiet import quiet
+from tests.server.peer import STATELESS, server, talking
+
+
+class Ear:
+    """Notes what it hears."""
+
+    def __init__(self):
+        self.heard = []
+
+    def changed(self, change):
+        self.heard.append(change)
+
+
+class Watch:
+    """What a server's hooks were told."""
+
+    def __init__(self, changes):
+        self.log = []
+        changes.on_subscribe = self.begin
+        changes.on_unsubscribe = self.end
+
+    async def begin(self, uri):
+        if uri == "missing":
+            raise ResourceNotFound(uri)
+        self.log.append(f"+{uri}")
+        return uri.lower()
+
+    async def end(self, key):
+        self.log.append(f"-{key}")
+
+
+@pytest.fixture
+def changes():
+    return Changes()
+
+
+@pytest.fixture
+def watch(changes):
+    return Watch(changes)
+
+
+def test_list_changes_are_told_to_all_who_joined(changes):
+    ears = [Ear(), Ear()]
+    for ear in ears:
+        changes.join(ear)
+    changes.tools()
+    changes.prompts()
+    changes.resources()
+    assert [ear.heard for ear in ears] == [[Change("tools"), Change("prompts"), Change("resources")]] * 2
+
+
+def test_who_left_hears_nothing(changes):
+    ear = Ear()
+    changes.join(ear)
+    changes.leave(ear)
+    changes.leave(ear)
+    changes.tools()
+    assert ear.heard == []
+
+
+def test_a_resource_that_nobody_holds_is_not_told(changes):
+    ear = Ear()
+    changes.join(ear)
+    changes.resource("a")
+    assert ear.heard == []
+
+
+async def test_a_resource_that_is_held_is_told_by_its_key(changes, watch):
+    ear = Ear()
+    changes.join(ear)
+    assert await changes.hold("A") == "a"
+    changes.resource("a")
+    changes.resource("A")
+    assert ear.heard == [Change("resource", "a")]
+
+
+async def test_the_last_release_of_a_key_ends_the_watching(changes, watch):
+    await changes.hold("A")
+    await changes.hold("a")
+    await changes.release(["a"])
+    assert (watch.log, changes.held) == (["+A", "+a"], 1)
+    await changes.release(["a"])
+    assert (watch.log, changes.held) == (["+A", "+a", "-a"], 0)
+
+
+async def test_what_is_not_served_is_not_held(changes, watch):
+    with pytest.raises(ResourceNotFound):
+        await changes.hold("missing")
+    assert (watch.log, changes.held) == ([], 0)
+
+
+async def test_without_a_hook_nothing_can_be_held(changes):
+    with pytest.raises(ResourceNotFound):
+        await changes.hold("a")
+
+
+async def test_the_first_interest_in_the_list_is_told_once(changes):
+    told = []
+
+    async def wanted():
+        told.append("wanted")
+
+    changes.on_wanted = wanted
+    await changes.want_resources()
+    await changes.want_resources()
+    assert told == ["wanted"]
+
+
+# Over a connection
+
+
+def watched():
+    """A server whose resources can be subscribed to, and what its hooks were told."""
+    app = server()
+
+    @app.resource("a:{name}")
+    async def page(name: str) -> str:
+        return name
+
+    @app.tool()
+    async def tick() -> None:
+        """Changes everything."""
+
+    return app, Watch(app.changes)
+
+
+async def test_changes_that_come_together_are_told_once():
+    app, _ = watched()
+    async with talking(app) as peer:
+        for _ in range(1_000):
+            app.changes.tools()
+            app.changes.resources()
+        await quiet()
+        assert (await peer.receive())["method"] == "notifications/tools/list_changed"
+        assert (await peer.receive())["method"] == "notifications/resources/list_changed"
+        await peer.request("ping")
+        assert peer.others == []
+
+
+async def test_a_subscription_is_held_until_it_is_given_up():
+    app, watch = watched()
+    async with talking(app) as peer:
+        await peer.request("resources/subscribe", {"uri": "A"})
+        assert watch.log == ["+A"]
+        await peer.request("resources/unsubscribe", {"uri": "A"})
+        assert watch.log == ["+A", "-a"]
+
+
+async def test_a_client_that_leaves_holds_nothing():
+    app, watch = watched()
+    async with talking(app) as peer:
+        for uri in ("A", "a", "b"):
+            await peer.request("resources/subscribe", {"uri": uri})
+    assert sorted(watch.log) == ["+A", "+a", "+b", "-a", "-b"]
+    assert (app.changes.held, app.changes._listeners) == (0, {})
+
+
+async def test_two_clients_hold_one_key():
+    app, watch = watched()
+    async with talking(app) as other:
+        await other.request("resources/subscribe", {"uri": "A"})
+        async with talking(app) as peer:
+            await peer.request("resources/subscribe", {"uri": "a"})
+        assert watch.log == ["+A", "+a"]
+    assert watch.log == ["+A", "+a", "-a"]
+
+
+async def listen(peer, *uris, id=None):
+    params = {"notifications": {"resourceSubscriptions": list(uris)}}
+    id_ = await peer.begin("subscriptions/listen", params, id=id)
+    await peer.other("notifications/subscriptions/acknowledged")
+    return id_
+
+
+async def test_a_stream_holds_what_it_names_until_it_is_cancelled():
+    app, watch = watched()
+    async with talking(app, STATELESS) as peer:
+        id_ = await listen(peer, "A", "missing", "b")
+        assert app.changes.held == 2
+        await peer.cancel(id_)
+        await quiet()
+        assert app.changes.held == 0
+        assert watch.log == ["+A", "+b", "-a", "-b"]
+
+
+async def test_a_client_that_leaves_its_streams_holds_nothing():
+    app, watch = watched()
+    async with talking(app, STATELESS) as peer:
+        await listen(peer, "A")
+        await listen(peer, "A", "b")
+    assert (app.changes.held, watch.log[-2:]) == (0, ["-a", "-b"])
+
+
+async def test_a_hook_that_fails_leaves_nothing_held():
+    app, _ = watched()
+
+    @app.on_subscribe
+    async def begin(uri: str) -> str:
+        raise RuntimeError("no more watches")
+
+    async with talking(app) as peer:
+        answer = await peer.request("resources/subscribe", {"uri": "a"})
+    assert answer["error"]["code"] == -32603
+    assert app.changes.held == 0

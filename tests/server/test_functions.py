@@ -1,0 +1,242 @@
+"""A typed function, read once: arguments checked, schemas made, mistakes found when it is declared."""
+
+import datetime as dt
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import pytest
+from jsonschema import Draft202012Validator
+from pydantic import BaseModel, Field, TypeAdapter
+
+from shared import CallToolResult, Context, ImageContent, TextContent
+from shared.errors import DeclarationError, InvalidArguments
+from shared.server.functions import Function, is_data, output_schema
+
+
+class Colour(Enum):
+    RED = "red"
+
+
+class Point(BaseModel):
+    """A place."""
+
+    x: int
+    y: int = 0
+
+
+@dataclass
+class Pair:
+    left: int
+
+
+class Node(BaseModel):
+    name: str
+    inner: list["Node"] = []
+
+
+def read(function):
+    return Function(function, "tool", Context)
+
+
+async def many(
+    ctx: Context[None],
+    path: Path,
+    count: Annotated[int, Field(ge=1, description="How many")] = 5,
+    day: dt.date | None = None,
+    kind: Literal["a", "b"] = "a",
+    point: Point | None = None,
+) -> str:
+    """Does much."""
+    return f"{path} {count} {day} {kind} {point}"
+
+
+def test_the_context_is_no_argument():
+    function = read(many)
+    assert function.context_name == "ctx"
+    assert function.names() == ("path", "count", "day", "kind", "point")
+
+
+def test_the_schema_is_a_valid_one_of_an_object_that_takes_nothing_unknown():
+    schema = read(many).schema()
+    Draft202012Validator.check_schema(schema)
+    assert (schema["type"], schema["additionalProperties"], schema["required"]) == ("object", False, ["path"])
+
+
+def test_the_schema_says_what_the_declaration_says():
+    properties = read(many).schema()["properties"]
+    assert properties["count"] == {"type": "integer", "minimum": 1, "default": 5, "description": "How many"}
+    assert properties["kind"] == {"type": "string", "enum": ["a", "b"], "default": "a"}
+
+
+def test_an_optional_argument_is_left_out_and_not_null():
+    assert read(many).schema()["properties"]["day"] == {"type": "string", "format": "date"}
+
+
+def test_no_titles_are_made_up_and_docstrings_of_models_stay_home():
+    schema = read(many).schema()
+    assert "title" not in schema
+    assert schema["$defs"]["Point"].keys() == {"properties", "required", "type"}
+
+
+def test_a_function_without_arguments_has_an_empty_schema():
+    async def nothing() -> None: ...
+
+    assert read(nothing).schema() == {"type": "object", "properties": {}, "additionalProperties": False}
+
+
+def test_arguments_become_what_the_function_takes():
+    bound = read(many).bind({"path": "/a", "day": "2025-01-31", "point": {"x": 1}})
+    assert bound == {"path": Path("/a"), "count": 5, "day": dt.date(2025, 1, 31), "kind": "a", "point": Point(x=1)}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ({}, "path: Field required"),
+        ({"path": 5}, "path: "),
+        ({"path": "a", "count": "5"}, "count: Input should be a valid integer"),
+        ({"path": "a", "count": 1.5}, "count: "),
+        ({"path": "a", "count": True}, "count: Input should be a valid integer"),
+        ({"path": "a", "count": None}, "count: "),
+        ({"path": "a", "count": 0}, "count: Input should be greater than or equal to 1"),
+        ({"path": "a", "day": "yesterday"}, "day: "),
+        ({"path": "a", "kind": "c"}, "kind: Input should be 'a' or 'b'"),
+        ({"path": "a", "point": {"x": "1"}}, "point.x: Input should be a valid integer"),
+        ({"path": "a", "cuont": 5}, "unknown argument 'cuont', did you mean 'count'?"),
+        ({"path": "a", "zzz": 5}, r"unknown argument 'zzz' (there are: path, count, day, kind, point)"),
+        ({"path": "a", "ctx": 5}, "unknown argument 'ctx'"),
+    ],
+)
+def test_arguments_are_checked_strictly(arguments, text):
+    with pytest.raises(InvalidArguments) as caught:
+        read(many).bind(arguments)
+    assert text in str(caught.value)
+
+
+def test_every_fault_is_named_at_once():
+    with pytest.raises(InvalidArguments, match=r"path: .*; count: "):
+        read(many).bind({"count": "5"})
+
+
+def test_values_are_not_repeated_in_the_fault():
+    with pytest.raises(InvalidArguments) as caught:
+        read(many).bind({"path": "a", "count": "hunter2"})
+    assert "hunter2" not in str(caught.value)
+
+
+def test_a_function_that_takes_nothing_says_so():
+    async def nothing() -> None: ...
+
+    with pytest.raises(InvalidArguments, match=r"unknown argument 'x' \(it takes none\)"):
+        read(nothing).bind({"x": 1})
+
+
+@pytest.mark.parametrize("name", ["schema", "json", "copy", "model_name", "validate", "self_"])
+def test_an_argument_may_have_the_name_of_a_models_method(name):
+    namespace: dict[str, Any] = {}
+    exec(f"async def tool({name}: int = 1) -> None: ...", namespace)
+    assert read(namespace["tool"]).bind({name: 2}) == {name: 2}
+
+
+def test_texts_may_stand_for_other_types_where_everything_is_text():
+    bound = read(many).bind_text({"path": "a", "count": "7", "day": "2025-01-31"})
+    assert (bound["count"], bound["day"]) == (7, dt.date(2025, 1, 31))
+
+
+def test_a_text_that_does_not_fit_is_named():
+    with pytest.raises(InvalidArguments, match="count: "):
+        read(many).bind_text({"path": "a", "count": "seven"})
+
+
+def not_async() -> None: ...
+
+
+async def untyped(a) -> None: ...
+
+
+async def starred(*a: int) -> None: ...
+
+
+async def keywords(**a: int) -> None: ...
+
+
+async def positional(a: int, /) -> None: ...
+
+
+async def unknown(a: "Missing") -> None: ...  # noqa: F821
+
+
+async def private(_a: int) -> None: ...
+
+
+async def configured(model_config: int) -> None: ...
+
+
+async def dumped(model_dump: int) -> None: ...
+
+
+@pytest.mark.parametrize(
+    "function",
+    [not_async, untyped, starred, keywords, positional, unknown, private, configured, dumped],
+    ids=lambda one: one.__name__,
+)
+def test_an_impossible_declaration_is_refused_by_name(function):
+    with pytest.raises(DeclarationError, match=f"tool '{function.__name__}'"):
+        read(function)
+
+
+@pytest.mark.parametrize(
+    "hint",
+    [
+        Point,
+        Pair,
+        dict,
+        dict[str, int],
+        dict[str, Any],
+        list[str],
+        list[Point],
+        tuple[int, ...],
+        int,
+        float,
+        bool,
+        Point | None,
+    ],
+)
+def test_these_types_are_data(hint):
+    assert is_data(hint)
+
+
+@pytest.mark.parametrize(
+    "hint",
+    [
+        str,
+        None,
+        Any,
+        str | None,
+        TextContent,
+        CallToolResult,
+        ImageContent | str,
+        list[ImageContent],
+        list[TextContent | ImageContent],
+        list[Any],
+    ],
+)
+def test_these_types_are_content(hint):
+    assert not is_data(hint)
+
+
+def test_the_schema_of_a_type_that_holds_itself_has_an_object_at_its_root():
+    schema = output_schema(TypeAdapter(Node))
+    Draft202012Validator.check_schema(schema)
+    assert schema["type"] == "object"
+    assert Draft202012Validator(schema).is_valid({"name": "a", "inner": [{"name": "b", "inner": []}]})
+    assert not Draft202012Validator(schema).is_valid({"name": "a", "inner": [{"inner": []}]})
+
+
+def test_what_is_sent_may_be_null_and_the_schema_says_so():
+    class Maybe(BaseModel):
+        value: int | None
+
+    assert output_schema(TypeAdapter(Maybe))["properties"]["value"]["anyOf"][1] == {"type": "null"}

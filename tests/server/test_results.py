@@ -1,0 +1,122 @@
+"""What a tool's function returns, as a result: text, data, or content as it is."""
+
+from dataclasses import dataclass
+
+import pytest
+from pydantic import BaseModel
+
+from shared import CallToolResult, Data, ImageContent, ResourceLink, TextContent
+from shared.errors import DeclarationError, ToolError
+from shared.server.results import Result, content_of
+
+PLENTY = 10_000
+TEXT = {"type": "text", "text": "hello"}
+IMAGE = ImageContent.of(b"x", "image/png")
+
+
+class Size(BaseModel):
+    width: int
+    depth: float | None = None
+
+
+@dataclass
+class Weight:
+    grams: int
+
+
+def sent(value, returns, limit=PLENTY):
+    return Result(returns, "tool 'a'").to_wire(value, limit)
+
+
+@pytest.mark.parametrize(
+    ("value", "content"),
+    [
+        ("hello", [TEXT]),
+        ("", [{"type": "text", "text": ""}]),
+        (None, []),
+        ([], []),
+        (TextContent(text="hello"), [TEXT]),
+        (["hello", TextContent(text="hello")], [TEXT, TEXT]),
+        (("hello", None, ["hello"]), [TEXT, TEXT]),
+        (IMAGE, [{"type": "image", "data": "eA==", "mimeType": "image/png"}]),
+        (ResourceLink(uri="a:b", name="n"), [{"type": "resource_link", "uri": "a:b", "name": "n"}]),
+    ],
+)
+def test_content_passes_as_it_is(value, content):
+    assert content_of(value) == content
+
+
+@pytest.mark.parametrize("value", [5, {"a": 1}, b"bytes", object(), Size(width=1)])
+def test_what_is_no_content_is_refused(value):
+    with pytest.raises(TypeError, match="is no content"):
+        content_of(value)
+
+
+def test_text_has_no_schema_and_no_structure():
+    assert Result(str, "tool 'a'").schema is None
+    assert sent("hello", str) == {"content": [TEXT]}
+
+
+@pytest.mark.parametrize(
+    ("value", "returns", "data", "text"),
+    [
+        (Size(width=2), Size, {"width": 2, "depth": None}, '{"width":2,"depth":null}'),
+        (Weight(3), Weight, {"grams": 3}, '{"grams":3}'),
+        ({"a": 1}, dict[str, int], {"a": 1}, '{"a":1}'),
+        ([1, 2], list[int], [1, 2], "[1,2]"),
+        (5, int, 5, "5"),
+        (True, bool, True, "true"),
+        (None, Size | None, None, "null"),
+    ],
+)
+def test_data_is_sent_twice_with_the_same_facts(value, returns, data, text):
+    assert sent(value, returns) == {"content": [{"type": "text", "text": text}], "structuredContent": data}
+
+
+def test_data_may_bring_a_text_of_its_own():
+    result = sent(Data(Weight(3), "three grams"), Data[Weight])
+    assert result == {"content": [{"type": "text", "text": "three grams"}], "structuredContent": {"grams": 3}}
+
+
+def test_data_has_the_schema_of_its_value():
+    assert Result(Data[Weight], "tool 'a'").schema == Result(Weight, "tool 'a'").schema
+
+
+def test_a_type_that_can_not_be_sent_is_refused_by_name():
+    with pytest.raises(DeclarationError, match="tool 'a'"):
+        Result(list[object()], "tool 'a'")  # type: ignore[misc]
+
+
+def test_a_full_result_passes_as_it_is():
+    value = CallToolResult(content=[TextContent(text="hello")], structured_content=[1], is_error=True, meta={"a": 1})
+    expected = {"content": [TEXT], "structuredContent": [1], "isError": True, "_meta": {"a": 1}}
+    assert sent(value, CallToolResult) == expected
+
+
+def test_a_full_result_always_has_content():
+    assert sent(CallToolResult(), CallToolResult) == {"content": []}
+
+
+@pytest.mark.parametrize(
+    ("value", "returns"),
+    [
+        ("x" * 1_000, str),
+        ("\0" * 200, str),
+        ("é" * 500, str),
+        ([1] * 600, list[int]),
+        (ImageContent.of(b"x" * 1_000, "image/png"), ImageContent),
+    ],
+)
+def test_a_result_over_the_limit_is_an_error_that_says_how_much(value, returns):
+    with pytest.raises(ToolError, match=r"the result has [\d,]+ bytes, over the limit of 1,000"):
+        sent(value, returns, 1_000)
+
+
+@pytest.mark.parametrize("size", [1, 100, 940])
+def test_a_result_within_the_limit_is_sent(size):
+    assert sent("x" * size, str, 1_000)["content"][0]["text"] == "x" * size
+
+
+def test_both_forms_of_data_count():
+    with pytest.raises(ToolError, match="over the limit"):
+        sent(["x" * 600], list[str], 1_000)
