@@ -18,6 +18,7 @@ from ..protocol.types.lifecycle import LogLevel
 from .budget import Budget
 from .changes import Changes
 from .forms import form_schema
+from .functions import describe
 
 __all__ = ["Answer", "Context", "Link"]
 
@@ -101,7 +102,7 @@ class Context(Generic[State]):
         try:
             return Answer("accept", form.model_validate(answer.content or {}))
         except ValidationError as error:
-            raise InvalidParams(f"the answer {key!r} does not fit the form: {error.error_count()} fields") from None
+            raise InvalidParams(f"the answer {key!r} does not fit the form: {describe(error)}") from None
 
     async def ask_to_visit(self, key: str, message: str, url: str) -> ElicitResult:
         """Asks the user to open `url`. Acceptance says that it was opened, not that anything was done there."""

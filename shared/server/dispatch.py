@@ -83,7 +83,7 @@ class Connection:
                 for message in await self._transport.receive():
                     self._take(message)
                 self._ready.set()
-                if len(self.session.waiting) > self._app.limits.waiting_messages:
+                if len(self.session.waiting) + self._sending > self._app.limits.waiting_messages:
                     await self._room()
         except anyio.EndOfStream:
             return
@@ -209,7 +209,7 @@ class Connection:
         try:
             with scope:
                 await anyio.lowlevel.checkpoint_if_cancelled()
-                if len(self.session.waiting) > self._app.limits.waiting_messages:
+                if len(self.session.waiting) + self._sending > self._app.limits.waiting_messages:
                     await self._room()
                 scope.deadline = anyio.current_time() + self._app.budget.seconds
                 await self._answer(call, scope)
@@ -266,7 +266,7 @@ class Connection:
 
     async def _room(self) -> None:
         """Waits until the peer has taken enough of what waits for it."""
-        while len(self.session.waiting) > self._app.limits.waiting_messages:
+        while len(self.session.waiting) + self._sending > self._app.limits.waiting_messages:
             await self._moved.wait()
 
     def _step(self) -> None:
