@@ -57,6 +57,8 @@ class Options(BaseModel):
     max_seconds: float = Field(45.0, gt=0, description="seconds that one call may take")
     max_entries: int = Field(10_000, ge=1, description="entries that one call may list")
     max_calls: int = Field(64, ge=1, description="calls of one client that run at the same time")
+    max_sessions: int = Field(10_000, ge=1, description="sessions open at the same time, for HTTP")
+    idle_seconds: float = Field(1_800.0, gt=0, description="seconds until an unused session ends, for HTTP")
 
 
 def run(app: Server[Any], argv: Sequence[str] | None = None) -> int:
@@ -224,9 +226,12 @@ async def _end_in_time(ended: anyio.Event, seconds: float) -> None:
 
 
 async def _run_http(app: Server[Any], options: Options, token: str | None, tasks: TaskGroup) -> None:
+    from .transports.http_endpoint import EndpointLimits
+    from .transports.http_limits import SessionLimits
     from .transports.http_server import HttpOptions, run_http
 
     stop = anyio.Event()
+    limits = EndpointLimits(sessions=SessionLimits(options.max_sessions, options.idle_seconds))
     bound = HttpOptions(
         host=options.host,
         port=options.port,
@@ -234,9 +239,8 @@ async def _run_http(app: Server[Any], options: Options, token: str | None, tasks
         allowed_hosts=tuple(options.allowed_host),
         allowed_origins=tuple(options.allowed_origin),
         tokens=() if token is None else (token,),
+        limits=replace(limits, body_bytes=options.max_message or limits.body_bytes),
     )
-    if options.max_message is not None:
-        bound = replace(bound, limits=replace(bound.limits, body_bytes=options.max_message))
     tasks.start_soon(_end_in_time, stop, 2 * app.limits.drain_seconds)
     announce = partial(_announce, options)
     with _signals(stop.set), _starting(f"can't listen on {options.host} port {options.port}"):

@@ -21,12 +21,14 @@ from .versions import HANDSHAKE_VERSIONS, Version, find_version
 __all__ = [
     "EVENT_STREAM",
     "JSON",
+    "LAST_EVENT_ID",
     "REPEATED",
     "SESSION_ID",
     "VERSION_HEADER",
     "Headers",
     "Refusal",
     "accepts",
+    "accepts_gzip",
     "check_accept",
     "check_content",
     "check_handshake_body",
@@ -35,6 +37,7 @@ __all__ = [
     "is_session_id",
     "is_stateless",
     "negotiated",
+    "read_event_id",
     "read_headers",
     "refuse",
     "request_ids",
@@ -44,12 +47,13 @@ __all__ = [
 JSON = "application/json"
 EVENT_STREAM = "text/event-stream"
 SESSION_ID = "mcp-session-id"
+LAST_EVENT_ID = "last-event-id"
 VERSION_HEADER = "mcp-protocol-version"
 
 REPEATED = "a header that may come once came more often"
 _GUARDED = frozenset({"host", "origin", "authorization", "x-api-key", "content-type", "content-length"})
 """Headers whose repetition could make two readers see two different requests."""
-_SINGLE = _GUARDED | {SESSION_ID, VERSION_HEADER, "mcp-method", "mcp-name", "last-event-id"}
+_SINGLE = _GUARDED | {SESSION_ID, VERSION_HEADER, "mcp-method", "mcp-name", LAST_EVENT_ID}
 _SINGLE_PREFIX = "mcp-param-"
 
 _STATUSES = {
@@ -121,13 +125,21 @@ def check_single(headers: Headers, *, all_of_them: bool) -> Refusal | None:
 
 def accepts(accept: str | None, media_type: str) -> bool:
     """Whether an `Accept` header takes `media_type`: the most specific range that matches decides."""
-    wanted = {media_type: 2, f"{media_type.partition('/')[0]}/*": 1, "*/*": 0}
+    return _best_quality(accept, {media_type: 2, f"{media_type.partition('/')[0]}/*": 1, "*/*": 0}) > 0
+
+
+def accepts_gzip(accept_encoding: str | None) -> bool:
+    """Whether an `Accept-Encoding` header takes gzip (RFC 9110, section 12.5.3)."""
+    return _best_quality(accept_encoding, {"gzip": 1, "x-gzip": 1, "*": 0}) > 0
+
+
+def _best_quality(header: str | None, wanted: Mapping[str, int]) -> float:
     best, quality = -1, 0.0
-    for part in (accept or "").lower().split(","):
+    for part in (header or "").lower().split(","):
         name, *parameters = (piece.strip(" \t") for piece in part.split(";"))
         if wanted.get(name, -1) > best:
             best, quality = wanted[name], _quality(parameters)
-    return quality > 0
+    return quality
 
 
 def _quality(parameters: list[str]) -> float:
@@ -192,6 +204,12 @@ def negotiated(answer: Response) -> Version | None:
 def is_session_id(text: str) -> bool:
     """Whether `text` has the form of a session id: visible ASCII."""
     return re.fullmatch(r"[\x21-\x7e]{1,256}", text) is not None
+
+
+def read_event_id(text: str) -> tuple[str, int] | None:
+    """The stream and the number that an event's id names; None where it names nothing."""
+    match = re.fullmatch(r"([0-9a-f]{1,64})_([0-9]{1,15})", text, re.ASCII)
+    return None if match is None else (match[1], int(match[2]))
 
 
 def check_handshake_body(message: Message, version: Version | None) -> Refusal | None:

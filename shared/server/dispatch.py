@@ -50,7 +50,7 @@ async def serve(app: Server[Any], transport: Transport, *, principal: str | None
                 await connection.drain()
             finally:
                 app.changes.leave(connection)
-                tasks.cancel_scope.cancel()
+                connection.stop()
     finally:
         await app.changes.release(session.subscriptions.subscribed.values())
 
@@ -73,6 +73,7 @@ class Connection:
         self._moved = anyio.Event()
         self._ended = False
         self._sending = 0
+        self._writing = CancelScope()
 
     # The loop
 
@@ -88,10 +89,22 @@ class Connection:
         except anyio.EndOfStream:
             return
         except anyio.BrokenResourceError:
-            self._tasks.cancel_scope.cancel()
+            self.stop()
 
     async def write(self) -> None:
-        """Sends what is ready, all at once, whenever something is."""
+        """Sends what is ready, all at once, whenever something is, until `stop`."""
+        # The scope is inside the task: a task that ends by being cancelled leaves its frames, and all they hold, to
+        # the garbage collector.
+        with self._writing:
+            await self._write()
+
+    def stop(self) -> None:
+        """Cancels what is under way, and sends no more."""
+        self._writing.cancel()
+        for scope in self._scopes.values():
+            scope.cancel()
+
+    async def _write(self) -> None:
         try:
             while True:
                 await self._ready.wait()
@@ -102,6 +115,7 @@ class Connection:
                 self._sending = len(waiting)
                 if waiting:
                     await self._transport.send(waiting)
+                waiting.clear()  # what is sent is not to be kept until the next message
                 self._sending = 0
                 if self._changes:
                     self._ready.set()
@@ -116,7 +130,7 @@ class Connection:
             stream.set()
         for waiter in self._answers.values():
             waiter.settle(NO_ANSWER)
-        with anyio.move_on_after(self._app.limits.drain_seconds):
+        with anyio.move_on_after(0 if self._writing.cancel_called else self._app.limits.drain_seconds):
             while self._scopes or self._ready.is_set() or self.session.waiting or self._sending:
                 await self._moved.wait()
 

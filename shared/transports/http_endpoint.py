@@ -2,7 +2,8 @@
 
     POST    2026-07-28: one request, served by itself.   Before: a message for a session, or the `initialize` that
             opens one.
-    GET     the session's stream for what no request asked for.
+    GET     the session's stream for what no request asked for, or the rest of any stream of which the client has
+            seen an event.
     DELETE  the end of a session.
 
 The checks run from the cheap to the dear and before anything is started: headers, body, era, session, message.
@@ -14,16 +15,16 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from anyio import create_task_group
 from anyio.abc import TaskGroup
 
 from ..errors import McpError
 from ..protocol.http_rules import (
     EVENT_STREAM,
     JSON,
+    LAST_EVENT_ID,
     SESSION_ID,
-    Headers,
     Refusal,
+    accepts_gzip,
     check_accept,
     check_content,
     check_handshake_body,
@@ -38,13 +39,14 @@ from ..protocol.jsonrpc import Malformed, Message, Request, decode
 from ..protocol.routing_headers import check_stateless, check_stateless_body
 from ..server.app import Server
 from ..server.dispatch import serve
-from .http_sessions import HttpSession, PostFeed, SessionLimits, Sessions
+from .http_follow import follow
+from .http_limits import SessionLimits
+from .http_session import HttpSession
+from .http_sessions import Sessions
 from .http_stateless import Exchange
-from .http_streams import Asgi, Feed, Gone, Receive, Reply, Send, Stage, read_body, watch
+from .http_streams import Asgi, Gone, Http, Receive, Reply, Send, Stage, read_body, watched
 
 __all__ = ["Endpoint", "EndpointLimits"]
-
-SentHeaders = Callable[[], tuple[tuple[str, str], ...]]
 
 _STOPPING = refuse(503, "the server is stopping", Connection="close")
 
@@ -58,16 +60,6 @@ class EndpointLimits:
     keep_alive_seconds: float = 15.0
     """Pause after which a comment is sent on a stream."""
     sessions: SessionLimits = field(default_factory=SessionLimits)
-
-
-@dataclass(frozen=True, slots=True)
-class _Http:
-    """One HTTP request and the way to answer it."""
-
-    headers: Headers
-    principal: str | None
-    receive: Receive
-    reply: Reply
 
 
 class Endpoint:
@@ -104,7 +96,9 @@ class Endpoint:
 
     async def __call__(self, scope: Asgi, receive: Receive, send: Send) -> None:
         """Serves one request."""
-        http = _Http(read_headers(scope["headers"]), scope["state"].get("principal"), receive, Reply(send))
+        headers = read_headers(scope["headers"])
+        reply = Reply(send, gzip=accepts_gzip(headers.get("accept-encoding")))
+        http = Http(headers, scope["state"].get("principal"), receive, reply)
         try:
             refusal = await self._handle(scope["method"], http)
         except Gone:
@@ -112,12 +106,12 @@ class Endpoint:
         if refusal is not None:
             await http.reply.refuse(refusal)
 
-    async def _handle(self, method: str, http: _Http) -> Refusal | None:
+    async def _handle(self, method: str, http: Http) -> Refusal | None:
         if self._stopping or self._sessions is None:
             return _STOPPING
         if method != "POST" and is_stateless(http.headers):
             return refuse(405, "this protocol version has POST only", Allow="POST")
-        handlers: dict[str, Callable[[_Http, Sessions], Awaitable[Refusal | None]]] = {
+        handlers: dict[str, Callable[[Http, Sessions], Awaitable[Refusal | None]]] = {
             "POST": self._post,
             "GET": self._get,
             "DELETE": self._delete,
@@ -126,7 +120,7 @@ class Endpoint:
             return refuse(405, "this method is not offered", Allow=", ".join(handlers))
         return await handlers[method](http, self._sessions)
 
-    async def _post(self, http: _Http, sessions: Sessions) -> Refusal | None:
+    async def _post(self, http: Http, sessions: Sessions) -> Refusal | None:
         refusal = check_accept(http.headers, JSON, EVENT_STREAM) or check_content(http.headers)
         if refusal is not None:
             return refusal
@@ -144,7 +138,7 @@ class Endpoint:
 
     # From 2026-07-28 on
 
-    async def _post_stateless(self, http: _Http, message: Message) -> Refusal | None:
+    async def _post_stateless(self, http: Http, message: Message) -> Refusal | None:
         refusal = check_stateless_body(message)
         if refusal is not None:
             return refusal
@@ -156,19 +150,14 @@ class Endpoint:
             await self._exchange(http, message)
         return refusal
 
-    async def _exchange(self, http: _Http, request: Request) -> None:
+    async def _exchange(self, http: Http, request: Request) -> None:
         exchange = Exchange(request, http.reply)
         self._exchanges.add(exchange)
-
-        async def watch_client() -> None:
-            await watch(http.receive, http.reply, self._limits.keep_alive_seconds)
-            exchange.leave()
-
         try:
-            async with create_task_group() as tasks:
-                tasks.start_soon(watch_client)
+            async with watched(
+                http.receive, http.reply.comment, self._limits.keep_alive_seconds, gone=exchange.leave
+            ):
                 await serve(self._app, exchange, principal=http.principal)
-                tasks.cancel_scope.cancel()
             await exchange.close()
         finally:
             self._exchanges.discard(exchange)
@@ -182,7 +171,7 @@ class Endpoint:
 
     # Up to 2025-11-25
 
-    async def _post_session(self, http: _Http, sessions: Sessions, message: Message) -> Refusal | None:
+    async def _post_session(self, http: Http, sessions: Sessions, message: Message) -> Refusal | None:
         opens = isinstance(message, Request) and message.method == "initialize"
         if opens and http.headers.get(SESSION_ID) is None:
             return await self._initialize(http, sessions, message)
@@ -194,10 +183,10 @@ class Endpoint:
             return refusal
         if session.in_use(message):
             return refuse(400, "this id is in use by a request that has no answer yet")
-        await self._follow(http, session, session.post(message))
+        await follow(http, session, session.post(message), self._limits.keep_alive_seconds)
         return None
 
-    async def _initialize(self, http: _Http, sessions: Sessions, message: Message) -> Refusal | None:
+    async def _initialize(self, http: Http, sessions: Sessions, message: Message) -> Refusal | None:
         refusal = check_single(http.headers, all_of_them=True) or check_version_header(http.headers, None)
         if refusal is not None:
             return refusal
@@ -205,71 +194,34 @@ class Endpoint:
         if session is None:
             return refuse(503, "too many sessions are open", Retry_After="60")
         try:
-            await self._follow(http, session, session.post(message), partial(_opening, sessions, session))
+            opening = partial(_opening, sessions, session)
+            await follow(http, session, session.post(message), self._limits.keep_alive_seconds, opening)
         finally:
             if session.spoken is None or http.reply.stage is not Stage.ENDED:
                 sessions.end(session)
         return None
 
-    async def _get(self, http: _Http, sessions: Sessions) -> Refusal | None:
+    async def _get(self, http: Http, sessions: Sessions) -> Refusal | None:
         refusal = check_accept(http.headers, EVENT_STREAM)
         if refusal is not None:
             return refusal
         session = _find(http, sessions)
         if isinstance(session, Refusal):
             return session
-        feed = session.listen()
-        if feed is None:
-            return refuse(409, "this session has a GET stream already")
-        await http.reply.events(())
-        await self._follow(http, session, feed)
+        last_event = http.headers.get(LAST_EVENT_ID)
+        reader = session.resume(last_event) if last_event else session.listen()
+        if isinstance(reader, Refusal):
+            return reader
+        await follow(http, session, reader, self._limits.keep_alive_seconds)
         return None
 
-    async def _delete(self, http: _Http, sessions: Sessions) -> Refusal | None:
+    async def _delete(self, http: Http, sessions: Sessions) -> Refusal | None:
         session = _find(http, sessions)
         if isinstance(session, Refusal):
             return session
         sessions.end(session)
         await http.reply.json(200, b"")
         return None
-
-    async def _follow(
-        self, http: _Http, session: HttpSession, feed: Feed | None, headers: SentHeaders = tuple
-    ) -> None:
-        """Sends what `feed` brings until it ends or the client goes away. Nothing to follow is 202."""
-        if feed is None:
-            await http.reply.json(202, b"")
-            return
-
-        async def watch_client() -> None:
-            await watch(http.receive, http.reply, self._limits.keep_alive_seconds)
-            feed.cut()
-
-        session.opened()
-        try:
-            with feed.scope:
-                async with create_task_group() as tasks:
-                    tasks.start_soon(watch_client)
-                    await _write(http.reply, feed, headers)
-                    tasks.cancel_scope.cancel()
-        finally:
-            session.closed(feed)
-
-
-async def _write(reply: Reply, feed: Feed, headers: SentHeaders) -> None:
-    """JSON where the answer comes first, else a stream."""
-    messages = await feed.take()
-    if isinstance(feed, PostFeed) and reply.stage is Stage.NEW:
-        if feed.answered and len(messages) == 1:
-            await reply.json(200, messages[0], headers())
-            return
-        if feed.refusal is not None and not messages:
-            await reply.refuse(feed.refusal)
-            return
-    while messages:
-        await reply.events(messages)
-        messages = await feed.take()
-    await reply.end()
 
 
 def _opening(sessions: Sessions, session: HttpSession) -> tuple[tuple[str, str], ...]:
@@ -280,7 +232,7 @@ def _opening(sessions: Sessions, session: HttpSession) -> tuple[tuple[str, str],
     return ((SESSION_ID, session.id),)
 
 
-def _find(http: _Http, sessions: Sessions) -> HttpSession | Refusal:
+def _find(http: Http, sessions: Sessions) -> HttpSession | Refusal:
     refusal = check_single(http.headers, all_of_them=True)
     if refusal is not None:
         return refusal

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import anyio
 
 from ..protocol.events import Outgoing
+from ..protocol.framing import ServerSentEvent
 from ..protocol.http_rules import refuse, stateless_status
 from ..protocol.jsonrpc import Failure, Message, Request, Response, encode
 from .http_streams import Reply, Stage
@@ -44,8 +45,9 @@ class Exchange:
         if answer is not None and self._reply.stage is Stage.NEW and outgoing[0].message is answer:
             await self._reply.json(stateless_status(answer), encode(answer))
         else:
-            messages = [encode(one.message) for one in outgoing if one.message is not None]
-            await self._reply.events(messages, last=answer is not None)
+            events = [ServerSentEvent(encode(one.message)) for one in outgoing if one.message is not None]
+            if events:
+                await self._reply.events(events, last=answer is not None)
         if answer is not None:
             self.end()
 

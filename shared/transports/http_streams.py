@@ -1,37 +1,39 @@
 """The two halves of one HTTP exchange over ASGI: a body that is read within limits, a reply that becomes JSON or
 an event stream by what comes first, and the watch over a client that may go away.
 
-A reply is begun once and ended once. Writing waits while the client is slow, so whoever writes for several
-streams puts a `Feed` between, which never waits and ends when its client falls too far behind.
+A reply is begun once and ended once. Writing waits while the client is slow.
 """
 
-import logging
-from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+import zlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, MutableMapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
 import anyio
-from anyio import CancelScope
+from anyio import CancelScope, create_task_group
 
 from ..protocol.framing import ServerSentEvent, encode_event
 from ..protocol.http_rules import EVENT_STREAM, JSON, Headers, Refusal, refuse
 from ..protocol.jsonrpc import encode
 
-__all__ = ["Asgi", "Feed", "Gone", "Receive", "Reply", "Send", "Stage", "read_body", "watch"]
-
-log = logging.getLogger("shared.transports.http")
+__all__ = ["Asgi", "Gone", "Http", "Receive", "Reply", "Send", "Stage", "read_body", "watched"]
 
 Asgi = MutableMapping[str, Any]
 """An ASGI scope or event."""
 Receive = Callable[[], Awaitable[Asgi]]
 Send = Callable[[Asgi], Awaitable[None]]
 
+_GZIP = 31
 _STREAM_HEADERS = {
     "content-type": EVENT_STREAM,
     "cache-control": "no-cache, no-transform",
     "x-accel-buffering": "no",
 }
+
+COMPRESS_FROM = 1_024
+"""Bytes from which on JSON is compressed; less would fit into one packet anyway."""
 
 
 class Gone(Exception):
@@ -49,9 +51,11 @@ class Stage(Enum):
 class Reply:
     """The answer to one HTTP request."""
 
-    def __init__(self, send: Send) -> None:
+    def __init__(self, send: Send, *, gzip: bool = False) -> None:
+        """`gzip` says whether the client takes that."""
         self.stage = Stage.NEW
         self._send = send
+        self._gzip = gzip
         self._writing = anyio.Lock()
 
     async def refuse(self, refusal: Refusal) -> None:
@@ -64,15 +68,23 @@ class Reply:
     async def json(self, status: int, body: bytes, headers: Iterable[tuple[str, str]] = ()) -> None:
         """Answers with one JSON text, or with nothing but a status where `body` is empty."""
         self.stage = Stage.ENDED
-        sent = {"content-length": str(len(body)), **dict(headers)}
+        sent = dict(headers)
         if body:
             sent["content-type"] = JSON
+        if len(body) > COMPRESS_FROM:
+            # Here and not by a middleware, which would have to buffer streams to see what they are. Level 1 keeps
+            # the event loop free: a megabyte takes milliseconds, and higher levels save little on JSON.
+            sent["vary"] = "accept-encoding"
+            if self._gzip:
+                sent["content-encoding"] = "gzip"
+                body = zlib.compress(body, 1, wbits=_GZIP)
+        sent["content-length"] = str(len(body))
         await self._start(status, sent)
         await self._body(body, more=False)
 
-    async def events(self, messages: Iterable[bytes], *, last: bool = False) -> None:
-        """Sends messages as events, all at once, and begins the stream if need be; `last` ends it."""
-        data = b"".join(encode_event(ServerSentEvent(message)) for message in messages)
+    async def events(self, events: Iterable[ServerSentEvent], *, last: bool = False) -> None:
+        """Sends events, all at once, and begins the stream if need be; `last` ends it."""
+        data = b"".join(map(encode_event, events))
         async with self._writing:
             if self.stage is Stage.ENDED:
                 return
@@ -99,6 +111,16 @@ class Reply:
         await self._send({"type": "http.response.body", "body": data, "more_body": more})
 
 
+@dataclass(frozen=True, slots=True)
+class Http:
+    """One HTTP request and the way to answer it."""
+
+    headers: Headers
+    principal: str | None
+    receive: Receive
+    reply: Reply
+
+
 async def read_body(receive: Receive, headers: Headers, limit: int, seconds: float) -> bytes | Refusal:
     """The body of a request: 413 beyond `limit` bytes, 408 when it takes longer than `seconds`. Never holds more
     than the limit and one chunk. Raises Gone when the client goes away meanwhile."""
@@ -121,72 +143,32 @@ async def read_body(receive: Receive, headers: Headers, limit: int, seconds: flo
     return refuse(408, "the body did not come in time", Connection="close")
 
 
-async def watch(receive: Receive, reply: Reply, keep_alive: float) -> None:
-    """Returns when the client has gone away. Meanwhile a comment every `keep_alive` seconds keeps a stream open."""
+@asynccontextmanager
+async def watched(
+    receive: Receive, keep_alive: Callable[[], Awaitable[None]], seconds: float, *, gone: Callable[[], None]
+) -> AsyncIterator[None]:
+    """During the block, calls `keep_alive` every so many seconds, and `gone` when the client has gone away."""
+    watching = CancelScope()
+
+    async def watch() -> None:
+        # The scope is inside the task: a task that ends by being cancelled leaves its frames, and all they hold, to
+        # the garbage collector.
+        with watching:
+            await _disconnected(receive, keep_alive, seconds)
+            gone()
+
+    async with create_task_group() as tasks:
+        tasks.start_soon(watch)
+        try:
+            yield
+        finally:
+            watching.cancel()
+
+
+async def _disconnected(receive: Receive, keep_alive: Callable[[], Awaitable[None]], seconds: float) -> None:
     while True:
-        with anyio.move_on_after(keep_alive) as pause:
-            event = await receive()
-            if event["type"] == "http.disconnect":
+        with anyio.move_on_after(seconds) as pause:
+            if (await receive())["type"] == "http.disconnect":
                 return
         if pause.cancelled_caught:
-            await reply.comment()
-
-
-class Feed:
-    """Messages on their way into one stream. Putting never waits; past `limit` bytes the stream is cut off."""
-
-    def __init__(self, limit: int, messages: Iterable[bytes] = ()) -> None:
-        """`messages` are there already and don't count."""
-        self.scope = CancelScope()
-        """Around the work of the stream; cancelled when it is cut off."""
-        self.is_open = True
-        self._limit = limit
-        self._waiting = deque(messages)
-        self._size = 0
-        self._ready = anyio.Event()
-
-    def put(self, message: bytes) -> bool:
-        """Has `message` sent; False where the stream has ended, or is cut off by this."""
-        if not self.is_open:
-            return False
-        if self._waiting and self._size + len(message) > self._limit:
-            log.warning("a stream was cut off: its client is %d bytes behind", self._size)
-            self.cut()
-            return False
-        self._add(message)
-        return True
-
-    def finish(self, message: bytes) -> None:
-        """Has the last `message` sent, whatever waits already, and ends."""
-        if self.is_open:
-            self._add(message)
-            self.end()
-
-    def _add(self, message: bytes) -> None:
-        self._waiting.append(message)
-        self._size += len(message)
-        self._ready.set()
-
-    def end(self) -> None:
-        """Nothing more will come."""
-        self.is_open = False
-        self._ready.set()
-
-    def cut(self) -> None:
-        """Ends the stream at once: nobody reads it, or not fast enough."""
-        self.end()
-        self.scope.cancel()
-
-    async def take(self) -> list[bytes]:
-        """What is there to send, at least one message; nothing at the end."""
-        while self.is_open and not self._waiting:
-            self._ready = anyio.Event()
-            await self._ready.wait()
-        return self.unsent()
-
-    def unsent(self) -> list[bytes]:
-        """Takes out what nobody has taken yet."""
-        taken = list(self._waiting)
-        self._waiting.clear()
-        self._size = 0
-        return taken
+            await keep_alive()

@@ -122,18 +122,15 @@ class _Descriptor:
             if not self._has_waited:
                 # A peer that never pauses, or a file, must not keep those from running whom it called.
                 await anyio.lowlevel.checkpoint()
-            return await self._read_when_ready()
+            self._has_waited = False
+            while True:
+                try:
+                    return os.read(self._fd, _CHUNK)
+                except BlockingIOError:
+                    await anyio.wait_readable(self._fd)
+                    self._has_waited = True
         except OSError:
             return b""
-
-    async def _read_when_ready(self) -> bytes:
-        self._has_waited = False
-        while True:
-            try:
-                return os.read(self._fd, _CHUNK)
-            except BlockingIOError:
-                await anyio.wait_readable(self._fd)
-                self._has_waited = True
 
     async def write(self, data: bytearray) -> None:
         """Writes all of `data`. Raises OSError where that can't be done."""

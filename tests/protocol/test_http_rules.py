@@ -8,6 +8,7 @@ from shared.protocol.http_rules import (
     JSON,
     Headers,
     accepts,
+    accepts_gzip,
     check_accept,
     check_content,
     check_handshake_body,
@@ -16,6 +17,7 @@ from shared.protocol.http_rules import (
     is_session_id,
     is_stateless,
     negotiated,
+    read_event_id,
     read_headers,
     refuse,
     request_ids,
@@ -110,6 +112,30 @@ def test_accept(accept: str | None, media_type: str, taken: bool) -> None:
     assert accepts(accept, media_type) is taken
 
 
+@pytest.mark.parametrize(
+    ("accept_encoding", "taken"),
+    [
+        (None, False),
+        ("", False),
+        ("gzip", True),
+        ("GZip, deflate", True),
+        ("deflate, br, zstd", False),
+        ("identity", False),
+        ("*", True),
+        ("gzip;q=0", False),
+        ("gzip;q=0, *", False),
+        ("*;q=0, gzip;q=0.1", True),
+        ("br;q=1.0, gzip;q=0.001", True),
+        ("gzip; q = 0.000", False),
+        ("gzip;q=much", False),
+        ("x-gzip", True),
+        ("gzipped", False),
+    ],
+)
+def test_accept_encoding(accept_encoding: str | None, taken: bool) -> None:
+    assert accepts_gzip(accept_encoding) is taken
+
+
 def test_accept_must_list_all() -> None:
     assert check_accept(of(accept="*/*"), JSON, EVENT_STREAM) is None
     refusal = check_accept(of(accept=JSON), JSON, EVENT_STREAM)
@@ -198,6 +224,27 @@ def test_the_negotiated_version() -> None:
 )
 def test_session_ids(text: str, fine: bool) -> None:
     assert is_session_id(text) is fine
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("0a_1", ("0a", 1)),
+        ("0123456789abcdef_0", ("0123456789abcdef", 0)),
+        ("_1", None),
+        ("0a_", None),
+        ("0a", None),
+        ("0a_-1", None),
+        ("0a_1\n", None),
+        ("0a_١", None),
+        ("0A_1", None),
+        ("0a_1_2", None),
+        ("0a_" + "9" * 16, None),
+        ("a" * 65 + "_1", None),
+    ],
+)
+def test_event_ids(text: str, named: tuple[str, int] | None) -> None:
+    assert read_event_id(text) == named
 
 
 # Bodies

@@ -10,6 +10,8 @@ import httpx
 from anyio.abc import SocketStream
 from pydantic import BaseModel, Field
 
+from shared.protocol.event_stream import EventStream
+from shared.protocol.framing import ServerSentEvent
 from shared.protocol.types.base import Implementation
 from shared.server.app import Server
 from shared.server.context import Context
@@ -214,12 +216,30 @@ async def events(response: httpx.Response) -> AsyncIterator[Json]:
     """The messages of an event stream, as they come."""
     assert response.headers["content-type"] == "text/event-stream", response.headers
     async for line in response.aiter_lines():
-        if line.startswith("data: "):
+        if line.removeprefix("data: ") not in (line, ""):
             yield json.loads(line.removeprefix("data: "))
 
 
+async def read_events(response: httpx.Response) -> AsyncIterator[ServerSentEvent]:
+    """The events of a stream, those without data too."""
+    assert response.headers["content-type"] == "text/event-stream", response.headers
+    stream = EventStream(10_000_000)
+    async for chunk in response.aiter_bytes():
+        for event in stream.feed(chunk):
+            assert isinstance(event, ServerSentEvent)
+            yield event
+
+
+async def first_events(response: httpx.Response, count: int) -> list[ServerSentEvent]:
+    """The first events of a stream."""
+    events = read_events(response)
+    return [await anext(events) for _ in range(count)]
+
+
 @asynccontextmanager
-async def served(app: Server[Probe] | None = None, **options: Any) -> AsyncIterator[Site]:
+async def served(
+    app: Server[Probe] | None = None, *, patience: float = 3 * PATIENCE, **options: Any
+) -> AsyncIterator[Site]:
     """A server on a free port, and its client."""
     app = app or make_server()
     ready, stop, ports = anyio.Event(), anyio.Event(), []
@@ -239,7 +259,7 @@ async def served(app: Server[Probe] | None = None, **options: Any) -> AsyncItera
         base_url = f"http://127.0.0.1:{ports[0]}"
         limits = httpx.Limits(max_connections=200, max_keepalive_connections=20)
         async with httpx.AsyncClient(base_url=base_url, trust_env=False, timeout=PATIENCE, limits=limits) as client:
-            with anyio.fail_after(3 * PATIENCE):
+            with anyio.fail_after(patience):
                 yield Site(app, ports[0], stop, client)
         stop.set()
 

@@ -12,9 +12,9 @@ import pytest
 
 from shared.transports import http_connections
 from shared.transports.http_endpoint import EndpointLimits
+from shared.transports.http_limits import SessionLimits
 from shared.transports.http_server import HttpOptions, http_app, run_http
-from shared.transports.http_sessions import SessionLimits
-from tests.transports.http_wire import Json, Site, make_server, merged, served
+from tests.transports.http_wire import Json, Site, events, make_server, merged, served
 
 SMALL = EndpointLimits(body_bytes=1_000)
 
@@ -251,7 +251,7 @@ async def test_stopping_closes_the_port() -> None:
         session = await site.initialize()
         async with site.client.stream("GET", "/mcp", headers=merged(session)) as stream:
             site.stop.set()
-            assert [line async for line in stream.aiter_lines()] == []
+            assert [one async for one in events(stream)] == []
     with pytest.raises(httpx.ConnectError):
         await _connect(site)
 

@@ -7,11 +7,13 @@ import httpx
 import pytest
 
 from shared.protocol.events import Outgoing
+from shared.protocol.http_rules import Refusal
 from shared.protocol.jsonrpc import Notification, Request, Response
 from shared.server.limits import Limits
 from shared.transports.http_endpoint import EndpointLimits
-from shared.transports.http_sessions import MAX_WAITING, HttpSession, SessionLimits
-from shared.transports.http_streams import Feed
+from shared.transports.http_limits import SessionLimits
+from shared.transports.http_replay import Reader
+from shared.transports.http_session import HttpSession
 from tests.transports.http_wire import Json, Site, events, first_lines, make_server, merged, served
 
 VERSIONS = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"]
@@ -399,31 +401,31 @@ def updated(number: int) -> Outgoing:
     return Outgoing(Notification("notifications/resources/updated", {"uri": f"memo://{number}"}))
 
 
-async def take(feed: Feed | None) -> list[Json]:
-    assert feed is not None
+async def take(reader: Reader | Refusal | None) -> list[Json]:
+    assert isinstance(reader, Reader)
     with anyio.fail_after(1):
-        return [json.loads(one) for one in await feed.take()]
+        await reader.wait()
+        return [json.loads(event.data) for event in reader.stream.take()]
 
 
 async def test_what_waits_for_a_get_stream_is_bounded_and_told_once(caplog: pytest.LogCaptureFixture) -> None:
-    one = HttpSession(None, SessionLimits())
-    for number in (0, 0, *range(MAX_WAITING + 1)):
+    one = HttpSession(None, SessionLimits(replay_events=50))
+    for number in (0, 0, *range(51)):
         await one.send([updated(number)])
     got = await take(one.listen())
-    assert [message["params"]["uri"] for message in got] == [f"memo://{number + 1}" for number in range(MAX_WAITING)]
+    assert [message["params"]["uri"] for message in got] == [f"memo://{number + 1}" for number in range(50)]
     assert "dropped" in caplog.text
 
 
 async def test_a_get_stream_that_falls_behind_is_cut_off() -> None:
     one = session()
-    feed = one.listen()
-    assert feed is not None
+    reader = one.listen()
+    assert isinstance(reader, Reader)
     for number in range(50):
         await one.send([updated(number)])
-    assert feed.scope.cancel_called
-    assert await take(feed) == []
+    assert reader.scope.cancel_called
     one.opened()
-    one.closed(feed)
+    one.closed(reader)
     again = one.listen()
     assert [message["params"]["uri"] for message in await take(again)] == [f"memo://{number}" for number in range(50)]
 

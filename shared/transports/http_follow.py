@@ -1,0 +1,58 @@
+"""One HTTP response that follows a stream of a session: JSON where the answer comes first, else an event stream.
+
+A call that is silent for long begins its event stream by itself, so that the connection is seen to live, and so
+that the client may come back if it does not. Otherwise the stream begins with the first message before the answer.
+"""
+
+from collections.abc import Callable
+
+from .http_replay import Reader
+from .http_session import HttpSession
+from .http_streams import Http, Reply, Stage, watched
+
+__all__ = ["SentHeaders", "follow"]
+
+SentHeaders = Callable[[], tuple[tuple[str, str], ...]]
+"""The headers of a JSON answer, made when it is sent."""
+
+
+async def follow(
+    http: Http, session: HttpSession, reader: Reader | None, pause: float, headers: SentHeaders = tuple
+) -> None:
+    """Sends what `reader` brings until it ends or the client goes away; a comment every `pause` seconds keeps the
+    connection open. Nothing to follow is 202."""
+    if reader is None:
+        await http.reply.json(202, b"")
+        return
+
+    async def keep_alive() -> None:
+        # The answer to `initialize` takes the session's id along, so it can't come on a stream that has begun.
+        if http.reply.stage is Stage.NEW and session.spoken is not None:
+            reader.begin()
+        await http.reply.comment()
+
+    session.opened()
+    try:
+        with reader.scope:
+            async with watched(http.receive, keep_alive, pause, gone=reader.cut):
+                await _write(http.reply, session, reader, headers)
+    finally:
+        session.closed(reader)
+
+
+async def _write(reply: Reply, session: HttpSession, reader: Reader, headers: SentHeaders) -> None:
+    stream = reader.stream
+    await reader.wait()
+    if stream.sole_answer is not None:
+        await reply.json(200, stream.sole_answer, headers())
+    elif stream.refusal is not None and stream.is_sent:
+        await reply.refuse(stream.refusal)
+    else:
+        events = session.begin(reader)
+        while reply.stage is not Stage.ENDED:
+            events += stream.take()
+            if reader.retry_ms is not None and not stream.is_over:
+                events.append(stream.position(reader.retry_ms))
+            await reply.events(events, last=reader.is_ending)
+            await reader.wait()
+            events = []
