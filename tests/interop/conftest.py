@@ -1,6 +1,7 @@
 """The matrix: each test here runs for every transport and every mode of the official client.
 
-At the end of the run the outcome of each row, the test's name, is printed for each of them.
+At the end of the run the outcome of each row, the test's name, is printed for each of them; the clients of `others`
+get a table each beside it.
 """
 
 from collections import defaultdict
@@ -11,9 +12,13 @@ from uuid import uuid4
 
 import pytest
 
+from .others.environments import OLDER, PEERS
 from .peers import MODES, TRANSPORTS, Case, HttpServers
 
 CELL = "interop"
+OFFICIAL = "official client"
+
+Matrix = dict[str, dict[tuple[str, str], set[str]]]
 
 
 @pytest.fixture(scope="session")
@@ -64,26 +69,35 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     report = yield
     parameters = item.callspec.params if hasattr(item, "callspec") else {}
     if "transport" in parameters:
-        row = item.originalname.removeprefix("test_").replace("_", " ")
-        report.user_properties.append((CELL, (row, parameters["transport"], parameters["mode"])))
+        row = parameters.get("row") or item.originalname.removeprefix("test_").replace("_", " ")
+        column = (parameters["transport"], parameters["mode"])
+        report.user_properties.append((CELL, (parameters.get("peer", OFFICIAL), row, column)))
     return report
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    matrix: dict[str, dict[tuple[str, str], set[str]]] = defaultdict(lambda: defaultdict(set))
-    for outcome, reports in terminalreporter.stats.items():
+    matrices: dict[str, Matrix] = defaultdict(lambda: defaultdict(lambda: defaultdict(set)))
+    for outcome, report in sorted(_cells(terminalreporter.stats), key=lambda found: found[1].start):
+        peer, row, column = dict(report.user_properties)[CELL]
+        matrices[peer][row][column].add(outcome)
+    for peer in (OFFICIAL, *PEERS):
+        if peer in matrices:
+            terminalreporter.section(PEERS[peer].title if peer in PEERS else peer)
+            for line in _table(matrices[peer]):
+                terminalreporter.write_line(line)
+
+
+def _cells(stats: dict[str, list[Any]]) -> Iterator[tuple[str, pytest.TestReport]]:
+    for outcome, reports in stats.items():
         for report in reports:
-            if outcome and (cell := dict(getattr(report, "user_properties", ())).get(CELL)):
-                row, *column = cell
-                matrix[row][tuple(column)].add(outcome)
-    if matrix:
-        terminalreporter.section("official client")
-        for line in _table(matrix):
-            terminalreporter.write_line(line)
+            if outcome and CELL in dict(getattr(report, "user_properties", ())):
+                yield outcome, report
 
 
-def _table(matrix: dict[str, dict[tuple[str, str], set[str]]]) -> Iterator[str]:
-    columns = [(transport, mode) for transport in TRANSPORTS for mode in MODES]
+def _table(matrix: Matrix) -> Iterator[str]:
+    seen = {column for cells in matrix.values() for column in cells}
+    every = ((transport, mode) for transport in TRANSPORTS for mode in (*MODES, *OLDER))
+    columns = [column for column in every if column in seen]
     width = max(map(len, matrix))
     for place in (0, 1):
         yield " ".join([" " * width, *(f"{column[place]:>10}" for column in columns)])

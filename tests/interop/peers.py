@@ -117,10 +117,11 @@ async def over_http(url: str, token: str | None) -> AsyncIterator[Any]:
 
 
 def command(server: str, folder: Path) -> list[str]:
-    """How "filesystem" or "bench" is started."""
+    """How "filesystem", "everything" or "bench" is started."""
     if server == "bench":
         return [sys.executable, "-m", "tests.interop.bench_server"]
-    return [sys.executable, "-m", f"servers.{server}", str(folder)]
+    served = [str(folder)] if server == "filesystem" else []
+    return [sys.executable, "-m", f"servers.{server}", *served]
 
 
 class HttpServers:
