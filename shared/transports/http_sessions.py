@@ -7,8 +7,10 @@ been told its id.
 import logging
 from typing import Any
 
+import anyio
 from anyio.abc import TaskGroup
 
+from ..ops.memory import give_back
 from ..server.app import Server
 from ..server.dispatch import serve
 from .http_limits import Room, SessionLimits
@@ -17,6 +19,10 @@ from .http_session import HttpSession
 __all__ = ["Sessions"]
 
 log = logging.getLogger("shared.transports.http")
+
+BURST = 100
+"""Sessions that must have ended before their memory is given back; fewer are not worth the time."""
+QUIET_SECONDS = 1.0
 
 
 class Sessions:
@@ -29,6 +35,7 @@ class Sessions:
         self._room = Room(limits.total_replay_bytes)
         self._by_id: dict[str, HttpSession] = {}
         self._opening: set[HttpSession] = set()
+        self._ended = 0
 
     def __len__(self) -> int:
         return len(self._by_id)
@@ -80,3 +87,18 @@ class Sessions:
         finally:
             self._forget(session)
             session.close()
+            self._count_ended()
+
+    def _count_ended(self) -> None:
+        self._ended += 1
+        if self._ended == BURST:
+            self._tasks.start_soon(self._give_back)
+
+    async def _give_back(self) -> None:
+        """Gives the memory of many sessions back when no more have ended for a while, so at the end of a burst."""
+        before = 0
+        while before != self._ended:
+            before = self._ended
+            await anyio.sleep(QUIET_SECONDS)
+        self._ended = 0
+        give_back()
