@@ -4,7 +4,7 @@ BIN := .venv/bin
 CODE := shared servers tests
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check conformance lint types format serve clean
+.PHONY: help setup demo test check conformance bench lint types format serve clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 13
@@ -22,6 +22,9 @@ check: lint types ## Lint, check types and run all tests: what CI runs
 
 conformance: .venv/.stamp ## Run the official conformance suite in every version
 	$(BIN)/python -m tests.conformance.run
+
+bench: .venv/.stamp ## Measure our server beside the official SDK's
+	$(BIN)/python -m tests.benchmarks.run
 
 lint: .venv/.stamp ## Check style and format
 	$(BIN)/ruff check $(CODE)
