@@ -6,7 +6,7 @@ import json
 import os
 import threading
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -53,11 +53,12 @@ async def begun(end: MemoryTransport) -> None:
 
 
 def descriptors() -> list[str]:
-    return sorted(os.readlink(f"/proc/self/fd/{fd}") for fd in os.listdir("/proc/self/fd") if _is_open(fd))
-
-
-def _is_open(fd: str) -> bool:
-    return os.path.lexists(f"/proc/self/fd/{fd}")
+    links = []
+    for fd in os.listdir("/proc/self/fd"):
+        # One that a thread closes meanwhile, or that listed the directory, is no longer there.
+        with suppress(FileNotFoundError):
+            links.append(os.readlink(f"/proc/self/fd/{fd}"))
+    return sorted(links)
 
 
 class Census:
@@ -154,7 +155,7 @@ async def test_a_subscription_to_a_file_leaves_no_watch(era: str, tmp_path: Path
     async with filesystem.running(Settings(roots=[tmp_path])):
         census, before = Census(filesystem), watches()
         threads = 0
-        for size in range(1, 4):
+        for size in range(1, 7):
             async with connected(filesystem, *wanted) as end:
                 with anyio.fail_after(PATIENCE):
                     while watches() == before:
@@ -166,6 +167,7 @@ async def test_a_subscription_to_a_file_leaves_no_watch(era: str, tmp_path: Path
                 while watches() != before:
                     await anyio.lowlevel.checkpoint()
             threads = threads or threading.active_count()
-        assert threading.active_count() <= threads
+        # How many idle worker threads are kept varies by one or two; what must not be is one more each time.
+        assert threading.active_count() <= threads + 2
         await anyio.lowlevel.checkpoint()
         census.check()
