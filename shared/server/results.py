@@ -53,7 +53,7 @@ class Result:
     def to_wire(self, value: Any, limit: int) -> dict[str, Any]:
         """`value` as a result of the newest version. Raises ToolError where it has more than `limit` bytes of
         JSON: hosts drop what is larger."""
-        if isinstance(value, str) and len(value) * _LONGEST_ESCAPE < limit:
+        if self._dump is None and isinstance(value, str) and len(value) * _LONGEST_ESCAPE < limit:
             return {"content": [{"type": "text", "text": value}]}
         return _within_bytes(self._built(value), limit)
 

@@ -120,3 +120,8 @@ def test_a_result_within_the_limit_is_sent(size):
 def test_both_forms_of_data_count():
     with pytest.raises(ToolError, match="over the limit"):
         sent(["x" * 600], list[str], 1_000)
+
+
+def test_text_where_the_schema_allows_it_is_data_too() -> None:
+    result = sent("unknown", str | Size)
+    assert result["structuredContent"] == "unknown"
