@@ -77,11 +77,6 @@ class ServerSession:
         waiting, self.waiting = self.waiting, []
         return waiting
 
-    @property
-    def peer(self) -> Peer | None:
-        """The handshake's peer, once `initialize` has come."""
-        return self._handshake.peer
-
     def _one(self, message: Message) -> Event | None:
         match message:
             case Request():
@@ -164,8 +159,8 @@ class ServerSession:
         if self._in_flight.pop(id, None) is None:
             return None
         self.subscriptions.close(id)
-        in_batch = self._batches is not None and self._batches.has(id)
-        self._queue(self._batches.drop(id) if self._batches is not None and in_batch else Outgoing(None, id))
+        batches = self._batches
+        self._queue(batches.drop(id) if batches is not None and batches.has(id) else Outgoing(None, id))
         return Cancelled(id, reason)
 
     def respond(self, id: RequestId, result: dict[str, Any]) -> None:

@@ -110,7 +110,8 @@ class Tools:
 
     def listed(self, settings: Any) -> list[dict[str, Any]]:
         """The tools on offer under `settings`, as `tools/list` shows them."""
-        return [tool.listed for tool in self._tools.values() if _reason(tool, settings) is None]
+        hidden = ((tool, tool.options.unavailable) for tool in self._tools.values())
+        return [tool.listed for tool, reason in hidden if reason is None or reason(settings) is None]
 
     def find(self, name: str, settings: Any) -> RegisteredTool:
         """The tool of that name. Raises InvalidParams where there is none, ToolError where it is not offered."""
@@ -122,7 +123,3 @@ class Tools:
             if reason is not None:
                 raise ToolError(reason)
         return tool
-
-
-def _reason(tool: RegisteredTool, settings: Any) -> str | None:
-    return tool.options.unavailable(settings) if tool.options.unavailable is not None else None
