@@ -10,7 +10,7 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from servers.filesystem.checked import PathWalker
 from servers.filesystem.errors import FilesError, os_errors
@@ -34,8 +34,7 @@ READ = (
 _SCAN = READ | getattr(os, "O_DIRECTORY", 0)
 
 
-@dataclass(frozen=True, slots=True)
-class Handle:
+class Handle(NamedTuple):
     """An open regular file and what it was right after the open."""
 
     descriptor: int
@@ -52,6 +51,8 @@ class Beneath:
         """`with locate(place, follow=True) as entry`: the directory of the place, held open, and its name."""
         self.trail = self._walker.trail
         """`trail(place)`: every path looked up on the way, for those who watch it."""
+        self.held = self._walker.held
+        """`held(index)`: the descriptor of a root, or None where the system has no such thing."""
         self.close = self._walker.close
 
     @contextmanager

@@ -53,6 +53,9 @@ class PathWalker:
             passed += [self._roots.path(Place(index, parts[: i + 1], "")) for i in range(len(parts))]
         return tuple(dict.fromkeys(passed))
 
+    def held(self, index: int) -> None:
+        """Nothing is held."""
+
     def close(self) -> None:
         """Nothing is held."""
 

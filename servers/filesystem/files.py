@@ -6,10 +6,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import anyio
+from anyio import to_thread
 
+from . import reading
 from .beneath import Beneath
 from .listing import ListedEntry, Listing, list_directory
+from .mounts import Mounts
+from .reading import BytesRead, TextRead
 from .roots import Place, Roots
+from .small import SmallFiles
 from .watching import Watcher
 
 __all__ = ["Files", "by_size", "open_files"]
@@ -20,6 +25,7 @@ class Files:
     """The allowed directories, held open, and the watch over them."""
 
     beneath: Beneath
+    small: SmallFiles
     watcher: Watcher
 
     def place(self, written: str) -> Place:
@@ -29,6 +35,22 @@ class Files:
     def uri(self, place: Place) -> str:
         """The `file:` URI of a place."""
         return self.beneath.roots.uri(place)
+
+    async def read_text(
+        self, place: Place, max_bytes: int, head: int | None = None, tail: int | None = None
+    ) -> TextRead:
+        """The text at `place`, or a part of it: at once where that is quick, else in a thread. Raises FilesError."""
+        data = self.small.read(place)
+        if data is not None:
+            return reading.text_in(data, place, max_bytes, head, tail)
+        return await to_thread.run_sync(reading.read_text, self.beneath, place, max_bytes, head, tail)
+
+    async def read_bytes(self, place: Place, max_bytes: int) -> BytesRead:
+        """The bytes at `place`: at once where that is quick, else in a thread. Raises FilesError."""
+        data = self.small.read(place)
+        if data is not None:
+            return reading.bytes_in(data, place, max_bytes)
+        return await to_thread.run_sync(reading.read_bytes, self.beneath, place, max_bytes)
 
     def top_level(self, limit: int) -> list[ListedEntry]:
         """The files that stand directly in the allowed directories, `limit` of each at most. Raises FilesError."""
@@ -50,11 +72,13 @@ async def open_files(paths: Sequence[Path], writable: bool, changed: Callable[[s
         changed(key)
 
     beneath = Beneath(Roots(paths, writable))
+    mounts = Mounts(beneath.roots.paths)
     watcher = Watcher(beneath, tell)
     try:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(watcher.run)
-            yield Files(beneath, watcher)
+            yield Files(beneath, SmallFiles(beneath, mounts), watcher)
             tasks.cancel_scope.cancel()
     finally:
+        mounts.close()
         beneath.close()

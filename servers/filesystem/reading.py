@@ -10,7 +10,8 @@ they are; a byte order mark is left out.
 import codecs
 import mimetypes
 import os
-from dataclasses import dataclass
+from functools import cache
+from typing import NamedTuple
 
 from servers.filesystem.beneath import Beneath, Handle
 from servers.filesystem.errors import FilesError
@@ -18,14 +19,10 @@ from servers.filesystem.roots import Place
 
 _BLOCK = 65_536
 _SMALL = 4_096
-# Only the built-in table: the answer must not depend on the machine.
-_TYPES = mimetypes.MimeTypes(filenames=())
-for _suffix, _type in {".webp": "image/webp", ".avif": "image/avif", ".md": "text/markdown"}.items():
-    _TYPES.add_type(_type, _suffix)
+_MORE_TYPES = {".webp": "image/webp", ".avif": "image/avif", ".md": "text/markdown"}
 
 
-@dataclass(frozen=True, slots=True)
-class TextRead:
+class TextRead(NamedTuple):
     """A text or a part of it.
 
     `size` is the file's size in bytes. `truncated` tells that the budget cut something off that was asked for.
@@ -40,8 +37,7 @@ class TextRead:
     next_line: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class BytesRead:
+class BytesRead(NamedTuple):
     """A whole file and the media type its name suggests."""
 
     data: bytes
@@ -60,12 +56,28 @@ def read_text(
         return _from_start(data, handle.stat.st_size, place.written, head, max_bytes)
 
 
+def text_in(data: bytes, place: Place, max_bytes: int, head: int | None = None, tail: int | None = None) -> TextRead:
+    """What `read_text` gives of a file that holds `data`."""
+    _check_lines(place.written, head, tail)
+    if tail is not None:
+        return _to_end(data, 0, place.written, tail, max_bytes)
+    return _from_start(data, len(data), place.written, head, max_bytes)
+
+
 def read_bytes(beneath: Beneath, place: Place, max_bytes: int) -> BytesRead:
     """The bytes at `place`; raises `too_large` when there are more than `max_bytes`."""
     with beneath.open_file(place) as handle:
         size = handle.stat.st_size
         data = _forward(handle, max_bytes + 1, None) if size <= max_bytes else b""
-    size = max(size, len(data))
+    return _typed(data, max(size, len(data)), place, max_bytes)
+
+
+def bytes_in(data: bytes, place: Place, max_bytes: int) -> BytesRead:
+    """What `read_bytes` gives of a file that holds `data`."""
+    return _typed(data, len(data), place, max_bytes)
+
+
+def _typed(data: bytes, size: int, place: Place, max_bytes: int) -> BytesRead:
     if size > max_bytes:
         raise FilesError("too_large", place.written, f"has {size} bytes; the limit is {max_bytes}")
     return BytesRead(data, mime_of(place.parts[-1] if place.parts else ""))
@@ -73,14 +85,24 @@ def read_bytes(beneath: Beneath, place: Place, max_bytes: int) -> BytesRead:
 
 def mime_of(name: str) -> str:
     """The media type a file name suggests."""
-    return _TYPES.guess_type(name, strict=False)[0] or "application/octet-stream"
+    return _types().guess_type(name, strict=False)[0] or "application/octet-stream"
+
+
+@cache
+def _types() -> mimetypes.MimeTypes:
+    # Only the built-in table: the answer must not depend on the machine. Python reads the machine's nevertheless, so
+    # this waits until somebody asks.
+    types = mimetypes.MimeTypes(filenames=())
+    for suffix, type_ in _MORE_TYPES.items():
+        types.add_type(type_, suffix)
+    return types
 
 
 def decoded(data: bytes, written: str, offset: int = 0) -> str:
     """`data`, which starts at `offset` of the file, as text; raises `not_text` with the offending offset."""
     nul = data.find(0)
     try:
-        text = data.decode("utf-8") if nul < 0 else data[:nul].decode("utf-8")
+        text = data.decode() if nul < 0 else data[:nul].decode()
     except UnicodeDecodeError as error:
         raise _not_text(written, offset + error.start) from None
     if nul >= 0:
@@ -96,9 +118,10 @@ def _not_text(written: str, offset: int) -> FilesError:
 def _check_lines(written: str, head: int | None, tail: int | None) -> None:
     if head is not None and tail is not None:
         raise FilesError("bad_range", written, "head and tail exclude each other", "Give one of them.")
-    for name, count in (("head", head), ("tail", tail)):
-        if count is not None and count < 1:
-            raise FilesError("bad_range", written, f"{name} must be at least 1")
+    if head is not None and head < 1:
+        raise FilesError("bad_range", written, "head must be at least 1")
+    if tail is not None and tail < 1:
+        raise FilesError("bad_range", written, "tail must be at least 1")
 
 
 def _forward(handle: Handle, limit: int, lines: int | None) -> bytes:
@@ -127,8 +150,8 @@ def _from_start(data: bytes, size: int, written: str, head: int | None, max_byte
     if truncated:
         end = _cut_end(data, end)
     more = end < len(data)
-    body = data[:end]
-    text = decoded(body.removeprefix(codecs.BOM_UTF8), written, 3 if body.startswith(codecs.BOM_UTF8) else 0)
+    begin = len(codecs.BOM_UTF8) if data.startswith(codecs.BOM_UTF8) else 0
+    text = decoded(data[begin:end], written, begin)
     newlines = text.count("\n")
     total = None if more else newlines + (bool(text) and not text.endswith("\n"))
     return TextRead(text, max(size, len(data)), truncated, total, newlines + 1 if more else None)
@@ -156,8 +179,13 @@ def _cut_end(data: bytes, end: int) -> int:
 
 
 def _tail(handle: Handle, written: str, count: int, max_bytes: int) -> TextRead:
-    size = handle.stat.st_size
-    data, start = _backward(handle.descriptor, size, count, max_bytes)
+    data, start = _backward(handle.descriptor, handle.stat.st_size, count, max_bytes)
+    return _to_end(data, start, written, count, max_bytes)
+
+
+def _to_end(data: bytes, start: int, written: str, count: int, max_bytes: int) -> TextRead:
+    """The last `count` lines, where `data` is the file from `start` on."""
+    size = start + len(data)
     begin = _start_of_lines(data, count)
     found = begin is not None
     begin = begin or 0

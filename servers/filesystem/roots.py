@@ -13,8 +13,8 @@ name.
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import quote, unquote_to_bytes
 
 from servers.filesystem.errors import FilesError
@@ -22,14 +22,13 @@ from servers.filesystem.errors import FilesError
 MAX_PATH = 16_384
 """Longest written path in characters. Walking needs no PATH_MAX; this bounds the work, not the depth."""
 
-_FILE_URI = re.compile(r"file:", re.IGNORECASE)
+_FILE_URI = "file:"
 _BAD_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _ENCODED_SEPARATOR = re.compile(r"%(2f|5c)", re.IGNORECASE)
 _WINDOWS = os.name == "nt"
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """A path beneath a root: which root, which components, and how the caller wrote it."""
 
     root_index: int
@@ -53,14 +52,16 @@ class Roots:
         self.writable = writable
         self.paths = tuple(_canonical(path) for path in paths)
         spelled = [Path(os.path.abspath(path.expanduser())) for path in paths]  # noqa: PTH100 (keeps links)
-        prefixes = [(components(str(path)), i) for group in (self.paths, spelled) for i, path in enumerate(group)]
+        prefixes = [
+            (_folded(components(str(path))), i) for group in (self.paths, spelled) for i, path in enumerate(group)
+        ]
         # The longest first: of two nested roots the inner one owns its paths.
         self._prefixes = sorted(prefixes, key=lambda prefix: -len(prefix[0]))
 
     def place(self, written: str) -> Place:
         """The place `written` stands for. Raises `FilesError` `bad_path` or `outside_roots`."""
         check_written(written)
-        path = path_from_uri(written) if _FILE_URI.match(written) else written
+        path = path_from_uri(written) if written[:5].lower() == _FILE_URI else written
         if path == "~" or path.startswith(("~/", "~" + os.sep)):
             path = os.path.expanduser("~") + path[1:]  # noqa: PTH111 (never raises)
         if not os.path.isabs(path):  # noqa: PTH117 (pathlib would normalise first)
@@ -72,9 +73,9 @@ class Roots:
 
     def locate(self, parts: Sequence[str]) -> tuple[int, tuple[str, ...]] | None:
         """The root whose components begin the absolute `parts`, and what follows; None when outside."""
-        folded = [_folded(part) for part in parts]
+        folded = _folded(parts)
         for prefix, index in self._prefixes:
-            if folded[: len(prefix)] == [_folded(part) for part in prefix]:
+            if folded[: len(prefix)] == prefix:
                 return index, tuple(parts[len(prefix) :])
         return None
 
@@ -129,15 +130,17 @@ def _check_bytes(path: str, written: str) -> None:
 
 def components(path: str) -> list[str]:
     """The names in `path`, without separators and `.`; a Windows drive is the first of them."""
-    drive, rest = os.path.splitdrive(path)
+    drive, rest = os.path.splitdrive(path) if _WINDOWS else ("", path)
     if os.altsep:
         rest = rest.replace(os.altsep, os.sep)
-    names = [name for name in rest.split(os.sep) if name not in ("", ".")]  # noqa: PTH206 (keeps "..")
+    names = [name for name in rest.split(os.sep) if name and name != "."]  # noqa: PTH206 (keeps "..")
     return [drive, *names] if drive else names
 
 
 def collapse(parts: Sequence[str], relative: bool = False) -> list[str]:
     """`parts` with every `..` resolved by name; a relative list keeps those that lead out of it."""
+    if ".." not in parts:
+        return list(parts)
     kept: list[str] = []
     for part in parts:
         if part != "..":
@@ -158,7 +161,7 @@ def uri(path: str) -> str:
 
 def path_from_uri(written: str) -> str:
     """The absolute path of a `file:` URI, percent-decoded once. Raises `FilesError` `bad_path`."""
-    rest = written[len("file:") :]
+    rest = written[len(_FILE_URI) :]
     if rest.startswith("//"):
         authority, slash, rest = rest[2:].partition("/")
         rest = slash + rest
@@ -185,8 +188,8 @@ def _decoded(rest: str, written: str) -> str:
     return path
 
 
-def _folded(part: str) -> str:
-    return os.path.normcase(part)
+def _folded(parts: Sequence[str]) -> list[str]:
+    return [os.path.normcase(part) for part in parts] if _WINDOWS else list(parts)
 
 
 def _canonical(path: Path) -> Path:

@@ -1,7 +1,7 @@
 """The filesystem server: fourteen tools, `file://` resources, and notice of their changes.
 
-Every function here says what a client sees; the work is done by the files beside it, in worker threads. A cancelled
-call waits for its thread, so that no write is left half done.
+Every function here says what a client sees; the work is done by the files beside it, in worker threads but for the
+small reads of `small.py`. A cancelled call waits for its thread, so that no write is left half done.
 """
 
 import threading
@@ -80,10 +80,7 @@ def _read_only(settings: Settings) -> str | None:
 async def read_text_file(ctx: Ctx, path: PathArgument, head: FirstLines = None, tail: LastLines = None) -> str:
     """Read a text file in UTF-8: all of it, or its first or last lines."""
     files = ctx.state
-    read = await to_thread.run_sync(
-        reading.read_text, files.beneath, files.place(path), ctx.budget.result_bytes // JSON_GROWTH, head, tail
-    )
-    return text_of(read)
+    return text_of(await files.read_text(files.place(path), ctx.budget.result_bytes // JSON_GROWTH, head, tail))
 
 
 app.tool(
@@ -99,9 +96,7 @@ async def read_media_file(ctx: Ctx, path: PathArgument) -> ImageContent | AudioC
     """Read an image or a sound as such, and any other file as its bytes."""
     files = ctx.state
     place = files.place(path)
-    read = await to_thread.run_sync(
-        reading.read_bytes, files.beneath, place, ctx.budget.result_bytes * 3 // 4 - 1_000
-    )
+    read = await files.read_bytes(place, ctx.budget.result_bytes * 3 // 4 - 1_000)
     if read.mime.startswith("image/"):
         return ImageContent.of(read.data, read.mime)
     if read.mime.startswith("audio/"):
@@ -253,9 +248,7 @@ async def read_resource(ctx: Ctx, path: str) -> TextResourceContents | BlobResou
     """The contents of a file: text where it is UTF-8, else bytes."""
     uri, files = f"file:///{path}", ctx.state
     with _served(uri):
-        read = await to_thread.run_sync(
-            reading.read_bytes, files.beneath, files.place(uri), ctx.budget.result_bytes // JSON_GROWTH
-        )
+        read = await files.read_bytes(files.place(uri), ctx.budget.result_bytes // JSON_GROWTH)
     try:
         return TextResourceContents(uri=uri, mime_type=read.mime, text=read.data.decode())
     except UnicodeDecodeError:

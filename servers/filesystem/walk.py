@@ -19,7 +19,7 @@ import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from servers.filesystem.errors import FilesError, os_errors
 from servers.filesystem.roots import Place, Roots, components
@@ -29,17 +29,17 @@ MAX_LINKS = 40
 MAX_STEPS = 20_000
 """Components one walk passes, walks repeated for `..` included."""
 
-_DIRECTORY = (
+DIRECTORY = (
     getattr(os, "O_DIRECTORY", 0)
     | getattr(os, "O_NOFOLLOW", 0)
     | getattr(os, "O_CLOEXEC", 0)
     # Passing through a directory takes search permission only, as it does for the kernel.
     | getattr(os, "O_PATH", os.O_RDONLY)
 )
+"""How a directory is opened to pass through it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """A name in a directory: what system calls act on, and what was there when it was found.
 
     `directory` goes into `dir_fd`; it is None where the system has none, and `name` is a whole path then.
@@ -64,7 +64,7 @@ class DescriptorWalker:
         self._descriptors: list[int] = []
         try:
             for path in roots.paths:
-                self._descriptors.append(os.open(path, _DIRECTORY))
+                self._descriptors.append(os.open(path, DIRECTORY))
         except OSError:
             self.close()
             raise
@@ -99,11 +99,15 @@ class DescriptorWalker:
         while self._descriptors:
             os.close(self._descriptors.pop())
 
+    def held(self, index: int) -> int:
+        """The descriptor of a root as it is; the root may have been deleted meanwhile."""
+        return self._descriptors[index]
+
     def root(self, index: int) -> int:
         """The descriptor of a root; a root that was deleted and made again is opened anew."""
         descriptor = self._descriptors[index]
         if os.fstat(descriptor).st_nlink == 0:
-            fresh = os.open(self._roots.paths[index], _DIRECTORY)
+            fresh = os.open(self._roots.paths[index], DIRECTORY)
             try:
                 # In place, because other threads may hold the number.
                 os.dup2(fresh, descriptor, inheritable=False)
@@ -164,7 +168,7 @@ class _Walk:
     def _enter(self, name: str) -> None:
         self._note(name)
         try:
-            child = os.open(name, _DIRECTORY, dir_fd=self._current)
+            child = os.open(name, DIRECTORY, dir_fd=self._current)
         except FileNotFoundError:
             reason = "the directory it would be in does not exist"
             raise FilesError("not_found", self._written, reason, "Make it with create_directory first.") from None

@@ -1,0 +1,96 @@
+"""The files of a running server: read at once or in a thread, with the same outcome."""
+
+import threading
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from servers.filesystem import reading
+from servers.filesystem.errors import FilesError
+from servers.filesystem.files import open_files
+from servers.filesystem.reading import bytes_in, read_bytes, read_text, text_in
+from servers.filesystem.small import SmallFiles
+
+
+@pytest.fixture
+def threads(monkeypatch):
+    """The threads in which files are opened by the walk."""
+    seen = []
+    for name in ("read_text", "read_bytes"):
+        original = getattr(reading, name)
+
+        def noted(*arguments, _original=original):
+            seen.append(threading.current_thread())
+            return _original(*arguments)
+
+        monkeypatch.setattr(reading, name, noted)
+    return seen
+
+
+async def test_a_small_local_file_needs_no_thread(root, threads):
+    (root / "a.txt").write_text("one\ntwo\n")
+    async with open_files([root], False, print) as files:
+        place = files.place("a.txt")
+        is_local = files.small.read(place) is not None
+        assert (await files.read_text(place, 1_000, 1)).text == "one\n"
+        assert (await files.read_bytes(place, 1_000)).mime == "text/plain"
+    assert len(threads) == (0 if is_local else 2)
+
+
+async def test_a_large_file_is_read_in_a_thread(root, threads):
+    (root / "a.txt").write_text("x" * 70_000)
+    async with open_files([root], False, print) as files:
+        place = files.place("a.txt")
+        assert len((await files.read_text(place, 100_000)).text) == 70_000
+        assert len((await files.read_bytes(place, 100_000)).data) == 70_000
+    assert len(threads) == 2
+    assert threading.main_thread() not in threads
+
+
+async def test_an_error_is_the_same_either_way(root):
+    (root / "a").write_bytes(b"a\xff")
+    async with open_files([root], False, print) as files:
+        with pytest.raises(FilesError, match=r"byte 1") as caught:
+            await files.read_text(files.place("a"), 1_000)
+        assert caught.value.code == "not_text"
+        with pytest.raises(FilesError) as caught:
+            await files.read_text(files.place("none"), 1_000)
+        assert caught.value.code == "not_found"
+        with pytest.raises(FilesError, match=r"has 2 bytes; the limit is 1") as caught:
+            await files.read_bytes(files.place("a"), 1)
+        assert caught.value.code == "too_large"
+
+
+def outcome(function, *arguments):
+    try:
+        return function(*arguments)
+    except FilesError as error:
+        return str(error)
+
+
+LINES = st.none() | st.integers(0, 6)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(st.text("aé😀\n\0\ufeff", max_size=9)).map("".join),
+    st.binary(max_size=2),
+    st.integers(4, 40),
+    LINES,
+    LINES,
+)
+def test_what_was_read_at_once_gives_what_the_walk_gives(files, root, text, rest, budget, head, tail):
+    data = text.encode() + rest
+    (root / "file").write_bytes(data)
+    place = files.roots.place("file")
+    assert SmallFiles(files, Everywhere()).read(place) == data
+    assert outcome(text_in, data, place, budget, head, tail) == outcome(read_text, files, place, budget, head, tail)
+    assert outcome(bytes_in, data, place, budget) == outcome(read_bytes, files, place, budget)
+
+
+class Everywhere:
+    """Mounts where everything is local."""
+
+    def local(self, place):
+        return True
