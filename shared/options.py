@@ -24,9 +24,16 @@ class OptionParser(argparse.ArgumentParser):
     """A parser that takes options in full only, in any order with other arguments, and complains in one line."""
 
     def __init__(self, prog: str, description: str | None, epilog: str) -> None:
-        super().__init__(prog=prog, description=description, epilog=epilog, allow_abbrev=False)
+        # Not made up from all options: that would be long, and argparse would do it at every start.
+        usage = "%(prog)s [OPTION ...]"
+        super().__init__(prog, usage, description, epilog, formatter_class=_of_any_width, allow_abbrev=False)
         self.unnamed: str | None = None
         """The field that takes the arguments without a name."""
+
+    def format_help(self) -> str:
+        """The help, as wide as the terminal."""
+        self.formatter_class = argparse.HelpFormatter
+        return super().format_help()
 
     def error(self, message: str) -> NoReturn:
         """Ends the program, without the usage, which would hide what is wrong."""
@@ -42,9 +49,15 @@ class OptionParser(argparse.ArgumentParser):
         return given
 
 
+def _of_any_width(prog: str) -> argparse.HelpFormatter:
+    # With every option argparse tries a formatter. One that asks for the width of the terminal loads `shutil`, and
+    # with that three kinds of compression.
+    return argparse.HelpFormatter(prog, width=80)
+
+
 def positional(description: str, metavar: str) -> Any:
     """A field that takes the arguments without a name; there may be one such field."""
-    return Field(default_factory=list, description=description, json_schema_extra={"positional": metavar})
+    return Field(default=[], description=description, json_schema_extra={"positional": metavar})
 
 
 def hidden(default: Any, description: str) -> Any:
@@ -61,6 +74,7 @@ def add_options(parser: OptionParser, model: type[BaseModel], title: str, prefix
         if "positional" in extra:
             text = f"{field.description} [{variable}, separated by {os.pathsep!r}]"
             parser.unnamed = name
+            parser.usage = f"{parser.usage} [{extra['positional']} ...]"
             group.add_argument(name, nargs="*", metavar=extra["positional"], help=text, default=[])
         elif not extra.get("hidden"):
             group.add_argument(

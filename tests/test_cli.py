@@ -247,6 +247,14 @@ def test_a_missing_extra(tmp_path: Path) -> None:
 # What it says of itself
 
 
+def test_help_is_as_wide_as_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    for columns in (60, 200):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        lines = cli._parser(filesystem).format_help().splitlines()
+        assert lines[0] == "usage: python -m servers.filesystem [OPTION ...] [DIR ...]"
+        assert columns / 2 < max(map(len, lines)) <= columns
+
+
 def test_version_and_help(capfd: pytest.CaptureFixture[str]) -> None:
     for argument in ("--version", "--help"):
         with pytest.raises(SystemExit) as ended:

@@ -9,17 +9,16 @@ import os
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
 
 from servers.filesystem.walk import Entry
 
 Key = tuple[int, int, str]
 
 
-@dataclass(slots=True)
 class _Lock:
-    lock: threading.Lock = field(default_factory=threading.Lock)
-    users: int = 0
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.users = 0
 
 
 _guard = threading.Lock()

@@ -9,6 +9,7 @@ caller's cancellation.
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import takewhile
+from typing import NamedTuple
 
 from servers.filesystem.beneath import Beneath
 from servers.filesystem.errors import FilesError
@@ -20,8 +21,7 @@ from servers.filesystem.roots import Place
 _CHECK_EVERY = 512
 
 
-@dataclass(frozen=True, slots=True)
-class Search:
+class Search(NamedTuple):
     """What to look for: globs are relative to the start; excluded directories are not entered."""
 
     pattern: str
@@ -54,8 +54,7 @@ class Found:
     unreadable: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Directory:
+class _Directory(NamedTuple):
     place: Place
     path: tuple[str, ...]
     included: States

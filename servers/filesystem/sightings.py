@@ -10,7 +10,7 @@ import hashlib
 import os
 import stat
 import time
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from servers.filesystem.beneath import Beneath
 from servers.filesystem.errors import FilesError
@@ -22,8 +22,7 @@ MAX_HASHED = 1024 * 1024
 _SETTLED_NS = 2_000_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class Sighting:
+class Sighting(NamedTuple):
     """One look at a place. Two with the same `content` show no change.
 
     `trail` holds every path looked up on the way; `directory` is the path of the place itself if it is one.

@@ -10,7 +10,7 @@ beneath the roots and exists; a move moves the link itself.
 import os
 import stat
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from servers.filesystem.beneath import Beneath, missing
 from servers.filesystem.diff import unified_diff
@@ -27,16 +27,14 @@ MAX_EDITED = 16 * 1024 * 1024
 """Largest file `edit_file` takes, in bytes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
+class Written(NamedTuple):
     """A file was written: its size, and whether it is new."""
 
     size: int
     created: bool
 
 
-@dataclass(frozen=True, slots=True)
-class EditResult:
+class EditResult(NamedTuple):
     """The changes as a unified diff, and how many edits made them; on a dry run nothing was written."""
 
     diff: str
