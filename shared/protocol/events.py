@@ -1,16 +1,16 @@
 """What the core hands to the application, and what it hands to the wire."""
 
-from dataclasses import dataclass
 from typing import Any
 
 from .jsonrpc import Batch, Failure, Notification, Request, RequestId, Response
 from .methods import Method
 from .peer import Peer
+from .records import record
 
 __all__ = ["Answered", "Call", "Cancelled", "Change", "Event", "Outgoing"]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Call:
     """A request that the application must answer with `respond` or `fail`. `params` are validated."""
 
@@ -20,7 +20,7 @@ class Call:
     peer: Peer
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Cancelled:
     """The peer no longer wants the answer to `id`: stop the work. The id is free already."""
 
@@ -28,7 +28,7 @@ class Cancelled:
     reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Answered:
     """The peer answered our request `id`."""
 
@@ -39,7 +39,7 @@ class Answered:
 Event = Call | Cancelled | Answered
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Outgoing:
     """A message for the peer. `about` is the id of the peer's request it belongs to, or None: a stream
     ignores it, HTTP routes by it. No message means that `about` was cancelled and gets no answer; or, with
@@ -50,7 +50,7 @@ class Outgoing:
     retry_ms: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Change:
     """Something the peer may have subscribed to has changed: a list (`uri` None) or the resource `uri`."""
 

@@ -5,14 +5,14 @@ again at the next newline. Lines end with LF; a CR before it is white space to J
 accepted at the very start of a stream, where some shells put one, and nowhere else (RFC 8259, section 8.1).
 """
 
-from dataclasses import dataclass
+from .records import record
 
 __all__ = ["LineBuffer", "Oversized", "ServerSentEvent", "encode_event"]
 
 _BOM = b"\xef\xbb\xbf"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Oversized:
     """Stands where a line longer than `limit` bytes was dropped."""
 
@@ -69,7 +69,7 @@ class LineBuffer:
         return start.removeprefix(_BOM)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ServerSentEvent:
     """One event of a `text/event-stream` (WHATWG HTML, section 9.2)."""
 

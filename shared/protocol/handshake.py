@@ -56,7 +56,7 @@ class Handshake:
         result: dict[str, Any] = {
             "protocolVersion": version.date,
             "capabilities": identity.capabilities,
-            "serverInfo": identity.implementation.to_wire(),
+            "serverInfo": identity.server_info,
         }
         if identity.instructions is not None:
             result["instructions"] = identity.instructions

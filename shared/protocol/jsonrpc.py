@@ -13,12 +13,13 @@ What was decided where the specifications leave room:
 * on the way out NaN and Infinity become `null` and lone surrogates U+FFFD, so that what we send is JSON.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from ..errors import InvalidParams, InvalidRequest, ParseError, RpcError
+from .records import record
 
 __all__ = [
     "Batch",
@@ -26,6 +27,7 @@ __all__ = [
     "Malformed",
     "Message",
     "Notification",
+    "Prepared",
     "Request",
     "RequestId",
     "Response",
@@ -37,7 +39,7 @@ __all__ = [
 RequestId = str | int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Request:
     """A call that wants an answer under the same `id`."""
 
@@ -46,7 +48,7 @@ class Request:
     params: dict[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Notification:
     """A message that never gets an answer, not even an error."""
 
@@ -54,7 +56,7 @@ class Notification:
     params: dict[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Response:
     """The good answer to the request `id`."""
 
@@ -62,7 +64,7 @@ class Response:
     result: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Failure:
     """The error answer to the request `id`; `id` is None where it could not be read."""
 
@@ -72,7 +74,7 @@ class Failure:
     data: Any = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Malformed:
     """Input that is no message. `failure` is the answer; `silent` where the peer must not get one
     on a two-way stream: it was a notification or an answer (JSON-RPC 2.0, section 4.1)."""
@@ -81,7 +83,7 @@ class Malformed:
     silent: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Batch:
     """An array of messages: what one peer sent together, or the answers to it."""
 
@@ -89,6 +91,16 @@ class Batch:
 
 
 Message = Request | Notification | Response | Failure | Malformed | Batch
+
+
+class Prepared(dict[str, Any]):
+    """A result that is sent many times: `json` is made when it is. Must not be changed."""
+
+    __slots__ = ("json",)
+
+    def __init__(self, result: dict[str, Any]) -> None:
+        super().__init__(result)
+        self.json = to_json(_scrubbed(result), inf_nan_mode="null")
 
 
 def failure(id: RequestId | None, error: RpcError) -> Failure:
@@ -156,10 +168,12 @@ def _answer(value: dict[str, Any], known_id: RequestId | None) -> Message:
 
 def encode(message: Message) -> bytes:
     """`message` as compact JSON in UTF-8 without a line end. `Malformed` is never sent."""
-    if isinstance(message, Response):
-        value: Any = {"jsonrpc": "2.0", "id": message.id, "result": message.result}
-    else:
+    if not isinstance(message, Response):
         value = _plain(message)
+    elif isinstance(message.result, Prepared):
+        return b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (to_json(_scrubbed(message.id)), message.result.json)
+    else:
+        value = {"jsonrpc": "2.0", "id": message.id, "result": message.result}
     try:
         return to_json(value, inf_nan_mode="null")
     except PydanticSerializationError:

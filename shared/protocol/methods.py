@@ -5,9 +5,9 @@ The absence of a row is the gate: no code asks "is this method known in that ver
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from .identity import Identity
+from .records import record
 from .types.base import Params
 from .types.lifecycle import DiscoverParams, InitializeParams, SetLevelParams
 from .types.prompts import CompleteParams, GetPromptParams
@@ -18,7 +18,7 @@ from .versions import NEWEST, NEWEST_HANDSHAKE, V2024_11_05, V2026_07_28, VERSIO
 __all__ = ["REQUESTS", "Method", "MethodTable", "method_table"]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Method:
     """A request that clients send."""
 

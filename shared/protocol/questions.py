@@ -5,13 +5,14 @@ Either way only what the client declared may be asked, and what it answers is ch
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from pydantic import ValidationError
 
 from ..errors import InputRequired, InvalidParams, MissingCapability
 from .peer import Peer
+from .records import record
 from .shaping import shape_question
 from .types.base import Wire
 from .types.client import CreateMessageResult, ElicitResult, ListRootsResult
@@ -30,7 +31,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Question:
     """A request to the client, and the capability it takes."""
 

@@ -5,13 +5,14 @@ request it belongs to, for whom, until when, how many rounds there were, and the
 that is forged, expired, or brought with another request or by somebody else is refused.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from ..errors import InvalidParams
+from .records import record
 from .sealing import Seal, digest
 
-__all__ = ["LIFETIME", "MAX_ROUNDS", "Round", "close_state", "open_round"]
+__all__ = ["FIRST_ROUND", "LIFETIME", "MAX_ROUNDS", "Round", "close_state", "open_round"]
 
 LIFETIME = 3600.0
 """Seconds a user may take to answer."""
@@ -20,7 +21,7 @@ MAX_ROUNDS = 10
 _OWN_PARAMS = ("_meta", "inputResponses", "requestState")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Round:
     """Which round a call is in, and every answer it has brought so far by key."""
 
@@ -28,18 +29,22 @@ class Round:
     answers: dict[str, Any] = field(default_factory=dict)
 
 
+FIRST_ROUND = Round()
+"""What a call begins that brings nothing along."""
+
+
 def open_round(method: str, params: dict[str, Any], principal: str | None, *, seal: Seal, now: float) -> Round:
     """The round a request with these `params` begins. Raises InvalidParams for a state not made for it."""
-    answers = params.get("inputResponses", {})
+    answers = params.get("inputResponses")
     state = params.get("requestState")
     if state is None:
-        return Round(answers=answers)
+        return FIRST_ROUND if answers is None else Round(answers=answers)
     opened = seal.open("requestState", state)
     if opened["request"] != _binding(method, params, principal):
         raise InvalidParams("this requestState belongs to another request")
     if opened["expires"] < now:
         raise InvalidParams("this requestState has expired; start over without it")
-    return Round(opened["round"] + 1, {**opened["answers"], **answers})
+    return Round(opened["round"] + 1, {**opened["answers"], **(answers or {})})
 
 
 def close_state(

@@ -54,7 +54,6 @@ class ServerSession:
         self._identity = identity
         self._seal = seal
         self._now = now
-        self._server_info = identity.implementation.to_wire()
         self._handshake = Handshake(principal)
         self._admission = Admission(methods, self._handshake, seal, now)
         self._in_flight: dict[RequestId, InFlight] = {}
@@ -167,7 +166,7 @@ class ServerSession:
         """Answers a call with `result`, built for the newest version."""
         entry = self._in_flight.pop(id, None)
         if entry is not None:
-            answer = Response(id, shape(entry.method, result, entry.peer.version, self._server_info))
+            answer = Response(id, shape(entry.method, result, entry.peer.version, self._identity.server_info))
             if self._batches is None:
                 self.waiting.append(Outgoing(answer, id))
             else:

@@ -11,10 +11,11 @@ Content that a version can't carry is put into words, so that nothing is lost wi
 from functools import cache
 from typing import Any
 
+from .jsonrpc import Prepared
 from .methods import Method
 from .versions import V2025_03_26, V2025_06_18, V2025_11_25, V2026_07_28, Version
 
-__all__ = ["SERVER_INFO", "SUBSCRIPTION_ID", "shape", "shape_question"]
+__all__ = ["SERVER_INFO", "SUBSCRIPTION_ID", "Lasting", "shape", "shape_question"]
 
 SERVER_INFO = "io.modelcontextprotocol/serverInfo"
 SUBSCRIPTION_ID = "io.modelcontextprotocol/subscriptionId"
@@ -65,8 +66,20 @@ _ENVELOPE = ("resultType", "ttlMs", "cacheScope")
 _BLOCKS_SINCE = {"audio": V2025_03_26, "resource_link": V2025_06_18}
 
 
+class Lasting(dict[str, Any]):
+    """A result that one server gives to many peers and never changes: it is shaped and encoded once a version."""
+
+    __slots__ = ("shaped",)
+
+    def __init__(self, result: dict[str, Any]) -> None:
+        super().__init__(result)
+        self.shaped: dict[Version, Prepared] = {}
+
+
 def shape(method: Method, result: dict[str, Any], version: Version, server_info: dict[str, Any]) -> dict[str, Any]:
     """`result` of `method` as `version` has it. The argument is not changed."""
+    if isinstance(result, Lasting):
+        return _prepared(method, result, version, server_info)
     if version.stateless:
         return _enveloped(method, result, server_info)
     if method.cacheable or _changes(method.name, version):
@@ -74,6 +87,13 @@ def shape(method: Method, result: dict[str, Any], version: Version, server_info:
     if not isinstance(result.get("structuredContent", _OBJECT), dict):
         result = {name: item for name, item in result.items() if name != "structuredContent"}
     return result
+
+
+def _prepared(method: Method, result: Lasting, version: Version, server_info: dict[str, Any]) -> Prepared:
+    kept = result.shaped.get(version)
+    if kept is None:
+        kept = result.shaped[version] = Prepared(shape(method, dict(result), version, server_info))
+    return kept
 
 
 def shape_question(method: str, params: dict[str, Any], version: Version) -> dict[str, Any]:

@@ -8,10 +8,11 @@ In the handshake era list changes go to every open session, and one subscription
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from .events import Change
 from .jsonrpc import Notification, RequestId
+from .records import record
 from .shaping import SUBSCRIPTION_ID
 
 __all__ = ["LISTS", "Listen", "Subscriptions"]
@@ -20,7 +21,7 @@ LISTS = ("tools", "prompts", "resources")
 """The lists that may change, under the names of their `list_changed` notifications."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Listen:
     """One acknowledged `subscriptions/listen` stream."""
 

@@ -37,6 +37,7 @@ from .changes import Changes
 from .completion import Completer, Completions
 from .context import Context
 from .limits import Limits
+from .listings import Listings
 from .prompts import Prompts, RegisteredPrompt
 from .resources import Lister, RegisteredResource, ResourceOptions, Resources
 from .tools import RegisteredTool, ToolOptions, Tools
@@ -89,6 +90,7 @@ class Server(Generic[State]):
         self.prompts = Prompts()
         self.completions = Completions()
         self.changes = Changes()
+        self.listings = Listings()
         self.budget = Budget()
         self.limits = Limits()
         self.page_size = 100

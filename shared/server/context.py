@@ -2,7 +2,6 @@
 
 import secrets
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, Generic, Literal, Protocol, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -12,6 +11,7 @@ from ..protocol.events import Outgoing
 from ..protocol.jsonrpc import Failure, RequestId, Response
 from ..protocol.peer import Peer
 from ..protocol.questions import Question, elicit_form, elicit_url, list_roots, read_answer, sample
+from ..protocol.records import record
 from ..protocol.session import ServerSession
 from ..protocol.types.client import CreateMessageResult, ElicitResult, Root
 from ..protocol.types.lifecycle import LogLevel
@@ -48,7 +48,7 @@ class Link(Protocol):
         the budget."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Answer(Generic[Form]):
     """What the user did with a form; `data` is there when it was accepted."""
 
@@ -56,7 +56,7 @@ class Answer(Generic[Form]):
     data: Form | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Context(Generic[State]):
     """One call's view of its server and its client."""
 

@@ -10,7 +10,7 @@ import inspect
 import warnings
 from collections.abc import Callable
 from dataclasses import is_dataclass
-from types import UnionType
+from types import NoneType, UnionType
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints, is_typeddict
 
 from pydantic import BaseModel, ConfigDict, PydanticUserError, TypeAdapter, ValidationError, create_model
@@ -25,6 +25,7 @@ __all__ = ["Function", "JsonSchema", "describe", "is_data", "output_schema"]
 
 _UNIONS = (Union, UnionType, Annotated)
 _CONTENT = (TextContent, ImageContent, AudioContent, EmbeddedResource, ResourceLink, CallToolResult)
+_AS_IN_JSON = (str, int, bool, NoneType)
 
 
 class JsonSchema(GenerateJsonSchema):
@@ -47,6 +48,10 @@ class JsonSchema(GenerateJsonSchema):
         if made.get("default", ...) is None:
             del made["default"]
         return made
+
+    def encode_default(self, dft: Any) -> Any:
+        """A default as in JSON. What is JSON already stays, without a serializer being built for it."""
+        return dft if type(dft) in _AS_IN_JSON else super().encode_default(dft)
 
     def generate(self, schema: Any, mode: Any = "validation") -> Any:
         """The schema, without the titles and docstrings of its models."""
@@ -94,10 +99,10 @@ class Function:
     def bind(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """`arguments` as the function takes them. Raises InvalidArguments that says what does not fit."""
         try:
-            checked = self._model.__pydantic_validator__.validate_json(to_json(arguments), strict=True)
+            checked: BaseModel = self._model.__pydantic_validator__.validate_json(to_json(arguments), strict=True)
         except ValidationError as error:
             raise InvalidArguments(describe(error, self.names())) from None
-        return {name: getattr(checked, name) for name in self._model.model_fields}
+        return vars(checked)
 
     def bind_text(self, arguments: dict[str, str]) -> dict[str, Any]:
         """Like `bind`, for arguments that are always strings: "5" may become an integer."""
@@ -105,7 +110,7 @@ class Function:
             checked = self._model.model_validate_strings(arguments)
         except ValidationError as error:
             raise InvalidArguments(describe(error, self.names())) from None
-        return {name: getattr(checked, name) for name in self._model.model_fields}
+        return vars(checked)
 
     def _context_name(self) -> str | None:
         names = [name for name, hint in self.hints.items() if (get_origin(hint) or hint) is self._context]

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "HANDLERS",
-    "LISTS_FRESH_MS",
     "Handler",
     "call_tool",
     "complete",
@@ -37,19 +36,14 @@ __all__ = [
 
 Handler = Callable[["Server[Any]", Context[Any], Any], Awaitable[dict[str, Any]]]
 
-LISTS_FRESH_MS = 60_000
-"""Milliseconds a client may keep a list of tools, prompts or templates; changes are announced besides."""
-
 
 def _listing(app: "Server[Any]", what: str, items: list[dict[str, Any]], params: ListParams) -> dict[str, Any]:
-    shown, following = page(items, params.cursor, name=what, size=app.page_size, seal=app.seal)
-    return {what: shown} if following is None else {what: shown, "nextCursor": following}
+    return app.listings.page(what, items, params.cursor, size=app.page_size, seal=app.seal)
 
 
 async def list_tools(app: "Server[Any]", context: Context[Any], params: ListParams) -> dict[str, Any]:
     """`tools/list`: the same for every caller, so it may be cached by anyone."""
-    listed = _listing(app, "tools", app.tools.listed(app.settings), params)
-    return {**listed, "ttlMs": LISTS_FRESH_MS, "cacheScope": "public"}
+    return _listing(app, "tools", app.tools.listed(app.settings), params)
 
 
 async def call_tool(app: "Server[Any]", context: Context[Any], params: CallToolParams) -> dict[str, Any]:
@@ -60,13 +54,14 @@ async def call_tool(app: "Server[Any]", context: Context[Any], params: CallToolP
 async def list_resources(app: "Server[Any]", context: Context[Any], params: ListParams) -> dict[str, Any]:
     """`resources/list`."""
     await app.changes.want_resources()
-    return _listing(app, "resources", await app.resources.listed(context), params)
+    listed = await app.resources.listed(context)
+    shown, following = page(listed, params.cursor, name="resources", size=app.page_size, seal=app.seal)
+    return {"resources": shown} if following is None else {"resources": shown, "nextCursor": following}
 
 
 async def list_templates(app: "Server[Any]", context: Context[Any], params: ListParams) -> dict[str, Any]:
     """`resources/templates/list`."""
-    listed = _listing(app, "resourceTemplates", app.resources.templates(), params)
-    return {**listed, "ttlMs": LISTS_FRESH_MS, "cacheScope": "public"}
+    return _listing(app, "resourceTemplates", app.resources.templates(), params)
 
 
 async def read_resource(app: "Server[Any]", context: Context[Any], params: ReadResourceParams) -> dict[str, Any]:
@@ -77,8 +72,7 @@ async def read_resource(app: "Server[Any]", context: Context[Any], params: ReadR
 
 async def list_prompts(app: "Server[Any]", context: Context[Any], params: ListParams) -> dict[str, Any]:
     """`prompts/list`."""
-    listed = _listing(app, "prompts", app.prompts.listed(), params)
-    return {**listed, "ttlMs": LISTS_FRESH_MS, "cacheScope": "public"}
+    return _listing(app, "prompts", app.prompts.listed(), params)
 
 
 async def get_prompt(app: "Server[Any]", context: Context[Any], params: GetPromptParams) -> dict[str, Any]:

@@ -1,10 +1,10 @@
 """The resources of a server: fixed ones, templates, and what `resources/list` shows of them."""
 
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass
 from typing import Any
 
 from ..errors import DeclarationError, ResourceNotFound
+from ..protocol.records import record
 from ..protocol.types.base import Annotations, Icon, Meta
 from ..protocol.types.content import BlobResourceContents, TextResourceContents
 from ..protocol.types.resources import Resource, ResourceTemplate
@@ -17,7 +17,7 @@ __all__ = ["Lister", "RegisteredResource", "ResourceOptions", "Resources"]
 Lister = Callable[[Context[Any]], Awaitable[Iterable[Resource]]]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ResourceOptions:
     """What a declaration says besides the function and the URI."""
 

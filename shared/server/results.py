@@ -7,13 +7,13 @@ since hosts differ in which of the two the model sees. `Data(value, text)` choos
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, get_args, get_origin
 
 from pydantic import PydanticUserError, TypeAdapter
 from pydantic_core import to_json
 
 from ..errors import DeclarationError, ToolError
+from ..protocol.records import record
 from ..protocol.types.base import Wire
 from ..protocol.types.tools import CallToolResult
 from .functions import is_data, output_schema
@@ -26,7 +26,7 @@ _LONGEST_ESCAPE = 6
 """Bytes that one character of text can take in JSON."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Data(Generic[Value]):
     """Data with a text form of its own, which must hold the same facts."""
 

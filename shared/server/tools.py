@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from ..errors import DeclarationError, InvalidParams, ToolError
+from ..protocol.records import record
 from ..protocol.types.base import Icon, Meta
 from ..protocol.types.tools import Tool, ToolAnnotations
 from .context import Context
@@ -22,7 +22,7 @@ Unavailable = Callable[[Any], str | None]
 """Given the settings, why a tool is not offered, or None when it is."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ToolOptions:
     """What a declaration says besides the function itself. The hints default to the careful side."""
 
@@ -110,8 +110,11 @@ class Tools:
 
     def listed(self, settings: Any) -> list[dict[str, Any]]:
         """The tools on offer under `settings`, as `tools/list` shows them."""
-        hidden = ((tool, tool.options.unavailable) for tool in self._tools.values())
-        return [tool.listed for tool, reason in hidden if reason is None or reason(settings) is None]
+        return [
+            tool.listed
+            for tool in self._tools.values()
+            if tool.options.unavailable is None or tool.options.unavailable(settings) is None
+        ]
 
     def find(self, name: str, settings: Any) -> RegisteredTool:
         """The tool of that name. Raises InvalidParams where there is none, ToolError where it is not offered."""

@@ -12,6 +12,7 @@ from shared.protocol.jsonrpc import (
     Failure,
     Malformed,
     Notification,
+    Prepared,
     Request,
     Response,
     decode,
@@ -209,3 +210,18 @@ def test_lone_surrogates_are_replaced():
 
 def test_an_error_becomes_a_failure_with_its_code_and_data():
     assert failure(3, InvalidParams("no", data=[1])) == Failure(3, -32602, "no", [1])
+
+
+@pytest.mark.parametrize("id", [0, 10**20, "7", 'a "b"', "\ud800"])
+def test_a_prepared_result_is_sent_as_any_other(id):
+    result = {"a": [1, {"é": "\ud800", "x": float("nan")}]}
+    prepared = Prepared(result)
+    assert prepared == result
+    assert encode(Response(id, prepared)) == encode(Response(id, result))
+    assert encode(Batch((Response(id, prepared),))) == encode(Batch((Response(id, result),)))
+
+
+def test_a_prepared_result_is_encoded_once():
+    prepared = Prepared({"a": 1})
+    dict.clear(prepared)
+    assert encode(Response(1, prepared)) == b'{"jsonrpc":"2.0","id":1,"result":{"a":1}}'

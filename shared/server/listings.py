@@ -1,0 +1,43 @@
+"""The lists that are the same for every caller, page by page: each page is made once, for as long as the entries on
+offer stay the same ones.
+
+The entries are compared each time, so nobody has to say that something changed. There are as many pages as cursors
+were issued.
+"""
+
+from typing import Any
+
+from ..protocol.paging import page
+from ..protocol.sealing import Seal
+from ..protocol.shaping import Lasting
+
+__all__ = ["FRESH_MS", "Listings"]
+
+FRESH_MS = 60_000
+"""Milliseconds a client may keep a list of tools, prompts or templates; changes are announced besides."""
+
+_Entries = list[dict[str, Any]]
+_NOTHING: tuple[_Entries | None, Lasting] = (None, Lasting({}))
+
+
+class Listings:
+    """The pages of one server's lists."""
+
+    def __init__(self) -> None:
+        self._pages: dict[tuple[str, str | None, int], tuple[_Entries | None, Lasting]] = {}
+
+    def page(self, what: str, entries: _Entries, cursor: str | None, *, size: int, seal: Seal) -> Lasting:
+        """The page of the list `what` that begins at `cursor`, as a result that anyone may cache.
+
+        Raises InvalidParams for a cursor that was not issued for this list.
+        """
+        made_of, made = self._pages.get((what, cursor, size), _NOTHING)
+        if made_of == entries:
+            return made
+        shown, following = page(entries, cursor, name=what, size=size, seal=seal)
+        result = {what: shown, "ttlMs": FRESH_MS, "cacheScope": "public"}
+        if following is not None:
+            result["nextCursor"] = following
+        made = Lasting(result)
+        self._pages[what, cursor, size] = list(entries), made
+        return made
