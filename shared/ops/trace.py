@@ -18,7 +18,6 @@ from pydantic_core import from_json, to_json
 
 from ..protocol.events import Outgoing
 from ..protocol.jsonrpc import Malformed, Message, encode
-from ..transport import Transport
 
 __all__ = ["Trace", "redacted"]
 
@@ -48,12 +47,17 @@ class Trace:
             self._file.close()
             raise
 
-    def around(self, transport: Transport) -> Transport:
-        """`transport`, with every message written down as it passes."""
-        return _Traced(transport, self)
+    def received(self, message: Message) -> None:
+        """Writes down what came."""
+        self._write("received", message)
 
-    def write(self, direction: str, message: Message) -> None:
-        """Writes one message; `direction` is "received" or "sent"."""
+    def sent(self, outgoing: Sequence[Outgoing]) -> None:
+        """Writes down what leaves."""
+        for one in outgoing:
+            if one.message is not None:
+                self._write("sent", one.message)
+
+    def _write(self, direction: str, message: Message) -> None:
         if self._file.closed:
             return
         try:
@@ -81,24 +85,6 @@ def _claim(fd: int, path: Path) -> None:
     if hasattr(os, "fchmod"):
         # The mode above counts for a new file only.
         os.fchmod(fd, 0o600)
-
-
-class _Traced:
-    def __init__(self, transport: Transport, trace: Trace) -> None:
-        self._transport = transport
-        self._trace = trace
-
-    async def receive(self) -> Sequence[Message]:
-        messages = await self._transport.receive()
-        for message in messages:
-            self._trace.write("received", message)
-        return messages
-
-    async def send(self, outgoing: Sequence[Outgoing]) -> None:
-        for one in outgoing:
-            if one.message is not None:
-                self._trace.write("sent", one.message)
-        await self._transport.send(outgoing)
 
 
 def redacted(value: Any) -> Any:

@@ -11,6 +11,7 @@ Hosts and origins are the matter of `sites`; the headers with which a stateless 
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from ..errors import InvalidRequest, RpcError
 from .batches import MAX_BATCH
@@ -120,14 +121,16 @@ def check_single(headers: Headers, *, all_of_them: bool) -> Refusal | None:
     return refuse(400, REPEATED) if repeated else None
 
 
-# Media types
+# Media types. A client sends the same few headers with every request, so what they say is remembered.
 
 
+@lru_cache(64)
 def accepts(accept: str | None, media_type: str) -> bool:
     """Whether an `Accept` header takes `media_type`: the most specific range that matches decides."""
     return _best_quality(accept, {media_type: 2, f"{media_type.partition('/')[0]}/*": 1, "*/*": 0}) > 0
 
 
+@lru_cache(64)
 def accepts_gzip(accept_encoding: str | None) -> bool:
     """Whether an `Accept-Encoding` header takes gzip (RFC 9110, section 12.5.3)."""
     return _best_quality(accept_encoding, {"gzip": 1, "x-gzip": 1, "*": 0}) > 0

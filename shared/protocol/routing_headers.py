@@ -11,7 +11,7 @@ and bad params, is the session's.
 
 import re
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -25,15 +25,15 @@ from .versions import find_version
 __all__ = [
     "HeaderMismatch",
     "Parameter",
-    "SchemaOf",
+    "ParametersOf",
     "check_stateless",
     "check_stateless_body",
     "decode_value",
     "parameter_headers",
 ]
 
-SchemaOf = Callable[[str], Mapping[str, Any] | None]
-"""The input schema of the tool of that name, or None where there is no such tool."""
+ParametersOf = Callable[[str], Iterable["Parameter"]]
+"""The arguments that headers repeat, of the tool of that name; none where there is no such tool."""
 
 METHOD_HEADER = "mcp-method"
 NAME_HEADER = "mcp-name"
@@ -63,13 +63,13 @@ def check_stateless_body(message: Message) -> Refusal | None:
     return None
 
 
-def check_stateless(headers: Headers, request: Request, schema_of: SchemaOf) -> Refusal | None:
+def check_stateless(headers: Headers, request: Request, parameters_of: ParametersOf) -> Refusal | None:
     """The first fault of a stateless request, in the order above, with its HTTP status."""
     try:
         _check_routing(headers, request)
         _check_version(request.params)
         if request.method == "tools/call":
-            _check_parameters(headers, request.params, schema_of)
+            _check_parameters(headers, request.params, parameters_of)
     except RpcError as error:
         return _refusal(request.id, error)
     return None
@@ -148,10 +148,9 @@ def _marked(schema: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[Parame
         yield from _marked(field, here)
 
 
-def _check_parameters(headers: Headers, params: Mapping[str, Any], schema_of: SchemaOf) -> None:
+def _check_parameters(headers: Headers, params: Mapping[str, Any], parameters_of: ParametersOf) -> None:
     name, arguments = params.get("name"), params.get("arguments", {})
-    schema = schema_of(name) if isinstance(name, str) else None
-    for parameter in parameter_headers(schema) if schema is not None else ():
+    for parameter in parameters_of(name) if isinstance(name, str) else ():
         value = _argument(arguments, parameter.path)
         sent = headers.get(parameter.header)
         if value is None and sent is None:

@@ -1,30 +1,64 @@
-"""Waiting for what the client answers."""
+"""What the client answers to our questions, kept until somebody asks for it."""
 
-import anyio
+import asyncio
+import math
+from collections.abc import Iterable
 
-from ..protocol.jsonrpc import Failure, Response
+from anyio import CancelScope
 
-__all__ = ["NO_ANSWER", "Waiter"]
+from ..protocol.jsonrpc import Failure, RequestId, Response
+from .signal import Signal
 
-NO_ANSWER = Failure(None, -32603, "the client ended its stream")
+__all__ = ["Answers"]
+
+_NONE = Failure(None, -32603, "the client ended its stream")
 """Stands for the answer of a client that will not answer any more."""
 
 
-class Waiter:
-    """Waits for one answer of the client's, which may come before anybody waits."""
+class Answers:
+    """The answers to the questions of one connection."""
 
     def __init__(self) -> None:
-        self._settled = anyio.Event()
-        self._answer: Response | Failure | None = None
+        self._by_id: dict[RequestId, Response | Failure | None] = {}
+        self._come = Signal()
+        self._finished = False
 
-    def settle(self, answer: Response | Failure) -> None:
-        """Takes the answer; the first one counts."""
-        if self._answer is None:
-            self._answer = answer
-            self._settled.set()
+    def expect(self, ids: Iterable[int]) -> None:
+        """Keeps the answers to our requests `ids` from now on, in whatever order they come, until `forget`."""
+        self._by_id.update(dict.fromkeys(ids))
 
-    async def wait(self) -> Response | Failure:
-        """The answer, once it is there."""
-        while self._answer is None:
-            await self._settled.wait()
-        return self._answer
+    def forget(self, ids: Iterable[int]) -> None:
+        """No longer."""
+        for id_ in ids:
+            del self._by_id[id_]
+
+    def settle(self, id: RequestId, answer: Response | Failure) -> None:
+        """Takes an answer in, if it is expected."""
+        if id in self._by_id:
+            self._by_id[id] = answer
+            self._come.wake()
+
+    def finish(self) -> None:
+        """The client will answer nothing more."""
+        self._finished = True
+        self._come.wake()
+
+    async def wait(self, id: int, scope: CancelScope | None) -> Response | Failure:
+        """Waits for the answer to our request `id`. The user's time is not the call's: the deadline of `scope`
+        is moved by it."""
+        if scope is None or scope.deadline == math.inf:  # another question of the same call has stopped the clock
+            return await self._wait(id)
+        time = asyncio.get_running_loop().time
+        began, deadline = time(), scope.deadline
+        scope.deadline = math.inf
+        try:
+            return await self._wait(id)
+        finally:
+            scope.deadline = deadline + time() - began
+
+    async def _wait(self, id: int) -> Response | Failure:
+        while (answer := self._by_id[id]) is None:
+            if self._finished:
+                return _NONE
+            await self._come.wait()
+        return answer

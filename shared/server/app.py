@@ -18,20 +18,21 @@ import logging
 import os
 import secrets
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import cached_property
 from typing import Any, Generic, Protocol, TypeVar
 
 from pydantic import BaseModel
 
-from ..errors import DeclarationError, InternalError, McpError
+from ..errors import DeclarationError, InputRequired, InternalError, McpError
+from ..protocol.events import Outgoing
 from ..protocol.identity import Identity
+from ..protocol.jsonrpc import Message
 from ..protocol.methods import Method, MethodTable, method_table
 from ..protocol.sealing import Seal
 from ..protocol.session import ServerSession
 from ..protocol.types.base import Implementation, Params
-from ..transport import Transport
 from .budget import Budget
 from .changes import Changes
 from .completion import Completer, Completions
@@ -56,8 +57,11 @@ MAX_INSTRUCTIONS = 2_048
 class Trace(Protocol):
     """Sees every message, e.g. `shared.ops.trace.Trace`."""
 
-    def around(self, transport: Transport) -> Transport:
-        """`transport`, with every message seen as it passes."""
+    def received(self, message: Message) -> None:
+        """Takes note of what came."""
+
+    def sent(self, outgoing: Sequence[Outgoing]) -> None:
+        """Takes note of what leaves."""
 
 
 class NoSettings(BaseModel):
@@ -220,11 +224,16 @@ class Server(Generic[State]):
         """The protocol with a new peer."""
         return ServerSession(self.identity, self.method_table, self.seal, principal=principal, now=time.time)
 
-    def translate(self, error: Exception) -> McpError:
-        """What the client is told of `error`: nothing but "internal error", unless it was raised to be told, or
-        the author said more."""
-        if isinstance(error, McpError) and not isinstance(error, DeclarationError):
+    def translate(self, error: BaseException) -> McpError | InputRequired:
+        """What becomes of a call that raised `error`: the client is told nothing but "internal error", unless it was
+        raised to be told, or the author said more. Raises what no handler may raise."""
+        # Where a task group failed, what it failed of first counts: authors may raise a ToolError, or ask, in a task.
+        while isinstance(error, BaseExceptionGroup):
+            error = error.exceptions[0]
+        if isinstance(error, McpError | InputRequired) and not isinstance(error, DeclarationError):
             return error
+        if not isinstance(error, Exception):
+            raise error
         for kind in type(error).__mro__:
             if kind in self._translations:
                 return self._translations[kind](error)

@@ -1,7 +1,7 @@
 """What a handler may do besides returning a value: report, ask the client, announce changes."""
 
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, Generic, Literal, Protocol, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -15,6 +15,7 @@ from ..protocol.records import record
 from ..protocol.session import ServerSession
 from ..protocol.types.client import CreateMessageResult, ElicitResult, Root
 from ..protocol.types.lifecycle import LogLevel
+from .answers import Answers
 from .budget import Budget
 from .changes import Changes
 from .forms import form_schema
@@ -30,22 +31,17 @@ class Link(Protocol):
     """The connection as a context sees it."""
 
     session: ServerSession
+    answers: Answers
 
     async def flush(self) -> None:
         """Lets waiting messages leave; waits while the peer is too slow to take them."""
 
-    async def closing(self, id: RequestId) -> None:
-        """Waits until the server ends the listen stream `id`."""
-
-    def expect(self, ids: Iterable[int]) -> None:
-        """Keeps the answers to our requests `ids` from now on, in whatever order they come, until `forget`."""
-
-    def forget(self, ids: Iterable[int]) -> None:
-        """No longer."""
+    async def closing(self) -> None:
+        """Waits until the server ends the listen streams."""
 
     async def answer_to(self, about: RequestId, id: int) -> Response | Failure:
         """Waits for the client's answer to our request `id`, which is expected; the time does not count against
-        the budget."""
+        the budget of the call `about`."""
 
 
 @record
@@ -125,11 +121,11 @@ class Context(Generic[State]):
         session = self.link.session
         asked = session.ask(self.id, questions)
         sent = [one for one in asked.values() if isinstance(one, int)]
-        self.link.expect(sent)
+        self.link.answers.expect(sent)
         try:
             return {key: await self._settled(questions[key], one) for key, one in asked.items()}
         finally:
-            self.link.forget(sent)
+            self.link.answers.forget(sent)
             for id_ in sent:
                 session.withdraw(id_, "no longer needed")
 

@@ -1,31 +1,33 @@
-"""Serves one peer: the loop between a transport and a session, and the only file that starts tasks.
+"""Serves one peer: what it sends becomes calls under way, what is due to it waits until it is fetched.
 
-    messages ──▶ session.receive ──▶ a task for a Call, a scope cancelled for Cancelled, a waiter woken for Answered
-    handlers ──▶ session.respond ──▶ outgoing ──▶ one writer, which sends all that is ready at once
+    messages ──▶ take ──▶ session.receive ──▶ a task for a Call, a scope cancelled for Cancelled, an answer kept
+    handlers ──▶ session.respond ──▶ `due` is called ──▶ outgoing ──▶ the transport
 
-Everything a peer causes lives in one task group and ends with it. Two things may make the reader wait: a peer
-that does not take its answers, and nothing else; so cancellations and answers always get through.
+Whoever has a peer drives its connection: `serve` does it for a stream of messages, an HTTP session and a single HTTP
+request do it themselves. While nothing happens a connection is an object and no task. Calls are its tasks, and end
+with it. Nothing but a peer that does not take its answers makes `serve` wait before it reads on; so cancellations
+and answers always get through.
 """
 
+import asyncio
 import math
 from collections import deque
-from collections.abc import Awaitable, Iterable
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
-import anyio
 import anyio.lowlevel
 from anyio import CancelScope, create_task_group
-from anyio.abc import TaskGroup
 
 from ..errors import CallTimeout, InputRequired, InternalError, McpError
-from ..protocol.events import Answered, Call, Cancelled, Change
+from ..protocol.events import Call, Cancelled, Change, Outgoing
 from ..protocol.jsonrpc import Failure, Message, RequestId, Response
-from ..protocol.session import ServerSession
 from ..transport import Transport
-from .answers import NO_ANSWER, Waiter
+from .answers import Answers
 from .app import Server
 from .context import Context
 from .handlers import HANDLERS
+from .signal import Signal
 
 __all__ = ["Connection", "serve"]
 
@@ -33,231 +35,225 @@ _LISTEN = "subscriptions/listen"
 
 
 async def serve(app: Server[Any], transport: Transport, *, principal: str | None = None) -> None:
-    """Serves one peer until its stream ends; then what is under way is finished, or cancelled if it is gone.
+    """Serves one peer on a stream of messages until that ends; then what is under way is finished, or cancelled if
+    the peer is gone. The server must be running (`app.running()`). Never raises for what the peer does."""
+    ready, writing = asyncio.Event(), CancelScope()
+    connection = Connection(app, principal, ready.set)
 
-    The server must be running (`app.running()`). Never raises for what the peer does.
-    """
-    session = app.session(principal)
-    if app.trace is not None:
-        transport = app.trace.around(transport)
+    async def write() -> None:
+        # The scope is inside the task: a task that ends by being cancelled leaves its frames, and all they hold, to
+        # the garbage collector.
+        with writing, suppress(anyio.BrokenResourceError):
+            while await ready.wait():
+                ready.clear()
+                while outgoing := connection.outgoing():
+                    await transport.send(outgoing)
+        tasks.cancel_scope.cancel()
+
     try:
         async with create_task_group() as tasks:
-            connection = Connection(app, transport, session, tasks)
-            app.changes.join(connection)
-            try:
-                tasks.start_soon(connection.write)
-                await connection.read()
+            tasks.start_soon(write)
+            if await _read(connection, transport):
                 await connection.drain()
-            finally:
-                app.changes.leave(connection)
-                connection.stop()
+            writing.cancel()
     finally:
-        await app.changes.release(session.subscriptions.subscribed.values())
+        await connection.close()
+
+
+async def _read(connection: "Connection", transport: Transport) -> bool:
+    """Takes messages in until the peer ends its stream, which is True, or is gone."""
+    try:
+        while True:
+            for message in await transport.receive():
+                connection.take(message)
+            await connection.room()
+    except anyio.EndOfStream:
+        return True
+    except anyio.BrokenResourceError:
+        return False
 
 
 class Connection:
-    """One peer being served."""
+    """One peer being served, by a server that is running. It ends by `close`. Never raises for what the peer does."""
 
-    def __init__(self, app: Server[Any], transport: Transport, session: ServerSession, tasks: TaskGroup) -> None:
-        self.session = session
+    def __init__(self, app: Server[Any], principal: str | None, due: Callable[[], None]) -> None:
+        """`due` is called whenever something waits for the peer; it may be called in vain."""
+        self.session = app.session(principal)
         self._app = app
-        self._transport = transport
-        self._tasks = tasks
+        self._due = due
+        self._loop = asyncio.get_running_loop()
+        self._tasks: dict[asyncio.Task[None], None] = {}
         self._scopes: dict[RequestId, CancelScope] = {}
-        self._waiting: deque[tuple[Call, CancelScope]] = deque()
-        self._running = 0
-        self._streams: dict[RequestId, anyio.Event] = {}
-        self._answers: dict[RequestId, Waiter] = {}
+        self._running = self._listening = 0
+        self._queue: deque[tuple[Call, CancelScope]] | None = None
+        self.answers = Answers()
         self._changes: dict[Change, None] = {}
-        self._ready = anyio.Event()
-        self._moved = anyio.Event()
-        self._ended = False
+        self._moved: Signal | None = None
         self._sending = 0
-        self._writing = CancelScope()
+        self._finishing = False
+        self._closing: Signal | None = None
+        app.changes.join(self)
 
-    # The loop
+    # What the driver does
 
-    async def read(self) -> None:
-        """Takes messages in until the peer ends its stream, or is gone, which cancels what is under way."""
-        try:
-            while True:
-                for message in await self._transport.receive():
-                    self._take(message)
-                self._ready.set()
-                if len(self.session.waiting) + self._sending > self._app.limits.waiting_messages:
-                    await self._room()
-        except anyio.EndOfStream:
-            return
-        except anyio.BrokenResourceError:
-            self.stop()
+    def take(self, message: Message) -> None:
+        """Takes a message in, and begins what it asks for."""
+        if self._app.trace is not None:
+            self._app.trace.received(message)
+        for event in self.session.receive(message):
+            if isinstance(event, Call):
+                self._begin(event)
+            elif isinstance(event, Cancelled):
+                self._cancel(event.id)
+            else:
+                self.answers.settle(event.id, event.answer)
+        if self.session.waiting:
+            self._due()
 
-    async def write(self) -> None:
-        """Sends what is ready, all at once, whenever something is, until `stop`."""
-        # The scope is inside the task: a task that ends by being cancelled leaves its frames, and all they hold, to
-        # the garbage collector.
-        with self._writing:
-            await self._write()
+    def outgoing(self) -> list[Outgoing]:
+        """What waits for the peer. It counts as on its way until this is called again."""
+        if self._changes:
+            self._deliver_changes()
+        outgoing = self.session.outgoing()
+        self._sending = len(outgoing)
+        if self._moved is not None:
+            self._moved.wake()
+        if self._app.trace is not None:
+            self._app.trace.sent(outgoing)
+        return outgoing
 
-    def stop(self) -> None:
-        """Cancels what is under way, and sends no more."""
-        self._writing.cancel()
-        for scope in self._scopes.values():
-            scope.cancel()
+    @property
+    def is_behind(self) -> bool:
+        """Whether the peer is too slow to take what waits for it."""
+        return len(self.session.waiting) + self._sending > self._app.limits.waiting_messages
 
-    async def _write(self) -> None:
-        try:
-            while True:
-                await self._ready.wait()
-                self._ready = anyio.Event()
-                if self._changes:
-                    self._deliver_changes()
-                waiting = self.session.outgoing()
-                self._sending = len(waiting)
-                if waiting:
-                    await self._transport.send(waiting)
-                waiting.clear()  # what is sent is not to be kept until the next message
-                self._sending = 0
-                if self._changes:
-                    self._ready.set()
-                self._step()
-        except anyio.BrokenResourceError:
-            self._tasks.cancel_scope.cancel()
+    async def room(self) -> None:
+        """Waits until the peer has taken enough of what waits for it."""
+        while self.is_behind:
+            await self._move()
+
+    def finish(self) -> None:
+        """The peer sends no more: its listen streams are ended, and what it was asked it will not answer."""
+        self._finishing = True
+        self.answers.finish()
+        if self._closing is not None:
+            self._closing.wake()
 
     async def drain(self) -> None:
-        """The peer sends no more: ends its streams, finishes its calls, and sends what is due, within limits."""
-        self._ended = True
-        for stream in self._streams.values():
-            stream.set()
-        for waiter in self._answers.values():
-            waiter.settle(NO_ANSWER)
-        with anyio.move_on_after(0 if self._writing.cancel_called else self._app.limits.drain_seconds):
-            while self._scopes or self._ready.is_set() or self.session.waiting or self._sending:
-                await self._moved.wait()
+        """Finishes, and waits for calls under way and for what is due to leave, within limits."""
+        self.finish()
+        with anyio.move_on_after(self._app.limits.drain_seconds):
+            while self._scopes or self.session.waiting or self._changes or self._sending:
+                await self._move()
+
+    async def close(self) -> None:
+        """Cancels what is under way, waits for its end, and gives up the subscriptions; shielded."""
+        self._app.changes.leave(self)
+        self._due = lambda: None
+        scopes, self._scopes, self._queue = self._scopes, {}, None
+        for scope in scopes.values():
+            scope.cancel()
+        if self._tasks:
+            with CancelScope(shield=True):
+                while self._tasks:
+                    await self._move()
+        subscribed = self.session.subscriptions.subscribed
+        if subscribed:
+            await self._app.changes.release(subscribed.values())
+
+    # What handlers and the change bus do
 
     def changed(self, change: Change) -> None:
         """Takes note of `change`; a change that waits to be told already is told once."""
+        if not self._changes:
+            self._loop.call_soon(self._due)
         self._changes[change] = None
-        self._ready.set()
 
     async def flush(self) -> None:
         """Lets waiting messages leave; waits while the peer is too slow to take them."""
-        self._ready.set()
-        await self._room()
+        self._due()
+        if self.is_behind:
+            await self.room()
 
-    async def closing(self, id: RequestId) -> None:
-        """Waits until the server ends the listen stream `id`."""
-        if not self._ended:
-            await self._streams[id].wait()
-
-    def expect(self, ids: Iterable[int]) -> None:
-        """Keeps the answers to our requests `ids` from now on, in whatever order they come, until `forget`."""
-        for id_ in ids:
-            waiter = self._answers[id_] = Waiter()
-            if self._ended:
-                waiter.settle(NO_ANSWER)
-
-    def forget(self, ids: Iterable[int]) -> None:
-        """No longer."""
-        for id_ in ids:
-            del self._answers[id_]
+    async def closing(self) -> None:
+        """Waits until the server ends the listen streams."""
+        while not self._finishing:
+            self._closing = self._closing or Signal()
+            await self._closing.wait()
 
     async def answer_to(self, about: RequestId, id: int) -> Response | Failure:
-        """Waits for the client's answer to our request `id`. The user's time is not the call's: the budget of
-        `about` is extended by it."""
-        scope = self._scopes.get(about)
-        if scope is None or scope.deadline == math.inf:  # another question of the same call has stopped the clock
-            return await self._answers[id].wait()
-        began, deadline = anyio.current_time(), scope.deadline
-        scope.deadline = math.inf
-        try:
-            return await self._answers[id].wait()
-        finally:
-            scope.deadline = deadline + anyio.current_time() - began
+        """Waits for the client's answer to our request `id`, which the call `about` made."""
+        return await self.answers.wait(id, self._scopes.get(about))
 
-    # Events
-
-    def _take(self, message: Message) -> None:
-        for event in self.session.receive(message):
-            match event:
-                case Call():
-                    self._begin(event)
-                case Cancelled():
-                    self._cancel(event)
-                case Answered():
-                    if event.id in self._answers:
-                        self._answers[event.id].settle(event.answer)
-
-    def _cancel(self, event: Cancelled) -> None:
-        scope = self._scopes.pop(event.id, None)
-        if scope is not None:
-            scope.cancel()
+    # Calls
 
     def _begin(self, call: Call) -> None:
-        limits, scope = self._app.limits, CancelScope()
-        if call.method.name == _LISTEN:
-            if len(self._streams) >= limits.streams:
-                self.session.fail(call.id, InternalError(f"{limits.streams} streams are open, the most there may be"))
-                return
-            self._scopes[call.id], self._streams[call.id] = scope, anyio.Event()
-            self._tasks.start_soon(self._stream, call, scope, self._streams[call.id])
-        elif len(self._waiting) >= limits.waiting_calls:
+        limits, is_stream = self._app.limits, call.method.name == _LISTEN
+        if is_stream and self._listening >= limits.streams:
+            self.session.fail(call.id, InternalError(f"{limits.streams} streams are open, the most there may be"))
+            return
+        if len(self._queue or ()) >= limits.waiting_calls and not is_stream:
             self.session.fail(call.id, InternalError("too many calls are waiting; send fewer at once"))
+            return
+        scope = self._scopes[call.id] = CancelScope()
+        # Plain tasks: one in a task group costs four times as much.
+        if is_stream:
+            self._listening += 1
+            self._tasks[self._loop.create_task(self._stream(call, scope))] = None
+        elif self._running < limits.concurrent_calls:
+            self._running += 1
+            self._tasks[self._loop.create_task(self._call(call, scope))] = None
         else:
-            self._scopes[call.id] = scope
-            if self._running < limits.concurrent_calls:
-                self._running += 1
-                self._tasks.start_soon(self._call, call, scope)
-            else:
-                self._waiting.append((call, scope))
+            self._queue = self._queue or deque()
+            self._queue.append((call, scope))
 
-    def _deliver_changes(self) -> None:
-        """Turns changes into messages, unless so many wait already that the peer must catch up first."""
-        if len(self.session.waiting) < self._app.limits.waiting_messages:
-            changes, self._changes = self._changes, {}
-            for change in changes:
-                self.session.deliver(change)
-
-    # Tasks
+    def _cancel(self, id: RequestId) -> None:
+        scope = self._scopes.pop(id, None)
+        if scope is not None:
+            scope.cancel()
 
     async def _call(self, call: Call, scope: CancelScope) -> None:
         try:
             with scope:
-                await anyio.lowlevel.checkpoint_if_cancelled()
-                if len(self.session.waiting) + self._sending > self._app.limits.waiting_messages:
-                    await self._room()
-                scope.deadline = anyio.current_time() + self._app.budget.seconds
+                if scope.cancel_called or self.is_behind:
+                    await anyio.lowlevel.checkpoint_if_cancelled()
+                    await self.room()
+                scope.deadline = self._loop.time() + self._app.budget.seconds
                 await self._answer(call, scope)
         finally:
-            self._running -= 1
-            if self._waiting:
-                self._running += 1
-                self._tasks.start_soon(self._call, *self._waiting.popleft())
+            if self._queue:
+                self._tasks[self._loop.create_task(self._call(*self._queue.popleft()))] = None
+            else:
+                self._running -= 1
             self._over(call, scope)
 
-    async def _stream(self, call: Call, scope: CancelScope, ending: anyio.Event) -> None:
+    async def _stream(self, call: Call, scope: CancelScope) -> None:
         try:
             with scope:
                 await self._answer(call, scope)
         finally:
-            if self._streams.get(call.id) is ending:
-                del self._streams[call.id]
+            self._listening -= 1
             self._over(call, scope)
+
+    async def _wait_for_room(self, scope: CancelScope) -> None:
+        scope.deadline = math.inf
+        await anyio.lowlevel.checkpoint_if_cancelled()
+        await self.room()
+        scope.deadline = self._loop.time() + self._app.budget.seconds
 
     async def _answer(self, call: Call, scope: CancelScope) -> None:
         """Runs the handler. This is the one place where exceptions become answers."""
         app = self._app
-        outcome: dict[str, Any] | McpError | InputRequired
         handler = app.handlers.get(call.method.name) or HANDLERS[call.method.name]
         context = Context(call.id, call.peer, self, app.state, app.budget, app.changes)
+        outcome: dict[str, Any] | McpError | InputRequired
         try:
-            outcome = await _ungrouped(handler(app, context, call.params))
-        except InputRequired as asked:
-            outcome = asked
-        except anyio.get_cancelled_exc_class():
+            outcome = await handler(app, context, call.params)
+        except asyncio.CancelledError:
             # For a call that the peer cancelled this says nothing; it is the answer when time was up.
             self._tell(call, scope, CallTimeout(app.budget.seconds))
             raise
-        except Exception as error:
+        except (Exception, InputRequired, BaseExceptionGroup) as error:
             outcome = app.translate(error)
         self._tell(call, scope, outcome)
 
@@ -275,26 +271,24 @@ class Connection:
     def _over(self, call: Call, scope: CancelScope) -> None:
         if self._scopes.get(call.id) is scope:
             del self._scopes[call.id]
-        self._ready.set()
-        self._step()
+        task = asyncio.current_task()
+        if task is not None:
+            self._tasks.pop(task, None)
+        self._due()
+        if self._moved is not None:
+            self._moved.wake()
 
-    async def _room(self) -> None:
-        """Waits until the peer has taken enough of what waits for it."""
-        while len(self.session.waiting) + self._sending > self._app.limits.waiting_messages:
-            await self._moved.wait()
+    async def _move(self) -> None:
+        """Waits until a call has ended, or something was sent."""
+        if self._moved is None:  # few ever wait
+            self._moved = Signal()
+        await self._moved.wait()
 
-    def _step(self) -> None:
-        moved, self._moved = self._moved, anyio.Event()
-        moved.set()
+    # Changes
 
-
-async def _ungrouped(work: Awaitable[dict[str, Any]]) -> dict[str, Any]:
-    """What `work` gives. Where a task group in it failed, what it failed of first is raised by itself, so that
-    an author may raise a ToolError, or ask, in a task."""
-    try:
-        return await work
-    except BaseExceptionGroup as group:
-        first: BaseException = group
-        while isinstance(first, BaseExceptionGroup):
-            first = first.exceptions[0]
-        raise first from group
+    def _deliver_changes(self) -> None:
+        """Turns changes into messages, unless so many wait already that the peer must catch up first."""
+        if len(self.session.waiting) < self._app.limits.waiting_messages:
+            changes, self._changes = self._changes, {}
+            for change in changes:
+                self.session.deliver(change)

@@ -123,7 +123,7 @@ async def listen(app: "Server[Any]", context: Context[Any], params: ListenParams
             await app.changes.want_resources()
         session.acknowledge(Listen(context.id, lists, uris))
         await context.link.flush()
-        await context.link.closing(context.id)
+        await context.link.closing()
         session.end_listen(context.id)
     finally:
         session.subscriptions.close(context.id)

@@ -10,10 +10,11 @@ The checks run from the cheap to the dear and before anything is started: header
 Each handler gives back the refusal to answer with, or None once it has answered itself.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from anyio.abc import TaskGroup
 
@@ -24,7 +25,6 @@ from ..protocol.http_rules import (
     LAST_EVENT_ID,
     SESSION_ID,
     Refusal,
-    accepts_gzip,
     check_accept,
     check_content,
     check_handshake_body,
@@ -32,19 +32,18 @@ from ..protocol.http_rules import (
     check_version_header,
     is_session_id,
     is_stateless,
-    read_headers,
     refuse,
 )
 from ..protocol.jsonrpc import Malformed, Message, Request, decode
-from ..protocol.routing_headers import check_stateless, check_stateless_body
+from ..protocol.routing_headers import Parameter, check_stateless, check_stateless_body, parameter_headers
 from ..server.app import Server
-from ..server.dispatch import serve
+from ..server.tools import RegisteredTool
 from .http_follow import follow
 from .http_limits import SessionLimits
 from .http_session import HttpSession
 from .http_sessions import Sessions
 from .http_stateless import Exchange
-from .http_streams import Asgi, Gone, Http, Receive, Reply, Send, Stage, read_body, watched
+from .http_streams import Gone, Http, Stage, read_body
 
 __all__ = ["Endpoint", "EndpointLimits"]
 
@@ -63,13 +62,14 @@ class EndpointLimits:
 
 
 class Endpoint:
-    """The endpoint as an ASGI application. It serves from `start` on."""
+    """The endpoint. It serves from `start` on."""
 
     def __init__(self, app: Server[Any], limits: EndpointLimits) -> None:
         self._app = app
         self._limits = limits
         self._sessions: Sessions | None = None
         self._exchanges: set[Exchange] = set()
+        self._parameters: WeakKeyDictionary[RegisteredTool, Sequence[Parameter]] = WeakKeyDictionary()
         self._stopping = False
 
     def start(self, tasks: TaskGroup) -> None:
@@ -94,13 +94,10 @@ class Endpoint:
         """How many requests and streams are being served."""
         return len(self._exchanges) + (0 if self._sessions is None else self._sessions.streams)
 
-    async def __call__(self, scope: Asgi, receive: Receive, send: Send) -> None:
-        """Serves one request."""
-        headers = read_headers(scope["headers"])
-        reply = Reply(send, gzip=accepts_gzip(headers.get("accept-encoding")))
-        http = Http(headers, scope["state"].get("principal"), receive, reply)
+    async def serve(self, method: str, http: Http) -> None:
+        """Serves one request, which has passed the guards."""
         try:
-            refusal = await self._handle(scope["method"], http)
+            refusal = await self._handle(method, http)
         except Gone:
             return
         if refusal is not None:
@@ -111,20 +108,21 @@ class Endpoint:
             return _STOPPING
         if method != "POST" and is_stateless(http.headers):
             return refuse(405, "this protocol version has POST only", Allow="POST")
-        handlers: dict[str, Callable[[Http, Sessions], Awaitable[Refusal | None]]] = {
-            "POST": self._post,
-            "GET": self._get,
-            "DELETE": self._delete,
-        }
-        if method not in handlers:
-            return refuse(405, "this method is not offered", Allow=", ".join(handlers))
-        return await handlers[method](http, self._sessions)
+        match method:
+            case "POST":
+                return await self._post(http, self._sessions)
+            case "GET":
+                return await self._get(http, self._sessions)
+            case "DELETE":
+                return await self._delete(http, self._sessions)
+            case _:
+                return refuse(405, "this method is not offered", Allow="POST, GET, DELETE")
 
     async def _post(self, http: Http, sessions: Sessions) -> Refusal | None:
         refusal = check_accept(http.headers, JSON, EVENT_STREAM) or check_content(http.headers)
         if refusal is not None:
             return refusal
-        body = await read_body(http.receive, http.headers, self._limits.body_bytes, self._limits.body_seconds)
+        body = await read_body(http.receive, http.headers, self._limits.body_bytes)
         if isinstance(body, Refusal):
             return body
         if self._stopping:
@@ -145,29 +143,28 @@ class Endpoint:
         if not isinstance(message, Request):
             await http.reply.json(202, b"")
             return None
-        refusal = check_stateless(http.headers, message, self._schema_of)
+        refusal = check_stateless(http.headers, message, self._mirrored)
         if refusal is None:
             await self._exchange(http, message)
         return refusal
 
     async def _exchange(self, http: Http, request: Request) -> None:
-        exchange = Exchange(request, http.reply)
+        exchange = Exchange(self._app, http.principal, http.reply)
         self._exchanges.add(exchange)
         try:
-            async with watched(
-                http.receive, http.reply.comment, self._limits.keep_alive_seconds, gone=exchange.leave
-            ):
-                await serve(self._app, exchange, principal=http.principal)
-            await exchange.close()
+            await exchange.run(http, request, self._limits.keep_alive_seconds)
         finally:
             self._exchanges.discard(exchange)
 
-    def _schema_of(self, name: str) -> Mapping[str, Any] | None:
+    def _mirrored(self, name: str) -> Sequence[Parameter]:
+        """The arguments of that tool which headers repeat."""
         try:
-            schema: Mapping[str, Any] = self._app.tools.find(name, self._app.settings).listed["inputSchema"]
+            tool = self._app.tools.find(name, self._app.settings)
         except McpError:
-            return None
-        return schema
+            return ()
+        if tool not in self._parameters:
+            self._parameters[tool] = tuple(parameter_headers(tool.listed["inputSchema"]))
+        return self._parameters[tool]
 
     # Up to 2025-11-25
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from .http_replay import Reader
 from .http_session import HttpSession
-from .http_streams import Http, Reply, Stage, watched
+from .http_streams import Http, Reply, Stage, Watch
 
 __all__ = ["SentHeaders", "follow"]
 
@@ -33,9 +33,8 @@ async def follow(
 
     session.opened()
     try:
-        with reader.scope:
-            async with watched(http.receive, keep_alive, pause, gone=reader.cut):
-                await _write(http.reply, session, reader, headers)
+        with Watch(http.receive, keep_alive, pause, gone=reader.cut):
+            await _write(http.reply, session, reader, headers)
     finally:
         session.closed(reader)
 
@@ -43,16 +42,25 @@ async def follow(
 async def _write(reply: Reply, session: HttpSession, reader: Reader, headers: SentHeaders) -> None:
     stream = reader.stream
     await reader.wait()
+    if reader.is_cut:
+        return
     if stream.sole_answer is not None:
         await reply.json(200, stream.sole_answer, headers())
     elif stream.refusal is not None and stream.is_sent:
         await reply.refuse(stream.refusal)
     else:
-        events = session.begin(reader)
-        while reply.stage is not Stage.ENDED:
-            events += stream.take()
-            if reader.retry_ms is not None and not stream.is_over:
-                events.append(stream.position(reader.retry_ms))
-            await reply.events(events, last=reader.is_ending)
-            await reader.wait()
-            events = []
+        with reader.writing():
+            await _write_events(reply, session, reader)
+
+
+async def _write_events(reply: Reply, session: HttpSession, reader: Reader) -> None:
+    stream, events = reader.stream, session.begin(reader)
+    while not (reader.is_cut or reply.stage is Stage.ENDED):
+        events += stream.take()
+        if reader.retry_ms is not None and not stream.is_over:
+            events.append(stream.position(reader.retry_ms))
+        last = reader.is_ending
+        session.caught_up()  # which may put more
+        await reply.events(events, last=last)
+        await reader.wait()
+        events = []

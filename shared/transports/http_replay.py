@@ -23,6 +23,7 @@ from anyio import CancelScope
 from ..protocol.framing import ServerSentEvent
 from ..protocol.http_rules import Refusal
 from ..protocol.jsonrpc import RequestId
+from ..server.signal import Signal
 from .http_limits import Room, SessionLimits
 
 __all__ = ["Reader", "Stream"]
@@ -238,7 +239,7 @@ class Stream:
 class Reader:
     """One HTTP response that reads a stream."""
 
-    __slots__ = ("_begin", "_moved", "resumes", "retry_ms", "scope", "stream")
+    __slots__ = ("_begin", "_moved", "_writing", "is_cut", "resumes", "retry_ms", "stream")
 
     def __init__(self, stream: Stream, *, resumes: bool, begin: bool) -> None:
         self.stream = stream
@@ -246,10 +247,11 @@ class Reader:
         """Whether its client comes back."""
         self.retry_ms: int | None = None
         """Where the response is to end before its stream does: how long the client should wait."""
-        self.scope = CancelScope()
-        """Around the work of the response; cancelled when it is cut off."""
+        self.is_cut = False
+        """Whether the response has to end at once."""
         self._begin = begin
-        self._moved = anyio.Event()
+        self._moved = Signal()
+        self._writing: CancelScope | None = None
 
     @property
     def is_ending(self) -> bool:
@@ -258,19 +260,20 @@ class Reader:
 
     async def wait(self) -> None:
         """Waits until there is something to send, or the end, or a reason to begin."""
-        while not (self._begin or self.is_ending or not self.stream.is_sent):
-            await self.moved()
+        while not (self._begin or self.is_cut or self.is_ending or not self.stream.is_sent):
+            await self._moved.wait()
         self._begin = False
 
-    async def moved(self) -> None:
-        """Waits until something was put or taken, or it was cut off."""
-        if self._moved.is_set():
-            self._moved = anyio.Event()
-        await self._moved.wait()
+    def writing(self) -> CancelScope:
+        """A scope around what is written, which may have to wait for the client: cancelled by `cut`."""
+        self._writing = CancelScope()
+        if self.is_cut:
+            self._writing.cancel()
+        return self._writing
 
     def wake(self) -> None:
         """Something has changed."""
-        self._moved.set()
+        self._moved.wake()
 
     def begin(self) -> None:
         """Has the response begin, if it has not: a client, or a proxy, wants to see that somebody is there."""
@@ -284,5 +287,7 @@ class Reader:
 
     def cut(self) -> None:
         """Ends the response at once."""
-        self.scope.cancel()
+        self.is_cut = True
+        if self._writing is not None:
+            self._writing.cancel()
         self.wake()

@@ -1,13 +1,13 @@
 """The HTTP server: the endpoint, its guards and the health check as one ASGI application, and uvicorn around it.
 
-Every request is guarded before anything else looks at it: repeated headers, host and origin, then the token.
+Every request is guarded before anything else looks at it: repeated headers, host and origin; then the token.
 Pages of an allowed origin get the CORS headers without which browsers keep the answers from them.
 """
 
 import math
 import socket
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,17 +21,17 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
 from ..auth.tokens import Tokens
 from ..ops.health import health
-from ..protocol.http_rules import JSON, Refusal, check_single, read_headers, refuse
+from ..protocol.http_rules import JSON, Headers, Refusal, accepts_gzip, check_single, read_headers, refuse
 from ..protocol.jsonrpc import encode
 from ..protocol.sites import Sites, is_loopback
 from ..server.app import Server
 from .http_connections import Connection
 from .http_endpoint import Endpoint, EndpointLimits
-from .http_streams import Reply
+from .http_streams import Http, Reply
 
 __all__ = ["HttpApp", "HttpOptions", "http_app", "run_http"]
 
@@ -65,44 +65,79 @@ class HttpOptions:
     """Connections served at once; more get 503."""
 
 
-class HttpApp(Starlette):
-    """The ASGI application; `endpoint` is what serves the protocol in it."""
+class HttpApp:
+    """The ASGI application; `endpoint` is what serves the protocol in it.
+
+    The guards come first. A request for the endpoint then goes straight there, unless it comes from a page, which
+    is Starlette's matter, as is everything else.
+    """
 
     def __init__(self, app: Server[Any], options: HttpOptions) -> None:
         self.endpoint = Endpoint(app, options.limits)
-        sites = Sites(options.host, options.allowed_hosts, options.allowed_origins)
-        middleware = [
-            Middleware(_Guard, sites=sites, probes=not is_loopback(options.host)),
-            # The guard has refused other origins by now. A preflight carries no token, so this comes before the gate.
-            Middleware(
-                CORSMiddleware,
-                allow_origins=["*"],
-                allow_headers=["*"],
-                allow_methods=_METHODS,
-                expose_headers=_EXPOSED,
-            ),
-            Middleware(_Gate, tokens=Tokens(options.tokens)),
-        ]
+        self._path = options.path
+        self._sites = Sites(options.host, options.allowed_hosts, options.allowed_origins)
+        # An orchestrator's health check uses whatever address it has, and only a server of this machine alone has
+        # to fear DNS rebinding.
+        self._probed = not is_loopback(options.host)
+        self._tokens = Tokens(options.tokens)
+        self._gate = _Gate(self.endpoint, self._tokens)
 
         async def healthz(_request: Request) -> Response:
             counts = {"sessions": self.endpoint.sessions, "streams": self.endpoint.streams}
             return JSONResponse(health(app, **counts))
 
-        @asynccontextmanager
-        async def lifespan(_app: Starlette) -> AsyncIterator[None]:
-            async with create_task_group() as tasks:
-                self.endpoint.start(tasks)
-                yield
-                self.endpoint.stop()
-                tasks.cancel_scope.cancel()
-
-        super().__init__(
-            routes=[Route(options.path, self.endpoint), Route(HEALTH, healthz, methods=["GET"])],
-            middleware=middleware,
-            exception_handlers={HTTPException: _as_json},
-            lifespan=lifespan,
+        # Other origins have been refused by then. A preflight carries no token, so this comes before the gate.
+        cors = Middleware(
+            CORSMiddleware,
+            allow_origins=["*"],
+            allow_headers=["*"],
+            allow_methods=_METHODS,
+            expose_headers=_EXPOSED,
         )
-        self.router.redirect_slashes = False
+        self._rest = Starlette(
+            routes=[Route(options.path, self._gate), Route(HEALTH, healthz, methods=["GET"])],
+            middleware=[cors],
+            exception_handlers={HTTPException: self._refuse},
+            lifespan=self._living,
+        )
+        self._rest.router.redirect_slashes = False
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serves one request, or the life of the application."""
+        if scope["type"] == "http":
+            headers = read_headers(scope["headers"])
+            refusal = self._check(scope, headers)
+            if refusal is not None:
+                await Reply(send).refuse(refusal)
+                return
+            if scope["path"] == self._path and headers.get("origin") is None:
+                await self._gate.serve(scope, headers, receive, send)
+                return
+        await self._rest(scope, receive, send)
+
+    def _check(self, scope: Scope, headers: Headers) -> Refusal | None:
+        """What is not for this server: repeated headers, other hosts and origins."""
+        refusal = check_single(headers, all_of_them=False) or self._sites.check_origin(headers)
+        if refusal is None and not (self._probed and scope["path"] == HEALTH):
+            refusal = self._sites.check_host(headers)
+        return refusal
+
+    async def _refuse(self, request: Request, error: Exception) -> Response:
+        """What no route serves, in the form of every other refusal. Without a token not even that is told."""
+        refusal = self._tokens.admit(read_headers(request.scope["headers"]))
+        if not isinstance(refusal, Refusal):
+            status = error.status_code if isinstance(error, HTTPException) else 500
+            headers = error.headers if isinstance(error, HTTPException) else None
+            refusal = refuse(status, "there is nothing here", **(headers or {}))
+        return Response(encode(refusal.failure), refusal.status, dict(refusal.headers), media_type=JSON)
+
+    @asynccontextmanager
+    async def _living(self, _app: Starlette) -> AsyncIterator[None]:
+        async with create_task_group() as tasks:
+            self.endpoint.start(tasks)
+            yield
+            self.endpoint.stop()
+            tasks.cancel_scope.cancel()
 
 
 def http_app(app: Server[Any], options: HttpOptions) -> HttpApp:
@@ -110,56 +145,23 @@ def http_app(app: Server[Any], options: HttpOptions) -> HttpApp:
     return HttpApp(app, options)
 
 
-class _Guard:
-    """Lets through what names a host and an origin that are served here."""
-
-    def __init__(self, app: ASGIApp, sites: Sites, *, probes: bool) -> None:
-        """`probes` has health checks name the server as they like: an orchestrator uses whatever address it has,
-        and only a server of this machine alone has to fear DNS rebinding."""
-        self._app = app
-        self._sites = sites
-        self._probes = probes
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        refusal = self._check(scope) if scope["type"] == "http" else None
-        if refusal is None:
-            await self._app(scope, receive, send)
-        else:
-            await Reply(send).refuse(refusal)
-
-    def _check(self, scope: Scope) -> Refusal | None:
-        headers = read_headers(scope["headers"])
-        refusal = check_single(headers, all_of_them=False) or self._sites.check_origin(headers)
-        if refusal is None and not (self._probes and scope["path"] == HEALTH):
-            refusal = self._sites.check_host(headers)
-        return refusal
-
-
 class _Gate:
-    """Lets through who brings a token, and notes the principal."""
+    """Lets through to the endpoint who brings a token."""
 
-    def __init__(self, app: ASGIApp, tokens: Tokens) -> None:
-        self._app = app
+    def __init__(self, endpoint: Endpoint, tokens: Tokens) -> None:
+        self._endpoint = endpoint
         self._tokens = tokens
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["path"] == HEALTH:
-            await self._app(scope, receive, send)
-            return
-        admitted = self._tokens.admit(read_headers(scope["headers"]))
-        if isinstance(admitted, Refusal):
-            await Reply(send).refuse(admitted)
-            return
-        scope.setdefault("state", {})["principal"] = admitted
-        await self._app(scope, receive, send)
+        await self.serve(scope, read_headers(scope["headers"]), receive, send)
 
-
-async def _as_json(_request: Request, error: Exception) -> Response:
-    """What the router refuses, in the form of every other refusal."""
-    status = error.status_code if isinstance(error, HTTPException) else 500
-    headers = error.headers if isinstance(error, HTTPException) else None
-    body = encode(refuse(status, "there is nothing here").failure)
-    return Response(body, status, headers, media_type=JSON)
+    async def serve(self, scope: Scope, headers: Headers, receive: Receive, send: Send) -> None:
+        reply = Reply(send, gzip=accepts_gzip(headers.get("accept-encoding")))
+        principal = self._tokens.admit(headers)
+        if isinstance(principal, Refusal):
+            await reply.refuse(principal)
+        else:
+            await self._endpoint.serve(scope["method"], Http(headers, principal, receive, reply))
 
 
 # Running
@@ -194,14 +196,18 @@ async def run_http(
 
 
 def _config(asgi: HttpApp, options: HttpOptions, stop_seconds: int) -> uvicorn.Config:
+    class Timed(Connection):
+        body_seconds = options.limits.body_seconds
+
     return uvicorn.Config(
         asgi,
-        http=Connection,
+        http=Timed,
         ws="none",
         lifespan="on",
         log_config=None,
         access_log=False,
         server_header=False,
+        date_header=False,
         proxy_headers=False,
         limit_concurrency=options.connections,
         backlog=options.backlog,
@@ -231,7 +237,7 @@ def _bound(options: HttpOptions) -> Iterator[socket.socket]:
 
 
 class _Uvicorn(uvicorn.Server):
-    """uvicorn that leaves signals alone, says when it has started, and stops without polling."""
+    """uvicorn that leaves signals alone, says when it has started, and stops without polling: idle, it sleeps."""
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
@@ -254,8 +260,5 @@ class _Uvicorn(uvicorn.Server):
         self.on_started()
 
     async def main_loop(self) -> None:
-        """Keeps the Date header right until stopped."""
-        while not self._stopped.is_set():
-            await self.on_tick(0)
-            with suppress(TimeoutError), anyio.fail_after(1):
-                await self._stopped.wait()
+        """Does nothing until stopped: there is no limit to look after, and connections see to the date."""
+        await self._stopped.wait()

@@ -1,10 +1,11 @@
 """The sessions of one endpoint: they are opened, found by their id and their principal, and end.
 
-Each is one `serve` in a task of its own. A session that is being opened is found by nobody, until its client has
-been told its id.
+A session that is being opened is found by nobody, until its client has been told its id. One that ends takes a
+task, which lives in that of the endpoint.
 """
 
 import logging
+from functools import partial
 from typing import Any
 
 import anyio
@@ -12,7 +13,6 @@ from anyio.abc import TaskGroup
 
 from ..ops.memory import give_back
 from ..server.app import Server
-from ..server.dispatch import serve
 from .http_limits import Room, SessionLimits
 from .http_session import HttpSession
 
@@ -49,9 +49,8 @@ class Sessions:
         """A session that has no id yet as far as anybody knows; None where there are too many."""
         if len(self._by_id) + len(self._opening) >= self._limits.sessions:
             return None
-        session = HttpSession(principal, self._limits, self._room)
+        session = HttpSession(self._app, principal, self._limits, self._room, self.end)
         self._opening.add(session)
-        self._tasks.start_soon(self._serve, session)
         return session
 
     def confirm(self, session: HttpSession) -> None:
@@ -67,26 +66,27 @@ class Sessions:
 
     def end(self, session: HttpSession) -> None:
         """Ends one session at once: its id is unknown from now on, what is under way is cancelled."""
-        self._forget(session)
-        session.end(orderly=False)
+        if self._forget(session):
+            self._tasks.start_soon(partial(self._finish, session, orderly=False))
 
     def end_all(self) -> None:
         """Lets every session finish what is under way, and end."""
         for session in (*self._opening, *self._by_id.values()):
-            session.end(orderly=True)
+            self._tasks.start_soon(partial(self._finish, session, orderly=True))
 
-    def _forget(self, session: HttpSession) -> None:
+    def _forget(self, session: HttpSession) -> bool:
+        known = session in self._opening or session.id in self._by_id
         self._opening.discard(session)
         self._by_id.pop(session.id, None)
+        return known
 
-    async def _serve(self, session: HttpSession) -> None:
+    async def _finish(self, session: HttpSession, *, orderly: bool) -> None:
         try:
-            await serve(self._app, session, principal=session.principal)
+            await session.finish(orderly=orderly)
         except Exception:
             log.exception("a session failed")
         finally:
             self._forget(session)
-            session.close()
             self._count_ended()
 
     def _count_ended(self) -> None:

@@ -4,43 +4,66 @@ The reply is JSON when the answer is the first thing to send, with the status th
 stream when a notification comes before. A client that goes away has cancelled its request.
 """
 
+import asyncio
 from collections.abc import Sequence
-
-import anyio
+from typing import Any
 
 from ..protocol.events import Outgoing
 from ..protocol.framing import ServerSentEvent
 from ..protocol.http_rules import refuse, stateless_status
-from ..protocol.jsonrpc import Failure, Message, Request, Response, encode
-from .http_streams import Reply, Stage
+from ..protocol.jsonrpc import Failure, Request, Response, encode
+from ..server.app import Server
+from ..server.dispatch import Connection
+from ..server.signal import Signal
+from .http_streams import Http, Reply, Stage, Watch
 
 __all__ = ["Exchange"]
 
 
 class Exchange:
-    """The transport of one request and its answer."""
+    """One request and its answer."""
 
-    def __init__(self, request: Request, reply: Reply) -> None:
-        self._inbox: list[Message] = [request]
+    def __init__(self, app: Server[Any], principal: str | None, reply: Reply) -> None:
         self._reply = reply
-        self._over = anyio.Event()
-        self._gone = False
+        self._ready = Signal()
+        self._over = False
+        self._connection = Connection(app, principal, self._ready.wake)
+        self._drain_seconds = app.limits.drain_seconds
+        self._timer: asyncio.TimerHandle | None = None
 
-    async def receive(self) -> Sequence[Message]:
-        """The request. Then raises EndOfStream when its answer has left or the server stops, and
-        BrokenResourceError when the client has gone away."""
-        if self._inbox:
-            messages, self._inbox = self._inbox, []
-            return messages
-        await self._over.wait()
-        if self._gone:
-            raise anyio.BrokenResourceError
-        raise anyio.EndOfStream
+    async def run(self, http: Http, request: Request, pause: float) -> None:
+        """Answers `request`; after each `pause` in seconds without a message a comment shows that it is served."""
+        try:
+            with Watch(http.receive, self._reply.comment, pause, gone=self._give_up):
+                self._connection.take(request)
+                await self._send_all()
+        finally:
+            if self._timer is not None:
+                self._timer.cancel()
+            await self._connection.close()
+        if self._reply.stage is not Stage.ENDED:
+            await self._reply.refuse(refuse(503, "the server is stopping"))
 
-    async def send(self, outgoing: Sequence[Outgoing]) -> None:
-        """Writes messages into the reply, the answer last. Raises BrokenResourceError when the client has gone."""
-        if self._gone:
-            raise anyio.BrokenResourceError
+    async def _send_all(self) -> None:
+        while not self._over:
+            outgoing = self._connection.outgoing()
+            if outgoing:
+                await self._write(outgoing)
+            else:
+                await self._ready.wait()
+
+    def end(self) -> None:
+        """The server stops: a listen stream ends, and a call is given some time to finish."""
+        self._connection.finish()
+        self._timer = asyncio.get_running_loop().call_later(self._drain_seconds, self._give_up)
+
+    def _give_up(self) -> None:
+        """The client has gone away, or time is up."""
+        self._over = True
+        self._ready.wake()
+
+    async def _write(self, outgoing: Sequence[Outgoing]) -> None:
+        """Writes messages into the reply, the answer last."""
         answer = next((one.message for one in outgoing if isinstance(one.message, Response | Failure)), None)
         if answer is not None and self._reply.stage is Stage.NEW and outgoing[0].message is answer:
             await self._reply.json(stateless_status(answer), encode(answer))
@@ -49,18 +72,4 @@ class Exchange:
             if events:
                 await self._reply.events(events, last=answer is not None)
         if answer is not None:
-            self.end()
-
-    def end(self) -> None:
-        """Nothing more is expected of the client: the answer has left, or the server stops."""
-        self._over.set()
-
-    def leave(self) -> None:
-        """The client has gone away."""
-        self._gone = self._reply.stage is not Stage.ENDED
-        self._over.set()
-
-    async def close(self) -> None:
-        """Ends a reply that never got its answer: the server has stopped."""
-        if not self._gone and self._reply.stage is not Stage.ENDED:
-            await self._reply.refuse(refuse(503, "the server is stopping"))
+            self._over = True

@@ -4,21 +4,21 @@ an event stream by what comes first, and the watch over a client that may go awa
 A reply is begun once and ended once. Writing waits while the client is slow.
 """
 
+import asyncio
 import zlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, MutableMapping
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
 import anyio
-from anyio import CancelScope, create_task_group
+from anyio import CancelScope
 
 from ..protocol.framing import ServerSentEvent, encode_event
 from ..protocol.http_rules import EVENT_STREAM, JSON, Headers, Refusal, refuse
 from ..protocol.jsonrpc import encode
 
-__all__ = ["Asgi", "Gone", "Http", "Receive", "Reply", "Send", "Stage", "read_body", "watched"]
+__all__ = ["Asgi", "Gone", "Http", "Receive", "Reply", "Send", "Stage", "Watch", "read_body"]
 
 Asgi = MutableMapping[str, Any]
 """An ASGI scope or event."""
@@ -32,6 +32,8 @@ _STREAM_HEADERS = {
     "x-accel-buffering": "no",
 }
 
+MOMENT_SECONDS = 0.02
+"""How long a request is served before anybody looks whether its client is still there."""
 COMPRESS_FROM = 1_024
 """Bytes from which on JSON is compressed; less would fit into one packet anyway."""
 
@@ -56,7 +58,7 @@ class Reply:
         self.stage = Stage.NEW
         self._send = send
         self._gzip = gzip
-        self._writing = anyio.Lock()
+        self._writing = asyncio.Lock()
 
     async def refuse(self, refusal: Refusal) -> None:
         """Answers with an error; a stream that has begun just ends."""
@@ -121,54 +123,65 @@ class Http:
     reply: Reply
 
 
-async def read_body(receive: Receive, headers: Headers, limit: int, seconds: float) -> bytes | Refusal:
-    """The body of a request: 413 beyond `limit` bytes, 408 when it takes longer than `seconds`. Never holds more
-    than the limit and one chunk. Raises Gone when the client goes away meanwhile."""
+async def read_body(receive: Receive, headers: Headers, limit: int) -> bytes | Refusal:
+    """The body of a request: 413 beyond `limit` bytes. Never holds more than the limit and one chunk. How long it may
+    take is the connection's matter. Raises Gone when the client goes away meanwhile."""
     # The connection stays open: closing it on a client that still sends would reset it, and lose this answer.
-    too_large = refuse(413, f"the body may have {limit:,} bytes at most")
+    too_large = f"the body may have {limit:,} bytes at most"
     length = headers.get("content-length")
     if length is not None and (not length.isdecimal() or int(length[:20]) > limit):
-        return too_large
+        return refuse(413, too_large)
     body = bytearray()
-    with anyio.move_on_after(seconds):
-        while True:
-            event = await receive()
-            if event["type"] == "http.disconnect":
-                raise Gone
-            body += event.get("body", b"")
-            if len(body) > limit:
-                return too_large
-            if not event.get("more_body", False):
-                return bytes(body)
-    return refuse(408, "the body did not come in time", Connection="close")
+    while True:
+        event = await receive()
+        if event["type"] == "http.disconnect":
+            raise Gone
+        body += event.get("body", b"")
+        if len(body) > limit:
+            return refuse(413, too_large)
+        if not event.get("more_body", False):
+            return bytes(body)
 
 
-@asynccontextmanager
-async def watched(
-    receive: Receive, keep_alive: Callable[[], Awaitable[None]], seconds: float, *, gone: Callable[[], None]
-) -> AsyncIterator[None]:
-    """During the block, calls `keep_alive` every so many seconds, and `gone` when the client has gone away."""
-    watching = CancelScope()
+class Watch:
+    """Looks after a client while its request is served, once that takes a moment: most requests are answered before
+    it was worth the while.
 
-    async def watch() -> None:
+    Calls `keep_alive` every so many seconds, and `gone` when the client has gone away.
+    """
+
+    def __init__(
+        self, receive: Receive, keep_alive: Callable[[], Awaitable[None]], seconds: float, *, gone: Callable[[], None]
+    ) -> None:
+        self._receive = receive
+        self._keep_alive = keep_alive
+        self._seconds = seconds
+        self._gone = gone
+        self._watching: CancelScope | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    def __enter__(self) -> None:
+        self._timer = asyncio.get_running_loop().call_later(MOMENT_SECONDS, self._begin)
+
+    def __exit__(self, *error: object) -> None:
+        self._timer.cancel()
+        if self._watching is not None:
+            self._watching.cancel()
+
+    def _begin(self) -> None:
+        self._watching = CancelScope()
+        self._task = asyncio.get_running_loop().create_task(self._watch(self._watching))
+
+    async def _watch(self, watching: CancelScope) -> None:
         # The scope is inside the task: a task that ends by being cancelled leaves its frames, and all they hold, to
         # the garbage collector.
         with watching:
-            await _disconnected(receive, keep_alive, seconds)
-            gone()
+            while await self._is_there():
+                await self._keep_alive()
+            self._gone()
 
-    async with create_task_group() as tasks:
-        tasks.start_soon(watch)
-        try:
-            yield
-        finally:
-            watching.cancel()
-
-
-async def _disconnected(receive: Receive, keep_alive: Callable[[], Awaitable[None]], seconds: float) -> None:
-    while True:
-        with anyio.move_on_after(seconds) as pause:
-            if (await receive())["type"] == "http.disconnect":
-                return
-        if pause.cancelled_caught:
-            await keep_alive()
+    async def _is_there(self) -> bool:
+        """Waits for a pause; False as soon as the client has gone away."""
+        with anyio.move_on_after(self._seconds):
+            return bool((await self._receive())["type"] != "http.disconnect")
+        return True

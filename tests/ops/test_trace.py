@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from shared.ops.trace import Trace, redacted
+from shared.protocol.events import Outgoing
 from shared.protocol.jsonrpc import Message, Notification, Request, Response, decode
 
 SECRETS = [
@@ -52,9 +53,12 @@ def test_what_looks_like_a_secret_is_hidden(text: str, shown: str) -> None:
 def traced(path: Path, *messages: tuple[str, Message]) -> list[dict[str, Any]]:
     trace = Trace(path)
     for direction, message in messages:
-        trace.write(direction, message)
+        if direction == "received":
+            trace.received(message)
+        else:
+            trace.sent([Outgoing(message)])
     trace.close()
-    trace.write("sent", Notification("late"))
+    trace.sent([Outgoing(Notification("late"))])
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 

@@ -36,7 +36,7 @@ def check(method: str, params: dict[str, Any], **headers: str) -> Refusal | None
     usual = {"mcp_protocol_version": "2026-07-28", "mcp_method": method}
     sent = {name.replace("_", "-"): value for name, value in {**usual, **headers}.items() if value != "-"}
     request = Request(1, method, {"_meta": META, **params})
-    return check_stateless(Headers(sent), request, {"routed": SCHEMA}.get)
+    return check_stateless(Headers(sent), request, lambda name: parameter_headers(SCHEMA) if name == "routed" else ())
 
 
 def code(refusal: Refusal | None) -> tuple[int, int] | None:
@@ -74,7 +74,7 @@ def test_the_ladder(params: dict[str, Any], headers: dict[str, str], expected: t
 
 def test_a_repeated_header_comes_first() -> None:
     headers = Headers({"mcp-method": "wrong"}, frozenset({"mcp-method"}))
-    refusal = check_stateless(headers, Request(1, "tools/list"), {}.get)
+    refusal = check_stateless(headers, Request(1, "tools/list"), lambda _name: ())
     assert code(refusal) == MISMATCH
     assert refusal is not None
     assert refusal.failure.id == 1

@@ -12,7 +12,7 @@ import pytest
 from shared.protocol.event_stream import EventStream
 from shared.protocol.events import Outgoing
 from shared.protocol.framing import Oversized, ServerSentEvent
-from shared.protocol.http_rules import Refusal
+from shared.protocol.http_rules import Refusal, refuse
 from shared.protocol.jsonrpc import Notification, Request, Response, decode
 from shared.protocol.questions import list_roots
 from shared.server.app import Server
@@ -20,7 +20,7 @@ from shared.server.context import Context
 from shared.transports.http_endpoint import EndpointLimits
 from shared.transports.http_limits import Room, SessionLimits
 from shared.transports.http_replay import Reader, Stream
-from shared.transports.http_session import HttpSession
+from shared.transports.http_routing import Streams
 from tests.transports.http_wire import Json, Probe, Site, first_events, make_server, merged, read_events, served
 
 EVENT_ID = re.compile(r"([0-9a-f]{16})_([0-9]+)")
@@ -326,10 +326,13 @@ async def taken(reader: Reader | Refusal | None) -> list[Any]:
     return data(reader.stream.take())
 
 
-def begin(session: HttpSession, reader: Reader | Refusal | None) -> Reader:
+def streams(limits: SessionLimits, room: Room | None = None) -> Streams:
+    return Streams(limits, room or Room(limits.session_replay_bytes), lambda _time: None)
+
+
+def begin(session: Streams, reader: Reader | Refusal | None) -> Reader:
     """Has the client see the first event."""
     assert isinstance(reader, Reader)
-    session.opened()
     session.begin(reader)
     return reader
 
@@ -339,10 +342,10 @@ def answer(id: int, text: str = "done") -> Outgoing:
 
 
 async def test_an_answer_is_kept_whatever_its_size() -> None:
-    one = HttpSession(None, SessionLimits(replay_bytes=500))
-    reader = begin(one, one.post(Request(1, "tools/call")))
-    one.closed(reader)
-    await one.send([*map(numbered, range(50)), answer(1, "x" * 5_000)])
+    one = streams(SessionLimits(replay_bytes=500))
+    reader = begin(one, one.post((1,)))
+    one.leave(reader)
+    one.send([*map(numbered, range(50)), answer(1, "x" * 5_000)])
     name = reader.stream.name
     refused = one.resume(f"{name}_0")
     assert isinstance(refused, Refusal)
@@ -351,68 +354,66 @@ async def test_an_answer_is_kept_whatever_its_size() -> None:
 
 
 async def test_the_number_of_events_is_bounded() -> None:
-    one = HttpSession(None, SessionLimits(replay_events=10))
-    reader = begin(one, one.post(Request(1, "tools/call")))
+    one = streams(SessionLimits(replay_events=10))
+    reader = begin(one, one.post((1,)))
     for number in range(30):
-        await one.send([numbered(number)])
+        one.send([numbered(number)])
         assert await taken(reader) == [number]
-    one.closed(reader)
+    one.leave(reader)
     assert isinstance(one.resume(f"{reader.stream.name}_19"), Refusal)
     assert await taken(one.resume(f"{reader.stream.name}_20")) == list(range(20, 30))
 
 
 async def test_what_a_reader_is_still_to_get_is_not_given_up() -> None:
-    one = HttpSession(None, SessionLimits(replay_events=10, session_replay_bytes=1_000))
-    reader = begin(one, one.post(Request(1, "tools/call")))
-    await one.send([numbered(number) for number in range(30)])
+    one = streams(SessionLimits(replay_events=10, session_replay_bytes=1_000))
+    reader = begin(one, one.post((1,)))
+    one.send([numbered(number) for number in range(30)])
     assert await taken(reader) == list(range(30))
 
 
 async def test_the_oldest_streams_make_room() -> None:
     outer = Room(10_000)
-    one = HttpSession(None, SessionLimits(session_replay_bytes=4_000), outer)
+    one = streams(SessionLimits(session_replay_bytes=4_000), Room(4_000, outer))
     readers = []
     for id_ in range(10):
-        readers.append(begin(one, one.post(Request(id_, "tools/call"))))
-        await one.send([answer(id_, "x" * 900)])
+        readers.append(begin(one, one.post((id_,))))
+        one.send([answer(id_, "x" * 900)])
         await taken(readers[-1])
-        one.closed(readers[-1])
+        one.leave(readers[-1])
     found = [one.resume(f"{reader.stream.name}_0") for reader in readers]
     assert [isinstance(reader, Reader) for reader in found] == [False] * 7 + [True] * 3
     assert 3_000 < outer.used < 4_000
-    other = HttpSession(None, SessionLimits(), Room(1, outer))
+    other = streams(SessionLimits(), Room(1, outer))
     assert not isinstance(other.listen(), Refusal)
-    one.end(orderly=False)
-    one.close()
+    one.close(refuse(404, "the session has ended"))
     for reader in found:
         if isinstance(reader, Reader):
-            one.opened()
-            one.closed(reader)
+            one.leave(reader)
+            reader.stream.forget()
     assert outer.used == 0
 
 
 async def test_of_ended_streams_only_the_last_are_kept() -> None:
-    one = HttpSession(None, SessionLimits(replay_streams=5))
+    one = streams(SessionLimits(replay_streams=5))
     names = []
     for id_ in range(20):
-        reader = begin(one, one.post(Request(id_, "tools/call")))
+        reader = begin(one, one.post((id_,)))
         names.append(reader.stream.name)
-        await one.send([answer(id_)])
+        one.send([answer(id_)])
         await taken(reader)
-        one.closed(reader)
+        one.leave(reader)
     assert [isinstance(one.resume(f"{name}_0"), Reader) for name in names] == [False] * 15 + [True] * 5
 
 
 async def test_json_answers_leave_nothing_behind() -> None:
     room = Room(1_000)
-    one = HttpSession(None, SessionLimits(), room)
-    reader = one.post(Request(1, "tools/call"))
+    one = streams(SessionLimits(), room)
+    reader = one.post((1,))
     assert reader is not None
-    one.opened()
-    await one.send([answer(1)])
+    one.send([answer(1)])
     assert reader.stream.sole_answer is not None
     assert room.used > 0
-    one.closed(reader)
+    one.leave(reader)
     assert room.used == 0
 
 
@@ -431,7 +432,7 @@ async def test_what_was_kept_is_given_up_in_time() -> None:
 
 async def test_the_sessions_own_stream_gives_up_what_was_sent() -> None:
     limits = SessionLimits(replay_seconds=0)
-    one, room = HttpSession(None, limits), Room(1)
+    room = Room(1)
     stream = Stream(limits, room)
     reader = stream.read()
     stream.put(b"sent")
@@ -444,7 +445,6 @@ async def test_the_sessions_own_stream_gives_up_what_was_sent() -> None:
     assert not stream.follows(0)
     assert [event.data for event in stream.read().stream.take()] == [b"unsent"]
     assert room.used > 0
-    assert one.streams == 0
 
 
 async def test_a_burst_does_not_cut_a_reader_off() -> None:

@@ -1,19 +1,12 @@
 """The handshake era over real sockets: sessions of many POSTs and one GET."""
 
-import json
-
 import anyio
 import httpx
 import pytest
 
-from shared.protocol.events import Outgoing
-from shared.protocol.http_rules import Refusal
-from shared.protocol.jsonrpc import Notification, Request, Response
 from shared.server.limits import Limits
 from shared.transports.http_endpoint import EndpointLimits
 from shared.transports.http_limits import SessionLimits
-from shared.transports.http_replay import Reader
-from shared.transports.http_session import HttpSession
 from tests.transports.http_wire import Json, Site, events, first_lines, make_server, merged, served
 
 VERSIONS = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"]
@@ -388,75 +381,3 @@ async def test_a_stop_has_its_limit() -> None:
             await anyio.lowlevel.checkpoint()
         site.stop.set()
     assert [one.status_code for one in answers] == [503, 503]
-
-
-# The routing of one session, without a network
-
-
-def session() -> HttpSession:
-    return HttpSession(None, SessionLimits(stream_bytes=1_000))
-
-
-def updated(number: int) -> Outgoing:
-    return Outgoing(Notification("notifications/resources/updated", {"uri": f"memo://{number}"}))
-
-
-async def take(reader: Reader | Refusal | None) -> list[Json]:
-    assert isinstance(reader, Reader)
-    with anyio.fail_after(1):
-        await reader.wait()
-        return [json.loads(event.data) for event in reader.stream.take()]
-
-
-async def test_what_waits_for_a_get_stream_is_bounded_and_told_once(caplog: pytest.LogCaptureFixture) -> None:
-    one = HttpSession(None, SessionLimits(replay_events=50))
-    for number in (0, 0, *range(51)):
-        await one.send([updated(number)])
-    got = await take(one.listen())
-    assert [message["params"]["uri"] for message in got] == [f"memo://{number + 1}" for number in range(50)]
-    assert "dropped" in caplog.text
-
-
-async def test_a_get_stream_that_falls_behind_is_cut_off() -> None:
-    one = session()
-    reader = one.listen()
-    assert isinstance(reader, Reader)
-    for number in range(50):
-        await one.send([updated(number)])
-    assert reader.scope.cancel_called
-    one.opened()
-    one.closed(reader)
-    again = one.listen()
-    assert [message["params"]["uri"] for message in await take(again)] == [f"memo://{number}" for number in range(50)]
-
-
-async def test_questions_move_from_a_lost_post_to_the_get_stream() -> None:
-    one = session()
-    lost, kept = one.post(Request(1, "tools/call")), one.post(Request(2, "tools/call"))
-    assert lost is not None
-    one.opened()
-    one.closed(lost)
-    await one.send(
-        [
-            Outgoing(Notification("notifications/progress", {"progress": 1}), 1),
-            Outgoing(Request(7, "elicitation/create"), 1),
-            Outgoing(Request(8, "elicitation/create"), 2),
-            Outgoing(Response(1, {}), 1),
-            Outgoing(Notification("notifications/cancelled", {"requestId": 7}), 1),
-        ]
-    )
-    assert [message["id"] for message in await take(kept)] == [8]
-    assert [message.get("id", message["method"]) for message in await take(one.listen())] == [
-        7,
-        "notifications/cancelled",
-    ]
-    assert not one.in_use(Request(1, "ping"))
-    assert one.in_use(Request(2, "ping"))
-
-
-async def test_an_answer_leaves_however_much_waits() -> None:
-    one = session()
-    feed = one.post(Request(1, "tools/call"))
-    await one.send([Outgoing(Notification("notifications/progress", {"message": "x" * 900}), 1)])
-    await one.send([Outgoing(Response(1, {"text": "x" * 5_000}), 1)])
-    assert [message.get("id") for message in await take(feed)] == [None, 1]
