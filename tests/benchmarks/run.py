@@ -1,123 +1,101 @@
-"""`make bench`: our filesystem server beside the official SDK's, on stdio, in one run.
+"""`make bench`: our filesystem server beside the official SDK's, npm's, and the least that Python needs.
 
-A raw client without an SDK drives both, in turn, so that a machine that slows down slows both. What counts are the
-ratios; the figures themselves are this machine's. No test asserts them.
+python -m tests.benchmarks.run [--rounds N] [--only stdio|http|sessions] [--json FILE]
+
+A client without an SDK drives all of them, round by round, each server fresh in each round, so that a machine that
+slows down slows all. What counts are the ratios; the figures themselves are this machine's. They are no assertions:
+the exit code tells only whether everything could be measured that can be here.
 """
 
-import json
-import statistics
-import subprocess
+import argparse
 import sys
 import tempfile
-import threading
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
-ROOT = Path(__file__).resolve().parents[2]
-ROUNDS = 5
-SINGLE, PIPELINED = 300, 2_000
-COMMANDS = {
-    "ours": [sys.executable, "-m", "servers.filesystem"],
-    "SDK": [sys.executable, "-m", "tests.benchmarks.sdk_server"],
-}
-READ = {"name": "read_text_file", "arguments": {"path": "file.txt"}}
-HELLO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}}
+from tests.benchmarks import messages, targets
+from tests.benchmarks.http_rows import growth_rows, http_rows, idle_rows
+from tests.benchmarks.machine import describe
+from tests.benchmarks.peers import FLOOR, NPM, OURS, SDK, Peer
+from tests.benchmarks.report import table
+from tests.benchmarks.results import Results
+from tests.benchmarks.stdio_rows import stdio_rows, subscription_rows
+from tests.benchmarks.targets import Measure
+from tests.conformance.suite import Unavailable
 
-
-class Peer:
-    """One server process on two pipes."""
-
-    def __init__(self, command: list[str], folder: Path) -> None:
-        self.process = subprocess.Popen(
-            [*command, str(folder)],
-            cwd=ROOT,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-        )
-        self._last_id = 0
-
-    def line(self, method: str, params: dict[str, Any] | None) -> bytes:
-        self._last_id += 1
-        message = {"jsonrpc": "2.0", "id": self._last_id, "method": method, "params": params or {}}
-        return json.dumps(message).encode() + b"\n"
-
-    def ask(self, method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
-        self.process.stdin.write(self.line(method, params))
-        self.process.stdin.flush()
-        answer: dict[str, Any] = json.loads(self.process.stdout.readline())
-        assert "result" in answer, answer
-        return answer
-
-    def one_at_a_time(self, method: str, params: dict[str, Any] | None) -> float:
-        """Requests a second, each sent when the one before is answered."""
-        began = time.perf_counter()
-        for _ in range(SINGLE):
-            self.ask(method, params)
-        return SINGLE / (time.perf_counter() - began)
-
-    def pipelined(self, method: str, params: dict[str, Any] | None) -> float:
-        """Requests a second, all sent at once."""
-        lines = b"".join(self.line(method, params) for _ in range(PIPELINED))
-
-        def send() -> None:
-            self.process.stdin.write(lines)
-            self.process.stdin.flush()
-
-        began = time.perf_counter()
-        sender = threading.Thread(target=send)
-        sender.start()
-        for _ in range(PIPELINED):
-            self.process.stdout.readline()
-        sender.join()
-        return PIPELINED / (time.perf_counter() - began)
-
-    def resident(self) -> float:
-        """MiB of memory."""
-        pages = int(Path(f"/proc/{self.process.pid}/statm").read_text().split()[1])
-        return pages * 4_096 / 1_048_576
-
-    def end(self) -> None:
-        self.process.stdin.close()
-        self.process.wait(timeout=10)
+Figures = Iterator[tuple[Measure, float]]
 
 
-def measure(command: list[str], folder: Path) -> dict[str, float]:
-    """The figures of one server started afresh."""
-    began = time.perf_counter()
-    peer = Peer(command, folder)
-    peer.ask("initialize", HELLO)
-    figures = {"start to initialize, ms": 1_000 * (time.perf_counter() - began)}
-    peer.process.stdin.write(b'{"jsonrpc":"2.0","method":"notifications/initialized"}\n')
-    peer.ask("tools/list")
-    figures["resident memory, MiB"] = peer.resident()
-    kinds: list[tuple[str, Callable[[str, Any], float]]] = [
-        ("one at a time", peer.one_at_a_time),
-        ("pipelined", peer.pipelined),
-    ]
-    for name, method, params in (("ping", "ping", None), ("read 1 KiB", "tools/call", READ)):
-        for kind, run in kinds:
-            figures[f"{name}, {kind}, a second"] = run(method, params)
-    peer.end()
-    return figures
+@dataclass(frozen=True)
+class Series:
+    """Rows that one function measures of one server after the other."""
+
+    part: str
+    measure: Callable[[Peer, Path], Figures]
+    rows: tuple[Measure, ...]
+    peers: tuple[Peer, ...]
 
 
-def main() -> None:
-    """Measures both in turn, and prints medians, spread and ratios."""
-    found: dict[str, list[dict[str, float]]] = {name: [] for name in COMMANDS}
+SERIES = (
+    Series("stdio", stdio_rows, targets.STDIO, (OURS, SDK, NPM, FLOOR)),
+    Series("http", http_rows, targets.HTTP, (OURS, SDK, FLOOR)),
+    Series("http", growth_rows, targets.CLIENTS, (OURS, SDK, FLOOR)),
+    Series("sessions", idle_rows, targets.IDLE_SESSIONS, (OURS, SDK)),
+    # The SDK's server takes no subscriptions to files.
+    Series("sessions", subscription_rows, targets.SUBSCRIBED, (OURS,)),
+)
+PARTS = tuple(dict.fromkeys(one.part for one in SERIES))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measures, and prints the table."""
+    options = _parser().parse_args(arguments)
+    chosen = [one for one in SERIES if options.only in (None, one.part)]
+    results = Results(datetime.now(UTC).isoformat(timespec="seconds"), options.rounds, describe())
     with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / "file.txt").write_text("x" * 1_024)
-        for _ in range(ROUNDS):
-            for name, command in COMMANDS.items():
-                found[name].append(measure(command, Path(folder)))
-    print(f"{'measure':32}{'ours':>10}{'min':>10}{'max':>10}{'SDK':>10}{'ours/SDK':>10}")
-    for row in found["ours"][0]:
-        ours, peer = ([figures[row] for figures in found[name]] for name in ("ours", "SDK"))
-        middle, other = statistics.median(ours), statistics.median(peer)
-        print(f"{row:32}{middle:10,.0f}{min(ours):10,.0f}{max(ours):10,.0f}{other:10,.0f}{middle / other:10.2f}")
+        (Path(folder) / messages.FILE).write_text(messages.TEXT)
+        for number in range(options.rounds):
+            _say(f"round {number + 1} of {options.rounds}")
+            _round(results, number, chosen, Path(folder))
+    if options.json is not None:
+        results.save(options.json)
+    print(table(results))
+    return 0
+
+
+def _round(results: Results, number: int, chosen: Sequence[Series], folder: Path) -> None:
+    for series in chosen:
+        # Whoever comes first or last may be lucky, so that changes from round to round.
+        turn = number % len(series.peers)
+        for peer in (*series.peers[turn:], *series.peers[:turn]):
+            _say(f"  {series.rows[0].name}, and so on: {peer.name}")
+            _measure(results, series, peer, folder)
+
+
+def _measure(results: Results, series: Series, peer: Peer, folder: Path) -> None:
+    if peer.name in results.not_measured.get(series.rows[0].name, {}):
+        return
+    try:
+        for measure, value in series.measure(peer, folder):
+            results.add(measure.name, peer.name, value)
+    except Unavailable as reason:
+        for measure in series.rows:
+            results.excuse(measure.name, peer.name, str(reason))
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.run")
+    parser.add_argument("--rounds", type=int, default=5, help="how often everything is measured (default: 5)")
+    parser.add_argument("--only", choices=PARTS, help="the one part to measure")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="where to write all samples")
+    return parser
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

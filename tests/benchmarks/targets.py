@@ -1,0 +1,70 @@
+"""What is measured, and what is asked of it: the rows of the table, in their order, with all the figures."""
+
+from dataclasses import dataclass
+
+LESS_IS_BETTER = {"ms", "MiB"}
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A limit for our figure: a multiple of that of the peer `to`, or the figure itself."""
+
+    limit: float
+    to: str | None = None
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One row. `required` and `goal` are lists of bounds, all of which have to be kept."""
+
+    name: str
+    unit: str
+    required: tuple[Bound, ...] = ()
+    goal: tuple[Bound, ...] = ()
+
+    def keeps(self, bound: Bound, value: float) -> bool:
+        """Whether `value`, a ratio or a figure as the bound has it, is good enough."""
+        return value <= bound.limit if self.unit in LESS_IS_BETTER else value >= bound.limit
+
+
+HALF_THE_FLOOR = (Bound(0.5, "floor"),)
+SIX_TIMES = (Bound(6, "SDK"),)
+
+START = Measure("start to `initialize`", "ms", (Bound(0.36, "SDK"), Bound(0.62, "npm")), (Bound(0.30, "SDK"),))
+RESIDENT = Measure("resident memory", "MiB", (Bound(0.55, "SDK"),), (Bound(0.48, "SDK"),))
+PING_SINGLE = Measure("`ping`, one at a time", "1/s", (Bound(4, "SDK"),), HALF_THE_FLOOR)
+PING_PIPELINED = Measure("`ping`, pipelined", "1/s", (Bound(30, "SDK"), Bound(1, "npm")), HALF_THE_FLOOR)
+READ_SINGLE = Measure("read 1 KiB, one at a time", "1/s", (Bound(3, "SDK"), Bound(1, "npm")), HALF_THE_FLOOR)
+READ_PIPELINED = Measure("read 1 KiB, pipelined", "1/s", (Bound(10, "SDK"), Bound(1, "npm")), HALF_THE_FLOOR)
+LIST_SINGLE = Measure("`tools/list`, one at a time", "1/s")
+LIST_PIPELINED = Measure("`tools/list`, pipelined", "1/s")
+
+SESSION_1 = Measure("HTTP, session, 1 connection", "1/s")
+SESSION_32 = Measure("HTTP, session, 32 connections", "1/s", SIX_TIMES, HALF_THE_FLOOR)
+STATELESS_1 = Measure("HTTP, 2026-07-28, 1 connection", "1/s")
+STATELESS_32 = Measure("HTTP, 2026-07-28, 32 connections", "1/s", SIX_TIMES, HALF_THE_FLOOR)
+OPENING_1 = Measure("HTTP, `initialize`, a session each, 1 connection", "1/s")
+OPENING_32 = Measure("HTTP, `initialize`, a session each, 32 connections", "1/s")
+
+CLIENTS_1 = Measure("HTTP, 1 client", "1/s")
+CLIENTS_8 = Measure("HTTP, 8 clients", "1/s")
+CLIENTS_64 = Measure("HTTP, 64 clients", "1/s")
+GROWTH = Measure("64 clients to 8", "x", (Bound(0.8),))
+IDLE = Measure("1,000 idle sessions", "MiB", (Bound(12),))
+SUBSCRIPTIONS = Measure("1,000 subscriptions", "MiB")
+
+STDIO = (
+    START,
+    RESIDENT,
+    PING_SINGLE,
+    PING_PIPELINED,
+    READ_SINGLE,
+    READ_PIPELINED,
+    LIST_SINGLE,
+    LIST_PIPELINED,
+)
+HTTP = (SESSION_1, SESSION_32, STATELESS_1, STATELESS_32, OPENING_1, OPENING_32)
+CLIENTS = (CLIENTS_1, CLIENTS_8, CLIENTS_64, GROWTH)
+IDLE_SESSIONS = (IDLE,)
+SUBSCRIBED = (SUBSCRIPTIONS,)
+MEASURES = (*STDIO, *HTTP, *CLIENTS, *IDLE_SESSIONS, *SUBSCRIBED)
