@@ -30,7 +30,8 @@ STEP = {part: step for step, parts in enumerate(LADDER) for part in parts}
 IMPURE = set("anyio asyncio os sys socket threading time logging starlette httpx uvicorn".split())  # noqa: SIM905
 SDKS = {"mcp", "mcp_types", "fastmcp"}
 DATES = {"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"}
-FACES = {"server.py", "__main__.py", "settings.py"}  # the files of a server that know `shared`
+# The files of a server that know `shared`.
+FACES = {"app.py", "server.py", "tools.py", "resources.py", "__main__.py", "settings.py"}
 
 MAX_FILE, MAX_BODY, MAX_PARAMETERS, MAX_NESTING = 300, 50, 6, 3
 
@@ -42,7 +43,7 @@ KNOW_SHARED: dict[str, str] = {  # servers all of whose files may import it
 LATE_IMPORTS: dict[str, str] = {
     "shared/cli.py": "a transport is imported when it is chosen: stdio never loads the HTTP stack",
     "servers/__main__.py": "each subcommand loads what it needs and nothing else",
-    "servers/filesystem/notices.py": "watchfiles is an extra, loaded with the first subscription",
+    "servers/filesystem/watching/notices.py": "watchfiles is an extra, loaded with the first subscription",
 }
 BROAD_EXCEPTS: dict[str, str] = {  # one handler each, three at most
     "shared/server/dispatch.py": "the one place where any exception becomes an answer",
@@ -192,7 +193,7 @@ def servers_stand_alone(source: Source) -> Findings:
         if top == "servers" and rest.split(".")[0] != source.server:
             yield one.line, f"{source.server} imports {one.target}"
         is_face = source.server in KNOW_SHARED or Path(source.path).name in FACES
-        if top == "shared" and (not is_face or source.path.count("/") > 2):
+        if top == "shared" and not is_face:
             yield one.line, f"a domain file imports {one.target}"
 
 

@@ -2,22 +2,22 @@
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import anyio
 from anyio import to_thread
 
-from . import reading
-from .beneath import Beneath
-from .listing import ListedEntry, Listing, list_directory
-from .mounts import Mounts
-from .reading import BytesRead, TextRead
-from .roots import Place, Roots
-from .small import SmallFiles
-from .watching import Watcher
+from .access.beneath import Beneath
+from .access.mounts import Mounts
+from .access.roots import Place, Roots
+from .finding.listing import ListedEntry, list_directory
+from .reading import read
+from .reading.read import BytesRead, TextRead
+from .reading.small import SmallFiles
+from .watching.watcher import Watcher
 
-__all__ = ["Files", "by_size", "open_files"]
+__all__ = ["Files", "open_files"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,26 +42,21 @@ class Files:
         """The text at `place`, or a part of it: at once where that is quick, else in a thread. Raises FilesError."""
         data = self.small.read(place)
         if data is not None:
-            return reading.text_in(data, place, max_bytes, head, tail)
-        return await to_thread.run_sync(reading.read_text, self.beneath, place, max_bytes, head, tail)
+            return read.text_in(data, place, max_bytes, head, tail)
+        return await to_thread.run_sync(read.read_text, self.beneath, place, max_bytes, head, tail)
 
     async def read_bytes(self, place: Place, max_bytes: int) -> BytesRead:
         """The bytes at `place`: at once where that is quick, else in a thread. Raises FilesError."""
         data = self.small.read(place)
         if data is not None:
-            return reading.bytes_in(data, place, max_bytes)
-        return await to_thread.run_sync(reading.read_bytes, self.beneath, place, max_bytes)
+            return read.bytes_in(data, place, max_bytes)
+        return await to_thread.run_sync(read.read_bytes, self.beneath, place, max_bytes)
 
     def top_level(self, limit: int) -> list[ListedEntry]:
         """The files that stand directly in the allowed directories, `limit` of each at most. Raises FilesError."""
         roots = [Place(index, (), str(path)) for index, path in enumerate(self.beneath.roots.paths)]
         entries = [entry for root in roots for entry in list_directory(self.beneath, root, limit).entries]
         return [entry for entry in entries if entry.kind == "file"]
-
-
-def by_size(found: Listing) -> Listing:
-    """`found` with the largest first."""
-    return replace(found, entries=tuple(sorted(found.entries, key=lambda entry: -(entry.size or 0))))
 
 
 @asynccontextmanager

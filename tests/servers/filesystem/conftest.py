@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from servers.filesystem.beneath import Beneath
-from servers.filesystem.roots import Place, Roots
+from servers.filesystem.access.beneath import Beneath
+from servers.filesystem.access.roots import Place, Roots
 
 SECRET = "TOP SECRET"
 

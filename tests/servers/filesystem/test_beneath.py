@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from servers.filesystem.beneath import RACE_FREE, Beneath
+from servers.filesystem.access.beneath import RACE_FREE, Beneath
+from servers.filesystem.access.roots import Roots
 from servers.filesystem.errors import FilesError, os_errors
-from servers.filesystem.roots import Roots
 
 
 def opened(files, written):

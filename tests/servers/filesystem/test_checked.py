@@ -2,9 +2,9 @@ import os
 
 import pytest
 
-from servers.filesystem.beneath import Beneath
+from servers.filesystem.access.beneath import Beneath
+from servers.filesystem.access.roots import Roots
 from servers.filesystem.errors import FilesError
-from servers.filesystem.roots import Roots
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from servers.filesystem.diff import unified_diff
+from servers.filesystem.writing.diff import unified_diff
 
 
 def test_no_change_is_no_diff():

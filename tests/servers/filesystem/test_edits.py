@@ -2,8 +2,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from servers.filesystem.edits import apply_edits
 from servers.filesystem.errors import FilesError
+from servers.filesystem.writing.edits import apply_edits
 
 
 def refused(text, *edits):

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from servers.filesystem import reading
 from servers.filesystem.errors import FilesError
 from servers.filesystem.files import open_files
-from servers.filesystem.reading import bytes_in, read_bytes, read_text, text_in
-from servers.filesystem.small import SmallFiles
+from servers.filesystem.reading import read
+from servers.filesystem.reading.read import bytes_in, read_bytes, read_text, text_in
+from servers.filesystem.reading.small import SmallFiles
 
 
 @pytest.fixture
@@ -18,13 +18,13 @@ def threads(monkeypatch):
     """The threads in which files are opened by the walk."""
     seen = []
     for name in ("read_text", "read_bytes"):
-        original = getattr(reading, name)
+        original = getattr(read, name)
 
         def noted(*arguments, _original=original):
             seen.append(threading.current_thread())
             return _original(*arguments)
 
-        monkeypatch.setattr(reading, name, noted)
+        monkeypatch.setattr(read, name, noted)
     return seen
 
 

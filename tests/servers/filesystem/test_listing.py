@@ -2,9 +2,9 @@ import os
 
 import pytest
 
+from servers.filesystem.access.roots import path_from_uri
 from servers.filesystem.errors import FilesError
-from servers.filesystem.listing import directory_tree, info, list_directory
-from servers.filesystem.roots import path_from_uri
+from servers.filesystem.finding.listing import directory_tree, info, list_directory
 
 
 @pytest.fixture

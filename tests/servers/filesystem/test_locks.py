@@ -2,8 +2,8 @@ import threading
 
 import pytest
 
-from servers.filesystem import locks
-from servers.filesystem.locks import locked
+from servers.filesystem.writing import locks
+from servers.filesystem.writing.locks import locked
 
 
 @pytest.fixture

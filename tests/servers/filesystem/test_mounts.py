@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from servers.filesystem.mounts import MOUNTINFO, Mounts
-from servers.filesystem.roots import Place
+from servers.filesystem.access.mounts import MOUNTINFO, Mounts
+from servers.filesystem.access.roots import Place
 
 LOCAL = "27 1 254:0 / / rw,relatime - ext4 /dev/vda rw"
 PROC = "22 27 0:21 / /proc rw - proc proc rw"

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from servers.filesystem.notices import Notices
+from servers.filesystem.watching.notices import Notices
 
 
 @pytest.fixture
@@ -51,5 +51,5 @@ def test_names_it_cannot_watch_are_left_out(notices, root):
 
 
 def test_watchfiles_is_loaded_with_the_first_watch_only():
-    code = "import sys, servers.filesystem.watching; sys.exit('watchfiles' in sys.modules)"
+    code = "import sys, servers.filesystem.watching.watcher; sys.exit('watchfiles' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

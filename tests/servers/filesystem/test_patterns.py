@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from servers.filesystem.errors import FilesError
-from servers.filesystem.patterns import Glob
+from servers.filesystem.finding.patterns import Glob
 
 
 def matches(pattern, path):

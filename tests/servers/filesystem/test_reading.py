@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from servers.filesystem.beneath import Handle
+from servers.filesystem.access.beneath import Handle
 from servers.filesystem.errors import FilesError
-from servers.filesystem.reading import TextRead, _from_start, _tail, mime_of, read_bytes, read_text
+from servers.filesystem.reading.read import TextRead, _from_start, _tail, mime_of, read_bytes, read_text
 
 BIG = 1_000_000
 
@@ -130,8 +130,8 @@ def test_parts_agree_with_the_whole(text, budget, count):
 def test_files_without_a_size_are_read(tmp_path):
     from pathlib import Path
 
-    from servers.filesystem.beneath import Beneath
-    from servers.filesystem.roots import Roots
+    from servers.filesystem.access.beneath import Beneath
+    from servers.filesystem.access.roots import Roots
 
     files = Beneath(Roots([Path("/proc/self")]))
     assert "Pid" in read_text(files, files.roots.place("status"), BIG).text

@@ -4,7 +4,7 @@ import resource
 import pytest
 
 from servers.filesystem.errors import FilesError
-from servers.filesystem.replacing import current, replace
+from servers.filesystem.writing.replacing import current, replace
 
 
 def test_the_mode_stays(files, root, at):

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from servers.filesystem.access.roots import MAX_PATH, Place, Roots, path_from_uri, uri
 from servers.filesystem.errors import FilesError
-from servers.filesystem.roots import MAX_PATH, Place, Roots, path_from_uri, uri
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@ import os
 import pytest
 
 from servers.filesystem.errors import FilesError
-from servers.filesystem.searching import Search, search_files
+from servers.filesystem.finding.searching import Search, search_files
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@ import os
 
 import pytest
 
-from servers.filesystem.sightings import MAX_HASHED, look
+from servers.filesystem.watching.sightings import MAX_HASHED, look
 
 
 @pytest.fixture

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from servers.filesystem.beneath import Beneath
-from servers.filesystem.mounts import Mounts
-from servers.filesystem.roots import Place, Roots
-from servers.filesystem.small import MAX_DEPTH, MAX_SIZE, SmallFiles
+from servers.filesystem.access.beneath import Beneath
+from servers.filesystem.access.mounts import Mounts
+from servers.filesystem.access.roots import Place, Roots
+from servers.filesystem.reading.small import MAX_DEPTH, MAX_SIZE, SmallFiles
 from tests.servers.filesystem.conftest import SECRET
 
 

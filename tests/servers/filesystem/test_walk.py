@@ -4,10 +4,10 @@ from itertools import count
 
 import pytest
 
-from servers.filesystem.beneath import Beneath
+from servers.filesystem.access.beneath import Beneath
+from servers.filesystem.access.roots import Place, Roots
+from servers.filesystem.access.walk import MAX_LINKS
 from servers.filesystem.errors import FilesError
-from servers.filesystem.roots import Place, Roots
-from servers.filesystem.walk import MAX_LINKS
 from tests.servers.filesystem.conftest import SECRET
 
 

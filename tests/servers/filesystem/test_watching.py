@@ -6,7 +6,7 @@ import anyio
 import pytest
 from anyio import to_thread
 
-from servers.filesystem.watching import Watcher
+from servers.filesystem.watching.watcher import Watcher
 
 pytestmark = pytest.mark.slow
 

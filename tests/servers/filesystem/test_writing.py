@@ -4,10 +4,10 @@ from itertools import count
 
 import pytest
 
-from servers.filesystem.beneath import Beneath
+from servers.filesystem.access.beneath import Beneath
+from servers.filesystem.access.roots import Roots
 from servers.filesystem.errors import FilesError
-from servers.filesystem.roots import Roots
-from servers.filesystem.writing import create_directory, edit_file, move, write_file
+from servers.filesystem.writing.write import create_directory, edit_file, move, write_file
 
 
 @pytest.fixture

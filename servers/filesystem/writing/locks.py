@@ -10,7 +10,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
-from servers.filesystem.walk import Entry
+from servers.filesystem.access.walk import Entry
 
 Key = tuple[int, int, str]
 

@@ -12,9 +12,9 @@ import stat
 import time
 from typing import NamedTuple
 
-from servers.filesystem.beneath import Beneath
+from servers.filesystem.access.beneath import Beneath
+from servers.filesystem.access.roots import Place
 from servers.filesystem.errors import FilesError
-from servers.filesystem.roots import Place
 
 MAX_HASHED = 1024 * 1024
 """Largest file compared by content, in bytes."""

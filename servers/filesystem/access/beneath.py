@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import NamedTuple
 
-from servers.filesystem.checked import PathWalker
+from servers.filesystem.access.checked import PathWalker
+from servers.filesystem.access.roots import Place, Roots
+from servers.filesystem.access.walk import DescriptorWalker, Entry
 from servers.filesystem.errors import FilesError, os_errors
-from servers.filesystem.roots import Place, Roots
-from servers.filesystem.walk import DescriptorWalker, Entry
 
 RACE_FREE = (
     {os.open, os.stat, os.readlink, os.rename, os.unlink, os.mkdir} <= os.supports_dir_fd

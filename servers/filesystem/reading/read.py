@@ -13,9 +13,9 @@ import os
 from functools import cache
 from typing import NamedTuple
 
-from servers.filesystem.beneath import Beneath, Handle
+from servers.filesystem.access.beneath import Beneath, Handle
+from servers.filesystem.access.roots import Place
 from servers.filesystem.errors import FilesError
-from servers.filesystem.roots import Place
 
 _BLOCK = 65_536
 _SMALL = 4_096

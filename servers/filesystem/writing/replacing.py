@@ -13,9 +13,9 @@ import stat
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 
-from servers.filesystem.beneath import missing, require_regular
+from servers.filesystem.access.beneath import missing, require_regular
+from servers.filesystem.access.walk import Entry
 from servers.filesystem.errors import FilesError
-from servers.filesystem.walk import Entry
 
 _CREATE = (
     os.O_WRONLY

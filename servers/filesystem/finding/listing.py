@@ -11,14 +11,14 @@ import os
 import stat
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from servers.filesystem.beneath import Beneath, missing
+from servers.filesystem.access.beneath import Beneath, missing
+from servers.filesystem.access.roots import Place
 from servers.filesystem.errors import FilesError
+from servers.filesystem.finding.patterns import Glob, States
 from servers.filesystem.names import displayed
-from servers.filesystem.patterns import Glob, States
-from servers.filesystem.reading import mime_of
-from servers.filesystem.roots import Place
+from servers.filesystem.reading.read import mime_of
 
 MAX_DEPTH = 64
 """Deepest tree, whatever a caller asks for."""
@@ -223,3 +223,8 @@ def directory_tree(
     while pending:
         pending.extend(growth.grow(pending.popleft()))
     return Tree(root.frozen(), growth.entries, growth.truncated)
+
+
+def by_size(found: Listing) -> Listing:
+    """`found` with the largest first."""
+    return replace(found, entries=tuple(sorted(found.entries, key=lambda entry: -(entry.size or 0))))

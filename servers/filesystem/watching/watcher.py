@@ -20,10 +20,10 @@ from dataclasses import dataclass
 import anyio
 from anyio import to_thread
 
-from servers.filesystem.beneath import Beneath
-from servers.filesystem.notices import Notices
-from servers.filesystem.roots import Place
-from servers.filesystem.sightings import Sighting, look
+from servers.filesystem.access.beneath import Beneath
+from servers.filesystem.access.roots import Place
+from servers.filesystem.watching.notices import Notices
+from servers.filesystem.watching.sightings import Sighting, look
 
 PACE = 0.1
 """Seconds between two tellings."""

@@ -9,10 +9,10 @@ a large, special or missing file, another file system. Then the walk in a thread
 import os
 import stat
 
-from servers.filesystem.beneath import READ, Beneath
-from servers.filesystem.mounts import Mounts
-from servers.filesystem.roots import Place
-from servers.filesystem.walk import DIRECTORY
+from servers.filesystem.access.beneath import READ, Beneath
+from servers.filesystem.access.mounts import Mounts
+from servers.filesystem.access.roots import Place
+from servers.filesystem.access.walk import DIRECTORY
 
 MAX_SIZE = 65_536
 """Bytes of the largest file that is read at once."""

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import NamedTuple
 
-from servers.filesystem.beneath import Beneath
+from servers.filesystem.access.beneath import Beneath
+from servers.filesystem.access.roots import Place
 from servers.filesystem.errors import FilesError
-from servers.filesystem.listing import kind_of, scanned
+from servers.filesystem.finding.listing import kind_of, scanned
+from servers.filesystem.finding.patterns import Glob, States
 from servers.filesystem.names import displayed
-from servers.filesystem.patterns import Glob, States
-from servers.filesystem.roots import Place
 
 _CHECK_EVERY = 512
 

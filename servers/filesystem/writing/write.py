@@ -12,16 +12,16 @@ import stat
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from servers.filesystem.beneath import Beneath, missing
-from servers.filesystem.diff import unified_diff
-from servers.filesystem.edits import Edit, apply_edits
+from servers.filesystem.access.beneath import Beneath, missing
+from servers.filesystem.access.roots import Place
+from servers.filesystem.access.walk import Entry
 from servers.filesystem.errors import FilesError
-from servers.filesystem.locks import locked
 from servers.filesystem.names import displayed
-from servers.filesystem.reading import decoded
-from servers.filesystem.replacing import current, replace, require_replaceable, sync_directory
-from servers.filesystem.roots import Place
-from servers.filesystem.walk import Entry
+from servers.filesystem.reading.read import decoded
+from servers.filesystem.writing.diff import unified_diff
+from servers.filesystem.writing.edits import Edit, apply_edits
+from servers.filesystem.writing.locks import locked
+from servers.filesystem.writing.replacing import current, replace, require_replaceable, sync_directory
 
 MAX_EDITED = 16 * 1024 * 1024
 """Largest file `edit_file` takes, in bytes."""

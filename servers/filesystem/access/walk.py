@@ -21,8 +21,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
+from servers.filesystem.access.roots import Place, Roots, components
 from servers.filesystem.errors import FilesError, os_errors
-from servers.filesystem.roots import Place, Roots, components
 
 MAX_LINKS = 40
 """Links one walk follows; the number Linux itself uses."""

@@ -1,0 +1,1 @@
+"""Reaching files beneath the allowed directories, and nothing outside."""

@@ -1,0 +1,1 @@
+"""Listing directories, and finding files by name and by content."""

@@ -1,0 +1,1 @@
+"""Reading files: text, parts of it, media."""

@@ -1,0 +1,1 @@
+"""Noticing changes, and telling of them."""

@@ -1,0 +1,1 @@
+"""Changing the disk: nothing half written, nothing lost."""
