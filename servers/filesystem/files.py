@@ -60,8 +60,13 @@ class Files:
 
 
 @asynccontextmanager
-async def open_files(paths: Sequence[Path], writable: bool, changed: Callable[[str], None]) -> AsyncIterator[Files]:
-    """Opens the directories, and watches what is asked for until the end. Raises ValueError for a bad directory."""
+async def open_files(
+    paths: Sequence[Path], writable: bool | Sequence[bool], changed: Callable[[str], None]
+) -> AsyncIterator[Files]:
+    """Opens the directories, and watches what is asked for until the end. Raises ValueError for a bad directory.
+
+    `writable` says of all directories, or of each in turn, whether files may be changed there.
+    """
 
     async def tell(key: str) -> None:
         changed(key)

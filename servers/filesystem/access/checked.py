@@ -26,14 +26,15 @@ class PathWalker:
         with os_errors(place.written):
             path = self._roots.path(place)
             resolved = self._resolve(path, place.parts, follow)
-            if self._roots.locate(components(resolved)) is None:
+            beneath = self._roots.locate(components(resolved))
+            if beneath is None:
                 raise self._roots.outside(place.written)
             try:
                 found = os.lstat(resolved)
             except FileNotFoundError:
                 found = None
             linked = follow and os.path.islink(path)  # noqa: PTH114
-            yield Entry(None, resolved, found, linked)
+            yield Entry(None, resolved, found, linked, Place(*beneath, place.written))
 
     def verify(self, entry: Entry, descriptor: int, written: str) -> None:
         """Refuse when the path no longer leads to what was opened."""

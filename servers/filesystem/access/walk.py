@@ -43,13 +43,15 @@ class Entry(NamedTuple):
     """A name in a directory: what system calls act on, and what was there when it was found.
 
     `directory` goes into `dir_fd`; it is None where the system has none, and `name` is a whole path then.
-    `linked` tells that the written path ended in a link that was followed.
+    `linked` tells that the written path ended in a link that was followed. `place` is where it stands, which links
+    may have made another one than was asked for.
     """
 
     directory: int | None
     name: str
     stat: os.stat_result | None
     linked: bool
+    place: Place
 
     def sibling(self, name: str) -> str:
         """What to hand to system calls for `name` in the same directory."""
@@ -142,7 +144,7 @@ class _Walk:
                 entry = self._last(name, follow)
                 if entry is not None:
                     return entry
-        return Entry(self._current, ".", os.fstat(self._current), self._linked)
+        return self._entry(".", os.fstat(self._current), ())
 
     def close(self) -> None:
         """Give the held descriptor back."""
@@ -186,12 +188,16 @@ class _Walk:
         try:
             found = os.stat(name, dir_fd=self._current, follow_symlinks=False)
         except FileNotFoundError:
-            return Entry(self._current, name, None, self._linked)
+            return self._entry(name, None, (name,))
         if follow and found.st_mode & 0o170000 == 0o120000:
             self._linked = True
             self._splice(self._target(name))
             return None
-        return Entry(self._current, name, found, self._linked)
+        return self._entry(name, found, (name,))
+
+    def _entry(self, name: str, found: os.stat_result | None, last: tuple[str, ...]) -> Entry:
+        place = Place(self._index, (*self._done, *last), self._written)
+        return Entry(self._current, name, found, self._linked, place)
 
     def _target(self, name: str) -> str:
         try:

@@ -151,10 +151,27 @@ async def test_information_on_a_file(tmp_path: Path) -> None:
     assert (info["kind"], info["size"], info["mime"]) == ("file", 2, "application/json")
 
 
-async def test_the_allowed_directories_are_named(tmp_path: Path) -> None:
-    async with served(tmp_path) as peer:
-        allowed = (await peer.call("list_allowed_directories"))["structuredContent"]
-    assert allowed == {"directories": [str(tmp_path.resolve())], "writable": False}
+async def test_the_allowed_directories_are_named_with_their_permissions(tmp_path: Path) -> None:
+    one, two = (tmp_path.resolve() / name for name in ("one", "two"))
+    one.mkdir()
+    two.mkdir()
+    async with served(one, "2025-11-25", "--root", f"{two}:rw") as peer:
+        result = await peer.call("list_allowed_directories")
+    assert result["structuredContent"] == {"directories": [str(one), str(two)], "writable": [str(two)]}
+    lines = ["Allowed directories:", f"{one} (read only)", f"{two} (read and write)"]
+    assert result["content"][0]["text"].splitlines() == lines
+
+
+async def test_one_writable_directory_brings_the_writing_tools_for_itself_only(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "one").mkdir()
+    (tmp_path / "two").mkdir()
+    async with served(tmp_path / "one", "2025-11-25", "--root", f"{tmp_path / 'two'}:rw") as peer:
+        assert await peer.text("write_file", path="two/a", content="") == "Created two/a: 0 bytes"
+        refused = await peer.text("write_file", path="one/a", content="")
+    assert refused.startswith("read_only: one/a: is in a directory that may only be read")
+    assert os.listdir(tmp_path / "one") == []
 
 
 @pytest.mark.parametrize("path", ["/etc/passwd", "/etc/no-such-file", "../x", "a/../../x", "file:///etc/passwd"])
