@@ -125,6 +125,8 @@ REFUSED = [
     (["--root", ":rw"], {}, "--root: the name of a directory is empty"),
     (["--root", "root:rw", "--root", "root:ro"], {}, "root: is given both as read-only and as writable"),
     ([], {"MCP_FILESYSTEM_ROOT": "root:rw,no/such"}, "MCP_FILESYSTEM_ROOT: no/such is not a directory"),
+    (["--deny", "/etc/*"], {}, "--deny: pattern /etc/*: a pattern is relative to the start"),
+    (["--allow", "{a,b}" * 9], {}, "--allow: pattern"),
     (None, {}, "give at least one DIR"),
     (["--token-file", "no/such"], {}, "--token-file: no/such: No such file or directory"),
     (["--token-file", "."], {}, "--token-file: .: Is a directory"),

@@ -31,7 +31,7 @@ app = Server[Files](
 @app.lifespan
 async def _open(settings: Settings) -> AsyncIterator[Files]:
     paths, writable = zip(*settings.directories, strict=True)
-    async with open_files(paths, writable, app.changes.resource) as files:
+    async with open_files(paths, writable, app.changes.resource, settings.denylist) as files:
         yield files
 
 

@@ -8,6 +8,9 @@ from pydantic import BaseModel, Field, field_validator, model_validator
 
 from shared.options import positional
 
+from .access.denylist import Denylist
+from .errors import FilesError
+
 __all__ = ["Settings"]
 
 _MODES = {"ro": False, "rw": True}
@@ -19,6 +22,9 @@ class Settings(BaseModel):
     roots: list[Path] = positional("directories that may be read", "DIR")
     root: list[str] = Field([], description="directory with a permission of its own: DIR:ro or DIR:rw")
     allow_write: bool = Field(False, description="offer the tools that change files, in every DIR without :ro")
+
+    deny: list[str] = Field([], description="glob of what stays closed, besides the built-in list of secrets")
+    allow: list[str] = Field([], description="glob of what the built-in list of secrets shall not close")
 
     @field_validator("roots", "root", mode="before")
     @classmethod
@@ -37,6 +43,15 @@ class Settings(BaseModel):
                 raise ValueError(f"{path} is not a directory")
         return roots
 
+    @field_validator("deny", "allow")
+    @classmethod
+    def _are_globs(cls, globs: list[str]) -> list[str]:
+        try:
+            Denylist(globs)
+        except FilesError as error:
+            raise ValueError(error.reason) from None
+        return globs
+
     @model_validator(mode="after")
     def _are_there(self) -> Self:
         if not self.directories:
@@ -48,6 +63,11 @@ class Settings(BaseModel):
         """Each allowed directory, and whether files may be changed there."""
         given = [(path, None) for path in self.roots] + [_split(root) for root in self.root]
         return [(path, self.allow_write if mode is None else mode) for path, mode in given]
+
+    @property
+    def denylist(self) -> Denylist:
+        """What stays closed in all directories."""
+        return Denylist(self.deny, self.allow)
 
     @cached_property
     def writes(self) -> bool:

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote, unquote_to_bytes
 
+from servers.filesystem.access.denylist import Denylist, Way
 from servers.filesystem.errors import FilesError
 
 MAX_PATH = 16_384
@@ -50,7 +51,9 @@ class Roots:
     Raises `ValueError` when there is none, when one does not exist, is no directory, or has two permissions.
     """
 
-    def __init__(self, paths: Sequence[Path], writable: bool | Sequence[bool] = False) -> None:
+    def __init__(
+        self, paths: Sequence[Path], writable: bool | Sequence[bool] = False, denylist: Denylist | None = None
+    ) -> None:
         if not paths:
             raise ValueError("at least one directory is needed")
         self.paths = tuple(_canonical(path) for path in paths)
@@ -65,6 +68,8 @@ class Roots:
         ]
         # The longest first: of two nested roots the inner one owns its paths.
         self._prefixes = sorted(prefixes, key=lambda prefix: -len(prefix[0]))
+        self.denylist = denylist or Denylist()
+        self._ways = [self._way_into(components(str(path))) for path in self.paths]
 
     def place(self, written: str) -> Place:
         """The place `written` stands for. Raises `FilesError` `bad_path` or `outside_roots`."""
@@ -86,6 +91,24 @@ class Roots:
             if folded[: len(prefix)] == prefix:
                 return index, tuple(parts[len(prefix) :])
         return None
+
+    def way(self, index: int) -> Way:
+        """Where a walk from a root starts on the denylist."""
+        return self._ways[index]
+
+    def denies(self, place: Place) -> bool:
+        """Whether a name on the way to `place` is denied. Where links lead is the matter of the walk."""
+        return self.denylist.closes(self._ways[place.root_index], place.parts)
+
+    def denied(self, written: str) -> FilesError:
+        """The one answer for everything that is denied, whether or not it exists."""
+        reason = "is denied to this server by its name, or by that of a directory it is in"
+        return FilesError("denied", written, reason, "Only the operator can allow it.")
+
+    def require_allowed(self, place: Place) -> None:
+        """Raise `denied` where a name on the way to `place` is denied."""
+        if self.denies(place):
+            raise self.denied(place.written)
 
     def require_writable(self, place: Place) -> None:
         """Raise `read_only` unless files may be changed at `place`."""
@@ -118,6 +141,10 @@ class Roots:
     def uri(self, place: Place) -> str:
         """The `file:` URI of `place`."""
         return uri(self.path(place))
+
+    def _way_into(self, root: Sequence[str]) -> Way:
+        outer = [components(str(path)) for path in self.paths]
+        return self.denylist.start([root[len(parts) :] for parts in outer if root[: len(parts)] == parts])
 
     def _relative(self, path: str, written: str) -> Place:
         collapsed = collapse(components(path), relative=True)

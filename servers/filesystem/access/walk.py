@@ -11,8 +11,9 @@ at the descriptor of the root. No name is ever handed to the kernel for it to fo
   canonical.
 
 Whoever swaps a directory for a link meanwhile can make the walk fail or end elsewhere beneath the roots,
-not outside. Holding one descriptor instead of one per level keeps deep trees from exhausting the process;
-steps are bounded.
+not outside. Each name is looked up in the denylist at the place where the walk stands, before anything is
+asked of it, so a link to what is denied does not help either. Holding one descriptor instead of one per level
+keeps deep trees from exhausting the process; steps are bounded.
 """
 
 import errno
@@ -21,6 +22,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
+from servers.filesystem.access.denylist import Way
 from servers.filesystem.access.roots import Place, Roots, components
 from servers.filesystem.errors import FilesError, os_errors
 
@@ -157,17 +159,25 @@ class _Walk:
         self._done: list[str] = []
         self._todo = list(reversed(parts))
         self._current = self._walker.root(index)
+        self._way = self._roots.way(index)
 
     def _count_step(self) -> None:
         self._steps += 1
         if self._steps > MAX_STEPS:
             raise FilesError("bad_path", self._written, "the path takes too many steps")
 
+    def _way_on(self, name: str) -> Way:
+        way = self._roots.denylist.step(self._way, name)
+        if way is None:
+            raise self._roots.denied(self._written)
+        return way
+
     def _note(self, name: str) -> None:
         if self._trail is not None:
             self._trail.append(os.path.join(self._roots.paths[self._index], *self._done, name))  # noqa: PTH118
 
     def _enter(self, name: str) -> None:
+        way = self._way_on(name)
         self._note(name)
         try:
             child = os.open(name, DIRECTORY, dir_fd=self._current)
@@ -182,8 +192,10 @@ class _Walk:
         self.close()
         self._owned = self._current = child
         self._done.append(name)
+        self._way = way
 
     def _last(self, name: str, follow: bool) -> Entry | None:
+        self._way_on(name)
         self._note(name)
         try:
             found = os.stat(name, dir_fd=self._current, follow_symlinks=False)
