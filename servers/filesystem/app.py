@@ -1,6 +1,7 @@
 """The server that the tools and resources beside it join, with what all of them need."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import contextmanager
 
 from shared import Context, Implementation, Server, ToolError, __version__
 
@@ -31,8 +32,27 @@ app = Server[Files](
 @app.lifespan
 async def _open(settings: Settings) -> AsyncIterator[Files]:
     paths, writable = zip(*settings.directories, strict=True)
-    async with open_files(paths, writable, app.changes.resource, settings.denylist) as files:
-        yield files
+    with _without(settings.disable_tool):
+        async with open_files(paths, writable, app.changes.resource, settings.denylist) as files:
+            yield files
+
+
+@contextmanager
+def _without(names: Sequence[str]) -> Iterator[None]:
+    """Takes tools out until the end. Raises ValueError where there is none of a name."""
+    tools = app.tools.all()
+    unknown = set(names) - {tool.name for tool in tools}
+    if unknown:
+        raise ValueError(f"--disable-tool: there is no tool {min(unknown)!r}")
+    for name in names:
+        app.tools.remove(name)
+    try:
+        yield
+    finally:
+        # All of them anew, because their order is that of the list a client sees.
+        for tool in tools:
+            app.tools.remove(tool.name)
+            app.tools.add(tool)
 
 
 @app.error(FilesError)

@@ -25,6 +25,7 @@ class Settings(BaseModel):
 
     deny: list[str] = Field([], description="glob of what stays closed, besides the built-in list of secrets")
     allow: list[str] = Field([], description="glob of what the built-in list of secrets shall not close")
+    disable_tool: list[str] = Field([], description="name of a tool that is not offered")
 
     @field_validator("roots", "root", mode="before")
     @classmethod

@@ -207,6 +207,11 @@ def test_a_directory_that_holds_it_is_moved(either, secrets):
     assert (secrets / "new" / ".env").read_text() == "PASSWORD=1"
 
 
+def test_a_link_of_such_a_name_is_denied(either, secrets):
+    (secrets / "key.pem").symlink_to("dir/plain")
+    assert code(read_bytes, either, either.roots.place("key.pem"), 100) == "denied"
+
+
 def test_the_refusal_does_not_tell_whether_it_exists(either, secrets):
     said = set()
     for path in (".env", "none.pem", ".ssh/config", ".ssh/none", ".ssh/config/x"):

@@ -12,6 +12,8 @@ from typing import Any
 import anyio
 import pytest
 
+from servers.filesystem.server import app
+from servers.filesystem.settings import Settings
 from tests.wire import Wire, with_envelope
 
 ERAS = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"]
@@ -188,6 +190,23 @@ async def test_a_text_over_the_limit_is_cut_and_says_so(tmp_path: Path) -> None:
         text = await peer.text("read_text_file", path="big.txt")
     assert len(text) < 20_000
     assert text.endswith("of 110,000 bytes shown; the rest begins at line 910; use head or tail]")
+
+
+@every_era
+async def test_a_disabled_tool_is_unknown(tmp_path: Path, era: str) -> None:
+    async with served(tmp_path, era, "--disable-tool", "read_file", "--disable-tool", "write_file") as peer:
+        names = [tool["name"] for tool in (await peer.request("tools/list"))["result"]["tools"]]
+        answer = await peer.request("tools/call", name="read_file", arguments={"path": "a"})
+    assert "read_text_file" in names
+    assert "read_file" not in names
+    assert answer["error"] == {"code": -32602, "message": "unknown tool: read_file"}
+
+
+async def test_tools_disabled_once_are_there_the_next_time_in_their_order(tmp_path: Path) -> None:
+    before = app.tools.all()
+    async with app.running(Settings(roots=[tmp_path], disable_tool=["read_file", "read_file"])):
+        assert [tool.name for tool in before if tool not in app.tools.all()] == ["read_file"]
+    assert app.tools.all() == before
 
 
 # What is denied
