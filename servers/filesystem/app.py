@@ -1,15 +1,19 @@
 """The server that the tools and resources beside it join, with what all of them need."""
 
+import logging
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager
 
 from shared import Context, Implementation, Server, ToolError, __version__
 
+from .access.beneath import RACE_FREE
 from .errors import FilesError
 from .files import Files, open_files
 from .settings import Settings
 
 __all__ = ["JSON_GROWTH", "Ctx", "app", "read_only"]
+
+log = logging.getLogger("servers.filesystem")
 
 Ctx = Context[Files]
 JSON_GROWTH = 2
@@ -31,6 +35,11 @@ app = Server[Files](
 
 @app.lifespan
 async def _open(settings: Settings) -> AsyncIterator[Files]:
+    if not RACE_FREE:
+        log.warning(
+            "this system has no descriptors of directories: paths are checked before and after they are opened, "
+            "and who changes directories at the right moment gets out of those that are allowed"
+        )
     paths, writable = zip(*settings.directories, strict=True)
     with _without(settings.disable_tool):
         async with open_files(paths, writable, app.changes.resource, settings.denylist) as files:
