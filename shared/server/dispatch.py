@@ -10,7 +10,6 @@ and answers always get through.
 """
 
 import asyncio
-import math
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
@@ -66,7 +65,8 @@ async def _read(connection: "Connection", transport: Transport) -> bool:
         while True:
             for message in await transport.receive():
                 connection.take(message)
-            await connection.room()
+            if connection.is_behind:
+                await connection.room()
     except anyio.EndOfStream:
         return True
     except anyio.BrokenResourceError:
@@ -234,12 +234,6 @@ class Connection:
         finally:
             self._listening -= 1
             self._over(call, scope)
-
-    async def _wait_for_room(self, scope: CancelScope) -> None:
-        scope.deadline = math.inf
-        await anyio.lowlevel.checkpoint_if_cancelled()
-        await self.room()
-        scope.deadline = self._loop.time() + self._app.budget.seconds
 
     async def _answer(self, call: Call, scope: CancelScope) -> None:
         """Runs the handler. This is the one place where exceptions become answers."""
