@@ -6,7 +6,7 @@ a list or a number: complete `structuredContent` under an output schema, and a t
 since hosts differ in which of the two the model sees. `Data(value, text)` chooses that text.
 """
 
-from collections.abc import Callable
+from functools import cached_property
 from typing import Any, Generic, TypeVar, get_args, get_origin
 
 from pydantic import PydanticUserError, TypeAdapter
@@ -35,35 +35,43 @@ class Data(Generic[Value]):
 
 
 class Result:
-    """How the values of one tool's function become results. `schema` is None where text is the payload."""
+    """How the values of one tool's function become results."""
 
     def __init__(self, returns: Any, what: str) -> None:
         inner = get_args(returns)[0] if get_origin(returns) is Data else returns
-        self.schema: dict[str, Any] | None = None
-        self._dump: Callable[[Any], Any] | None = None
-        if inner is returns and not is_data(returns):
-            return
+        self._type = inner
+        self._what = what
+        self._is_data = inner is not returns or is_data(returns)
+
+    @cached_property
+    def schema(self) -> dict[str, Any] | None:
+        """The JSON Schema of the data; None where text is the payload. Raises DeclarationError for a type that can't
+        be sent."""
+        return output_schema(self._adapter) if self._is_data else None
+
+    @cached_property
+    def _adapter(self) -> TypeAdapter[Any]:
         try:
-            adapter = TypeAdapter(inner)
+            return TypeAdapter(self._type)
         except PydanticUserError as error:
-            raise DeclarationError(f"{what}: its return type can't be sent: {error}") from error
-        self.schema = output_schema(adapter)
-        self._dump = lambda value: adapter.dump_python(value, mode="json", by_alias=True)
+            raise DeclarationError(f"{self._what}: its return type can't be sent: {error}") from error
 
     def to_wire(self, value: Any, limit: int) -> dict[str, Any]:
         """`value` as a result of the newest version. Raises ToolError where it has more than `limit` bytes of
         JSON: hosts drop what is larger."""
-        if self._dump is None and isinstance(value, str) and len(value) * _LONGEST_ESCAPE < limit:
+        if not self._is_data and isinstance(value, str) and len(value) * _LONGEST_ESCAPE < limit:
             return {"content": [{"type": "text", "text": value}]}
         return _within_bytes(self._built(value), limit)
 
     def _built(self, value: Any) -> dict[str, Any]:
         if isinstance(value, CallToolResult):
             return {"content": [], **value.to_wire()}
-        if self._dump is None:
+        if not self._is_data:
             return {"content": content_of(value)}
         text = value.text if isinstance(value, Data) else None
-        data = self._dump(value.value if isinstance(value, Data) else value)
+        data = self._adapter.dump_python(
+            value.value if isinstance(value, Data) else value, mode="json", by_alias=True
+        )
         shown = to_json(data).decode() if text is None else text
         return {"content": [{"type": "text", "text": shown}], "structuredContent": data}
 
