@@ -10,6 +10,7 @@ and answers always get through.
 """
 
 import asyncio
+import math
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
@@ -182,8 +183,15 @@ class Connection:
             await self._closing.wait()
 
     async def answer_to(self, about: RequestId, id: int) -> Response | Failure:
-        """Waits for the client's answer to our request `id`, which the call `about` made."""
-        return await self.answers.wait(id, self._scopes.get(about))
+        """Waits for the client's answer to our request `id`, which the call `about` made. The user's time is not the
+        call's: its clock stands meanwhile."""
+        scope, deadlines = self._scopes.get(about), self._app.deadlines
+        rest = math.inf if scope is None else deadlines.pause(scope)
+        try:
+            return await self.answers.wait(id)
+        finally:
+            if scope is not None and rest < math.inf:
+                deadlines.resume(scope, rest)
 
     # Calls
 
@@ -213,14 +221,18 @@ class Connection:
             scope.cancel()
 
     async def _call(self, call: Call, scope: CancelScope) -> None:
+        deadlines = self._app.deadlines
         try:
             with scope:
                 if scope.cancel_called or self.is_behind:
                     await anyio.lowlevel.checkpoint_if_cancelled()
                     await self.room()
-                scope.deadline = self._loop.time() + self._app.budget.seconds
+                deadlines[scope] = self._loop.time() + self._app.budget.seconds
+                if deadlines.timer is None:
+                    deadlines.arm()
                 await self._answer(call, scope)
         finally:
+            deadlines.pop(scope, None)
             if self._queue:
                 self._tasks[self._loop.create_task(self._call(*self._queue.popleft()))] = None
             else:
