@@ -3,7 +3,8 @@
 There are two kinds of result. Where **text is the payload**, the function returns a string or content blocks:
 `content` alone, no output schema. Where **data is the payload**, it returns a model, a dataclass, a typed dict,
 a list or a number: complete `structuredContent` under an output schema, and a text form with the same facts,
-since hosts differ in which of the two the model sees. `Data(value, text)` chooses that text.
+since hosts differ in which of the two the model sees. `Data(value, text)` chooses that text. `Text(text, meta)` is
+text with notes for the program beside the model.
 """
 
 from collections.abc import Callable
@@ -14,11 +15,11 @@ from pydantic_core import to_json
 
 from ..errors import DeclarationError, ToolError
 from ..protocol.records import record
-from ..protocol.types.base import Wire
+from ..protocol.types.base import Meta, Wire
 from ..protocol.types.tools import CallToolResult
 from .functions import is_data, output_schema
 
-__all__ = ["Data", "Result", "content_of"]
+__all__ = ["Data", "Result", "Text", "content_of"]
 
 Value = TypeVar("Value")
 
@@ -34,6 +35,14 @@ class Data(Generic[Value]):
     text: str
 
 
+@record
+class Text:
+    """Text as the payload, with the result's `_meta`, which programs read and models don't see."""
+
+    text: str
+    meta: Meta
+
+
 class Result:
     """How the values of one tool's function become results. `schema` is None where text is the payload."""
 
@@ -41,7 +50,7 @@ class Result:
         inner = get_args(returns)[0] if get_origin(returns) is Data else returns
         self.schema: dict[str, Any] | None = None
         self._dump: Callable[[Any], Any] | None = None
-        if inner is returns and not is_data(returns):
+        if inner is returns and (returns is Text or not is_data(returns)):
             return
         try:
             adapter = TypeAdapter(inner)
@@ -60,6 +69,8 @@ class Result:
     def _built(self, value: Any) -> dict[str, Any]:
         if isinstance(value, CallToolResult):
             return {"content": [], **value.to_wire()}
+        if isinstance(value, Text):
+            return {"content": [{"type": "text", "text": value.text}], "_meta": value.meta}
         if self._dump is None:
             return {"content": content_of(value)}
         text = value.text if isinstance(value, Data) else None
