@@ -11,10 +11,11 @@ __all__ = ["Settings"]
 
 
 class Settings(BaseModel):
-    """The allowed directories, and whether files may be changed."""
+    """The allowed directories, whether files may be changed, and how much one read may give."""
 
     roots: list[Path] = positional("directories that may be read", "DIR")
     allow_write: bool = Field(False, description="offer the tools that change files")
+    max_read: int = Field(100_000, ge=1_000, le=900_000, description="bytes of text that one read may give, as JSON")
 
     @field_validator("roots", mode="before")
     @classmethod

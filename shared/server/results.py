@@ -64,13 +64,15 @@ class Result:
         JSON: hosts drop what is larger."""
         if self._dump is None and isinstance(value, str) and len(value) * _LONGEST_ESCAPE < limit:
             return {"content": [{"type": "text", "text": value}]}
+        if isinstance(value, Text) and (len(value.text) + len(str(value.meta))) * _LONGEST_ESCAPE < limit:
+            return {"content": [{"type": "text", "text": value.text}], "_meta": value.meta}
         return _within_bytes(self._built(value), limit)
 
     def _built(self, value: Any) -> dict[str, Any]:
         if isinstance(value, CallToolResult):
             return {"content": [], **value.to_wire()}
         if isinstance(value, Text):
-            return {"content": [{"type": "text", "text": value.text}], "_meta": value.meta}
+            return {"content": content_of(value.text), "_meta": value.meta}
         if self._dump is None:
             return {"content": content_of(value)}
         text = value.text if isinstance(value, Data) else None
