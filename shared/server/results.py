@@ -3,7 +3,8 @@
 There are two kinds of result. Where **text is the payload**, the function returns a string or content blocks:
 `content` alone, no output schema. Where **data is the payload**, it returns a model, a dataclass, a typed dict,
 a list or a number: complete `structuredContent` under an output schema, and a text form with the same facts,
-since hosts differ in which of the two the model sees. `Data(value, text)` chooses that text.
+since hosts differ in which of the two the model sees. `Data(value, text)` chooses that text. `Text(text, meta)` is
+text with notes for the program beside the model.
 """
 
 from functools import cached_property
@@ -14,11 +15,11 @@ from pydantic_core import to_json
 
 from ..errors import DeclarationError, ToolError
 from ..protocol.records import record
-from ..protocol.types.base import Wire
+from ..protocol.types.base import Meta, Wire
 from ..protocol.types.tools import CallToolResult
 from .functions import is_data, output_schema
 
-__all__ = ["Data", "Result", "content_of"]
+__all__ = ["Data", "Result", "Text", "content_of"]
 
 Value = TypeVar("Value")
 
@@ -34,6 +35,14 @@ class Data(Generic[Value]):
     text: str
 
 
+@record
+class Text:
+    """Text as the payload, with the result's `_meta`, which programs read and models don't see."""
+
+    text: str
+    meta: Meta
+
+
 class Result:
     """How the values of one tool's function become results."""
 
@@ -41,7 +50,7 @@ class Result:
         inner = get_args(returns)[0] if get_origin(returns) is Data else returns
         self._type = inner
         self._what = what
-        self._is_data = inner is not returns or is_data(returns)
+        self._is_data = returns is not Text and (inner is not returns or is_data(returns))
 
     @cached_property
     def schema(self) -> dict[str, Any] | None:
@@ -61,11 +70,15 @@ class Result:
         JSON: hosts drop what is larger."""
         if not self._is_data and isinstance(value, str) and len(value) * _LONGEST_ESCAPE < limit:
             return {"content": [{"type": "text", "text": value}]}
+        if isinstance(value, Text) and (len(value.text) + len(str(value.meta))) * _LONGEST_ESCAPE < limit:
+            return {"content": [{"type": "text", "text": value.text}], "_meta": value.meta}
         return _within_bytes(self._built(value), limit)
 
     def _built(self, value: Any) -> dict[str, Any]:
         if isinstance(value, CallToolResult):
             return {"content": [], **value.to_wire()}
+        if isinstance(value, Text):
+            return {"content": content_of(value.text), "_meta": value.meta}
         if not self._is_data:
             return {"content": content_of(value)}
         text = value.text if isinstance(value, Data) else None

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pytest
 from pydantic import BaseModel
 
-from shared import CallToolResult, Data, ImageContent, ResourceLink, TextContent
+from shared import CallToolResult, Data, ImageContent, ResourceLink, Text, TextContent
 from shared.errors import DeclarationError, ToolError
 from shared.server.results import Result, content_of
 
@@ -55,6 +55,13 @@ def test_what_is_no_content_is_refused(value):
 def test_text_has_no_schema_and_no_structure():
     assert Result(str, "tool 'a'").schema is None
     assert sent("hello", str) == {"content": [TEXT]}
+
+
+def test_text_can_have_a_meta_beside_it():
+    assert Result(Text, "tool 'a'").schema is None
+    assert sent(Text("hello", {"etag": "1"}), Text) == {"content": [TEXT], "_meta": {"etag": "1"}}
+    with pytest.raises(ToolError, match="over the limit of 60"):
+        sent(Text("hello", {"etag": "1" * 60}), Text, limit=60)
 
 
 @pytest.mark.parametrize(
