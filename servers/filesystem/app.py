@@ -11,13 +11,13 @@ from .errors import FilesError
 from .files import Files, open_files
 from .settings import Settings
 
-__all__ = ["JSON_GROWTH", "Ctx", "app", "read_only"]
+__all__ = ["Ctx", "app", "as_base64", "read_budget", "read_only"]
 
 log = logging.getLogger("servers.filesystem")
 
 Ctx = Context[Files]
-JSON_GROWTH = 2
-"""Bytes that JSON may need for one byte of ordinary text."""
+_BESIDE = 1_000
+"""Bytes of a result for what stands beside its text."""
 
 app = Server[Files](
     Implementation(
@@ -27,7 +27,7 @@ app = Server[Files](
         description="Reads, searches and edits files in the directories it was given.",
     ),
     instructions="Works on files in the allowed directories only; list_allowed_directories names them. "
-    "Long files are cut: read them in parts with head or tail. Resources are files under file:// URIs; "
+    "A long text is cut, and its last line has the cursor to go on with. Resources are files under file:// URIs; "
     "subscribe to one to be told when it changes.",
     settings=Settings,
 )
@@ -42,7 +42,7 @@ async def _open(settings: Settings) -> AsyncIterator[Files]:
         )
     paths, writable = zip(*settings.directories, strict=True)
     with _without(settings.disable_tool):
-        async with open_files(paths, writable, app.changes.resource, settings.denylist) as files:
+        async with open_files(paths, writable, app.changes.resource, settings.denylist, settings.max_read) as files:
             yield files
 
 
@@ -67,6 +67,16 @@ def _without(names: Sequence[str]) -> Iterator[None]:
 @app.error(FilesError)
 def _explain(error: FilesError) -> ToolError:
     return ToolError(f"{error.code}: {error}")
+
+
+def read_budget(ctx: Ctx) -> int:
+    """Bytes that the text of a read may take as JSON."""
+    return min(ctx.state.max_read, max(ctx.budget.result_bytes - _BESIDE, 1))
+
+
+def as_base64(budget: int) -> int:
+    """Bytes whose base64 is within the budget of a result."""
+    return max(budget - _BESIDE, 0) * 3 // 4
 
 
 def read_only(settings: Settings) -> str | None:

@@ -7,7 +7,7 @@ from anyio import to_thread
 
 from shared import BlobResourceContents, InvalidParams, Resource, ResourceNotFound, TextResourceContents
 
-from .app import JSON_GROWTH, Ctx, app
+from .app import Ctx, app, as_base64
 from .errors import FilesError
 from .files import Files
 from .reading.read import mime_of
@@ -29,7 +29,7 @@ async def read_resource(ctx: Ctx, path: str) -> TextResourceContents | BlobResou
     """The contents of a file: text where it is UTF-8, else bytes."""
     uri, files = f"file:///{path}", ctx.state
     with _served(uri):
-        read = await files.read_bytes(files.place(uri), ctx.budget.result_bytes // JSON_GROWTH)
+        read = await files.read_bytes(files.place(uri), as_base64(ctx.budget.result_bytes))
     try:
         return TextResourceContents(uri=uri, mime_type=read.mime, text=read.data.decode())
     except UnicodeDecodeError:

@@ -17,7 +17,7 @@ from servers.filesystem.access.roots import Place
 from servers.filesystem.access.walk import Entry
 from servers.filesystem.errors import FilesError
 from servers.filesystem.names import displayed
-from servers.filesystem.reading.read import decoded
+from servers.filesystem.reading.charsets import decode, encode
 from servers.filesystem.writing.diff import unified_diff
 from servers.filesystem.writing.edits import Edit, apply_edits
 from servers.filesystem.writing.locks import locked
@@ -59,11 +59,12 @@ def edit_file(beneath: Beneath, place: Place, edits: Sequence[Edit], dry_run: bo
     with beneath.locate(place) as entry, locked(entry):
         beneath.roots.require_writable(entry.place)
         found, data = _read(beneath, entry, place.written)
-        before = decoded(data, place.written)
+        before, charset = decode(data, place.written)
         after = apply_edits(before, edits, place.written)
         if after != before and not dry_run:
             require_replaceable(entry, current(entry), place.written)
-            replace(entry, _encoded(after, place.written), found, lambda: _require_same(entry, found, place.written))
+            fresh = encode(after, charset, place.written)
+            replace(entry, fresh, found, lambda: _require_same(entry, found, place.written))
     diff = unified_diff(before, after, "/".join(place.parts))
     return EditResult(diff, len(edits), dry_run)
 
@@ -112,14 +113,6 @@ def _read(beneath: Beneath, entry: Entry, written: str) -> tuple[os.stat_result,
     if max(size, len(data)) > MAX_EDITED:
         raise FilesError("too_large", written, f"has {size} bytes; the limit is {MAX_EDITED}")
     return handle.stat, data
-
-
-def _encoded(text: str, written: str) -> bytes:
-    try:
-        return text.encode()
-    except UnicodeEncodeError:
-        # JSON can spell half a surrogate pair.
-        raise FilesError("bad_edit", written, "the new text holds characters that are no Unicode") from None
 
 
 def _require_same(entry: Entry, found: os.stat_result, written: str) -> None:

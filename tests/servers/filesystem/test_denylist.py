@@ -12,7 +12,9 @@ from servers.filesystem.access.roots import Place, Roots
 from servers.filesystem.errors import FilesError
 from servers.filesystem.finding.listing import directory_tree, info, list_directory
 from servers.filesystem.finding.searching import Search, search_files
-from servers.filesystem.reading.read import read_bytes, read_text
+from servers.filesystem.reading.pages import read_text
+from servers.filesystem.reading.parts import Part
+from servers.filesystem.reading.read import read_bytes
 from servers.filesystem.reading.small import SmallFiles
 from servers.filesystem.watching.sightings import look
 from servers.filesystem.writing.write import create_directory, edit_file, move, write_file
@@ -167,7 +169,7 @@ def code(call, *arguments):
 def test_what_is_denied_is_neither_read_nor_written_by_any_way(either, secrets, path):
     place = either.roots.place(path)
     assert code(read_bytes, either, place, 1_000) == "denied"
-    assert code(read_text, either, place, 1_000, None, 1) == "denied"
+    assert code(read_text, either, place, 1_000, Part(tail=1)) == "denied"
     assert code(write_file, either, place, b"") == "denied"
     assert code(edit_file, either, place, [("a", "b")]) == "denied"
     assert (secrets / ".env").read_text() == "PASSWORD=1"
@@ -233,7 +235,9 @@ def test_what_is_denied_is_not_read_at_once(files, secrets):
             return True
 
     small = SmallFiles(files, Everywhere())
-    assert small.read(files.roots.place("dir/plain")) == b"a"
+    held = small.read(files.roots.place("dir/plain"))
+    assert held is not None
+    assert held.data == b"a"
     for path in PATHS:
         assert small.read(files.roots.place(path)) is None
 

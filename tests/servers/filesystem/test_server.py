@@ -12,6 +12,7 @@ from typing import Any
 import anyio
 import pytest
 
+from servers.filesystem.access.etags import etag_of
 from servers.filesystem.server import app
 from servers.filesystem.settings import Settings
 from tests.wire import Wire, with_envelope
@@ -184,12 +185,87 @@ async def test_what_lies_outside_is_refused_whether_or_not_it_exists(tmp_path: P
     assert result["content"][0]["text"].startswith(f"outside_roots: {path}: is outside the allowed directories")
 
 
-async def test_a_text_over_the_limit_is_cut_and_says_so(tmp_path: Path) -> None:
-    (tmp_path / "big.txt").write_text("0123456789\n" * 10_000)
-    async with served(tmp_path, "2025-11-25", "--max-result", "20000") as peer:
-        text = await peer.text("read_text_file", path="big.txt")
-    assert len(text) < 20_000
-    assert text.endswith("of 110,000 bytes shown; the rest begins at line 910; use head or tail]")
+@every_era
+async def test_a_text_over_the_limit_is_read_page_by_page(tmp_path: Path, era: str) -> None:
+    whole = "".join(f"line {number}\n" for number in range(10_000))
+    (tmp_path / "big.txt").write_text(whole)
+    async with served(tmp_path, era, "--max-read", "40000") as peer:
+        pages, arguments = [], {"path": "big.txt"}
+        while True:
+            page, _, note = (await peer.text("read_text_file", **arguments)).rpartition("\n[")
+            if not note.startswith("cut: "):
+                break
+            pages.append(page)
+            arguments["cursor"] = note.rpartition(" ")[2].removesuffix("]")
+        pages.append(await peer.text("read_text_file", **arguments))
+    assert "".join(pages) == whole
+    assert len(pages) == 3
+
+
+async def test_a_cut_text_says_how_to_go_on(tmp_path: Path) -> None:
+    (tmp_path / "big.txt").write_text("0123456789\n" * 20_000)
+    async with served(tmp_path) as peer:
+        result = await peer.call("read_text_file", path="big.txt")
+    note = result["content"][0]["text"].rpartition("\n")[2]
+    cursor = result["_meta"]["cursor"]
+    assert cursor.startswith(result["_meta"]["etag"])
+    assert note == (
+        f"[cut: 91,663 of 220,000 bytes shown; the rest begins at line 8,334; go on with cursor {cursor}]"
+    )
+
+
+@every_era
+async def test_every_read_gives_the_etag(tmp_path: Path, era: str) -> None:
+    (tmp_path / "a.txt").write_text("A")
+    etag = etag_of((tmp_path / "a.txt").stat())
+    async with served(tmp_path, era) as peer:
+        assert (await peer.call("read_text_file", path="a.txt"))["_meta"]["etag"] == etag
+        assert (await peer.call("read_media_file", path="a.txt"))["_meta"]["etag"] == etag
+        assert (await peer.call("read_multiple_files", paths=["a.txt"]))["_meta"]["etags"] == {"a.txt": etag}
+
+
+async def test_a_charset_that_is_not_utf_8_is_named(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes("Señor Müller\n".encode("latin-1"))
+    async with served(tmp_path) as peer:
+        result = await peer.call("read_text_file", path="a.txt")
+    assert result["content"][0]["text"] == "Señor Müller\n\n[charset cp1252]"
+    assert result["_meta"]["charset"] == "cp1252"
+
+
+@pytest.mark.parametrize("arguments", [{"head": 0}, {"head": -1}, {"head": 1.5}, {"tail": 0}, {"offset": 0}])
+async def test_f6_numbers_of_lines_that_mean_nothing_are_refused(tmp_path: Path, arguments: dict[str, float]) -> None:
+    (tmp_path / "a.txt").write_text("A")
+    async with served(tmp_path) as peer:
+        result = await peer.call("read_text_file", path="a.txt", **arguments)
+    assert result["isError"]
+    assert next(iter(arguments)) in result["content"][0]["text"]
+
+
+async def test_f7_an_unknown_argument_is_refused(tmp_path: Path) -> None:
+    async with served(tmp_path) as peer:
+        result = await peer.call("read_text_file", path="a.txt", hed=1)
+    assert result["isError"]
+    assert "unknown argument 'hed', did you mean 'head'?" in result["content"][0]["text"]
+
+
+@pytest.mark.slow
+async def test_f15_pages_of_a_large_file_take_little_memory(tmp_path: Path) -> None:
+    with (tmp_path / "big.txt").open("wb") as file:
+        for position in (0, 200_000_000):
+            file.seek(position)
+            file.write(b"0123456789abcdef0123456789abcde\n" * 65_536)
+    async with served(tmp_path, "2025-11-25", "--max-read", "900000") as peer:
+        await peer.text("read_text_file", path="big.txt", head=1)
+        before = peak_memory(peer)
+        result = await peer.call("read_text_file", path="big.txt")
+        for arguments in ({"cursor": result["_meta"]["cursor"]}, {"tail": 9}, {"offset": 100_000}):
+            await peer.text("read_text_file", path="big.txt", **arguments)
+        assert peak_memory(peer) - before < 32 * 1024 * 1024
+
+
+def peak_memory(peer: Peer) -> int:
+    status = Path(f"/proc/{peer.wire._process.pid}/status").read_text()
+    return int(status.partition("VmHWM:")[2].split()[0]) * 1024
 
 
 @every_era
