@@ -11,7 +11,6 @@ from anyio import from_thread, to_thread
 from .access.beneath import Beneath
 from .access.mounts import Mounts
 from .access.roots import Place, Roots
-from .finding.listing import ListedEntry, list_directory
 from .reading import pages, read
 from .reading.charsets import plain
 from .reading.pages import TextRead
@@ -61,12 +60,6 @@ class Files:
         if held is not None:
             return read.bytes_of(held, place, max_bytes, offset, length)
         return await to_thread.run_sync(read.read_bytes, self.beneath, place, max_bytes, offset, length)
-
-    def top_level(self, limit: int) -> list[ListedEntry]:
-        """The files that stand directly in the allowed directories, `limit` of each at most. Raises FilesError."""
-        roots = [Place(index, (), str(path)) for index, path in enumerate(self.beneath.roots.paths)]
-        entries = [entry for root in roots for entry in list_directory(self.beneath, root, limit).entries]
-        return [entry for entry in entries if entry.kind == "file"]
 
 
 @asynccontextmanager
