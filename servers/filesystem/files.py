@@ -12,7 +12,6 @@ from .access.beneath import Beneath
 from .access.denylist import Denylist
 from .access.mounts import Mounts
 from .access.roots import Place, Roots
-from .finding.listing import ListedEntry, list_directory
 from .reading import pages, read
 from .reading.charsets import plain
 from .reading.pages import TextRead
@@ -62,15 +61,6 @@ class Files:
         if held is not None:
             return read.bytes_of(held, place, max_bytes, offset, length)
         return await to_thread.run_sync(read.read_bytes, self.beneath, place, max_bytes, offset, length)
-
-    def top_level(self, limit: int) -> list[ListedEntry]:
-        """The files that stand directly in the allowed directories, as far as they are not denied.
-
-        From each directory come `limit` at most. Raises FilesError.
-        """
-        roots = [Place(index, (), str(path)) for index, path in enumerate(self.beneath.roots.paths)]
-        entries = [entry for root in roots for entry in list_directory(self.beneath, root, limit).entries]
-        return [one for one in entries if one.kind == "file" and not self.beneath.roots.denies(self.place(one.uri))]
 
 
 @asynccontextmanager
