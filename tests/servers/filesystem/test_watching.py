@@ -1,4 +1,5 @@
 import os
+import shutil
 import time
 from contextlib import asynccontextmanager
 
@@ -6,6 +7,8 @@ import anyio
 import pytest
 from anyio import to_thread
 
+from servers.filesystem.errors import FilesError
+from servers.filesystem.watching.notices import Notices
 from servers.filesystem.watching.watcher import Watcher
 
 pytestmark = pytest.mark.slow
@@ -45,8 +48,8 @@ def seen():
 @pytest.fixture
 def watching(files, seen):
     @asynccontextmanager
-    async def run():
-        watcher = Watcher(files, seen)
+    async def run(**options):
+        watcher = Watcher(files, seen, **options)
         async with anyio.create_task_group() as group:
             group.start_soon(watcher.run)
             yield watcher
@@ -63,7 +66,17 @@ async def test_a_write_is_told(watching, seen, root, at):
         assert await seen.next() == "key"
 
 
-async def test_three_renames_over_the_file_are_three_changes(watching, seen, root, at):
+async def test_w1_appending_and_truncating_are_told(watching, seen, root, at):
+    (root / "file").write_text("a")
+    async with watching() as watcher:
+        await watcher.watch("key", at("file"))
+        for change in (lambda file: file.write("b"), lambda file: file.truncate(1)):
+            with (root / "file").open("a") as file:
+                change(file)
+            assert await seen.next() == "key"
+
+
+async def test_w2_three_renames_over_the_file_are_three_changes(watching, seen, root, at):
     async with watching() as watcher:
         await watcher.watch("key", at("file"))
         for text in "abc":
@@ -72,7 +85,7 @@ async def test_three_renames_over_the_file_are_three_changes(watching, seen, roo
             assert await seen.next() == "key"
 
 
-async def test_delete_recreate_and_append(watching, seen, root, at):
+async def test_w3_delete_recreate_and_append(watching, seen, root, at):
     (root / "file").write_text("a")
     async with watching() as watcher:
         await watcher.watch("key", at("file"))
@@ -85,7 +98,7 @@ async def test_delete_recreate_and_append(watching, seen, root, at):
         await seen.next()
 
 
-async def test_a_file_in_directories_that_do_not_exist_yet(watching, seen, root, at):
+async def test_w4_a_file_in_directories_that_do_not_exist_yet(watching, seen, root, at):
     async with watching() as watcher:
         await watcher.watch("key", at("a/b/file"))
         (root / "a" / "b").mkdir(parents=True)
@@ -107,7 +120,7 @@ async def test_a_directory_on_the_way_is_exchanged(watching, seen, root, at):
         await seen.next()
 
 
-async def test_links_retargeted_and_targets_changed(watching, seen, root, at):
+async def test_w9_links_retargeted_and_targets_changed(watching, seen, root, at):
     (root / "a").write_text("a")
     (root / "dir").mkdir()
     (root / "dir" / "b").write_text("b")
@@ -121,7 +134,7 @@ async def test_links_retargeted_and_targets_changed(watching, seen, root, at):
         await seen.next()
 
 
-async def test_a_link_that_comes_to_point_outside_is_told_once(watching, seen, root, outside, at):
+async def test_w9_a_link_that_comes_to_point_outside_is_told_once(watching, seen, root, outside, at):
     (root / "file").write_text("a")
     async with watching() as watcher:
         await watcher.watch("key", at("file"))
@@ -136,7 +149,7 @@ async def test_a_link_that_comes_to_point_outside_is_told_once(watching, seen, r
         assert seen.drain() == 0
 
 
-async def test_a_chmod_and_a_touch_are_not_told(watching, seen, root, at):
+async def test_w1_a_chmod_and_a_touch_are_not_told(watching, seen, root, at):
     (root / "file").write_text("a")
     async with watching() as watcher:
         await watcher.watch("key", at("file"))
@@ -147,7 +160,7 @@ async def test_a_chmod_and_a_touch_are_not_told(watching, seen, root, at):
         assert await seen.next() == "other"
 
 
-async def test_endless_writing_is_told_soon_and_at_a_bounded_rate(watching, seen, root, at):
+async def test_w5_endless_writing_is_told_soon_and_at_a_bounded_rate(watching, seen, root, at):
     def write():
         for i in range(50):
             (root / "file").write_text(str(i))
@@ -189,7 +202,7 @@ async def test_changes_while_the_set_changes_are_not_lost(watching, seen, root, 
             missing.discard(await seen.next())
 
 
-async def test_unwatching_one_leaves_the_other(watching, seen, root, at):
+async def test_w11_unwatching_one_leaves_the_other(watching, seen, root, at):
     async with watching() as watcher:
         await watcher.watch("one", at("file"))
         await watcher.watch("two", at("file"))
@@ -221,6 +234,97 @@ async def test_a_new_entry_changes_the_listing(watching, seen, root):
         (root / "file").unlink()
         assert await seen.next() == "listing"
         assert seen.drain() == 0
+
+
+async def test_an_undecodable_name_ends_nothing(watching, seen, root, at):
+    async with watching() as watcher:
+        await watcher.watch("key", at("file"))
+        await until(lambda: inotify() == 1)
+        open(os.fsencode(root) + b"/\xff", "w").close()
+        (root / "file").write_text("a")
+        assert await seen.next() == "key"
+        await until(lambda: inotify() == 1)
+        (root / "file").write_text("b")
+        assert await seen.next() == "key"
+
+
+def refusing(_directories):
+    raise OSError("inotify watch limit reached")
+
+
+async def test_w7_without_notices_changes_are_found_by_looking(watching, seen, root, at):
+    async with watching(notices=Notices(refusing)) as watcher:
+        await watcher.watch("key", at("file"))
+        await until(lambda: watcher.degraded)
+        (root / "file").write_text("a")
+        assert await seen.next() == "key"
+        assert watcher.health == {"watched": 1, "polled": 1, "degraded": True}
+        (root / "file").write_text("b")
+        assert await seen.next() == "key"
+
+
+async def test_w8_what_notices_do_not_reach_is_polled_and_the_rest_is_not(watching, seen, root, at):
+    for name in ("far", "near"):
+        (root / name).mkdir()
+    async with watching(local=lambda place: place.parts[0] == "near") as watcher:
+        await watcher.watch("far", at("far/file"))
+        await watcher.watch("near", at("near/file"))
+        for name in ("far", "near"):
+            (root / name / "file").write_text("a")
+        assert {await seen.next(), await seen.next()} == {"far", "near"}
+        assert watcher.health == {"watched": 2, "polled": 1, "degraded": False}
+
+
+async def test_w8_polling_alone_asks_for_no_os_watch(watching, seen, root, at):
+    async with watching(local=lambda _: False) as watcher:
+        await watcher.watch("key", at("file"))
+        (root / "file").write_text("a")
+        assert await seen.next() == "key"
+        assert inotify() == 0
+
+
+async def test_w17_more_than_the_most_are_refused_and_the_rest_goes_on(watching, seen, root, at, monkeypatch):
+    monkeypatch.setattr("servers.filesystem.watching.watcher.MAX_WATCHED", 2)
+    async with watching() as watcher:
+        for key in ("one", "two", "two"):
+            await watcher.watch(key, at(key))
+        with pytest.raises(FilesError, match="2 things are watched, the most there may be"):
+            await watcher.watch("three", at("three"))
+        (root / "two").touch()
+        assert await seen.next() == "two"
+
+
+async def test_w17_a_thousand_watches_that_came_and_went_leave_nothing(watching, at):
+    before = len(os.listdir("/proc/self/fd"))
+    async with watching() as watcher:
+        for i in range(1_000):
+            await watcher.watch(str(i), at(f"{i % 10}/file"))
+            watcher.unwatch(str(i))
+        await until(lambda: inotify() == 0)
+        assert watcher.health["watched"] == 0
+        assert len(os.listdir("/proc/self/fd")) == before
+
+
+async def test_w14_a_root_deleted_and_made_again(watching, seen, root, at):
+    (root / "file").write_text("a")
+    async with watching() as watcher:
+        await watcher.watch("key", at("file"))
+        await until(lambda: inotify() == 1)
+        shutil.rmtree(root)
+        assert await seen.next() == "key"
+        root.mkdir()
+        (root / "file").write_text("b")
+        with anyio.fail_after(60):
+            assert await seen.receive.receive() == "key"
+
+
+async def test_w14_a_root_that_is_moved_stays_the_one_that_was_opened(watching, seen, root, at):
+    async with watching() as watcher:
+        await watcher.watch("key", at("file"))
+        await until(lambda: inotify() == 1)
+        root.rename(root.parent / "moved")
+        (root.parent / "moved" / "file").write_text("a")
+        assert await seen.next() == "key"
 
 
 async def test_the_last_unwatch_ends_the_os_watch(watching, at):
