@@ -30,8 +30,14 @@ app = Server[Files](
 
 @app.lifespan
 async def _open(settings: Settings) -> AsyncIterator[Files]:
-    async with open_files(settings.roots, settings.allow_write, app.changes.resource) as files:
+    async with open_files(settings.roots, settings.allow_write, app.changes.resource, settings.poll) as files:
         yield files
+
+
+@app.on_health
+def _watching() -> dict[str, object]:
+    files: Files = app.state
+    return {"watching": files.watcher.health}
 
 
 @app.error(FilesError)

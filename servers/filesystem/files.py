@@ -60,15 +60,20 @@ class Files:
 
 
 @asynccontextmanager
-async def open_files(paths: Sequence[Path], writable: bool, changed: Callable[[str], None]) -> AsyncIterator[Files]:
-    """Opens the directories, and watches what is asked for until the end. Raises ValueError for a bad directory."""
+async def open_files(
+    paths: Sequence[Path], writable: bool, changed: Callable[[str], None], poll: bool = False
+) -> AsyncIterator[Files]:
+    """Opens the directories, and watches what is asked for until the end, with `poll` by looking for changes only.
+    Raises ValueError for a bad directory."""
 
     async def tell(key: str) -> None:
         changed(key)
 
     beneath = Beneath(Roots(paths, writable))
     mounts = Mounts(beneath.roots.paths)
-    watcher = Watcher(beneath, tell)
+    # A system without a table of mounts has no way to tell, so its notices are believed in.
+    reached = mounts.local if mounts.known else lambda _: True
+    watcher = Watcher(beneath, tell, (lambda _: False) if poll else reached)
     try:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(watcher.run)

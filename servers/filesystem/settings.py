@@ -15,6 +15,7 @@ class Settings(BaseModel):
 
     roots: list[Path] = positional("directories that may be read", "DIR")
     allow_write: bool = Field(False, description="offer the tools that change files")
+    poll: bool = Field(False, description="look for changes every second, where the system tells of none")
 
     @field_validator("roots", mode="before")
     @classmethod

@@ -80,6 +80,11 @@ class Spot:
         """The directories every name in which concerns it."""
         return () if self.last is None or self.last.directory is None else (self.last.directory,)
 
+    @property
+    def is_outside(self) -> bool:
+        """Whether it leads out of the roots."""
+        return self.last is not None and self.last.content == b"!outside_roots"
+
     def look(self, _noticed: Collection[str] | None) -> bool:
         """Look again; whether there is a change since the look before."""
         before = self.last

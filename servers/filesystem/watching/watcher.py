@@ -12,6 +12,7 @@ notices do not reach, on the file system of another machine, and everything wher
 every second.
 """
 
+import logging
 import os
 import threading
 import time
@@ -40,6 +41,8 @@ _SWEEP_SECONDS = 5.0
 _POLL_SECONDS = 1.0
 _GATHER_SECONDS = 0.02
 
+log = logging.getLogger("servers.filesystem")
+
 Changed = Callable[[str], Awaitable[None]]
 Tell = Callable[[], Awaitable[None]]
 
@@ -64,6 +67,7 @@ class Watcher:
         self._watched: dict[Hashable, Watched] = {}
         self._on_trail: dict[str, list[Watched]] = {}
         self._inside: dict[str, list[Watched]] = {}
+        self._polls = False
         self._stale = False
         """Whether the set of directories to watch may be another one now."""
         self._sweep_at = self._poll_at = 0.0
@@ -85,8 +89,17 @@ class Watcher:
         return {"watched": len(everything), "polled": polled, "degraded": self.degraded}
 
     async def watch(self, key: str, place: Place) -> None:
-        """Tell changes at `place` from now on as `key`; nothing has to exist there. Raises FilesError `too_many`."""
-        await self._add(key, place, Spot(self._beneath, place), lambda: self._changed(key), Pace())
+        """Tell changes at `place` from now on as `key`; nothing has to exist there.
+
+        Raises FilesError `outside_roots` for a link that leads out, and `too_many`.
+        """
+        spot = Spot(self._beneath, place)
+        await self._look(spot)
+        if spot.is_outside:
+            raise self._beneath.roots.outside(place.written)
+        # Nothing is awaited between this and the count of subscribers: whoever ends the last subscription to the
+        # key at the same time does it before or after.
+        self._add(key, place, spot, lambda: self._changed(key), Pace())
 
     def unwatch(self, key: Hashable) -> None:
         """Tell no more changes of `key`; the last one ends the operating system watch."""
@@ -97,7 +110,9 @@ class Watcher:
         """Call `callback` when an entry of a root directory appears, goes, or changes its name."""
         for index, path in enumerate(self._beneath.roots.paths):
             place = Place(index, (), str(path))
-            await self._add(("listing", index), place, Spot(self._beneath, place), callback, LISTING_PACE)
+            spot = Spot(self._beneath, place)
+            await self._look(spot)
+            self._add(("listing", index), place, spot, callback, LISTING_PACE)
 
     async def run(self) -> None:
         """Watch until cancelled."""
@@ -110,12 +125,16 @@ class Watcher:
             if not self._watched:
                 self._wanted = anyio.Event()
 
-    async def _add(self, key: Hashable, place: Place, target: Target, tell: Tell, pace: Pace) -> None:
+    async def _look(self, target: Target) -> None:
+        await self._in_thread(target.look, None)
+
+    def _add(self, key: Hashable, place: Place, target: Target, tell: Tell, pace: Pace) -> None:
         if key not in self._watched and len(self._watched) >= MAX_WATCHED:
             raise FilesError("too_many", place.written, f"{MAX_WATCHED:,} things are watched, the most there may be")
-        await self._in_thread(target.look, None)
-        # Nothing is awaited from here on: whoever ends the last watch of this key meanwhile ended another one.
         watched = self._watched[key] = Watched(target, tell, pace, polled=not self._local(place))
+        if watched.polled and not self._polls:
+            self._polls = True
+            log.info("notices do not reach every allowed directory: looking for changes every second there")
         # Notices since the look have passed it by.
         watched.demand(time.monotonic())
         self._set_changed()
