@@ -11,6 +11,7 @@ from .app import JSON_GROWTH, Ctx, app
 from .errors import FilesError
 from .files import Files
 from .reading.read import mime_of
+from .watching.globs import split_glob
 
 
 @contextmanager
@@ -19,7 +20,7 @@ def _served(uri: str) -> Iterator[None]:
     try:
         yield
     except FilesError as error:
-        if error.code in ("not_found", "outside_roots", "bad_path", "not_a_directory"):
+        if error.code in ("not_found", "outside_roots", "bad_path", "bad_pattern", "not_a_directory"):
             raise ResourceNotFound(uri) from None
         raise InvalidParams(f"{error.code}: {error.reason}") from None
 
@@ -49,9 +50,15 @@ async def _watch(uri: str) -> str:
     if not uri.startswith("file:"):
         raise ResourceNotFound(uri)
     with _served(uri):
-        place = files.place(uri)
-        key = files.uri(place)
-        await files.watcher.watch(key, place)
+        glob = split_glob(uri)
+        if glob is None:
+            place = files.place(uri)
+            key = files.uri(place)
+            await files.watcher.watch(key, place)
+        else:
+            place = files.place(glob[0])
+            key = f"{files.uri(place)}/{glob[1]}"
+            await files.watcher.watch_glob(key, place, glob[1])
     return key
 
 

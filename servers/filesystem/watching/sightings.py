@@ -40,7 +40,7 @@ def look(beneath: Beneath, place: Place, last: Sighting | None = None) -> Sighti
     """Look at `place`; `last` is the look before, which may save reading."""
     taken = time.time_ns()
     # Before the content: what changes the way after this is seen by the next look.
-    trail = _trail(beneath, place)
+    trail = trail_of(beneath, place)
     try:
         found = beneath.stat(place)
         stamp = (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
@@ -54,7 +54,8 @@ def look(beneath: Beneath, place: Place, last: Sighting | None = None) -> Sighti
         return Sighting(b"!" + error.code.encode(), trail, None, None, taken)
 
 
-def _trail(beneath: Beneath, place: Place) -> tuple[str, ...]:
+def trail_of(beneath: Beneath, place: Place) -> tuple[str, ...]:
+    """Every path looked up on the way to `place`, as far as the way exists."""
     try:
         return beneath.trail(place)
     except OSError:
@@ -90,6 +91,9 @@ class Spot:
         before = self.last
         self.last = look(self._beneath, self.place, before)
         return before is not None and before.content != self.last.content
+
+    def close(self) -> None:
+        """Nothing is held."""
 
 
 def _content(beneath: Beneath, place: Place, found: os.stat_result) -> bytes:

@@ -38,6 +38,9 @@ class Target(Protocol):
     def look(self, noticed: Collection[str] | None) -> bool:
         """Whether there is a change since the look before; never at the first one."""
 
+    def close(self) -> None:
+        """Give back what it holds."""
+
 
 @dataclass(slots=True)
 class Watched:

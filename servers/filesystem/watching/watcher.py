@@ -27,8 +27,10 @@ from anyio import to_thread
 from servers.filesystem.access.beneath import Beneath
 from servers.filesystem.access.roots import Place
 from servers.filesystem.errors import FilesError
+from servers.filesystem.finding.patterns import Glob
 from servers.filesystem.watching.notices import Notices
 from servers.filesystem.watching.sightings import Spot
+from servers.filesystem.watching.trees import Event, Room, Tree
 from servers.filesystem.watching.watched import Pace, Target, Watched
 
 MAX_WATCHED = 10_000
@@ -45,6 +47,7 @@ log = logging.getLogger("servers.filesystem")
 
 Changed = Callable[[str], Awaitable[None]]
 Tell = Callable[[], Awaitable[None]]
+TellEvents = Callable[[list[Event]], Awaitable[None]]
 
 
 class Watcher:
@@ -65,6 +68,8 @@ class Watcher:
         self._local = local
         self._notices = notices or Notices()
         self._watched: dict[Hashable, Watched] = {}
+        self._ended: list[Target] = []
+        self._room = Room()
         self._on_trail: dict[str, list[Watched]] = {}
         self._inside: dict[str, list[Watched]] = {}
         self._polls = False
@@ -94,16 +99,38 @@ class Watcher:
         Raises FilesError `outside_roots` for a link that leads out, and `too_many`.
         """
         spot = Spot(self._beneath, place)
-        await self._look(spot)
-        if spot.is_outside:
-            raise self._beneath.roots.outside(place.written)
+        await self._require_inside(spot)
         # Nothing is awaited between this and the count of subscribers: whoever ends the last subscription to the
         # key at the same time does it before or after.
         self._add(key, place, spot, lambda: self._changed(key), Pace())
 
+    async def watch_glob(self, key: str, place: Place, pattern: str) -> None:
+        """Tell as `key` when something below `place` that the glob `pattern` matches appears, changes or goes.
+
+        Raises FilesError `bad_pattern`, `outside_roots` for a link that leads out, and `too_many`.
+        """
+
+        async def tell(_events: list[Event]) -> None:
+            await self._changed(key)
+
+        await self._require_inside(Spot(self._beneath, place))
+        tree = await self.watch_tree(key, place, pattern, tell)
+        if tree.full:
+            self.unwatch(key)
+            raise FilesError("too_many", place.written, "there are too many files to watch", "Watch fewer of them.")
+
+    async def watch_tree(self, key: Hashable, place: Place, pattern: str, tell: TellEvents) -> Tree:
+        """Tell what happens below `place` to what the glob `pattern` matches. Raises FilesError `bad_pattern`."""
+        tree = Tree(self._beneath, place, Glob([pattern]), self._room)
+        await self._look(tree)
+        self._add(key, place, tree, lambda: tell(tree.take()), Pace())
+        return tree
+
     def unwatch(self, key: Hashable) -> None:
         """Tell no more changes of `key`; the last one ends the operating system watch."""
-        if self._watched.pop(key, None) is not None:
+        watched = self._watched.pop(key, None)
+        if watched is not None:
+            self._ended.append(watched.target)
             self._set_changed()
 
     async def watch_listing(self, callback: Tell) -> None:
@@ -122,8 +149,14 @@ class Watcher:
                 await self._serve()
             finally:
                 self._notices.close()
+            self._close_ended()
             if not self._watched:
                 self._wanted = anyio.Event()
+
+    async def _require_inside(self, spot: Spot) -> None:
+        await self._look(spot)
+        if spot.is_outside:
+            raise self._beneath.roots.outside(spot.place.written)
 
     async def _look(self, target: Target) -> None:
         await self._in_thread(target.look, None)
@@ -131,6 +164,8 @@ class Watcher:
     def _add(self, key: Hashable, place: Place, target: Target, tell: Tell, pace: Pace) -> None:
         if key not in self._watched and len(self._watched) >= MAX_WATCHED:
             raise FilesError("too_many", place.written, f"{MAX_WATCHED:,} things are watched, the most there may be")
+        if key in self._watched:
+            self._ended.append(self._watched[key].target)
         watched = self._watched[key] = Watched(target, tell, pace, polled=not self._local(place))
         if watched.polled and not self._polls:
             self._polls = True
@@ -145,6 +180,11 @@ class Watcher:
             self._wanted.set()
         self._stop.set()
 
+    def _close_ended(self) -> None:
+        """Not done at once, because a look may have been under way."""
+        while self._ended:
+            self._ended.pop().close()
+
     async def _serve(self) -> None:
         noticed: set[str] | None = None
         while self._watched:
@@ -152,6 +192,7 @@ class Watcher:
             self._stop = threading.Event()
             self._note(noticed)
             await self._look_and_tell()
+            self._close_ended()
             if self._stale:
                 self._stale = False
                 if await self._in_thread(self._notices.arm, self._directories()):

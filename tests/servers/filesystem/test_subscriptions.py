@@ -98,6 +98,25 @@ async def test_w15_spellings_of_one_uri_are_told_as_they_were_written(tmp_path: 
         await told_of(peer, odd)
 
 
+@both_eras
+async def test_w10_a_glob_is_told_under_its_own_uri(tmp_path: Path, era: str) -> None:
+    glob = uri_of(tmp_path) + "/**/*.py"
+    async with served(tmp_path, era) as peer:
+        await subscribe(peer, glob)
+        (tmp_path / "src").mkdir()
+        (tmp_path / "src" / "a.py").touch()
+        await told_of(peer, glob)
+
+
+@both_eras
+async def test_w10_a_directory_is_told_when_a_file_appears_in_it(tmp_path: Path, era: str) -> None:
+    folder = uri_of(tmp_path) + "/"
+    async with served(tmp_path, era) as peer:
+        await subscribe(peer, folder)
+        (tmp_path / "a.txt").touch()
+        await told_of(peer, folder)
+
+
 async def test_w15_two_spellings_of_one_uri_are_both_told(tmp_path: Path) -> None:
     odd = uri_of(tmp_path) + "/%61.txt"
     async with served(tmp_path) as peer:

@@ -9,6 +9,7 @@ from anyio import to_thread
 
 from servers.filesystem.errors import FilesError
 from servers.filesystem.watching.notices import Notices
+from servers.filesystem.watching.trees import Room
 from servers.filesystem.watching.watcher import Watcher
 
 pytestmark = pytest.mark.slow
@@ -327,6 +328,57 @@ async def test_w14_a_root_that_is_moved_stays_the_one_that_was_opened(watching, 
         root.rename(root.parent / "moved")
         (root.parent / "moved" / "file").write_text("a")
         assert await seen.next() == "key"
+
+
+async def test_w10_a_directory_is_told_when_its_listing_changes(watching, seen, root, at):
+    (root / "dir").mkdir()
+    async with watching() as watcher:
+        await watcher.watch("key", at("dir"))
+        (root / "dir" / "file").touch()
+        assert await seen.next() == "key"
+        (root / "dir" / "file").write_text("x")
+        (root / "dir" / "sub").mkdir()
+        assert await seen.next() == "key"
+        assert seen.drain() == 0
+
+
+async def test_w10_a_glob_is_told_of_what_it_matches_at_any_depth(watching, seen, root, at):
+    async with watching() as watcher:
+        await watcher.watch_glob("key", at("src"), "./**/*.py")
+        (root / "src" / "deep" / "deeper").mkdir(parents=True)
+        file = root / "src" / "deep" / "deeper" / "a.py"
+        for change in (file.touch, lambda: file.write_text("x"), file.unlink):
+            change()
+            assert await seen.next() == "key"
+
+
+async def test_w10_a_glob_is_not_told_of_the_rest(watching, seen, root, at):
+    async with watching() as watcher:
+        await watcher.watch_glob("key", at("."), "./*.py")
+        await watcher.watch("other", at("b.txt"))
+        (root / "sub").mkdir()
+        for path in ("a.txt", "sub/a.py", "b.txt"):
+            (root / path).touch()
+        assert await seen.next() == "other"
+        assert seen.drain() == 0
+
+
+async def test_w10_a_glob_below_a_link_that_leads_outside_is_refused(watching, root, outside, at):
+    (root / "link").symlink_to(outside)
+    async with watching() as watcher:
+        with pytest.raises(FilesError, match="outside the allowed"):
+            await watcher.watch_glob("key", at("link"), "./*")
+
+
+async def test_w10_a_glob_over_too_many_files_is_refused_and_leaves_nothing(watching, root, at):
+    for i in range(3):
+        (root / str(i)).touch()
+    async with watching() as watcher:
+        watcher._room = Room(2)
+        with pytest.raises(FilesError, match="too many files"):
+            await watcher.watch_glob("key", at("."), "./*")
+        assert watcher.health["watched"] == 0
+        await until(watcher._room.take)
 
 
 async def test_the_last_unwatch_ends_the_os_watch(watching, at):
