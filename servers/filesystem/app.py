@@ -23,7 +23,7 @@ app = Server[Files](
     ),
     instructions="Works on files in the allowed directories only; list_allowed_directories names them. "
     "Long files are cut: read them in parts with head or tail. Resources are files under file:// URIs; "
-    "subscribe to one to be told when it changes.",
+    "subscribe to one to be told when it changes, or call changes.",
     settings=Settings,
 )
 

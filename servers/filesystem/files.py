@@ -15,6 +15,7 @@ from .finding.listing import ListedEntry, list_directory
 from .reading import read
 from .reading.read import BytesRead, TextRead
 from .reading.small import SmallFiles
+from .watching.journal import Journal
 from .watching.watcher import Watcher
 
 __all__ = ["Files", "open_files"]
@@ -27,6 +28,7 @@ class Files:
     beneath: Beneath
     small: SmallFiles
     watcher: Watcher
+    journal: Journal
 
     def place(self, written: str) -> Place:
         """Where a path or a `file:` URI points. Raises FilesError."""
@@ -74,10 +76,12 @@ async def open_files(
     # A system without a table of mounts has no way to tell, so its notices are believed in.
     reached = mounts.local if mounts.known else lambda _: True
     watcher = Watcher(beneath, tell, (lambda _: False) if poll else reached)
+    journal = Journal(beneath, watcher)
     try:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(watcher.run)
-            yield Files(beneath, SmallFiles(beneath, mounts), watcher)
+            tasks.start_soon(journal.run)
+            yield Files(beneath, SmallFiles(beneath, mounts), watcher, journal)
             tasks.cancel_scope.cancel()
     finally:
         mounts.close()
