@@ -49,8 +49,10 @@ class Watched:
     target: Target
     tell: Callable[[], Awaitable[None]]
     pace: Pace
-    polled: bool = False
+    far: bool = False
     """Whether notices do not reach it, so that it must be looked at every second."""
+    busy: bool = False
+    """Whether it is being looked at."""
     due: float | None = None
     """When to look, in the time of `time.monotonic`."""
     noticed: set[str] | None = None
@@ -81,3 +83,10 @@ class Watched:
         self.due, self._looked = None, now
         noticed, self.noticed = self.noticed, None
         return noticed
+
+
+def look_at(target: Target, noticed: set[str] | None) -> tuple[bool, bool]:
+    """Whether there is a change, and whether something else has to be watched now."""
+    before = target.trail, target.directories
+    changed = target.look(noticed)
+    return changed, before != (target.trail, target.directories)

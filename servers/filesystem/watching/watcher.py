@@ -7,9 +7,11 @@ reason to look; the look (see `sightings` and `trees`) decides whether there is 
 
 Nothing is lost between watches: the first look is taken before anything else, and after every new operating system
 watch everything is looked at again. Notices may get lost all the same, in a full queue of the system for one, so
-everything is looked at every few seconds anyway: so seldom that it takes a twentieth of the time at most. What
-notices do not reach, on the file system of another machine, and everything where the system gives none, is looked at
-every second.
+everything is looked at every few seconds anyway: so seldom that it takes a twentieth of the time at most. Where the
+system gives no notices, everything is looked at every second.
+
+What notices do not reach, on the file system of another machine, is far: it is looked at every second, and by a task
+of its own, because that machine may not answer.
 """
 
 import logging
@@ -19,10 +21,8 @@ import time
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Hashable
 from functools import partial
-from typing import Any
 
 import anyio
-from anyio import to_thread
 
 from servers.filesystem.access.beneath import Beneath
 from servers.filesystem.access.roots import Place
@@ -30,8 +30,9 @@ from servers.filesystem.errors import FilesError
 from servers.filesystem.finding.patterns import Glob
 from servers.filesystem.watching.notices import Notices
 from servers.filesystem.watching.sightings import Spot
+from servers.filesystem.watching.threads import Threads
 from servers.filesystem.watching.trees import Event, Room, Tree
-from servers.filesystem.watching.watched import Pace, Target, Watched
+from servers.filesystem.watching.watched import Pace, Target, Watched, look_at
 
 MAX_WATCHED = 10_000
 """Things watched at once."""
@@ -68,18 +69,16 @@ class Watcher:
         self._local = local
         self._notices = notices or Notices()
         self._watched: dict[Hashable, Watched] = {}
-        self._ended: list[Target] = []
+        self._ended: list[Watched] = []
         self._room = Room()
         self._on_trail: dict[str, list[Watched]] = {}
         self._inside: dict[str, list[Watched]] = {}
-        self._polls = False
         self._stale = False
         """Whether the set of directories to watch may be another one now."""
-        self._sweep_at = self._poll_at = 0.0
-        self._wanted = anyio.Event()
+        self._sweep_at = 0.0
+        self._near_wanted, self._far_wanted = anyio.Event(), anyio.Event()
         self._stop = threading.Event()
-        # Of its own, so that waiting here takes no thread from those who read files.
-        self._threads = anyio.CapacityLimiter(4)
+        self._threads = Threads()
 
     @property
     def degraded(self) -> bool:
@@ -90,7 +89,7 @@ class Watcher:
     def health(self) -> dict[str, int | bool]:
         """How much is watched, how much of it by polling, and whether that is so because there are no notices."""
         everything = self._watched.values()
-        polled = len(everything) if self.degraded else sum(watched.polled for watched in everything)
+        polled = len(everything) if self.degraded else sum(watched.far for watched in everything)
         return {"watched": len(everything), "polled": polled, "degraded": self.degraded}
 
     async def watch(self, key: str, place: Place) -> None:
@@ -98,8 +97,9 @@ class Watcher:
 
         Raises FilesError `outside_roots` for a link that leads out, and `too_many`.
         """
-        spot = Spot(self._beneath, place)
-        await self._require_inside(spot)
+        if key in self._watched:
+            return
+        spot = await self._first_spot(place)
         # Nothing is awaited between this and the count of subscribers: whoever ends the last subscription to the
         # key at the same time does it before or after.
         self._add(key, place, spot, lambda: self._changed(key), Pace())
@@ -113,16 +113,18 @@ class Watcher:
         async def tell(_events: list[Event]) -> None:
             await self._changed(key)
 
-        await self._require_inside(Spot(self._beneath, place))
-        tree = await self.watch_tree(key, place, pattern, tell)
+        if key in self._watched:
+            return
+        await self._first_spot(place)
+        tree = await self._first_tree(place, pattern)
         if tree.full:
-            self.unwatch(key)
+            tree.close()
             raise FilesError("too_many", place.written, "there are too many files to watch", "Watch fewer of them.")
+        self._add(key, place, tree, lambda: tell(tree.take()), Pace())
 
     async def watch_tree(self, key: Hashable, place: Place, pattern: str, tell: TellEvents) -> Tree:
         """Tell what happens below `place` to what the glob `pattern` matches. Raises FilesError `bad_pattern`."""
-        tree = Tree(self._beneath, place, Glob([pattern]), self._room)
-        await self._look(tree)
+        tree = await self._first_tree(place, pattern)
         self._add(key, place, tree, lambda: tell(tree.take()), Pace())
         return tree
 
@@ -130,89 +132,122 @@ class Watcher:
         """Tell no more changes of `key`; the last one ends the operating system watch."""
         watched = self._watched.pop(key, None)
         if watched is not None:
-            self._ended.append(watched.target)
+            self._ended.append(watched)
             self._set_changed()
 
     async def watch_listing(self, callback: Tell) -> None:
         """Call `callback` when an entry of a root directory appears, goes, or changes its name."""
         for index, path in enumerate(self._beneath.roots.paths):
             place = Place(index, (), str(path))
-            spot = Spot(self._beneath, place)
-            await self._look(spot)
+            spot = await self._first_spot(place)
             self._add(("listing", index), place, spot, callback, LISTING_PACE)
 
     async def run(self) -> None:
         """Watch until cancelled."""
+        async with anyio.create_task_group() as group:
+            group.start_soon(self._run_far)
+            await self._run_near()
+
+    async def _run_near(self) -> None:
         while True:
-            await self._wanted.wait()
+            await self._near_wanted.wait()
             try:
                 await self._serve()
             finally:
                 self._notices.close()
             self._close_ended()
-            if not self._watched:
-                self._wanted = anyio.Event()
+            if not self._which(far=False):
+                self._near_wanted = anyio.Event()
 
-    async def _require_inside(self, spot: Spot) -> None:
-        await self._look(spot)
+    async def _run_far(self) -> None:
+        while True:
+            await self._far_wanted.wait()
+            begun = time.monotonic()
+            for watched in self._which(far=True):
+                watched.demand(begun)
+            await self._look_and_tell(far=True)
+            self._close_ended()
+            if not self._which(far=True):
+                self._far_wanted = anyio.Event()
+            await anyio.sleep(max(_POLL_SECONDS, 10 * (time.monotonic() - begun)))
+
+    def _which(self, far: bool) -> list[Watched]:
+        return [watched for watched in self._watched.values() if watched.far == far]
+
+    async def _first_spot(self, place: Place) -> Spot:
+        spot = Spot(self._beneath, place)
+        await self._look(spot, place)
         if spot.is_outside:
-            raise self._beneath.roots.outside(spot.place.written)
+            raise self._beneath.roots.outside(place.written)
+        return spot
 
-    async def _look(self, target: Target) -> None:
-        await self._in_thread(target.look, None)
+    async def _first_tree(self, place: Place, pattern: str) -> Tree:
+        tree = Tree(self._beneath, place, Glob([pattern]), self._room)
+        await self._look(tree, place)
+        return tree
+
+    async def _look(self, target: Target, place: Place) -> None:
+        await self._threads.run(target.look, None, far=not self._local(place))
 
     def _add(self, key: Hashable, place: Place, target: Target, tell: Tell, pace: Pace) -> None:
-        if key not in self._watched and len(self._watched) >= MAX_WATCHED:
-            raise FilesError("too_many", place.written, f"{MAX_WATCHED:,} things are watched, the most there may be")
+        watched = Watched(target, tell, pace, far=not self._local(place))
         if key in self._watched:
-            self._ended.append(self._watched[key].target)
-        watched = self._watched[key] = Watched(target, tell, pace, polled=not self._local(place))
-        if watched.polled and not self._polls:
-            self._polls = True
+            # Somebody else was faster. What he knows is older, so he misses no change.
+            self._ended.append(watched)
+            return
+        if len(self._watched) >= MAX_WATCHED:
+            self._ended.append(watched)
+            raise FilesError("too_many", place.written, f"{MAX_WATCHED:,} things are watched, the most there may be")
+        if watched.far and not self._which(far=True):
             log.info("notices do not reach every allowed directory: looking for changes every second there")
+        self._watched[key] = watched
         # Notices since the look have passed it by.
         watched.demand(time.monotonic())
         self._set_changed()
 
     def _set_changed(self) -> None:
         self._stale = True
-        if self._watched:
-            self._wanted.set()
+        if self._which(far=False):
+            self._near_wanted.set()
+        if self._which(far=True):
+            self._far_wanted.set()
         self._stop.set()
 
     def _close_ended(self) -> None:
         """Not done at once, because a look may have been under way."""
-        while self._ended:
-            self._ended.pop().close()
+        busy = [watched for watched in self._ended if watched.busy]
+        for watched in self._ended:
+            if not watched.busy:
+                watched.target.close()
+        self._ended = busy
 
     async def _serve(self) -> None:
         noticed: set[str] | None = None
-        while self._watched:
+        while self._which(far=False):
             # Made before looking, so that a change of the set from here on ends the wait below.
             self._stop = threading.Event()
             self._note(noticed)
-            await self._look_and_tell()
+            await self._look_and_tell(far=False)
             self._close_ended()
             if self._stale:
                 self._stale = False
-                if await self._in_thread(self._notices.arm, self._directories()):
+                was_deaf = self._notices.deaf
+                if await self._threads.run(self._notices.arm, self._directories()):
                     noticed = None
                     continue
+                if self._notices.deaf and not was_deaf:
+                    self._sweep_at = min(self._sweep_at, time.monotonic() + _POLL_SECONDS)
             noticed = await self._wait()
 
     def _note(self, noticed: set[str] | None) -> None:
         """Settle which looks are due."""
         now = time.monotonic()
-        deaf = self._notices.deaf
         if noticed is None or now >= self._sweep_at:
-            self._sweep_at = now + _SWEEP_SECONDS
+            self._sweep_at = now + (_POLL_SECONDS if self._notices.deaf else _SWEEP_SECONDS)
             # A directory may have been made again under its old name.
             self._stale = True
-            self._demand(now, lambda _: True)
-        elif now >= self._poll_at:
-            self._poll_at = now + _POLL_SECONDS
-            self._stale |= deaf
-            self._demand(now, lambda watched: deaf or watched.polled)
+            for watched in self._which(far=False):
+                watched.demand(now)
         for path in noticed or ():
             self._stale |= self._notices.watches(path)
             for watched in self._on_trail.get(path, ()):
@@ -220,21 +255,21 @@ class Watcher:
             for watched in self._inside.get(os.path.dirname(path), ()):  # noqa: PTH120
                 watched.notice(now, path)
 
-    def _demand(self, now: float, concerned: Callable[[Watched], bool]) -> None:
-        for watched in self._watched.values():
-            if concerned(watched):
-                watched.demand(now)
-
-    async def _look_and_tell(self) -> None:
+    async def _look_and_tell(self, far: bool) -> None:
         begun = time.monotonic()
-        due = [(key, one) for key, one in self._watched.items() if one.due is not None and one.due <= begun]
+        every = ((key, one) for key, one in self._watched.items() if one.far == far)
+        due = [(key, one) for key, one in every if one.due is not None and one.due <= begun]
         if not due:
             return
-        looks = [partial(_look, watched.target, watched.take(begun)) for _, watched in due]
-        found = await self._in_thread(lambda: [look() for look in looks])
-        ended = time.monotonic()
-        self._sweep_at = max(self._sweep_at, ended + 20 * (ended - begun))
-        self._poll_at = max(self._poll_at, ended + 10 * (ended - begun))
+        looks = [partial(look_at, watched.target, watched.take(begun)) for _, watched in due]
+        for _, watched in due:
+            watched.busy = True
+        found = await self._threads.run(lambda: [look() for look in looks], far=far)
+        for _, watched in due:
+            watched.busy = False
+        if not far:
+            ended = time.monotonic()
+            self._sweep_at = max(self._sweep_at, ended + 20 * (ended - begun))
         for (key, watched), (changed, moved) in zip(due, found, strict=True):
             self._stale |= moved
             # A callback before may have ended this one.
@@ -244,9 +279,7 @@ class Watcher:
     def _directories(self) -> set[str]:
         """What to watch; notes down whom notices concern."""
         on_trail, inside = defaultdict(list), defaultdict(list)
-        for watched in self._watched.values():
-            if watched.polled:
-                continue
+        for watched in self._which(far=False):
             for path in watched.target.trail:
                 on_trail[path].append(watched)
             for path in watched.target.directories:
@@ -255,35 +288,10 @@ class Watcher:
         return {*inside, *(os.path.dirname(path) for path in on_trail)}  # noqa: PTH120
 
     async def _wait(self) -> set[str] | None:
-        now, stop = time.monotonic(), self._stop
-        dues = [one.due for one in self._watched.values() if one.due is not None]
-        if self._notices.deaf or any(one.polled for one in self._watched.values()):
-            dues.append(self._poll_at)
-        seconds = max(0.0, min([*dues, self._sweep_at]) - now)
-        result: set[str] | None = None
-        async with anyio.create_task_group() as group:
-            # The thread cannot be cancelled, so a task that can be tells it to stop.
-            group.start_soon(_stop_when_cancelled, stop)
-            result = await to_thread.run_sync(self._notices.wait, stop, seconds, limiter=self._threads)
-            group.cancel_scope.cancel()
-        if result is None and self._stale:
+        dues = [one.due for one in self._which(far=False) if one.due is not None]
+        seconds = max(0.0, min([*dues, self._sweep_at]) - time.monotonic())
+        noticed: set[str] | None = await self._threads.wait(self._notices.wait, self._stop, seconds)
+        if noticed is None and self._stale:
             # Those who subscribe to many things are answered once and not for each.
             await anyio.sleep(_GATHER_SECONDS)
-        return result
-
-    async def _in_thread(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        return await to_thread.run_sync(function, *arguments, limiter=self._threads)
-
-
-def _look(target: Target, noticed: set[str] | None) -> tuple[bool, bool]:
-    """Whether there was a change, and whether something else has to be watched now."""
-    before = target.trail, target.directories
-    changed = target.look(noticed)
-    return changed, before != (target.trail, target.directories)
-
-
-async def _stop_when_cancelled(stop: threading.Event) -> None:
-    try:
-        await anyio.sleep_forever()
-    finally:
-        stop.set()
+        return noticed

@@ -5,10 +5,13 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import anyio
 import httpx
 import pytest
 
+from servers.filesystem.server import app as server
 from tests.servers.filesystem.test_server import Peer, served, subscribe, updated, uri_of
+from tests.transports.http_wire import Json, Site, events
 from tests.wire import start_http, with_envelope
 
 pytestmark = pytest.mark.slow
@@ -21,17 +24,102 @@ async def told_of(peer: Peer, uri: str) -> None:
 
 
 @asynccontextmanager
-async def http(folder: Path, *options: str) -> AsyncIterator[httpx.AsyncClient]:
+async def http(folder: Path, *options: str) -> AsyncIterator[Site]:
+    """The server over HTTP."""
     async with (
         start_http([sys.executable, "-m", "servers.filesystem", *options, str(folder)]) as url,
         httpx.AsyncClient(base_url=url, trust_env=False, timeout=10) as client,
     ):
-        yield client
+        yield Site(server, 0, anyio.Event(), client)
+
+
+@asynccontextmanager
+async def listening(site: Site, *uris: str) -> AsyncIterator[AsyncIterator[Json]]:
+    """A stream of the stateless era, which is acknowledged."""
+    message, headers = site.stateless("subscriptions/listen", {"notifications": {"resourceSubscriptions": uris}})
+    async with site.stream(message, headers) as answer:
+        stream = events(answer)
+        assert (await anext(stream))["params"]["notifications"] == {"resourceSubscriptions": list(uris)}
+        yield stream
+
+
+@asynccontextmanager
+async def subscribed(site: Site, *uris: str) -> AsyncIterator[tuple[Json, AsyncIterator[Json]]]:
+    """A session of the handshake era, and what comes on its stream."""
+    session = await site.initialize()
+    async with site.client.stream("GET", "/mcp", headers={**session, "Accept": "text/event-stream"}) as answer:
+        for uri in uris:
+            assert (await site.post(site.message("resources/subscribe", {"uri": uri}), session)).json()[
+                "result"
+            ] == {}
+        yield session, events(answer)
+
+
+async def told(stream: AsyncIterator[Json]) -> str:
+    """The URI of the next notification."""
+    uri: str = (await anext(stream))["params"]["uri"]
+    return uri
 
 
 async def test_w8_polling_by_option_is_shown_in_the_health(tmp_path: Path) -> None:
-    async with http(tmp_path, "--poll") as client:
-        assert (await client.get("/healthz")).json()["watching"] == {"watched": 0, "polled": 0, "degraded": False}
+    async with http(tmp_path, "--poll") as site, listening(site, uri_of(tmp_path / "a.txt")):
+        assert (await site.health())["watching"] == {"watched": 1, "polled": 1, "degraded": False}
+
+
+async def test_w11_clients_of_both_eras_get_one_frame_each_and_go_one_by_one(tmp_path: Path) -> None:
+    a, b = uri_of(tmp_path / "a.txt"), uri_of(tmp_path / "b.txt")
+    async with http(tmp_path) as site, subscribed(site, a, b) as (session, old), listening(site, a, b) as new:
+        for name, uri in (("a.txt", a), ("b.txt", b)):
+            (tmp_path / name).touch()
+            # A second frame for the first file would come before that for the second.
+            assert (await told(old), await told(new)) == (uri, uri)
+        await site.post(site.message("resources/unsubscribe", {"uri": a}), session)
+        (tmp_path / "a.txt").write_text("x")
+        assert await told(new) == a
+        (tmp_path / "b.txt").write_text("x")
+        assert (await told(old), await told(new)) == (b, b)
+
+
+async def test_w12_a_client_that_reads_nothing_holds_up_no_other(tmp_path: Path) -> None:
+    folder = [uri_of(tmp_path / f"{i}.txt") for i in range(100)]
+    async with http(tmp_path) as site, listening(site, *folder), listening(site, *folder) as reader:
+        for text in ("one", "two"):
+            for i in range(100):
+                (tmp_path / f"{i}.txt").write_text(text)
+            missing = set(folder)
+            while missing:
+                missing.discard(await told(reader))
+
+
+@pytest.mark.full
+async def test_w17_a_thousand_connections_that_came_and_went_leave_nothing(tmp_path: Path) -> None:
+    async with http(tmp_path) as site:
+        for i in range(1_000):
+            async with listening(site, uri_of(tmp_path / f"{i % 10}.txt")):
+                pass
+        while (await site.health())["watching"]["watched"]:
+            await anyio.lowlevel.checkpoint()
+        assert (await site.health())["streams"] == 0
+
+
+async def test_w19_what_happens_between_two_streams_is_in_the_journal(tmp_path: Path) -> None:
+    file = tmp_path / "a.txt"
+
+    async def changes(site: Site, **arguments: str | int) -> Json:
+        answer = await site.call("tools/call", {"name": "changes", "arguments": arguments})
+        found: Json = answer.json()["result"]["structuredContent"]
+        return found
+
+    async with http(tmp_path) as site:
+        cursor = (await changes(site))["cursor"]
+        async with listening(site, uri_of(file)) as stream:
+            file.touch()
+            assert await told(stream) == uri_of(file)
+        cursor = (await changes(site, cursor=cursor, wait=9))["cursor"]
+        file.write_text("missed")
+        async with listening(site, uri_of(file)):
+            (change,) = (await changes(site, cursor=cursor, wait=9))["changes"]
+    assert (change["kind"], change["uri"]) == ("modified", uri_of(file))
 
 
 @both_eras

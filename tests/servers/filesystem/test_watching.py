@@ -1,5 +1,6 @@
 import os
 import shutil
+import threading
 import time
 from contextlib import asynccontextmanager
 
@@ -9,6 +10,7 @@ from anyio import to_thread
 
 from servers.filesystem.errors import FilesError
 from servers.filesystem.watching.notices import Notices
+from servers.filesystem.watching.sightings import Spot
 from servers.filesystem.watching.trees import Room
 from servers.filesystem.watching.watcher import Watcher
 
@@ -284,6 +286,43 @@ async def test_w8_polling_alone_asks_for_no_os_watch(watching, seen, root, at, c
         assert await seen.next() == "key"
         assert inotify() == 0
     assert caplog.text.count("looking for changes every second") == 1
+
+
+async def test_w8_a_far_file_system_that_does_not_answer_holds_up_nothing_else(watching, seen, root, at, monkeypatch):
+    looking, answer = threading.Event(), threading.Event()
+    original = Spot.look
+
+    def look(spot, noticed):
+        if spot.last is not None and "far" in spot.place.parts:
+            looking.set()
+            assert answer.wait(30)
+        return original(spot, noticed)
+
+    monkeypatch.setattr(Spot, "look", look)
+    async with watching(local=lambda place: "far" not in place.parts) as watcher:
+        await watcher.watch("far", at("far"))
+        await watcher.watch("near", at("near"))
+        await until(looking.is_set)
+        (root / "near").touch()
+        assert await seen.next() == "near"
+        watcher.unwatch("far")
+        answer.set()
+
+
+async def test_watching_a_key_again_hides_no_change_from_who_watched_it_before(watching, seen, root, at):
+    async with watching() as watcher:
+        await watcher.watch("key", at("file"))
+        (root / "file").touch()
+        await watcher.watch("key", at("file"))
+        assert await seen.next() == "key"
+
+
+async def test_an_undecodable_file_is_watched_all_the_same(watching, seen, root, at):
+    async with watching() as watcher:
+        await watcher.watch("key", at("\udcff"))
+        for text in "ab":
+            (root / "\udcff").write_text(text)
+            assert await seen.next() == "key"
 
 
 async def test_w17_more_than_the_most_are_refused_and_the_rest_goes_on(watching, seen, root, at, monkeypatch):
