@@ -42,7 +42,7 @@ LISTING_PACE = Pace(quiet=0.1, longest=1.0, leading=False)
 
 _SWEEP_SECONDS = 5.0
 _POLL_SECONDS = 1.0
-_GATHER_SECONDS = 0.02
+_GATHER_SECONDS, _GATHER_LONGEST = 0.02, 0.2
 
 log = logging.getLogger("servers.filesystem")
 
@@ -75,7 +75,7 @@ class Watcher:
         self._inside: dict[str, list[Watched]] = {}
         self._stale = False
         """Whether the set of directories to watch may be another one now."""
-        self._sweep_at = 0.0
+        self._sweep_at = self._took = 0.0
         self._near_wanted, self._far_wanted = anyio.Event(), anyio.Event()
         self._stop = threading.Event()
         self._threads = Threads()
@@ -198,19 +198,16 @@ class Watcher:
         if len(self._watched) >= MAX_WATCHED:
             self._ended.append(watched)
             raise FilesError("too_many", place.written, f"{MAX_WATCHED:,} things are watched, the most there may be")
-        if watched.far and not self._which(far=True):
+        if watched.far and not self._far_wanted.is_set():
             log.info("notices do not reach every allowed directory: looking for changes every second there")
         self._watched[key] = watched
         # Notices since the look have passed it by.
         watched.demand(time.monotonic())
+        (self._far_wanted if watched.far else self._near_wanted).set()
         self._set_changed()
 
     def _set_changed(self) -> None:
         self._stale = True
-        if self._which(far=False):
-            self._near_wanted.set()
-        if self._which(far=True):
-            self._far_wanted.set()
         self._stop.set()
 
     def _close_ended(self) -> None:
@@ -268,8 +265,8 @@ class Watcher:
         for _, watched in due:
             watched.busy = False
         if not far:
-            ended = time.monotonic()
-            self._sweep_at = max(self._sweep_at, ended + 20 * (ended - begun))
+            self._took = time.monotonic() - begun
+            self._sweep_at = max(self._sweep_at, begun + 20 * self._took)
         for (key, watched), (changed, moved) in zip(due, found, strict=True):
             self._stale |= moved
             # A callback before may have ended this one.
@@ -292,6 +289,6 @@ class Watcher:
         seconds = max(0.0, min([*dues, self._sweep_at]) - time.monotonic())
         noticed: set[str] | None = await self._threads.wait(self._notices.wait, self._stop, seconds)
         if noticed is None and self._stale:
-            # Those who subscribe to many things are answered once and not for each.
-            await anyio.sleep(_GATHER_SECONDS)
+            # Who subscribes to many things has us look at all of them once and not for each.
+            await anyio.sleep(max(_GATHER_SECONDS, min(_GATHER_LONGEST, self._took)))
         return noticed

@@ -164,3 +164,14 @@ def test_what_goes_and_a_closed_tree_give_their_room_back(tree, root):
     assert room.take()
     seen.close()
     assert room.take()
+
+
+def test_a_directory_that_goes_gives_the_room_of_all_in_it_back(tree, root):
+    room = Room(2)
+    (root / "a").mkdir()
+    (root / "a" / "file").touch()
+    seen = tree(room=room)
+    (root / "a").rename(root.parent / "away")
+    happened(seen)
+    assert room.take()
+    assert room.take()

@@ -317,6 +317,37 @@ async def test_watching_a_key_again_hides_no_change_from_who_watched_it_before(w
         assert await seen.next() == "key"
 
 
+async def test_of_two_who_begin_to_watch_a_glob_at_once_one_is_enough(watching, root, at):
+    (root / "file").touch()
+    async with watching() as watcher:
+        watcher._room = Room(2)
+        async with anyio.create_task_group() as group:
+            for _ in range(2):
+                group.start_soon(watcher.watch_glob, "key", at("."), "./*")
+        watcher.unwatch("key")
+        await until(lambda: watcher._room._left == 2)
+
+
+class Mute:
+    """A watch that gives no notices, as if its queue had been full."""
+
+    def watch(self, _debounce, _step, timeout, stop):
+        return "stop" if stop.wait(timeout / 1_000) else "timeout"
+
+    def close(self):
+        pass
+
+
+async def test_w7_a_change_whose_notice_was_lost_is_found_by_the_sweep(watching, seen, root, at, monkeypatch):
+    monkeypatch.setattr("servers.filesystem.watching.watcher._SWEEP_SECONDS", 0.01)
+    async with watching(notices=Notices(lambda _: Mute())) as watcher:
+        await watcher.watch("key", at("file"))
+        for text in "ab":
+            (root / "file").write_text(text)
+            assert await seen.next() == "key"
+        assert watcher.health == {"watched": 1, "polled": 0, "degraded": False}
+
+
 async def test_an_undecodable_file_is_watched_all_the_same(watching, seen, root, at):
     async with watching() as watcher:
         await watcher.watch("key", at("\udcff"))
