@@ -9,6 +9,7 @@ import anyio
 from anyio import from_thread, to_thread
 
 from .access.beneath import Beneath
+from .access.denylist import Denylist
 from .access.mounts import Mounts
 from .access.roots import Place, Roots
 from .reading import pages, read
@@ -64,14 +65,22 @@ class Files:
 
 @asynccontextmanager
 async def open_files(
-    paths: Sequence[Path], writable: bool, changed: Callable[[str], None], max_read: int = 100_000
+    paths: Sequence[Path],
+    writable: bool | Sequence[bool],
+    changed: Callable[[str], None],
+    denylist: Denylist | None = None,
+    max_read: int = 100_000,
 ) -> AsyncIterator[Files]:
-    """Opens the directories, and watches what is asked for until the end. Raises ValueError for a bad directory."""
+    """Opens the directories, and watches what is asked for until the end. Raises ValueError for a bad directory.
+
+    `writable` says of all directories, or of each in turn, whether files may be changed there. Without a `denylist`
+    it is the built-in one.
+    """
 
     async def tell(key: str) -> None:
         changed(key)
 
-    beneath = Beneath(Roots(paths, writable))
+    beneath = Beneath(Roots(paths, writable, denylist))
     mounts = Mounts(beneath.roots.paths)
     watcher = Watcher(beneath, tell)
     try:

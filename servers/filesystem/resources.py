@@ -1,7 +1,7 @@
 """Files and directories as resources under their `file:` URIs, and notice of their changes."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Annotated, Any
@@ -44,7 +44,7 @@ def _served(uri: str) -> Iterator[None]:
     try:
         yield
     except FilesError as error:
-        if error.code in ("not_found", "outside_roots", "bad_path", "not_a_directory"):
+        if error.code in ("not_found", "outside_roots", "denied", "bad_path", "not_a_directory"):
             raise ResourceNotFound(uri) from None
         reason, data = f"{error.code}: {error.reason}", None
         if error.code == "too_large":
@@ -107,9 +107,7 @@ def _directory(files: Files, uri: str, place: Place, budget: int, limit: int) ->
     """The resources in a directory, as many as the budget takes."""
     found = list_directory(files.beneath, place, limit)
     shown: list[dict[str, Any]] = []
-    for entry in found.entries:
-        if entry.kind not in ("file", "directory"):
-            continue
+    for entry in _served_of(files, found.entries):
         resource = _resource(entry).to_wire()
         budget -= json_size(json.dumps(resource)) + len(", ")
         if budget < _BESIDE:
@@ -136,7 +134,14 @@ def _top_level(files: Files, limit: int) -> list[Resource]:
         except FilesError:
             continue
         roots.append(ListedEntry(displayed(str(path)), "directory", None, modified, files.uri(root)))
-    return [_resource(entry) for entry in (*roots, *entries) if entry.kind in ("file", "directory")]
+    return [_resource(entry) for entry in (*roots, *_served_of(files, entries))]
+
+
+def _served_of(files: Files, entries: Iterable[ListedEntry]) -> Iterator[ListedEntry]:
+    """The entries that can be read as resources."""
+    for entry in entries:
+        if entry.kind in ("file", "directory") and not files.beneath.roots.denies(files.place(entry.uri)):
+            yield entry
 
 
 def _resource(entry: ListedEntry) -> Resource:
@@ -169,6 +174,7 @@ async def _watch(uri: str) -> str:
         raise ResourceNotFound(uri)
     with _served(uri):
         place = files.place(uri)
+        files.beneath.roots.require_allowed(place)
         key = files.uri(place)
         await files.watcher.watch(key, place)
     return key

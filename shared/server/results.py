@@ -7,7 +7,7 @@ since hosts differ in which of the two the model sees. `Data(value, text)` choos
 text with notes for the program beside the model.
 """
 
-from collections.abc import Callable
+from functools import cached_property
 from typing import Any, Generic, TypeVar, get_args, get_origin
 
 from pydantic import PydanticUserError, TypeAdapter
@@ -44,25 +44,31 @@ class Text:
 
 
 class Result:
-    """How the values of one tool's function become results. `schema` is None where text is the payload."""
+    """How the values of one tool's function become results."""
 
     def __init__(self, returns: Any, what: str) -> None:
         inner = get_args(returns)[0] if get_origin(returns) is Data else returns
-        self.schema: dict[str, Any] | None = None
-        self._dump: Callable[[Any], Any] | None = None
-        if inner is returns and (returns is Text or not is_data(returns)):
-            return
+        self._type = inner
+        self._what = what
+        self._is_data = returns is not Text and (inner is not returns or is_data(returns))
+
+    @cached_property
+    def schema(self) -> dict[str, Any] | None:
+        """The JSON Schema of the data; None where text is the payload. Raises DeclarationError for a type that can't
+        be sent."""
+        return output_schema(self._adapter) if self._is_data else None
+
+    @cached_property
+    def _adapter(self) -> TypeAdapter[Any]:
         try:
-            adapter = TypeAdapter(inner)
+            return TypeAdapter(self._type)
         except PydanticUserError as error:
-            raise DeclarationError(f"{what}: its return type can't be sent: {error}") from error
-        self.schema = output_schema(adapter)
-        self._dump = lambda value: adapter.dump_python(value, mode="json", by_alias=True)
+            raise DeclarationError(f"{self._what}: its return type can't be sent: {error}") from error
 
     def to_wire(self, value: Any, limit: int) -> dict[str, Any]:
         """`value` as a result of the newest version. Raises ToolError where it has more than `limit` bytes of
         JSON: hosts drop what is larger."""
-        if self._dump is None and isinstance(value, str) and len(value) * _LONGEST_ESCAPE < limit:
+        if not self._is_data and isinstance(value, str) and len(value) * _LONGEST_ESCAPE < limit:
             return {"content": [{"type": "text", "text": value}]}
         if isinstance(value, Text) and (len(value.text) + len(str(value.meta))) * _LONGEST_ESCAPE < limit:
             return {"content": [{"type": "text", "text": value.text}], "_meta": value.meta}
@@ -73,10 +79,12 @@ class Result:
             return {"content": [], **value.to_wire()}
         if isinstance(value, Text):
             return {"content": content_of(value.text), "_meta": value.meta}
-        if self._dump is None:
+        if not self._is_data:
             return {"content": content_of(value)}
         text = value.text if isinstance(value, Data) else None
-        data = self._dump(value.value if isinstance(value, Data) else value)
+        data = self._adapter.dump_python(
+            value.value if isinstance(value, Data) else value, mode="json", by_alias=True
+        )
         shown = to_json(data).decode() if text is None else text
         return {"content": [{"type": "text", "text": shown}], "structuredContent": data}
 

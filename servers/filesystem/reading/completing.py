@@ -30,8 +30,8 @@ def _entries(beneath: Beneath, parent: str, begun: bytes) -> list[str]:
         place = beneath.roots.place(parent)
         with beneath.open_directory(place) as directory:
             entries = [entry for entry in scanned(directory) if os.fsencode(entry.name).startswith(begun)]
-            ends = ["/" if kind_of(entry) == "directory" else "" for entry in entries]
+            found = [(place.child(entry.name), "/" if kind_of(entry) == "directory" else "") for entry in entries]
     except FilesError:
         return []
-    uris = [beneath.roots.uri(place.child(entry.name)) for entry in entries]
-    return [f"{uri.removeprefix(_START)}{end}" for uri, end in zip(uris, ends, strict=True)]
+    roots = beneath.roots
+    return [f"{roots.uri(one).removeprefix(_START)}{end}" for one, end in found if not roots.denies(one)]

@@ -134,6 +134,13 @@ async def test_a_directory_is_read_as_the_list_of_its_resources(folder, read, sl
     assert [one["mimeType"] for one in listing["resources"][1:]] == ["inode/directory"]
 
 
+async def test_what_is_denied_is_not_among_the_resources(root, ask, read, complete):
+    (root / ".env").touch()
+    assert [one["uri"] for one in (await ask("resources/list", {}))["result"]["resources"]] == [root.as_uri()]
+    assert json.loads((await read(root.as_uri()))["text"])["resources"] == []
+    assert await complete(f"{root.as_uri().removeprefix('file:///')}/.e") == []
+
+
 async def test_a_large_directory_is_cut_at_the_budget_and_says_so(root, read):
     for number in range(300):
         (root / f"file {number}").touch()
