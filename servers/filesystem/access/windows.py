@@ -6,15 +6,13 @@ another machine is never looked up. (Made after Microsoft's "Naming Files, Paths
 appendix E, and tested as functions; no test has run on Windows.)
 """
 
-import re
 from pathlib import PureWindowsPath
 
 _DEVICE_PATHS = ("\\\\?\\", "\\\\.\\", "\\??\\")
 _DEVICES = {"CON", "PRN", "AUX", "NUL", "CONIN$", "CONOUT$"} | {
     port + digit for port in ("COM", "LPT") for digit in "123456789\u00b9\u00b2\u00b3"
 }
-_IMPOSSIBLE = re.compile('[\\x00-\\x1f<>"|?*]')
-_DRIVE = re.compile(r"/([A-Za-z])[:|](?=/|$)")
+_IMPOSSIBLE = frozenset(map(chr, range(32))) | frozenset('<>"|?*')
 
 
 def refusal(path: str) -> str | None:
@@ -39,7 +37,7 @@ def _refusal_of_name(name: str) -> str | None:
         return "the path names an alternate data stream"
     if name.endswith((".", " ")):
         return "a name in the path ends in a dot or a space, which Windows leaves out"
-    if _IMPOSSIBLE.search(name):
+    if not _IMPOSSIBLE.isdisjoint(name):
         return "a name in the path holds a character that no file name can have"
     if name.partition(".")[0].rstrip(" ").upper() in _DEVICES:
         return "a name in the path is that of a device"
@@ -55,4 +53,6 @@ def path_of(authority: str, path: str) -> str:
     """The path of a `file:` URI with this authority, which names a machine, or nobody, and this decoded path."""
     if authority:
         return f"//{authority}{path}"
-    return _DRIVE.sub(r"\1:", path, count=1) if _DRIVE.match(path) else path
+    letter, mark, rest = path[1:2], path[2:3], path[3:]
+    has_drive = letter.isascii() and letter.isalpha() and mark in (":", "|") and rest[:1] in ("", "/")
+    return f"{letter}:{rest}" if has_drive else path
