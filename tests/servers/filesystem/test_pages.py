@@ -250,6 +250,13 @@ def test_the_end_of_a_long_line_begins_with_a_whole_character(read, codec):
     assert text.endswith(found.text)
 
 
+@pytest.mark.parametrize("codec", ["utf-16", "utf-16-be"])
+def test_the_end_of_a_long_line_does_not_begin_within_a_pair_of_utf_16(read, codec):
+    mark = codecs.BOM_UTF16_BE if codec == "utf-16-be" else b""
+    found = read(mark + ("😀" * 9_000).encode(codec), tail=1, budget=9_001)
+    assert found.text == "😀" * 2_250
+
+
 @pytest.mark.parametrize(
     "part",
     [{"head": 1, "tail": 1}, {"head": 0}, {"tail": 0}, {"head": -1}, {"offset": 0}, {"offset": 2, "tail": 1},

@@ -81,6 +81,11 @@ async def test_a_part_by_bytes(root, read, query, text):
     assert (await read(f"{(root / 'a.txt').as_uri()}?{query}"))["text"] == text
 
 
+async def test_a_part_that_is_long_as_json_is_bytes(root, read):
+    (root / "a.txt").write_bytes(b"\x01" * 70_000)
+    assert len(base64.b64decode((await read(f"{(root / 'a.txt').as_uri()}?length=60000"))["blob"])) == 60_000
+
+
 @pytest.mark.parametrize("query", ["offset=-1", "length=x", "offset="])
 async def test_a_part_that_means_nothing_is_refused(root, read, query):
     (root / "a.txt").write_text("01234")
