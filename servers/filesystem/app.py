@@ -28,7 +28,7 @@ app = Server[Files](
     ),
     instructions="Works on files in the allowed directories only; list_allowed_directories names them. "
     "A long text is cut, and its last line has the cursor to go on with. Resources are files under file:// URIs; "
-    "subscribe to one to be told when it changes.",
+    "subscribe to one to be told when it changes, or call changes.",
     settings=Settings,
 )
 
@@ -42,7 +42,9 @@ async def _open(settings: Settings) -> AsyncIterator[Files]:
         )
     paths, writable = zip(*settings.directories, strict=True)
     with _without(settings.disable_tool):
-        async with open_files(paths, writable, app.changes.resource, settings.denylist, settings.max_read) as files:
+        async with open_files(
+            paths, writable, app.changes.resource, settings.denylist, settings.max_read, settings.poll
+        ) as files:
             yield files
 
 
@@ -62,6 +64,12 @@ def _without(names: Sequence[str]) -> Iterator[None]:
         for tool in tools:
             app.tools.remove(tool.name)
             app.tools.add(tool)
+
+
+@app.on_health
+def _watching() -> dict[str, object]:
+    files: Files = app.state
+    return {"watching": files.watcher.health}
 
 
 @app.error(FilesError)

@@ -18,6 +18,7 @@ from .reading.pages import TextRead
 from .reading.parts import WHOLE, Part
 from .reading.read import BytesRead
 from .reading.small import SmallFiles
+from .watching.journal import Journal
 from .watching.watcher import Watcher
 
 __all__ = ["Files", "open_files"]
@@ -30,6 +31,7 @@ class Files:
     beneath: Beneath
     small: SmallFiles
     watcher: Watcher
+    journal: Journal
     max_read: int
 
     def place(self, written: str) -> Place:
@@ -70,11 +72,12 @@ async def open_files(
     changed: Callable[[str], None],
     denylist: Denylist | None = None,
     max_read: int = 100_000,
+    poll: bool = False,
 ) -> AsyncIterator[Files]:
     """Opens the directories, and watches what is asked for until the end. Raises ValueError for a bad directory.
 
     `writable` says of all directories, or of each in turn, whether files may be changed there. Without a `denylist`
-    it is the built-in one.
+    it is the built-in one. With `poll` changes are found by looking for them only.
     """
 
     async def tell(key: str) -> None:
@@ -82,11 +85,15 @@ async def open_files(
 
     beneath = Beneath(Roots(paths, writable, denylist))
     mounts = Mounts(beneath.roots.paths)
-    watcher = Watcher(beneath, tell)
+    # A system without a table of mounts has no way to tell, so its notices are believed in.
+    reached = mounts.local if mounts.known else lambda _: True
+    watcher = Watcher(beneath, tell, (lambda _: False) if poll else reached)
+    journal = Journal(beneath, watcher)
     try:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(watcher.run)
-            yield Files(beneath, SmallFiles(beneath, mounts), watcher, max_read)
+            tasks.start_soon(journal.run)
+            yield Files(beneath, SmallFiles(beneath, mounts), watcher, journal, max_read)
             tasks.cancel_scope.cancel()
     finally:
         mounts.close()

@@ -28,6 +28,7 @@ from .reading.charsets import UTF8, Charset, decode, marked, plain
 from .reading.completing import completed
 from .reading.pages import json_size
 from .reading.read import BytesRead, mime_of
+from .watching.globs import split_glob
 
 _TEMPLATE = "file:///{+path}{?offset,length}"
 _DIRECTORY = "inode/directory"
@@ -44,7 +45,7 @@ def _served(uri: str) -> Iterator[None]:
     try:
         yield
     except FilesError as error:
-        if error.code in ("not_found", "outside_roots", "denied", "bad_path", "not_a_directory"):
+        if error.code in ("not_found", "outside_roots", "denied", "bad_path", "bad_pattern", "not_a_directory"):
             raise ResourceNotFound(uri) from None
         reason, data = f"{error.code}: {error.reason}", None
         if error.code == "too_large":
@@ -173,10 +174,17 @@ async def _watch(uri: str) -> str:
     if not uri.startswith("file:"):
         raise ResourceNotFound(uri)
     with _served(uri):
-        place = files.place(uri)
-        files.beneath.roots.require_allowed(place)
-        key = files.uri(place)
-        await files.watcher.watch(key, place)
+        glob = split_glob(uri)
+        if glob is None:
+            place = files.place(uri)
+            files.beneath.roots.require_allowed(place)
+            key = files.uri(place)
+            await files.watcher.watch(key, place)
+        else:
+            place = files.place(glob[0])
+            files.beneath.roots.require_allowed(place)
+            key = f"{files.uri(place)}/{glob[1]}"
+            await files.watcher.watch_glob(key, place, glob[1])
     return key
 
 

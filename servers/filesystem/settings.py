@@ -27,6 +27,7 @@ class Settings(BaseModel):
     allow: list[str] = Field([], description="glob of what the built-in list of secrets shall not close")
     disable_tool: list[str] = Field([], description="name of a tool that is not offered")
     max_read: int = Field(100_000, ge=1_000, le=900_000, description="bytes of text that one read may give, as JSON")
+    poll: bool = Field(False, description="look for changes every second, where the system tells of none")
 
     @field_validator("roots", "root", mode="before")
     @classmethod

@@ -101,6 +101,7 @@ class Server(Generic[State]):
         self.limits = Limits()
         self.page_size = 100
         self.trace: Trace | None = None
+        self.health: Callable[[], Mapping[str, Any]] = dict
         self.handlers: dict[str, Callable[..., Any]] = {}
         self._declared = dict(capabilities or {})
         self._methods: list[Method] = []
@@ -183,6 +184,11 @@ class Server(Generic[State]):
     def on_wanted(self, hook: Callable[[], Any]) -> Callable[[], Any]:
         """Has this function know when a client first takes an interest in the list of resources."""
         self.changes.on_wanted = hook
+        return hook
+
+    def on_health(self, hook: Callable[[], Mapping[str, Any]]) -> Callable[[], Mapping[str, Any]]:
+        """Has `/healthz` say what this function gives, besides what it says of every server."""
+        self.health = hook
         return hook
 
     def error(self, kind: type[Exception]) -> Callable[[F], F]:

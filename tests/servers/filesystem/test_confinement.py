@@ -15,7 +15,9 @@ from servers.filesystem.access.beneath import Beneath
 from servers.filesystem.errors import FilesError
 from servers.filesystem.finding.listing import directory_tree, list_directory
 from servers.filesystem.finding.searching import Search, search_files
-from servers.filesystem.reading.read import read_bytes, read_text
+from servers.filesystem.reading.pages import read_text
+from servers.filesystem.reading.parts import Part
+from servers.filesystem.reading.read import read_bytes
 from servers.filesystem.reading.small import SmallFiles
 from servers.filesystem.writing.write import create_directory, edit_file, move, write_file
 from tests.servers.filesystem.conftest import SECRET
@@ -163,7 +165,7 @@ class Attempts:
     def make(self) -> None:
         files, at = self.files, self.at
         self._try(lambda: read_bytes(files, at("dir/sub/secret"), 100).data)
-        self._try(lambda: read_text(files, at("dir/sub/secret"), 100, tail=1).text)
+        self._try(lambda: read_text(files, at("dir/sub/secret"), 1_000, Part(tail=1)).text)
         self._try(lambda: self.small.read(at("dir/sub/secret")))
         self._try(lambda: list_directory(files, at("dir/sub"), 100))
         self._try(lambda: directory_tree(files, at("."), (), 9, 100))
