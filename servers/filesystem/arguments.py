@@ -4,12 +4,25 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-__all__ = ["AllowedDirectories", "EditOperation", "FirstLines", "LastLines", "PathArgument", "Patterns"]
+__all__ = [
+    "AllowedDirectories",
+    "CursorArgument",
+    "EditOperation",
+    "FirstLines",
+    "IncludeIgnored",
+    "LastLines",
+    "LimitArgument",
+    "PathArgument",
+    "Patterns",
+]
 
 PathArgument = Annotated[str, Field(description="absolute, relative to the allowed directory, or a file:// URI")]
 FirstLines = Annotated[int | None, Field(ge=1, description="only the first lines, this many")]
 LastLines = Annotated[int | None, Field(ge=1, description="only the last lines, this many")]
 Patterns = Annotated[list[str], Field(description="globs of what to leave out, e.g. node_modules")]
+IncludeIgnored = Annotated[bool, Field(description="show what .gitignore files name, too")]
+LimitArgument = Annotated[int | None, Field(ge=1, description="how many at most")]
+CursorArgument = Annotated[str | None, Field(description="go on after an earlier answer, by its cursor")]
 
 
 class EditOperation(BaseModel):

@@ -1,5 +1,6 @@
 """The files of one running server: what its tools work on, and who tells when they change."""
 
+import sys
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from .access.beneath import Beneath
 from .access.mounts import Mounts
 from .access.roots import Place, Roots
 from .finding.listing import ListedEntry, list_directory
+from .finding.room import Page
 from .reading import read
 from .reading.read import BytesRead, TextRead
 from .reading.small import SmallFiles
@@ -55,7 +57,8 @@ class Files:
     def top_level(self, limit: int) -> list[ListedEntry]:
         """The files that stand directly in the allowed directories, `limit` of each at most. Raises FilesError."""
         roots = [Place(index, (), str(path)) for index, path in enumerate(self.beneath.roots.paths)]
-        entries = [entry for root in roots for entry in list_directory(self.beneath, root, limit).entries]
+        page = Page(limit, sys.maxsize)
+        entries = [entry for root in roots for entry in list_directory(self.beneath, root, page).entries]
         return [entry for entry in entries if entry.kind == "file"]
 
 
