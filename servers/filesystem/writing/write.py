@@ -42,17 +42,11 @@ class EditResult(NamedTuple):
     dry_run: bool
 
 
-def require_writable(beneath: Beneath, written: str) -> None:
-    """Raise `read_only` unless the operator allowed writing."""
-    if not beneath.roots.writable:
-        suggestion = "The operator can allow it with --allow-write."
-        raise FilesError("read_only", written, "this server does not write", suggestion)
-
-
 def write_file(beneath: Beneath, place: Place, data: bytes) -> Written:
     """Put `data` at `place`, replacing what is there as one step."""
-    require_writable(beneath, place.written)
+    beneath.roots.require_writable(place)
     with beneath.locate(place) as entry, locked(entry):
+        beneath.roots.require_writable(entry.place)
         found = current(entry)
         require_replaceable(entry, found, place.written)
         replace(entry, data, found)
@@ -61,8 +55,9 @@ def write_file(beneath: Beneath, place: Place, data: bytes) -> Written:
 
 def edit_file(beneath: Beneath, place: Place, edits: Sequence[Edit], dry_run: bool = False) -> EditResult:
     """Apply `edits` to the text at `place`; raises `changed` when someone else wrote it meanwhile."""
-    require_writable(beneath, place.written)
+    beneath.roots.require_writable(place)
     with beneath.locate(place) as entry, locked(entry):
+        beneath.roots.require_writable(entry.place)
         found, data = _read(beneath, entry, place.written)
         before = decoded(data, place.written)
         after = apply_edits(before, edits, place.written)
@@ -75,7 +70,7 @@ def edit_file(beneath: Beneath, place: Place, edits: Sequence[Edit], dry_run: bo
 
 def create_directory(beneath: Beneath, place: Place) -> bool:
     """Make the directory at `place` and those above it that are missing; whether any was made."""
-    require_writable(beneath, place.written)
+    beneath.roots.require_writable(place)
     created = False
     for depth in range(1, len(place.parts) + 1):
         created |= _make(beneath, Place(place.root_index, place.parts[:depth], place.written))
@@ -89,14 +84,17 @@ def move(beneath: Beneath, source: Place, destination: Place) -> None:
     Where there are no hard links, and for directories, it is a rename after a look; in the window between, a file
     (or for a directory: an empty directory) that appears at the destination would be replaced.
     """
-    require_writable(beneath, source.written)
+    roots = beneath.roots
     for place in (source, destination):
-        if not place.parts:
-            raise FilesError("bad_path", place.written, "is one of the allowed directories itself")
+        roots.require_writable(place)
+        roots.require_movable(place)
     with beneath.locate(source, follow=False) as old:
         if old.stat is None:
             raise missing(old, source.written)
         with beneath.locate(destination, follow=False) as new, locked(old, new):
+            for entry in (old, new):
+                roots.require_writable(entry.place)
+                roots.require_movable(entry.place)
             if current(old) is None:
                 raise missing(old, source.written)
             _rename(old, new, destination.written)
@@ -106,7 +104,7 @@ def move(beneath: Beneath, source: Place, destination: Place) -> None:
 
 def _read(beneath: Beneath, entry: Entry, written: str) -> tuple[os.stat_result, bytes]:
     # What was found on the way may be older than the lock.
-    fresh = Entry(entry.directory, entry.name, current(entry), entry.linked)
+    fresh = entry._replace(stat=current(entry))
     handle = beneath.open_entry(fresh, written)
     with os.fdopen(handle.descriptor, "rb") as file:
         size = handle.stat.st_size
@@ -143,6 +141,7 @@ def _make(beneath: Beneath, place: Place) -> bool:
             return False
         if entry.linked:
             raise missing(entry, place.written)
+        beneath.roots.require_writable(entry.place)
         try:
             os.mkdir(entry.name, dir_fd=entry.directory)
         except FileExistsError:
