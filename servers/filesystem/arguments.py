@@ -10,7 +10,9 @@ __all__ = [
     "EditOperation",
     "FirstLine",
     "FirstLines",
+    "IncludeIgnored",
     "LastLines",
+    "LimitArgument",
     "PathArgument",
     "Patterns",
 ]
@@ -19,8 +21,10 @@ PathArgument = Annotated[str, Field(description="absolute, relative to the allow
 FirstLines = Annotated[int | None, Field(ge=1, description="only the first lines, this many")]
 FirstLine = Annotated[int | None, Field(ge=1, description="the line to begin at, 1 is the first; also with head")]
 LastLines = Annotated[int | None, Field(ge=1, description="only the last lines, this many")]
-CursorArgument = Annotated[str | None, Field(description="of a text that was cut: goes on there, with path alone")]
 Patterns = Annotated[list[str], Field(description="globs of what to leave out, e.g. node_modules")]
+IncludeIgnored = Annotated[bool, Field(description="show what .gitignore files name, too")]
+LimitArgument = Annotated[int | None, Field(ge=1, description="how many at most")]
+CursorArgument = Annotated[str | None, Field(description="go on after an earlier answer that was cut, by its cursor")]
 
 
 class EditOperation(BaseModel):

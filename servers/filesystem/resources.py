@@ -1,6 +1,7 @@
 """Files and directories as resources under their `file:` URIs, and notice of their changes."""
 
 import json
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -23,6 +24,7 @@ from .app import Ctx, app, as_base64, read_budget
 from .errors import FilesError
 from .files import Files
 from .finding.listing import ListedEntry, list_directory
+from .finding.room import Page
 from .names import displayed
 from .reading.charsets import UTF8, Charset, decode, marked, plain
 from .reading.completing import completed
@@ -106,7 +108,7 @@ def _part(uri: str, read: BytesRead, budget: int) -> Contents:
 
 def _directory(files: Files, uri: str, place: Place, budget: int, limit: int) -> TextResourceContents:
     """The resources in a directory, as many as the budget takes."""
-    found = list_directory(files.beneath, place, limit)
+    found = list_directory(files.beneath, place, Page(limit, sys.maxsize))
     shown: list[dict[str, Any]] = []
     for entry in _served_of(files, found.entries):
         resource = _resource(entry).to_wire()
@@ -131,7 +133,7 @@ def _top_level(files: Files, limit: int) -> list[Resource]:
         root = Place(index, (), str(path))
         try:
             modified = files.beneath.stat(root).st_mtime
-            entries += list_directory(files.beneath, root, limit).entries
+            entries += list_directory(files.beneath, root, Page(limit, sys.maxsize)).entries
         except FilesError:
             continue
         roots.append(ListedEntry(displayed(str(path)), "directory", None, modified, files.uri(root)))

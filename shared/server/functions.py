@@ -14,11 +14,12 @@ from collections.abc import Callable
 from dataclasses import is_dataclass
 from functools import cached_property
 from types import NoneType, UnionType
-from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints, is_typeddict
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, PydanticUserError, TypeAdapter, ValidationError, create_model
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import to_json
+from typing_extensions import is_typeddict
 
 from ..errors import DeclarationError, InvalidArguments
 from ..protocol.types.content import AudioContent, EmbeddedResource, ImageContent, ResourceLink, TextContent

@@ -6,7 +6,7 @@ from urllib.parse import unquote_to_bytes
 from servers.filesystem.access.beneath import Beneath
 from servers.filesystem.access.roots import Place
 from servers.filesystem.errors import FilesError
-from servers.filesystem.finding.listing import kind_of, scanned
+from servers.filesystem.finding.descent import kind_of, scanned
 
 _START = "file:///"
 

