@@ -32,7 +32,8 @@ def open_watch(directories: list[str]) -> Any:
     """A watch of watchfiles on these directories. Raises ImportError, OSError, RuntimeError."""
     from watchfiles._rust_notify import RustNotify  # noqa: PLC0415 (costs nothing until something is watched)
 
-    return RustNotify(directories, False, False, 0, False, True)
+    # Told to ignore what it may not read, it ignores the limit on watches as well.
+    return RustNotify(directories, False, False, 0, False, False)
 
 
 class Notices:
@@ -96,8 +97,8 @@ class Notices:
     def _open(self, directories: list[str]) -> Any:
         try:
             fresh = self._opener(directories)
-        except FileNotFoundError:
-            # Gone since we looked, and no refusal.
+        except (FileNotFoundError, PermissionError):
+            # Gone or forbidden since we looked, and no refusal.
             self._again = time.monotonic() + _ERRED_SECONDS
             return None
         except (ImportError, OSError, RuntimeError) as error:
@@ -128,5 +129,6 @@ def _identities(directories: Iterable[str]) -> dict[str, tuple[int, int]]:
         except (OSError, UnicodeEncodeError):
             # Gone, or a name watchfiles cannot take: the sweep finds what changes there.
             continue
-        found[path] = status.st_dev, status.st_ino
+        if os.access(path, os.R_OK):
+            found[path] = status.st_dev, status.st_ino
     return found

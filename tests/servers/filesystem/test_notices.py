@@ -84,6 +84,13 @@ def test_a_directory_gone_meanwhile_is_no_refusal(root):
     assert (notices.degraded, notices.deaf) == (False, True)
 
 
+def test_a_directory_that_may_not_be_read_keeps_nothing_from_being_watched(notices, root, monkeypatch):
+    (root / "secret").mkdir()
+    monkeypatch.setattr("os.access", lambda path, _mode: not path.endswith("secret"))
+    assert notices.arm([str(root), f"{root}/secret"])
+    assert (notices.watches(str(root)), notices.watches(f"{root}/secret")) == (True, False)
+
+
 def test_an_undecodable_name_ends_the_watch_and_the_next_one_hears_again(notices, root):
     notices.arm([str(root)])
     open(os.fsencode(root) + b"/\xff", "w").close()
