@@ -75,6 +75,22 @@ def test_w7_it_is_not_degraded_for_ever(root):
     notices.close()
 
 
+def test_w7_where_the_old_and_the_new_watch_are_too_many_the_new_one_is_opened_alone(root, caplog):
+    def opener(directories):
+        opened.append(directories)
+        if len(opened) == 2:
+            refusing(directories)
+        return open_watch(directories)
+
+    opened = []
+    (root / "sub").mkdir()
+    notices = Notices(opener)
+    notices.arm([str(root)])
+    assert notices.arm([str(root), f"{root}/sub"])
+    assert (notices.degraded, notices.deaf, caplog.text) == (False, False, "")
+    notices.close()
+
+
 def test_a_directory_gone_meanwhile_is_no_refusal(root):
     def too_late(_directories):
         raise FileNotFoundError
