@@ -12,7 +12,10 @@ import pytest
 from tests.wire import Wire
 
 ROOT = Path(__file__).resolve().parents[1]
-OTHERS = {"starlette", "uvicorn", "httptools", "uvloop", "httpx", "jsonschema", "yaml", "watchfiles", "mcp"}
+OTHERS = {
+    *("starlette", "uvicorn", "httptools", "uvloop", "httpx", "jsonschema", "yaml", "mcp"),
+    *("watchfiles", "charset_normalizer"),  # loaded with the first use
+}
 DEAR = {
     *("importlib.metadata", "email", "csv"),  # pydantic's search for plugins
     *("shutil", "zipfile", "bz2", "lzma", "tempfile"),  # the width of a terminal, among others
@@ -56,3 +59,8 @@ def test_the_search_for_plugins_is_what_is_left_out() -> None:
     # Should pydantic come to search elsewhere, this says that `servers/__init__.py` has no effect any more.
     assert "importlib.metadata" in _loaded_by("import shared.cli")
     assert "importlib.metadata" not in _loaded_by("import servers, shared.cli")
+
+
+def test_models_of_tools_wait_until_they_are_needed() -> None:
+    script = "from servers.filesystem.server import app; made = [vars(one.function) for one in app.tools.all()]"
+    assert _loaded_by(f"{script}; assert made and not any('_model' in one for one in made)")

@@ -4,11 +4,22 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-__all__ = ["AllowedDirectories", "EditOperation", "FirstLines", "LastLines", "PathArgument", "Patterns"]
+__all__ = [
+    "AllowedDirectories",
+    "CursorArgument",
+    "EditOperation",
+    "FirstLine",
+    "FirstLines",
+    "LastLines",
+    "PathArgument",
+    "Patterns",
+]
 
 PathArgument = Annotated[str, Field(description="absolute, relative to the allowed directory, or a file:// URI")]
 FirstLines = Annotated[int | None, Field(ge=1, description="only the first lines, this many")]
+FirstLine = Annotated[int | None, Field(ge=1, description="the line to begin at, 1 is the first; also with head")]
 LastLines = Annotated[int | None, Field(ge=1, description="only the last lines, this many")]
+CursorArgument = Annotated[str | None, Field(description="of a text that was cut: goes on there, with path alone")]
 Patterns = Annotated[list[str], Field(description="globs of what to leave out, e.g. node_modules")]
 
 
@@ -22,7 +33,7 @@ class EditOperation(BaseModel):
 
 
 class AllowedDirectories(BaseModel):
-    """The directories this server may work in."""
+    """The directories this server may work in, and those of them where it may change files."""
 
     directories: list[str]
-    writable: bool
+    writable: list[str]

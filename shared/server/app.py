@@ -37,6 +37,7 @@ from .budget import Budget
 from .changes import Changes
 from .completion import Completer, Completions
 from .context import Context
+from .deadlines import Deadlines
 from .limits import Limits
 from .listings import Listings
 from .prompts import Prompts, RegisteredPrompt
@@ -95,6 +96,7 @@ class Server(Generic[State]):
         self.completions = Completions()
         self.changes = Changes()
         self.listings = Listings()
+        self.deadlines = Deadlines()
         self.budget = Budget()
         self.limits = Limits()
         self.page_size = 100
@@ -204,11 +206,14 @@ class Server(Generic[State]):
     async def running(self, settings: BaseModel | None = None) -> AsyncIterator["Server[State]"]:
         """Opens what the lifespan opens, with `settings` or the defaults; closes it at the end."""
         self.settings = self.settings_model() if settings is None else settings
-        if self._lifespan is None:
-            yield self
-            return
-        async with self._lifespan(self.settings) as self.state:
-            yield self
+        try:
+            if self._lifespan is None:
+                yield self
+                return
+            async with self._lifespan(self.settings) as self.state:
+                yield self
+        finally:
+            self.deadlines.close()
 
     @cached_property
     def seal(self) -> Seal:

@@ -3,7 +3,8 @@
 Handing a read to a thread costs more than the read, when the file is small and no other machine has to be asked.
 The way is that of `walk`, in its plainest form: each step opens one name beneath the directory before it and
 follows no link, and the file is asked what it is when it is open. Everything else gives None: a link, a long way,
-a large, special or missing file, another file system. Then the walk in a thread does the work, or finds the words.
+a large, special, denied or missing file, another file system. Then the walk in a thread does the work, or finds
+the words.
 """
 
 import os
@@ -13,6 +14,7 @@ from servers.filesystem.access.beneath import READ, Beneath
 from servers.filesystem.access.mounts import Mounts
 from servers.filesystem.access.roots import Place
 from servers.filesystem.access.walk import DIRECTORY
+from servers.filesystem.reading.sources import Held
 
 MAX_SIZE = 65_536
 """Bytes of the largest file that is read at once."""
@@ -27,11 +29,13 @@ class SmallFiles:
         self._beneath = beneath
         self._mounts = mounts
 
-    def read(self, place: Place) -> bytes | None:
+    def read(self, place: Place) -> Held | None:
         """All of the file at `place`, or None where that is not for the event loop."""
         parts = place.parts
         directory, passed = self._beneath.held(place.root_index), -1
-        if directory is None or not 0 < len(parts) <= MAX_DEPTH or ".." in parts or not self._mounts.local(place):
+        if directory is None or not 0 < len(parts) <= MAX_DEPTH or ".." in parts:
+            return None
+        if self._beneath.roots.denies(place) or not self._mounts.local(place):
             return None
         try:
             for name in parts[:-1]:
@@ -47,7 +51,7 @@ class SmallFiles:
                 os.close(passed)
 
 
-def _whole(name: str, directory: int) -> bytes | None:
+def _whole(name: str, directory: int) -> Held | None:
     # Looked at before the open, because opening alone can wake a writer or start a device.
     if not _is_small(os.stat(name, dir_fd=directory, follow_symlinks=False)):
         return None
@@ -57,7 +61,7 @@ def _whole(name: str, directory: int) -> bytes | None:
         if not _is_small(found):
             return None
         data = os.read(descriptor, found.st_size + 1)
-        return data if len(data) == found.st_size else None
+        return Held(data, found) if len(data) == found.st_size else None
     finally:
         os.close(descriptor)
 

@@ -3,7 +3,7 @@
 Of each entry its name and a mark are remembered: a file changes its mark with its size, its time of modification and
 its inode, and a directory never does, since it changes by its entries. So a chmod is no change, and a touch is one.
 No link is followed but on the way to the directory itself. Directories in which tools keep their own things, such as
-`.git`, are left out, as watchfiles does by default, unless the tree stands inside of one.
+`.git`, are left out, as watchfiles does by default, unless the tree stands inside of one; and so is what is denied.
 
 A look at the paths of some notices asks for these entries alone; a look at everything reads every directory.
 """
@@ -121,9 +121,9 @@ class Tree:
     def _look_at(self, path: str) -> None:
         *parents, name = path[len(self._path) :].strip(os.sep).split(os.sep)  # noqa: PTH206
         directory = self._known.get(tuple(parents))
-        if directory is None or name in IGNORED:
-            return
         parts = (*parents, name)
+        if directory is None or self._leaves_out(parts):
+            return
         try:
             with self._beneath.locate(self._at(parts), follow=False) as entry:
                 mark = None if entry.stat is None else _mark(entry.stat)
@@ -167,8 +167,11 @@ class Tree:
                     mark = _mark(entry.stat(follow_symlinks=False))
                 except OSError:
                     continue
-                if entry.name not in IGNORED:
+                if not self._leaves_out((*parts, entry.name)):
                     yield entry.name, mark
+
+    def _leaves_out(self, parts: Parts) -> bool:
+        return parts[-1] in IGNORED or self._beneath.roots.denies(self._at(parts))
 
     def _states(self, parts: Parts) -> States:
         if not parts:

@@ -17,7 +17,7 @@ from servers.filesystem.access.roots import Place
 from servers.filesystem.access.walk import Entry
 from servers.filesystem.errors import FilesError
 from servers.filesystem.names import displayed
-from servers.filesystem.reading.read import decoded
+from servers.filesystem.reading.charsets import decode, encode
 from servers.filesystem.writing.diff import unified_diff
 from servers.filesystem.writing.edits import Edit, apply_edits
 from servers.filesystem.writing.locks import locked
@@ -42,17 +42,11 @@ class EditResult(NamedTuple):
     dry_run: bool
 
 
-def require_writable(beneath: Beneath, written: str) -> None:
-    """Raise `read_only` unless the operator allowed writing."""
-    if not beneath.roots.writable:
-        suggestion = "The operator can allow it with --allow-write."
-        raise FilesError("read_only", written, "this server does not write", suggestion)
-
-
 def write_file(beneath: Beneath, place: Place, data: bytes) -> Written:
     """Put `data` at `place`, replacing what is there as one step."""
-    require_writable(beneath, place.written)
+    beneath.roots.require_writable(place)
     with beneath.locate(place) as entry, locked(entry):
+        beneath.roots.require_writable(entry.place)
         found = current(entry)
         require_replaceable(entry, found, place.written)
         replace(entry, data, found)
@@ -61,21 +55,23 @@ def write_file(beneath: Beneath, place: Place, data: bytes) -> Written:
 
 def edit_file(beneath: Beneath, place: Place, edits: Sequence[Edit], dry_run: bool = False) -> EditResult:
     """Apply `edits` to the text at `place`; raises `changed` when someone else wrote it meanwhile."""
-    require_writable(beneath, place.written)
+    beneath.roots.require_writable(place)
     with beneath.locate(place) as entry, locked(entry):
+        beneath.roots.require_writable(entry.place)
         found, data = _read(beneath, entry, place.written)
-        before = decoded(data, place.written)
+        before, charset = decode(data, place.written)
         after = apply_edits(before, edits, place.written)
         if after != before and not dry_run:
             require_replaceable(entry, current(entry), place.written)
-            replace(entry, _encoded(after, place.written), found, lambda: _require_same(entry, found, place.written))
+            fresh = encode(after, charset, place.written)
+            replace(entry, fresh, found, lambda: _require_same(entry, found, place.written))
     diff = unified_diff(before, after, "/".join(place.parts))
     return EditResult(diff, len(edits), dry_run)
 
 
 def create_directory(beneath: Beneath, place: Place) -> bool:
     """Make the directory at `place` and those above it that are missing; whether any was made."""
-    require_writable(beneath, place.written)
+    beneath.roots.require_writable(place)
     created = False
     for depth in range(1, len(place.parts) + 1):
         created |= _make(beneath, Place(place.root_index, place.parts[:depth], place.written))
@@ -89,14 +85,17 @@ def move(beneath: Beneath, source: Place, destination: Place) -> None:
     Where there are no hard links, and for directories, it is a rename after a look; in the window between, a file
     (or for a directory: an empty directory) that appears at the destination would be replaced.
     """
-    require_writable(beneath, source.written)
+    roots = beneath.roots
     for place in (source, destination):
-        if not place.parts:
-            raise FilesError("bad_path", place.written, "is one of the allowed directories itself")
+        roots.require_writable(place)
+        roots.require_movable(place)
     with beneath.locate(source, follow=False) as old:
         if old.stat is None:
             raise missing(old, source.written)
         with beneath.locate(destination, follow=False) as new, locked(old, new):
+            for entry in (old, new):
+                roots.require_writable(entry.place)
+                roots.require_movable(entry.place)
             if current(old) is None:
                 raise missing(old, source.written)
             _rename(old, new, destination.written)
@@ -106,7 +105,7 @@ def move(beneath: Beneath, source: Place, destination: Place) -> None:
 
 def _read(beneath: Beneath, entry: Entry, written: str) -> tuple[os.stat_result, bytes]:
     # What was found on the way may be older than the lock.
-    fresh = Entry(entry.directory, entry.name, current(entry), entry.linked)
+    fresh = entry._replace(stat=current(entry))
     handle = beneath.open_entry(fresh, written)
     with os.fdopen(handle.descriptor, "rb") as file:
         size = handle.stat.st_size
@@ -114,14 +113,6 @@ def _read(beneath: Beneath, entry: Entry, written: str) -> tuple[os.stat_result,
     if max(size, len(data)) > MAX_EDITED:
         raise FilesError("too_large", written, f"has {size} bytes; the limit is {MAX_EDITED}")
     return handle.stat, data
-
-
-def _encoded(text: str, written: str) -> bytes:
-    try:
-        return text.encode()
-    except UnicodeEncodeError:
-        # JSON can spell half a surrogate pair.
-        raise FilesError("bad_edit", written, "the new text holds characters that are no Unicode") from None
 
 
 def _require_same(entry: Entry, found: os.stat_result, written: str) -> None:
@@ -143,6 +134,7 @@ def _make(beneath: Beneath, place: Place) -> bool:
             return False
         if entry.linked:
             raise missing(entry, place.written)
+        beneath.roots.require_writable(entry.place)
         try:
             os.mkdir(entry.name, dir_fd=entry.directory)
         except FileExistsError:

@@ -12,6 +12,9 @@ from typing import Any
 import anyio
 import pytest
 
+from servers.filesystem.access.etags import etag_of
+from servers.filesystem.server import app
+from servers.filesystem.settings import Settings
 from tests.wire import Wire, with_envelope
 
 ERAS = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"]
@@ -151,10 +154,27 @@ async def test_information_on_a_file(tmp_path: Path) -> None:
     assert (info["kind"], info["size"], info["mime"]) == ("file", 2, "application/json")
 
 
-async def test_the_allowed_directories_are_named(tmp_path: Path) -> None:
-    async with served(tmp_path) as peer:
-        allowed = (await peer.call("list_allowed_directories"))["structuredContent"]
-    assert allowed == {"directories": [str(tmp_path.resolve())], "writable": False}
+async def test_the_allowed_directories_are_named_with_their_permissions(tmp_path: Path) -> None:
+    one, two = (tmp_path.resolve() / name for name in ("one", "two"))
+    one.mkdir()
+    two.mkdir()
+    async with served(one, "2025-11-25", "--root", f"{two}:rw") as peer:
+        result = await peer.call("list_allowed_directories")
+    assert result["structuredContent"] == {"directories": [str(one), str(two)], "writable": [str(two)]}
+    lines = ["Allowed directories:", f"{one} (read only)", f"{two} (read and write)"]
+    assert result["content"][0]["text"].splitlines() == lines
+
+
+async def test_one_writable_directory_brings_the_writing_tools_for_itself_only(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "one").mkdir()
+    (tmp_path / "two").mkdir()
+    async with served(tmp_path / "one", "2025-11-25", "--root", f"{tmp_path / 'two'}:rw") as peer:
+        assert await peer.text("write_file", path="two/a", content="") == "Created two/a: 0 bytes"
+        refused = await peer.text("write_file", path="one/a", content="")
+    assert refused.startswith("read_only: one/a: is in a directory that may only be read")
+    assert os.listdir(tmp_path / "one") == []
 
 
 @pytest.mark.parametrize("path", ["/etc/passwd", "/etc/no-such-file", "../x", "a/../../x", "file:///etc/passwd"])
@@ -165,12 +185,138 @@ async def test_what_lies_outside_is_refused_whether_or_not_it_exists(tmp_path: P
     assert result["content"][0]["text"].startswith(f"outside_roots: {path}: is outside the allowed directories")
 
 
-async def test_a_text_over_the_limit_is_cut_and_says_so(tmp_path: Path) -> None:
-    (tmp_path / "big.txt").write_text("0123456789\n" * 10_000)
-    async with served(tmp_path, "2025-11-25", "--max-result", "20000") as peer:
-        text = await peer.text("read_text_file", path="big.txt")
-    assert len(text) < 20_000
-    assert text.endswith("of 110,000 bytes shown; the rest begins at line 910; use head or tail]")
+@every_era
+async def test_a_text_over_the_limit_is_read_page_by_page(tmp_path: Path, era: str) -> None:
+    whole = "".join(f"line {number}\n" for number in range(10_000))
+    (tmp_path / "big.txt").write_text(whole)
+    async with served(tmp_path, era, "--max-read", "40000") as peer:
+        pages, arguments = [], {"path": "big.txt"}
+        while True:
+            page, _, note = (await peer.text("read_text_file", **arguments)).rpartition("\n[")
+            if not note.startswith("cut: "):
+                break
+            pages.append(page)
+            arguments["cursor"] = note.rpartition(" ")[2].removesuffix("]")
+        pages.append(await peer.text("read_text_file", **arguments))
+    assert "".join(pages) == whole
+    assert len(pages) == 3
+
+
+async def test_a_cut_text_says_how_to_go_on(tmp_path: Path) -> None:
+    (tmp_path / "big.txt").write_text("0123456789\n" * 20_000)
+    async with served(tmp_path) as peer:
+        result = await peer.call("read_text_file", path="big.txt")
+    note = result["content"][0]["text"].rpartition("\n")[2]
+    cursor = result["_meta"]["cursor"]
+    assert cursor.startswith(result["_meta"]["etag"])
+    assert note == (
+        f"[cut: 91,663 of 220,000 bytes shown; the rest begins at line 8,334; go on with cursor {cursor}]"
+    )
+
+
+@every_era
+async def test_every_read_gives_the_etag(tmp_path: Path, era: str) -> None:
+    (tmp_path / "a.txt").write_text("A")
+    etag = etag_of((tmp_path / "a.txt").stat())
+    async with served(tmp_path, era) as peer:
+        assert (await peer.call("read_text_file", path="a.txt"))["_meta"]["etag"] == etag
+        assert (await peer.call("read_media_file", path="a.txt"))["_meta"]["etag"] == etag
+        assert (await peer.call("read_multiple_files", paths=["a.txt"]))["_meta"]["etags"] == {"a.txt": etag}
+
+
+async def test_a_charset_that_is_not_utf_8_is_named(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes("Señor Müller\n".encode("latin-1"))
+    async with served(tmp_path) as peer:
+        result = await peer.call("read_text_file", path="a.txt")
+    assert result["content"][0]["text"] == "Señor Müller\n\n[charset cp1252]"
+    assert result["_meta"]["charset"] == "cp1252"
+
+
+@pytest.mark.parametrize("arguments", [{"head": 0}, {"head": -1}, {"head": 1.5}, {"tail": 0}, {"offset": 0}])
+async def test_f6_numbers_of_lines_that_mean_nothing_are_refused(tmp_path: Path, arguments: dict[str, float]) -> None:
+    (tmp_path / "a.txt").write_text("A")
+    async with served(tmp_path) as peer:
+        result = await peer.call("read_text_file", path="a.txt", **arguments)
+    assert result["isError"]
+    assert next(iter(arguments)) in result["content"][0]["text"]
+
+
+async def test_f7_an_unknown_argument_is_refused(tmp_path: Path) -> None:
+    async with served(tmp_path) as peer:
+        result = await peer.call("read_text_file", path="a.txt", hed=1)
+    assert result["isError"]
+    assert "unknown argument 'hed', did you mean 'head'?" in result["content"][0]["text"]
+
+
+@pytest.mark.slow
+async def test_f15_pages_of_a_large_file_take_little_memory(tmp_path: Path) -> None:
+    with (tmp_path / "big.txt").open("wb") as file:
+        for position in (0, 200_000_000):
+            file.seek(position)
+            file.write(b"0123456789abcdef0123456789abcde\n" * 65_536)
+    async with served(tmp_path, "2025-11-25", "--max-read", "900000") as peer:
+        await peer.text("read_text_file", path="big.txt", head=1)
+        before = peak_memory(peer)
+        result = await peer.call("read_text_file", path="big.txt")
+        for arguments in ({"cursor": result["_meta"]["cursor"]}, {"tail": 9}, {"offset": 100_000}):
+            await peer.text("read_text_file", path="big.txt", **arguments)
+        assert peak_memory(peer) - before < 32 * 1024 * 1024
+
+
+def peak_memory(peer: Peer) -> int:
+    status = Path(f"/proc/{peer.wire._process.pid}/status").read_text()
+    return int(status.partition("VmHWM:")[2].split()[0]) * 1024
+
+
+@every_era
+async def test_a_disabled_tool_is_unknown(tmp_path: Path, era: str) -> None:
+    async with served(tmp_path, era, "--disable-tool", "read_file", "--disable-tool", "write_file") as peer:
+        names = [tool["name"] for tool in (await peer.request("tools/list"))["result"]["tools"]]
+        answer = await peer.request("tools/call", name="read_file", arguments={"path": "a"})
+    assert "read_text_file" in names
+    assert "read_file" not in names
+    assert answer["error"] == {"code": -32602, "message": "unknown tool: read_file"}
+
+
+async def test_tools_disabled_once_are_there_the_next_time_in_their_order(tmp_path: Path) -> None:
+    before = app.tools.all()
+    async with app.running(Settings(roots=[tmp_path], disable_tool=["read_file", "read_file"])):
+        assert [tool.name for tool in before if tool not in app.tools.all()] == ["read_file"]
+    assert app.tools.all() == before
+
+
+# What is denied
+
+
+@every_era
+async def test_a_secret_is_named_and_nothing_else(tmp_path: Path, era: str) -> None:
+    (tmp_path / ".env").write_text("PASSWORD=1")
+    (tmp_path / "link.txt").symlink_to(".env")
+    async with served(tmp_path, era) as peer:
+        assert "[FILE] .env" in await peer.text("list_directory", path=".")
+        for tool in ("read_text_file", "read_file", "read_media_file", "get_file_info"):
+            assert (await peer.text(tool, path=".env")).startswith("denied: .env: is denied to this server")
+        assert (await peer.text("read_text_file", path="link.txt")).startswith("denied: link.txt: ")
+        assert "denied: .env" in await peer.text("read_multiple_files", paths=[".env", "link.txt"])
+
+
+async def test_a_secret_is_no_resource(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("PASSWORD=1")
+    uri = uri_of(tmp_path / ".env")
+    async with served(tmp_path) as peer:
+        (listed,) = (await peer.request("resources/list"))["result"]["resources"]
+        assert listed["uri"] == uri_of(tmp_path)
+        assert (await peer.request("resources/read", uri=uri))["error"]["code"] == -32002
+        assert (await peer.request("resources/subscribe", uri=uri))["error"]["code"] == -32002
+
+
+async def test_the_operator_opens_one_name_and_closes_another(tmp_path: Path) -> None:
+    for name in (".env", "notes.txt", "id_rsa"):
+        (tmp_path / name).write_text(name)
+    async with served(tmp_path, "2025-11-25", "--allow", ".env", "--deny", "notes*") as peer:
+        assert await peer.text("read_text_file", path=".env") == ".env"
+        for name in ("notes.txt", "id_rsa"):
+            assert (await peer.text("read_text_file", path=name)).startswith("denied: ")
 
 
 # Resources
@@ -187,7 +333,9 @@ async def test_a_file_is_a_resource(tmp_path: Path, era: str) -> None:
     async with served(tmp_path, era) as peer:
         listed = (await peer.request("resources/list"))["result"]["resources"]
         contents = (await peer.request("resources/read", uri=uri))["result"]["contents"]
-    assert [(resource["uri"], resource["size"]) for resource in listed] == [(uri, 5)]
+    assert [(resource["uri"], resource["size"]) for resource in listed[1:]] == [(uri, 5)]
+    if era >= "2025-06-18":
+        assert contents[0].pop("_meta") == {"etag": etag_of((tmp_path / "a b.txt").stat())}
     assert contents == [{"uri": uri, "mimeType": "text/plain", "text": "hello"}]
 
 

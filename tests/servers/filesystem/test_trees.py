@@ -87,6 +87,15 @@ def test_directories_of_tools_are_left_out(tree, root):
     assert happened(seen) == [("created", "src"), ("created", "src/file")]
 
 
+def test_what_is_denied_is_left_out(tree, root):
+    seen = tree()
+    (root / ".env").write_text("PASSWORD=1")
+    (root / ".ssh").mkdir()
+    (root / ".ssh" / "config").touch()
+    assert happened(seen) == []
+    assert happened(seen, root / ".env") == []
+
+
 def test_links_are_not_followed(tree, root, outside):
     seen = tree()
     (root / "link").symlink_to(outside)
