@@ -32,7 +32,8 @@ def open_watch(directories: list[str]) -> Any:
     """A watch of watchfiles on these directories. Raises ImportError, OSError, RuntimeError."""
     from watchfiles._rust_notify import RustNotify  # noqa: PLC0415 (costs nothing until something is watched)
 
-    return RustNotify(directories, False, False, 0, False, True)
+    # Told to ignore what it may not read, it ignores the limit on watches as well.
+    return RustNotify(directories, False, False, 0, False, False)
 
 
 class Notices:
@@ -43,6 +44,7 @@ class Notices:
         self._armed: dict[str, tuple[int, int]] = {}
         self._watch: Any = None
         self._opened = self._again = self._last = 0.0
+        self._refusal: str | None = None
         self.degraded = False
         """Whether the system gives no notices, so that changes must be looked for."""
 
@@ -56,8 +58,13 @@ class Notices:
         if same and (self._watch is not None or time.monotonic() < self._again):
             return False
         fresh = self._open(sorted(wanted))
+        if fresh is None and self._watch is not None:
+            # Alone it may keep to the limit.
+            self.close()
+            fresh = self._open(sorted(wanted))
         self.close()
         self._watch, self._armed, self._opened = fresh, wanted, time.monotonic()
+        self._say(fresh)
         return fresh is not None or not same
 
     @property
@@ -94,22 +101,23 @@ class Notices:
         self._armed = {}
 
     def _open(self, directories: list[str]) -> Any:
+        self._refusal = None
         try:
-            fresh = self._opener(directories)
-        except FileNotFoundError:
-            # Gone since we looked, and no refusal.
+            return self._opener(directories)
+        except (FileNotFoundError, PermissionError):
+            # Gone or forbidden since we looked, and no refusal.
             self._again = time.monotonic() + _ERRED_SECONDS
-            return None
         except (ImportError, OSError, RuntimeError) as error:
             self._again = time.monotonic() + _REFUSED_SECONDS
-            if not self.degraded:
-                log.warning("no notices of changes (%s): looking for them instead", error)
-            self.degraded = True
-            return None
-        if self.degraded:
+            self._refusal = str(error)
+        return None
+
+    def _say(self, fresh: Any) -> None:
+        if self._refusal is not None and not self.degraded:
+            log.warning("no notices of changes (%s): looking for them instead", self._refusal)
+        if fresh is not None and self.degraded:
             log.info("notices of changes again")
-        self.degraded = False
-        return fresh
+        self.degraded = self._refusal is not None
 
     def _give_up(self) -> None:
         armed, now = self._armed, time.monotonic()
@@ -128,5 +136,6 @@ def _identities(directories: Iterable[str]) -> dict[str, tuple[int, int]]:
         except (OSError, UnicodeEncodeError):
             # Gone, or a name watchfiles cannot take: the sweep finds what changes there.
             continue
-        found[path] = status.st_dev, status.st_ino
+        if os.access(path, os.R_OK):
+            found[path] = status.st_dev, status.st_ino
     return found

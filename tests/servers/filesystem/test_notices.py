@@ -75,6 +75,22 @@ def test_w7_it_is_not_degraded_for_ever(root):
     notices.close()
 
 
+def test_w7_where_the_old_and_the_new_watch_are_too_many_the_new_one_is_opened_alone(root, caplog):
+    def opener(directories):
+        opened.append(directories)
+        if len(opened) == 2:
+            refusing(directories)
+        return open_watch(directories)
+
+    opened = []
+    (root / "sub").mkdir()
+    notices = Notices(opener)
+    notices.arm([str(root)])
+    assert notices.arm([str(root), f"{root}/sub"])
+    assert (notices.degraded, notices.deaf, caplog.text) == (False, False, "")
+    notices.close()
+
+
 def test_a_directory_gone_meanwhile_is_no_refusal(root):
     def too_late(_directories):
         raise FileNotFoundError
@@ -82,6 +98,13 @@ def test_a_directory_gone_meanwhile_is_no_refusal(root):
     notices = Notices(too_late)
     notices.arm([str(root)])
     assert (notices.degraded, notices.deaf) == (False, True)
+
+
+def test_a_directory_that_may_not_be_read_keeps_nothing_from_being_watched(notices, root, monkeypatch):
+    (root / "secret").mkdir()
+    monkeypatch.setattr("os.access", lambda path, _mode: not path.endswith("secret"))
+    assert notices.arm([str(root), f"{root}/secret"])
+    assert (notices.watches(str(root)), notices.watches(f"{root}/secret")) == (True, False)
 
 
 def test_an_undecodable_name_ends_the_watch_and_the_next_one_hears_again(notices, root):

@@ -1,5 +1,6 @@
 """Subscriptions through the front door: what clients of both eras are told, over stdio and over HTTP."""
 
+import subprocess
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -12,7 +13,7 @@ import pytest
 from servers.filesystem.server import app as server
 from tests.servers.filesystem.test_server import Peer, served, subscribe, updated, uri_of
 from tests.transports.http_wire import Json, Site, events
-from tests.wire import start_http, with_envelope
+from tests.wire import Wire, start_http, with_envelope
 
 pytestmark = pytest.mark.slow
 both_eras = pytest.mark.parametrize("era", ["2025-11-25", "2026-07-28"])
@@ -164,6 +165,37 @@ async def test_w6_five_thousand_new_files_are_few_changes_of_the_list(tmp_path: 
     told += [message["method"] for message in peer.wire.notifications[:-1]]
     assert set(told) == {"notifications/resources/list_changed"}
     assert len(told) <= 5
+
+
+LIMITED = "echo 2 > /proc/sys/user/max_inotify_watches && exec "
+"""A user namespace has a limit on watches of its own, so this one is nobody else's."""
+
+
+def can_limit() -> bool:
+    """Whether this system lets us make such a namespace."""
+    try:
+        return not subprocess.run(["unshare", "-Ur", "sh", "-c", LIMITED + "true"], check=False).returncode
+    except OSError:
+        return False
+
+
+@pytest.mark.skipif(not can_limit(), reason="needs user namespaces")
+async def test_w7_at_the_limit_on_watches_changes_are_looked_for_and_the_log_says_so(tmp_path: Path) -> None:
+    files = [tmp_path / str(i) / "a.txt" for i in range(5)]
+    command = f"{LIMITED} {sys.executable} -m servers.filesystem {tmp_path}"
+    async with Wire(["unshare", "-Ur", "sh", "-c", command]) as wire:
+        await wire.initialize()
+        peer = Peer(wire, "2025-11-25")
+        for file in files:
+            file.parent.mkdir()
+            await subscribe(peer, uri_of(file))
+        for text in ("one", "two"):
+            for file in files:
+                file.write_text(text)
+            for file in files:
+                await updated(peer, uri_of(file))
+            wire.notifications.clear()
+    assert "no notices of changes" in wire.stderr
 
 
 async def test_w9_a_link_that_leads_outside_is_not_to_be_had(tmp_path: Path) -> None:
