@@ -2,12 +2,12 @@
 
 from typing import Annotated
 
-from anyio import to_thread
+from anyio import from_thread, to_thread
 from pydantic import Field
 
 from ..app import Ctx, app, read_only
 from ..arguments import EditOperation, PathArgument
-from . import write
+from . import deleting, moving, write
 
 
 @app.tool(title="Write file", unavailable=read_only, idempotent=True)
@@ -41,5 +41,33 @@ async def create_directory(ctx: Ctx, path: PathArgument) -> str:
 async def move_file(ctx: Ctx, source: PathArgument, destination: PathArgument) -> str:
     """Move or rename a file or a directory. The destination must not exist."""
     files = ctx.state
-    await to_thread.run_sync(write.move, files.beneath, files.place(source), files.place(destination))
+    await to_thread.run_sync(moving.move, files.beneath, files.place(source), files.place(destination))
     return f"Moved {source} to {destination}"
+
+
+@app.tool(title="Copy file", unavailable=read_only, destructive=False)
+async def copy_file(ctx: Ctx, source: PathArgument, destination: PathArgument) -> str:
+    """Copy a file, or a directory with all below it. Links are copied as links. The destination must not exist."""
+    files = ctx.state
+    entries, size = await to_thread.run_sync(
+        moving.copy, files.beneath, files.place(source), files.place(destination), from_thread.check_cancelled
+    )
+    return f"Copied {source} to {destination}: {_entries(entries)}, {size:,} bytes"
+
+
+@app.tool(title="Delete file", unavailable=read_only)
+async def delete_file(
+    ctx: Ctx,
+    path: PathArgument,
+    recursive: Annotated[bool, Field(description="with all that a directory holds")] = False,
+) -> str:
+    """Delete a file, a link itself, or a directory, for good. A directory that is not empty needs recursive."""
+    files = ctx.state
+    count = await to_thread.run_sync(
+        deleting.delete, files.beneath, files.place(path), recursive, None, from_thread.check_cancelled
+    )
+    return f"Deleted {path}: {_entries(count)}"
+
+
+def _entries(count: int) -> str:
+    return "1 entry" if count == 1 else f"{count:,} entries"

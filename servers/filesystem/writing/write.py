@@ -1,10 +1,10 @@
-"""Writing, editing, making directories and moving: everything that changes the disk.
+"""Writing and editing files, and making directories.
 
 All of it needs writable roots, takes the lock of the names it changes, and works in directories held
 open. Files are replaced atomically (see `replacing`). An edit reads and writes under one lock, so
 parallel edits here are all applied, and looks again right before the rename, so a change from outside is
 an error instead of lost. A link at the end of a written path leads to its target as long as that lies
-beneath the roots and exists; a move moves the link itself.
+beneath the roots and exists.
 """
 
 import os
@@ -18,10 +18,11 @@ from servers.filesystem.access.walk import Entry
 from servers.filesystem.errors import FilesError
 from servers.filesystem.names import displayed
 from servers.filesystem.reading.read import decoded
+from servers.filesystem.writing.checks import current, require_replaceable, require_writable
 from servers.filesystem.writing.diff import unified_diff
 from servers.filesystem.writing.edits import Edit, apply_edits
 from servers.filesystem.writing.locks import locked
-from servers.filesystem.writing.replacing import current, replace, require_replaceable, sync_directory
+from servers.filesystem.writing.replacing import replace
 
 MAX_EDITED = 16 * 1024 * 1024
 """Largest file `edit_file` takes, in bytes."""
@@ -42,16 +43,9 @@ class EditResult(NamedTuple):
     dry_run: bool
 
 
-def require_writable(beneath: Beneath, written: str) -> None:
-    """Raise `read_only` unless the operator allowed writing."""
-    if not beneath.roots.writable:
-        suggestion = "The operator can allow it with --allow-write."
-        raise FilesError("read_only", written, "this server does not write", suggestion)
-
-
 def write_file(beneath: Beneath, place: Place, data: bytes) -> Written:
     """Put `data` at `place`, replacing what is there as one step."""
-    require_writable(beneath, place.written)
+    require_writable(beneath, place)
     with beneath.locate(place) as entry, locked(entry):
         found = current(entry)
         require_replaceable(entry, found, place.written)
@@ -61,7 +55,7 @@ def write_file(beneath: Beneath, place: Place, data: bytes) -> Written:
 
 def edit_file(beneath: Beneath, place: Place, edits: Sequence[Edit], dry_run: bool = False) -> EditResult:
     """Apply `edits` to the text at `place`; raises `changed` when someone else wrote it meanwhile."""
-    require_writable(beneath, place.written)
+    require_writable(beneath, place)
     with beneath.locate(place) as entry, locked(entry):
         found, data = _read(beneath, entry, place.written)
         before = decoded(data, place.written)
@@ -75,33 +69,11 @@ def edit_file(beneath: Beneath, place: Place, edits: Sequence[Edit], dry_run: bo
 
 def create_directory(beneath: Beneath, place: Place) -> bool:
     """Make the directory at `place` and those above it that are missing; whether any was made."""
-    require_writable(beneath, place.written)
+    require_writable(beneath, place)
     created = False
     for depth in range(1, len(place.parts) + 1):
         created |= _make(beneath, Place(place.root_index, place.parts[:depth], place.written))
     return created
-
-
-def move(beneath: Beneath, source: Place, destination: Place) -> None:
-    """Give what is at `source` the name `destination`, which must be free.
-
-    A file or link gets its new name by a hard link, which fails when the name is taken, and then loses the old one.
-    Where there are no hard links, and for directories, it is a rename after a look; in the window between, a file
-    (or for a directory: an empty directory) that appears at the destination would be replaced.
-    """
-    require_writable(beneath, source.written)
-    for place in (source, destination):
-        if not place.parts:
-            raise FilesError("bad_path", place.written, "is one of the allowed directories itself")
-    with beneath.locate(source, follow=False) as old:
-        if old.stat is None:
-            raise missing(old, source.written)
-        with beneath.locate(destination, follow=False) as new, locked(old, new):
-            if current(old) is None:
-                raise missing(old, source.written)
-            _rename(old, new, destination.written)
-            sync_directory(new)
-            sync_directory(old)
 
 
 def _read(beneath: Beneath, entry: Entry, written: str) -> tuple[os.stat_result, bytes]:
@@ -149,28 +121,3 @@ def _make(beneath: Beneath, place: Place) -> bool:
             # Someone was faster; if it is no directory the next step says so.
             return False
         return True
-
-
-def _rename(old: Entry, new: Entry, written: str) -> None:
-    if current(new) is not None:
-        raise FilesError("already_exists", written, "already exists", "Choose another name.")
-    if old.stat is not None and not stat.S_ISDIR(old.stat.st_mode) and _relink(old, new):
-        return
-    os.rename(old.name, new.name, src_dir_fd=old.directory, dst_dir_fd=new.directory)
-
-
-def _relink(old: Entry, new: Entry) -> bool:
-    """Move by hard link; False where the file system or the system's policy has none."""
-    directories = {"src_dir_fd": old.directory, "dst_dir_fd": new.directory}
-    try:
-        os.link(old.name, new.name, **directories, follow_symlinks=False)
-    except FileExistsError:
-        raise
-    except (OSError, NotImplementedError):
-        return False
-    try:
-        os.unlink(old.name, dir_fd=old.directory)
-    except OSError:
-        os.unlink(new.name, dir_fd=new.directory)
-        raise
-    return True

@@ -7,7 +7,9 @@ import pytest
 from servers.filesystem.access.beneath import Beneath
 from servers.filesystem.access.roots import Roots
 from servers.filesystem.errors import FilesError
-from servers.filesystem.writing.write import create_directory, edit_file, move, write_file
+from servers.filesystem.writing.deleting import delete
+from servers.filesystem.writing.moving import copy, move
+from servers.filesystem.writing.write import create_directory, edit_file, write_file
 
 
 @pytest.fixture
@@ -18,11 +20,6 @@ def write(either):
 @pytest.fixture
 def edit(either):
     return lambda written, *edits, **more: edit_file(either, either.roots.place(written), edits, **more)
-
-
-@pytest.fixture
-def rename(either):
-    return lambda source, target: move(either, either.roots.place(source), either.roots.place(target))
 
 
 def code(call, *arguments):
@@ -180,44 +177,6 @@ def test_a_file_in_the_way_of_a_directory(either, root):
         assert code(create_directory, either, either.roots.place(name)) == "not_a_directory"
 
 
-@pytest.mark.parametrize("make", [lambda p: p.write_text("x"), lambda p: p.mkdir(), lambda p: p.symlink_to("none")])
-def test_moving(root, rename, make):
-    make(root / "one")
-    rename("one", "two")
-    assert os.listdir(root) == ["two"]
-
-
-def test_moving_a_link_moves_the_link(root, rename):
-    (root / "file").write_text("x")
-    (root / "link").symlink_to("file")
-    rename("link", "other")
-    assert sorted(os.listdir(root)) == ["file", "other"]
-    assert os.readlink(root / "other") == "file"
-
-
-@pytest.mark.parametrize(
-    "make", [lambda p: p.write_text("kept"), lambda p: p.mkdir(), lambda p: p.symlink_to("none")]
-)
-def test_moving_onto_something_is_refused(root, rename, make):
-    (root / "one").touch()
-    make(root / "two")
-    assert code(rename, "one", "two") == "already_exists"
-    assert sorted(os.listdir(root)) == ["one", "two"]
-
-
-def test_moves_that_make_no_sense(root, rename):
-    (root / "dir").mkdir()
-    assert code(rename, "none", "two") == "not_found"
-    assert code(rename, "dir", "dir/below") == "bad_path"
-    assert code(rename, ".", "two") == code(rename, "dir", ".") == "bad_path"
-
-
-def test_moving_out_is_refused(root, outside, rename):
-    (root / "file").touch()
-    (root / "out").symlink_to(outside)
-    assert code(rename, "file", "out/file") == code(rename, "out/secret", "mine") == "outside_roots"
-
-
 def test_without_permission_nothing_is_written(root):
     (root / "file").write_text("a")
     files = Beneath(Roots([root]))
@@ -227,6 +186,8 @@ def test_without_permission_nothing_is_written(root):
         lambda: edit_file(files, place, [("a", "b")]),
         lambda: create_directory(files, other),
         lambda: move(files, place, other),
+        lambda: copy(files, place, other),
+        lambda: delete(files, place),
     ):
         with pytest.raises(FilesError, match="--allow-write") as caught:
             call()
@@ -273,4 +234,6 @@ def test_no_descriptor_is_left(files, root, at, no_leak):
         code(write_file, files, at("dir"), b"")
         code(edit_file, files, at("none"), [("a", "b")])
         code(move, files, at("none"), at("dir"))
+        code(copy, files, at("dir"), at("dir/copy"))
+        code(delete, files, at("none"))
         code(create_directory, files, at("dir/" + "x" * 300))

@@ -1,0 +1,58 @@
+"""What has to hold before something is changed; each check raises where it does not."""
+
+import os
+import stat
+
+from servers.filesystem.access.beneath import Beneath, missing, require_regular
+from servers.filesystem.access.etags import etag_of
+from servers.filesystem.access.roots import Place
+from servers.filesystem.access.walk import Entry
+from servers.filesystem.errors import FilesError
+
+
+def current(entry: Entry) -> os.stat_result | None:
+    """What is at the entry now, links not followed; None when nothing is."""
+    try:
+        return os.stat(entry.name, dir_fd=entry.directory, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+
+
+def require_writable(beneath: Beneath, place: Place) -> None:
+    """Raise `read_only` unless the operator allowed writing."""
+    if not beneath.roots.writable:
+        suggestion = "The operator can allow it with --allow-write."
+        raise FilesError("read_only", place.written, "this server does not write", suggestion)
+
+
+def require_below(place: Place) -> None:
+    """Raise `bad_path` for an allowed directory itself."""
+    if not place.parts:
+        raise FilesError("bad_path", place.written, "is one of the allowed directories itself")
+
+
+def require_same(found: os.stat_result | None, etag: str | None, written: str) -> None:
+    """Raise `changed` unless what was found has `etag`, where one is given."""
+    if etag is None:
+        return
+    if found is None:
+        raise FilesError("changed", written, "was deleted by someone else meanwhile", "List its directory.")
+    if etag_of(found) != etag:
+        reason = f"was changed by someone else meanwhile; its etag is {etag_of(found)} now"
+        raise FilesError("changed", written, reason, "Read it again.")
+
+
+def require_replaceable(entry: Entry, found: os.stat_result | None, written: str) -> None:
+    """Raise unless the entry can be written: a new name, or a regular, writable file with one name."""
+    if found is None:
+        if entry.linked:
+            raise missing(entry, written)
+        return
+    require_regular(found.st_mode, written)
+    if not found.st_mode & stat.S_IWUSR:
+        raise FilesError("read_only", written, "is write-protected", "Ask the user to change its permissions.")
+    if found.st_nlink > 1:
+        reason = f"has {found.st_nlink} hard links; replacing it would separate them"
+        raise FilesError("hard_links", written, reason, "Write to another name.")
+    if entry.directory is not None and not os.access(entry.name, os.W_OK, dir_fd=entry.directory):
+        raise FilesError("permission_denied", written, "the operating system denies access")
