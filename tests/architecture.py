@@ -43,6 +43,7 @@ KNOW_SHARED: dict[str, str] = {  # servers all of whose files may import it
 LATE_IMPORTS: dict[str, str] = {
     "shared/cli.py": "a transport is imported when it is chosen: stdio never loads the HTTP stack",
     "servers/__main__.py": "each subcommand loads what it needs and nothing else",
+    "servers/filesystem/reading/charsets.py": "what is not UTF-8 is rare, and a charset detector is big",
     "servers/filesystem/watching/notices.py": "watchfiles is an extra, loaded with the first subscription",
 }
 BROAD_EXCEPTS: dict[str, str] = {  # one handler each, three at most

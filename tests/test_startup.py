@@ -12,7 +12,10 @@ import pytest
 from tests.wire import Wire
 
 ROOT = Path(__file__).resolve().parents[1]
-OTHERS = {"starlette", "uvicorn", "httptools", "uvloop", "httpx", "jsonschema", "yaml", "watchfiles", "mcp"}
+OTHERS = {
+    *("starlette", "uvicorn", "httptools", "uvloop", "httpx", "jsonschema", "yaml", "mcp"),
+    *("watchfiles", "charset_normalizer"),  # loaded with the first use
+}
 DEAR = {
     *("importlib.metadata", "email", "csv"),  # pydantic's search for plugins
     *("shutil", "zipfile", "bz2", "lzma", "tempfile"),  # the width of a terminal, among others
