@@ -30,7 +30,8 @@ app = Server[Files](
 
 @app.lifespan
 async def _open(settings: Settings) -> AsyncIterator[Files]:
-    async with open_files(settings.roots, settings.allow_write, app.changes.resource) as files:
+    paths, writable = zip(*settings.directories, strict=True)
+    async with open_files(paths, writable, app.changes.resource, settings.denylist) as files:
         yield files
 
 
@@ -41,4 +42,6 @@ def _explain(error: FilesError) -> ToolError:
 
 def read_only(settings: Settings) -> str | None:
     """Why the tools that change files are not offered, or None where they are."""
-    return None if settings.allow_write else "read_only: this server was started without --allow-write"
+    if settings.writes:
+        return None
+    return "read_only: this server was started without --allow-write, and without --root DIR:rw"

@@ -22,7 +22,7 @@ class EditOperation(BaseModel):
 
 
 class AllowedDirectories(BaseModel):
-    """The directories this server may work in."""
+    """The directories this server may work in, and those of them where it may change files."""
 
     directories: list[str]
-    writable: bool
+    writable: list[str]

@@ -9,6 +9,7 @@ import anyio
 from anyio import to_thread
 
 from .access.beneath import Beneath
+from .access.denylist import Denylist
 from .access.mounts import Mounts
 from .access.roots import Place, Roots
 from .finding.listing import ListedEntry, list_directory
@@ -53,20 +54,32 @@ class Files:
         return await to_thread.run_sync(read.read_bytes, self.beneath, place, max_bytes)
 
     def top_level(self, limit: int) -> list[ListedEntry]:
-        """The files that stand directly in the allowed directories, `limit` of each at most. Raises FilesError."""
+        """The files that stand directly in the allowed directories, as far as they are not denied.
+
+        From each directory come `limit` at most. Raises FilesError.
+        """
         roots = [Place(index, (), str(path)) for index, path in enumerate(self.beneath.roots.paths)]
         entries = [entry for root in roots for entry in list_directory(self.beneath, root, limit).entries]
-        return [entry for entry in entries if entry.kind == "file"]
+        return [one for one in entries if one.kind == "file" and not self.beneath.roots.denies(self.place(one.uri))]
 
 
 @asynccontextmanager
-async def open_files(paths: Sequence[Path], writable: bool, changed: Callable[[str], None]) -> AsyncIterator[Files]:
-    """Opens the directories, and watches what is asked for until the end. Raises ValueError for a bad directory."""
+async def open_files(
+    paths: Sequence[Path],
+    writable: bool | Sequence[bool],
+    changed: Callable[[str], None],
+    denylist: Denylist | None = None,
+) -> AsyncIterator[Files]:
+    """Opens the directories, and watches what is asked for until the end. Raises ValueError for a bad directory.
+
+    `writable` says of all directories, or of each in turn, whether files may be changed there. Without a `denylist`
+    it is the built-in one.
+    """
 
     async def tell(key: str) -> None:
         changed(key)
 
-    beneath = Beneath(Roots(paths, writable))
+    beneath = Beneath(Roots(paths, writable, denylist))
     mounts = Mounts(beneath.roots.paths)
     watcher = Watcher(beneath, tell)
     try:

@@ -19,7 +19,7 @@ def _served(uri: str) -> Iterator[None]:
     try:
         yield
     except FilesError as error:
-        if error.code in ("not_found", "outside_roots", "bad_path", "not_a_directory"):
+        if error.code in ("not_found", "outside_roots", "denied", "bad_path", "not_a_directory"):
             raise ResourceNotFound(uri) from None
         raise InvalidParams(f"{error.code}: {error.reason}") from None
 
@@ -50,6 +50,7 @@ async def _watch(uri: str) -> str:
         raise ResourceNotFound(uri)
     with _served(uri):
         place = files.place(uri)
+        files.beneath.roots.require_allowed(place)
         key = files.uri(place)
         await files.watcher.watch(key, place)
     return key

@@ -1,5 +1,6 @@
 """What the operator of the filesystem server may set."""
 
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
@@ -7,33 +8,74 @@ from pydantic import BaseModel, Field, field_validator, model_validator
 
 from shared.options import positional
 
+from .access.denylist import Denylist
+from .errors import FilesError
+
 __all__ = ["Settings"]
+
+_MODES = {"ro": False, "rw": True}
 
 
 class Settings(BaseModel):
-    """The allowed directories, and whether files may be changed."""
+    """The allowed directories, and whether files may be changed there."""
 
     roots: list[Path] = positional("directories that may be read", "DIR")
-    allow_write: bool = Field(False, description="offer the tools that change files")
+    root: list[str] = Field([], description="directory with a permission of its own: DIR:ro or DIR:rw")
+    allow_write: bool = Field(False, description="offer the tools that change files, in every DIR without :ro")
 
-    @field_validator("roots", mode="before")
+    deny: list[str] = Field([], description="glob of what stays closed, besides the built-in list of secrets")
+    allow: list[str] = Field([], description="glob of what the built-in list of secrets shall not close")
+
+    @field_validator("roots", "root", mode="before")
     @classmethod
     def _are_named(cls, roots: Any) -> Any:
         # A path that is empty, as that of an unset shell variable, would mean the working directory.
-        if isinstance(roots, list) and "" in roots:
+        if isinstance(roots, list) and not {"", ":ro", ":rw"}.isdisjoint(roots):
             raise ValueError("the name of a directory is empty")
         return roots
 
-    @field_validator("roots")
+    @field_validator("roots", "root")
     @classmethod
-    def _are_directories(cls, roots: list[Path]) -> list[Path]:
+    def _are_directories(cls, roots: list[Any]) -> list[Any]:
         for root in roots:
-            if not root.expanduser().is_dir():
-                raise ValueError(f"{root} is not a directory")
+            path = root if isinstance(root, Path) else _split(root)[0]
+            if not path.expanduser().is_dir():
+                raise ValueError(f"{path} is not a directory")
         return roots
+
+    @field_validator("deny", "allow")
+    @classmethod
+    def _are_globs(cls, globs: list[str]) -> list[str]:
+        try:
+            Denylist(globs)
+        except FilesError as error:
+            raise ValueError(error.reason) from None
+        return globs
 
     @model_validator(mode="after")
     def _are_there(self) -> Self:
-        if not self.roots:
+        if not self.directories:
             raise ValueError("give at least one DIR that may be read")
         return self
+
+    @cached_property
+    def directories(self) -> list[tuple[Path, bool]]:
+        """Each allowed directory, and whether files may be changed there."""
+        given = [(path, None) for path in self.roots] + [_split(root) for root in self.root]
+        return [(path, self.allow_write if mode is None else mode) for path, mode in given]
+
+    @property
+    def denylist(self) -> Denylist:
+        """What stays closed in all directories."""
+        return Denylist(self.deny, self.allow)
+
+    @cached_property
+    def writes(self) -> bool:
+        """Whether files may be changed anywhere."""
+        return any(writable for _, writable in self.directories)
+
+
+def _split(written: str) -> tuple[Path, bool | None]:
+    """The directory, and whether it is writable; None where that is not said."""
+    path, _, mode = written.rpartition(":")
+    return (Path(path), _MODES[mode]) if mode in _MODES else (Path(written), None)

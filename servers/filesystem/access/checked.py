@@ -24,16 +24,20 @@ class PathWalker:
     def locate(self, place: Place, follow: bool = True) -> Iterator[Entry]:
         """The entry of `place` as a whole path; `OSError`s of the block become `FilesError`s."""
         with os_errors(place.written):
+            self._roots.require_allowed(place)
             path = self._roots.path(place)
             resolved = self._resolve(path, place.parts, follow)
-            if self._roots.locate(components(resolved)) is None:
+            beneath = self._roots.locate(components(resolved))
+            if beneath is None:
                 raise self._roots.outside(place.written)
+            found_at = Place(*beneath, place.written)
+            self._roots.require_allowed(found_at)
             try:
                 found = os.lstat(resolved)
             except FileNotFoundError:
                 found = None
             linked = follow and os.path.islink(path)  # noqa: PTH114
-            yield Entry(None, resolved, found, linked)
+            yield Entry(None, resolved, found, linked, found_at)
 
     def verify(self, entry: Entry, descriptor: int, written: str) -> None:
         """Refuse when the path no longer leads to what was opened."""

@@ -8,6 +8,9 @@ component.
 
 Relative paths: with one root they start at it; with several, the first component names a root by its last
 name.
+
+Each root has its own permission. Of two nested roots the inner one's counts for what is in it, by whichever way it
+is reached: what counts is the place where the walk ended, links followed.
 """
 
 import os
@@ -17,6 +20,7 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote, unquote_to_bytes
 
+from servers.filesystem.access.denylist import Denylist, Way
 from servers.filesystem.errors import FilesError
 
 MAX_PATH = 16_384
@@ -43,20 +47,29 @@ class Place(NamedTuple):
 class Roots:
     """The allowed directories. `paths` holds them canonical; nothing outside them is reachable.
 
-    Raises `ValueError` when there is none, or one does not exist or is no directory.
+    `writable` says of all of them, or of each in turn, whether files may be changed there; `may_change` holds it.
+    Raises `ValueError` when there is none, when one does not exist, is no directory, or has two permissions.
     """
 
-    def __init__(self, paths: Sequence[Path], writable: bool = False) -> None:
+    def __init__(
+        self, paths: Sequence[Path], writable: bool | Sequence[bool] = False, denylist: Denylist | None = None
+    ) -> None:
         if not paths:
             raise ValueError("at least one directory is needed")
-        self.writable = writable
         self.paths = tuple(_canonical(path) for path in paths)
+        self.may_change = (writable,) * len(paths) if isinstance(writable, bool) else tuple(writable)
+        permissions = dict(zip(self.paths, self.may_change, strict=True))
+        for path, change in zip(self.paths, self.may_change, strict=True):
+            if permissions[path] != change:
+                raise ValueError(f"{path}: is given both as read-only and as writable")
         spelled = [Path(os.path.abspath(path.expanduser())) for path in paths]  # noqa: PTH100 (keeps links)
         prefixes = [
             (_folded(components(str(path))), i) for group in (self.paths, spelled) for i, path in enumerate(group)
         ]
         # The longest first: of two nested roots the inner one owns its paths.
         self._prefixes = sorted(prefixes, key=lambda prefix: -len(prefix[0]))
+        self.denylist = denylist or Denylist()
+        self._ways = [self._way_into(components(str(path))) for path in self.paths]
 
     def place(self, written: str) -> Place:
         """The place `written` stands for. Raises `FilesError` `bad_path` or `outside_roots`."""
@@ -79,6 +92,41 @@ class Roots:
                 return index, tuple(parts[len(prefix) :])
         return None
 
+    def way(self, index: int) -> Way:
+        """Where a walk from a root starts on the denylist."""
+        return self._ways[index]
+
+    def denies(self, place: Place) -> bool:
+        """Whether a name on the way to `place` is denied. Where links lead is the matter of the walk."""
+        return self.denylist.closes(self._ways[place.root_index], place.parts)
+
+    def denied(self, written: str) -> FilesError:
+        """The one answer for everything that is denied, whether or not it exists."""
+        reason = "is denied to this server by its name, or by that of a directory it is in"
+        return FilesError("denied", written, reason, "Only the operator can allow it.")
+
+    def require_allowed(self, place: Place) -> None:
+        """Raise `denied` where a name on the way to `place` is denied."""
+        if self.denies(place):
+            raise self.denied(place.written)
+
+    def require_writable(self, place: Place) -> None:
+        """Raise `read_only` unless files may be changed at `place`."""
+        # Asked of the path, because a walk that started in an outer root may have come into an inner one.
+        owner = self.locate(components(self.path(place)))
+        if owner is None or not self.may_change[owner[0]]:
+            suggestion = "The operator can allow it with --allow-write, or --root DIR:rw."
+            raise FilesError("read_only", place.written, "is in a directory that may only be read", suggestion)
+
+    def require_movable(self, place: Place) -> None:
+        """Raise `bad_path` where `place` is a root or holds one, whose path is what the permission hangs on."""
+        parts = _folded(components(self.path(place)))
+        for root in self.paths:
+            beneath = _folded(components(str(root)))
+            if beneath[: len(parts)] == parts:
+                reason = "is an allowed directory itself" if beneath == parts else "holds an allowed directory"
+                raise FilesError("bad_path", place.written, reason)
+
     def outside(self, written: str) -> FilesError:
         """The one answer for everything that is not beneath a root."""
         shown = ", ".join(map(str, self.paths[:3])) + (", ..." if len(self.paths) > 3 else "")
@@ -93,6 +141,10 @@ class Roots:
     def uri(self, place: Place) -> str:
         """The `file:` URI of `place`."""
         return uri(self.path(place))
+
+    def _way_into(self, root: Sequence[str]) -> Way:
+        outer = [components(str(path)) for path in self.paths]
+        return self.denylist.start([root[len(parts) :] for parts in outer if root[: len(parts)] == parts])
 
     def _relative(self, path: str, written: str) -> Place:
         collapsed = collapse(components(path), relative=True)

@@ -11,8 +11,9 @@ at the descriptor of the root. No name is ever handed to the kernel for it to fo
   canonical.
 
 Whoever swaps a directory for a link meanwhile can make the walk fail or end elsewhere beneath the roots,
-not outside. Holding one descriptor instead of one per level keeps deep trees from exhausting the process;
-steps are bounded.
+not outside. Each name is looked up in the denylist at the place where the walk stands, before anything is
+asked of it, so a link to what is denied does not help either. Holding one descriptor instead of one per level
+keeps deep trees from exhausting the process; steps are bounded.
 """
 
 import errno
@@ -21,6 +22,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
+from servers.filesystem.access.denylist import Way
 from servers.filesystem.access.roots import Place, Roots, components
 from servers.filesystem.errors import FilesError, os_errors
 
@@ -43,13 +45,15 @@ class Entry(NamedTuple):
     """A name in a directory: what system calls act on, and what was there when it was found.
 
     `directory` goes into `dir_fd`; it is None where the system has none, and `name` is a whole path then.
-    `linked` tells that the written path ended in a link that was followed.
+    `linked` tells that the written path ended in a link that was followed. `place` is where it stands, which links
+    may have made another one than was asked for.
     """
 
     directory: int | None
     name: str
     stat: os.stat_result | None
     linked: bool
+    place: Place
 
     def sibling(self, name: str) -> str:
         """What to hand to system calls for `name` in the same directory."""
@@ -142,7 +146,7 @@ class _Walk:
                 entry = self._last(name, follow)
                 if entry is not None:
                     return entry
-        return Entry(self._current, ".", os.fstat(self._current), self._linked)
+        return self._entry(".", os.fstat(self._current), ())
 
     def close(self) -> None:
         """Give the held descriptor back."""
@@ -155,17 +159,25 @@ class _Walk:
         self._done: list[str] = []
         self._todo = list(reversed(parts))
         self._current = self._walker.root(index)
+        self._way = self._roots.way(index)
 
     def _count_step(self) -> None:
         self._steps += 1
         if self._steps > MAX_STEPS:
             raise FilesError("bad_path", self._written, "the path takes too many steps")
 
+    def _way_on(self, name: str) -> Way:
+        way = self._roots.denylist.step(self._way, name)
+        if way is None:
+            raise self._roots.denied(self._written)
+        return way
+
     def _note(self, name: str) -> None:
         if self._trail is not None:
             self._trail.append(os.path.join(self._roots.paths[self._index], *self._done, name))  # noqa: PTH118
 
     def _enter(self, name: str) -> None:
+        way = self._way_on(name)
         self._note(name)
         try:
             child = os.open(name, DIRECTORY, dir_fd=self._current)
@@ -180,18 +192,24 @@ class _Walk:
         self.close()
         self._owned = self._current = child
         self._done.append(name)
+        self._way = way
 
     def _last(self, name: str, follow: bool) -> Entry | None:
+        self._way_on(name)
         self._note(name)
         try:
             found = os.stat(name, dir_fd=self._current, follow_symlinks=False)
         except FileNotFoundError:
-            return Entry(self._current, name, None, self._linked)
+            return self._entry(name, None, (name,))
         if follow and found.st_mode & 0o170000 == 0o120000:
             self._linked = True
             self._splice(self._target(name))
             return None
-        return Entry(self._current, name, found, self._linked)
+        return self._entry(name, found, (name,))
+
+    def _entry(self, name: str, found: os.stat_result | None, last: tuple[str, ...]) -> Entry:
+        place = Place(self._index, (*self._done, *last), self._written)
+        return Entry(self._current, name, found, self._linked, place)
 
     def _target(self, name: str) -> str:
         try:

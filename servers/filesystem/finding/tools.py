@@ -10,6 +10,7 @@ from shared import Data
 
 from ..app import Ctx, app
 from ..arguments import AllowedDirectories, PathArgument, Patterns
+from ..names import displayed
 from . import listing, searching
 from .listing import FileInfo, Listing, Tree, by_size
 from .searching import Found, Search
@@ -87,8 +88,11 @@ async def get_file_info(ctx: Ctx, path: PathArgument) -> Data[FileInfo]:
 
 @app.tool(title="Allowed directories", read_only=True)
 async def list_allowed_directories(ctx: Ctx) -> Data[AllowedDirectories]:
-    """Name the directories this server may work in, and whether it may change files there."""
+    """Name the directories this server may work in, and those of them where it may change files."""
     roots = ctx.state.beneath.roots
-    allowed = AllowedDirectories(directories=[str(path) for path in roots.paths], writable=roots.writable)
-    mode = "read and write" if roots.writable else "read only"
-    return Data(allowed, "\n".join(["Allowed directories:", *allowed.directories, f"Mode: {mode}"]))
+    pairs = [(displayed(str(path)), change) for path, change in zip(roots.paths, roots.may_change, strict=True)]
+    allowed = AllowedDirectories(
+        directories=[path for path, _ in pairs], writable=[path for path, change in pairs if change]
+    )
+    lines = [f"{path} ({'read and write' if change else 'read only'})" for path, change in pairs]
+    return Data(allowed, "\n".join(["Allowed directories:", *lines]))

@@ -3,7 +3,8 @@
 Handing a read to a thread costs more than the read, when the file is small and no other machine has to be asked.
 The way is that of `walk`, in its plainest form: each step opens one name beneath the directory before it and
 follows no link, and the file is asked what it is when it is open. Everything else gives None: a link, a long way,
-a large, special or missing file, another file system. Then the walk in a thread does the work, or finds the words.
+a large, special, denied or missing file, another file system. Then the walk in a thread does the work, or finds
+the words.
 """
 
 import os
@@ -31,7 +32,9 @@ class SmallFiles:
         """All of the file at `place`, or None where that is not for the event loop."""
         parts = place.parts
         directory, passed = self._beneath.held(place.root_index), -1
-        if directory is None or not 0 < len(parts) <= MAX_DEPTH or ".." in parts or not self._mounts.local(place):
+        if directory is None or not 0 < len(parts) <= MAX_DEPTH or ".." in parts:
+            return None
+        if self._beneath.roots.denies(place) or not self._mounts.local(place):
             return None
         try:
             for name in parts[:-1]:

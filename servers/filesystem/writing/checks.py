@@ -3,9 +3,8 @@
 import os
 import stat
 
-from servers.filesystem.access.beneath import Beneath, missing, require_regular
+from servers.filesystem.access.beneath import missing, require_regular
 from servers.filesystem.access.etags import etag_of
-from servers.filesystem.access.roots import Place
 from servers.filesystem.access.walk import Entry
 from servers.filesystem.errors import FilesError
 
@@ -16,19 +15,6 @@ def current(entry: Entry) -> os.stat_result | None:
         return os.stat(entry.name, dir_fd=entry.directory, follow_symlinks=False)
     except FileNotFoundError:
         return None
-
-
-def require_writable(beneath: Beneath, place: Place) -> None:
-    """Raise `read_only` unless the operator allowed writing."""
-    if not beneath.roots.writable:
-        suggestion = "The operator can allow it with --allow-write."
-        raise FilesError("read_only", place.written, "this server does not write", suggestion)
-
-
-def require_below(place: Place) -> None:
-    """Raise `bad_path` for an allowed directory itself."""
-    if not place.parts:
-        raise FilesError("bad_path", place.written, "is one of the allowed directories itself")
 
 
 def require_same(found: os.stat_result | None, etag: str | None, written: str) -> None:

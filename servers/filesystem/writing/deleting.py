@@ -13,12 +13,10 @@ from servers.filesystem.access.beneath import Beneath, missing
 from servers.filesystem.access.roots import Place
 from servers.filesystem.access.walk import Entry
 from servers.filesystem.errors import FilesError
-from servers.filesystem.writing.checks import current, require_below, require_same, require_writable
+from servers.filesystem.writing.checks import current, require_same
 from servers.filesystem.writing.locks import locked
 from servers.filesystem.writing.replacing import sync_directory
-from servers.filesystem.writing.trees import Bounds, children, is_directory, opened, roots_of, stat_of
-
-Checkpoint = Callable[[], None]
+from servers.filesystem.writing.trees import Bounds, children, is_directory, opened, stat_of
 
 
 def delete(
@@ -26,35 +24,31 @@ def delete(
     place: Place,
     recursive: bool = False,
     etag: str | None = None,
-    checkpoint: Checkpoint = lambda: None,
+    checkpoint: Callable[[], None] = lambda: None,
 ) -> int:
     """Delete what is at `place`, and tell how many entries that were; with `etag`, only while it still has that.
 
-    A directory that is not empty needs `recursive`. Raises `not_empty`, `changed`, `too_large`, `cross_device` for
-    what holds another file system, and `bad_path` for what is an allowed directory or holds one. `checkpoint` may
+    A directory that is not empty needs `recursive`. Raises `not_empty`, `changed`, `too_large`, `denied` and
+    `cross_device` for what it holds, and `bad_path` for what is an allowed directory or holds one. `checkpoint` may
     raise as long as nothing is deleted.
     """
-    require_writable(beneath, place)
-    require_below(place)
+    roots = beneath.roots
+    roots.require_writable(place)
+    roots.require_movable(place)
     with beneath.locate(place, follow=False) as named, locked(named):
-        found = current(named)
-        if found is None:
-            raise missing(named, place.written)
-        require_same(found, etag, place.written)
-        entry = named._replace(stat=found)
-        if not is_directory(entry):
-            os.unlink(entry.name, dir_fd=entry.directory)
-            count = 1
-        else:
-            barred = dict.fromkeys(roots_of(beneath), "is one of the allowed directories, or holds one")
-            survey = Bounds(place.written, barred, checkpoint, found.st_dev)
-            survey.enter(found, 1)
+        roots.require_writable(named.place)
+        roots.require_movable(named.place)
+        entry = named._replace(stat=current(named))
+        if entry.stat is None:
+            raise missing(entry, place.written)
+        require_same(entry.stat, etag, place.written)
+        count = 1
+        if is_directory(entry):
             if recursive:
-                empty(entry, survey, remove=False)
-                # From here on it goes to the end, however long the caller waits.
-                empty(entry, Bounds(place.written, barred, device=found.st_dev))
+                count += _delete_below(beneath, entry, place.written, checkpoint)
             _remove_directory(entry, place.written)
-            count = survey.entries + 1
+        else:
+            os.unlink(entry.name, dir_fd=entry.directory)
         sync_directory(entry)
     return count
 
@@ -64,11 +58,20 @@ def empty(entry: Entry, bounds: Bounds, depth: int = 1, remove: bool = True) -> 
     with opened(entry) as directory:
         bounds.enter(stat_of(entry, directory), depth)
         for _, child in children(entry, directory):
-            bounds.count()
+            bounds.count(child)
             if is_directory(child):
                 empty(child, bounds, depth + 1, remove)
             if remove:
                 (os.rmdir if is_directory(child) else os.unlink)(child.name, dir_fd=child.directory)
+
+
+def _delete_below(beneath: Beneath, entry: Entry, written: str, checkpoint: Callable[[], None]) -> int:
+    device = None if entry.stat is None else entry.stat.st_dev
+    survey = Bounds(beneath, written, device, checkpoint)
+    empty(entry, survey, remove=False)
+    # From here on it goes to the end, however long the caller waits.
+    empty(entry, Bounds(beneath, written, device))
+    return survey.entries
 
 
 def _remove_directory(entry: Entry, written: str) -> None:

@@ -10,11 +10,11 @@ from collections.abc import Callable
 from contextlib import ExitStack, suppress
 
 from servers.filesystem.access.beneath import Beneath, missing
-from servers.filesystem.access.roots import Place
+from servers.filesystem.access.roots import Place, components
 from servers.filesystem.access.walk import Entry
 from servers.filesystem.errors import FilesError, os_errors
 from servers.filesystem.names import displayed
-from servers.filesystem.writing.checks import current, require_below, require_writable
+from servers.filesystem.writing.checks import current
 from servers.filesystem.writing.deleting import empty
 from servers.filesystem.writing.locks import locked
 from servers.filesystem.writing.replacing import (
@@ -26,7 +26,7 @@ from servers.filesystem.writing.replacing import (
     sync_directory,
     write_all,
 )
-from servers.filesystem.writing.trees import Bounds, children, identity, is_directory, opened, roots_of, stat_of
+from servers.filesystem.writing.trees import Bounds, child, children, is_directory, opened, stat_of
 
 MAX_COPIED = 1024 * 1024 * 1024
 """Bytes that one call copies."""
@@ -40,19 +40,20 @@ def move(beneath: Beneath, source: Place, destination: Place) -> None:
     In the window of `give_name`, and for a directory always, what appears at the destination meanwhile (for a
     directory: an empty directory) would be replaced.
     """
-    require_writable(beneath, source)
-    require_writable(beneath, destination)
-    require_below(source)
-    require_below(destination)
+    roots = beneath.roots
+    for place in (source, destination):
+        roots.require_writable(place)
+        roots.require_movable(place)
     with beneath.locate(source, follow=False) as old:
         if old.stat is None:
             raise missing(old, source.written)
         with beneath.locate(destination, follow=False) as new, locked(old, new):
+            for entry in (old, new):
+                roots.require_writable(entry.place)
+                roots.require_movable(entry.place)
             found = current(old)
             if found is None:
                 raise missing(old, source.written)
-            if identity(found) in roots_of(beneath):
-                raise FilesError("bad_path", source.written, "is one of the allowed directories itself")
             _require_free(new, destination.written)
             (rename_to_free if stat.S_ISDIR(found.st_mode) else give_name)(old, new)
             sync_directory(new)
@@ -68,18 +69,20 @@ def copy(
     `checkpoint` may raise at any time; whatever ends it, the copy so far is taken away. A single file is on the disk
     when this returns; the files of a directory get there when the system writes them.
     """
-    require_writable(beneath, destination)
-    require_below(destination)
+    beneath.roots.require_writable(destination)
     with beneath.locate(source, follow=False) as old:
         if old.stat is None:
             raise missing(old, source.written)
         with beneath.locate(destination, follow=False) as new, locked(new):
+            beneath.roots.require_writable(new.place)
             _require_free(new, destination.written)
+            if _holds(beneath, old, new):
+                raise FilesError("bad_path", source.written, "is a directory that would hold its own copy")
+            copying = _Copying(beneath, source.written, checkpoint)
             fresh = beside(new)
             with ExitStack() as on_failure:
-                on_failure.callback(_discard_all, fresh)
-                copying = _Copying(beneath, source.written, new, checkpoint)
-                copying.copy(old, fresh, 1, displayed(source.parts[-1] if source.parts else source.written))
+                on_failure.callback(_discard_all, fresh, beneath)
+                copying.copy(old, fresh, 1)
                 (rename_to_free if is_directory(old) else give_name)(fresh, new)
                 on_failure.pop_all()
             sync_directory(new)
@@ -91,30 +94,35 @@ def _require_free(entry: Entry, written: str) -> None:
         raise FilesError("already_exists", written, "already exists", "Choose another name.")
 
 
-def _discard_all(fresh: Entry) -> None:
+def _holds(beneath: Beneath, old: Entry, new: Entry) -> bool:
+    outer, inner = (components(beneath.roots.path(entry.place)) for entry in (old, new))
+    return inner[: len(outer)] == outer
+
+
+def _discard_all(fresh: Entry, beneath: Beneath) -> None:
     found = current(fresh)
     if found is None or not stat.S_ISDIR(found.st_mode):
         discard(fresh)
         return
     with suppress(OSError, FilesError):
-        empty(fresh, Bounds("", {}))
+        empty(fresh, Bounds(beneath, ""))
         os.rmdir(fresh.name, dir_fd=fresh.directory)
 
 
 class _Copying:
     """One copy on its way: its limits, and what was used of them."""
 
-    def __init__(self, beneath: Beneath, written: str, new: Entry, checkpoint: Callable[[], None]) -> None:
-        target = os.stat(os.path.dirname(new.name)) if new.directory is None else os.fstat(new.directory)  # noqa: PTH116, PTH120
-        self.bounds = Bounds(written, {identity(target): "is a directory that would hold its own copy"}, checkpoint)
+    def __init__(self, beneath: Beneath, written: str, checkpoint: Callable[[], None]) -> None:
+        self.bounds = Bounds(beneath, written, checkpoint=checkpoint)
         self.size = 0
         self._beneath = beneath
         self._written = written
         self._checkpoint = checkpoint
 
-    def copy(self, old: Entry, new: Entry, depth: int, shown: str) -> None:
-        """Copy whatever `old` is; `shown` is its name, for errors."""
-        self.bounds.count()
+    def copy(self, old: Entry, new: Entry, depth: int) -> None:
+        """Copy whatever `old` is."""
+        self.bounds.count(old)
+        self._beneath.roots.require_allowed(new.place)
         mode = 0 if old.stat is None else old.stat.st_mode
         if stat.S_ISDIR(mode):
             self._directory(old, new, depth, stat.S_IMODE(mode) & 0o777)
@@ -123,8 +131,8 @@ class _Copying:
         elif stat.S_ISREG(mode):
             self._file(old, new, durable=depth == 1)
         else:
-            reason = f"{shown} is neither a file, nor a directory, nor a link"
-            raise FilesError("special_file", self._written, reason)
+            shown = displayed(old.place.parts[-1])
+            raise FilesError("special_file", self._written, f"{shown} is neither a file, nor a directory, nor a link")
 
     def _directory(self, old: Entry, new: Entry, depth: int, mode: int) -> None:
         with ExitStack() as stack:
@@ -134,9 +142,8 @@ class _Copying:
             # Its owner must be able to fill it; what is too much goes when it is full.
             os.mkdir(new.name, mode | stat.S_IRWXU, dir_fd=new.directory)
             target = stack.enter_context(opened(new))
-            for name, child in children(old, source):
-                path = os.path.join(new.name, name) if target is None else name  # noqa: PTH118 (keeps surrogates)
-                self.copy(child, Entry(target, path, None, linked=False), depth + 1, displayed(name))
+            for name, entry in children(old, source):
+                self.copy(entry, child(new, target, name), depth + 1)
             if target is not None and mode & stat.S_IRWXU != stat.S_IRWXU:
                 os.fchmod(target, stat.S_IMODE(os.fstat(target).st_mode) & mode)
 

@@ -30,7 +30,7 @@ _SYNC = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0
 
 def beside(entry: Entry) -> Entry:
     """A fresh name in the directory of the entry, for what is not complete yet."""
-    return Entry(entry.directory, entry.sibling(f".mcp-{secrets.token_hex(8)}.tmp"), None, linked=False)
+    return entry._replace(name=entry.sibling(f".mcp-{secrets.token_hex(8)}.tmp"), stat=None)
 
 
 def create(entry: Entry, mode: int = 0o666) -> int:

@@ -6,7 +6,7 @@ swapped meanwhile leads nowhere else. One descriptor is held for each level, whi
 
 import os
 import stat
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import islice
 
@@ -22,55 +22,37 @@ MAX_DEPTH = 100
 
 _SCAN = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 
-Identity = tuple[int, int]
-"""Device and inode."""
-
 
 class Bounds:
     """What ends a way through a tree, and how far it went."""
 
     def __init__(
-        self,
-        written: str,
-        barred: Mapping[Identity, str],
-        checkpoint: Callable[[], None] = lambda: None,
-        device: int | None = None,
+        self, beneath: Beneath, written: str, device: int | None = None, checkpoint: Callable[[], None] = lambda: None
     ) -> None:
-        """`barred` are directories that must not be entered, with the reason. `checkpoint` is called again and again,
-        and raises when nobody waits any more. With `device`, the way stays on that file system."""
+        """With `device` the way stays on that file system. `checkpoint` is called again and again, and raises when
+        nobody waits any more."""
         self.entries = 0
+        self._roots = beneath.roots
         self._written = written
-        self._barred = barred
-        self._checkpoint = checkpoint
         self._device = device
+        self._checkpoint = checkpoint
 
     def enter(self, found: os.stat_result, depth: int) -> None:
         """Raise where the directory `found`, on level `depth` from 1, must not be entered."""
-        reason = self._barred.get(identity(found))
-        if reason is not None:
-            raise FilesError("bad_path", self._written, reason)
         if depth > MAX_DEPTH:
             raise FilesError("too_large", self._written, f"holds directories nested deeper than {MAX_DEPTH}")
         if self._device not in (None, found.st_dev):
             raise FilesError("cross_device", self._written, "holds a directory on another file system")
 
-    def count(self) -> None:
-        """Count an entry; raise where there are too many, or nobody waits any more."""
+    def count(self, entry: Entry) -> None:
+        """Count an entry; raise where it is denied, where there are too many, or nobody waits any more."""
         self._checkpoint()
         self.entries += 1
         if self.entries > MAX_ENTRIES:
             raise FilesError("too_large", self._written, f"holds more than {MAX_ENTRIES:,} entries")
-
-
-def identity(found: os.stat_result) -> Identity:
-    """What tells a directory from every other, whatever its name."""
-    return found.st_dev, found.st_ino
-
-
-def roots_of(beneath: Beneath) -> set[Identity]:
-    """The allowed directories themselves."""
-    held = [(beneath.held(index), path) for index, path in enumerate(beneath.roots.paths)]
-    return {identity(path.stat() if one is None else os.fstat(one)) for one, path in held}
+        if self._roots.denies(entry.place):
+            reason = "holds something that is denied to this server by its name"
+            raise FilesError("denied", self._written, reason, "Only the operator can allow it.")
 
 
 @contextmanager
@@ -97,11 +79,16 @@ def children(entry: Entry, directory: int | None) -> Iterator[tuple[str, Entry]]
         # All at once, for entries may be deleted meanwhile; one too many is enough to see that there are too many.
         names = [one.name for one in islice(scan, MAX_ENTRIES + 1)]
     for name in names:
-        path = os.path.join(entry.name, name) if directory is None else name  # noqa: PTH118 (keeps surrogates)
-        child = Entry(directory, path, None, linked=False)
-        now = current(child)
+        found = child(entry, directory, name)
+        now = current(found)
         if now is not None:
-            yield name, child._replace(stat=now)
+            yield name, found._replace(stat=now)
+
+
+def child(entry: Entry, directory: int | None, name: str) -> Entry:
+    """The entry `name`, not looked at, of the directory that `opened` gave for `entry`."""
+    path = os.path.join(entry.name, name) if directory is None else name  # noqa: PTH118 (keeps surrogates)
+    return Entry(directory, path, None, False, entry.place.child(name))
 
 
 def is_directory(entry: Entry) -> bool:

@@ -18,7 +18,7 @@ from servers.filesystem.access.walk import Entry
 from servers.filesystem.errors import FilesError
 from servers.filesystem.names import displayed
 from servers.filesystem.reading.read import decoded
-from servers.filesystem.writing.checks import current, require_replaceable, require_writable
+from servers.filesystem.writing.checks import current, require_replaceable
 from servers.filesystem.writing.diff import unified_diff
 from servers.filesystem.writing.edits import Edit, apply_edits
 from servers.filesystem.writing.locks import locked
@@ -45,8 +45,9 @@ class EditResult(NamedTuple):
 
 def write_file(beneath: Beneath, place: Place, data: bytes) -> Written:
     """Put `data` at `place`, replacing what is there as one step."""
-    require_writable(beneath, place)
+    beneath.roots.require_writable(place)
     with beneath.locate(place) as entry, locked(entry):
+        beneath.roots.require_writable(entry.place)
         found = current(entry)
         require_replaceable(entry, found, place.written)
         replace(entry, data, found)
@@ -55,8 +56,9 @@ def write_file(beneath: Beneath, place: Place, data: bytes) -> Written:
 
 def edit_file(beneath: Beneath, place: Place, edits: Sequence[Edit], dry_run: bool = False) -> EditResult:
     """Apply `edits` to the text at `place`; raises `changed` when someone else wrote it meanwhile."""
-    require_writable(beneath, place)
+    beneath.roots.require_writable(place)
     with beneath.locate(place) as entry, locked(entry):
+        beneath.roots.require_writable(entry.place)
         found, data = _read(beneath, entry, place.written)
         before = decoded(data, place.written)
         after = apply_edits(before, edits, place.written)
@@ -69,7 +71,7 @@ def edit_file(beneath: Beneath, place: Place, edits: Sequence[Edit], dry_run: bo
 
 def create_directory(beneath: Beneath, place: Place) -> bool:
     """Make the directory at `place` and those above it that are missing; whether any was made."""
-    require_writable(beneath, place)
+    beneath.roots.require_writable(place)
     created = False
     for depth in range(1, len(place.parts) + 1):
         created |= _make(beneath, Place(place.root_index, place.parts[:depth], place.written))
@@ -78,7 +80,7 @@ def create_directory(beneath: Beneath, place: Place) -> bool:
 
 def _read(beneath: Beneath, entry: Entry, written: str) -> tuple[os.stat_result, bytes]:
     # What was found on the way may be older than the lock.
-    fresh = Entry(entry.directory, entry.name, current(entry), entry.linked)
+    fresh = entry._replace(stat=current(entry))
     handle = beneath.open_entry(fresh, written)
     with os.fdopen(handle.descriptor, "rb") as file:
         size = handle.stat.st_size
@@ -115,6 +117,7 @@ def _make(beneath: Beneath, place: Place) -> bool:
             return False
         if entry.linked:
             raise missing(entry, place.written)
+        beneath.roots.require_writable(entry.place)
         try:
             os.mkdir(entry.name, dir_fd=entry.directory)
         except FileExistsError:

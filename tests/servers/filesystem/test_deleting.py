@@ -83,6 +83,14 @@ def test_a_root_within_a_root_is_not_deleted_by_any_name(tmp_path, written, race
     files.close()
 
 
+def test_what_is_denied_is_not_deleted_with_its_directory(root, remove):
+    (root / "dir").mkdir()
+    (root / "dir/a").touch()
+    (root / "dir/.env").write_text("secret")
+    assert code(remove, "dir", recursive=True) == "denied"
+    assert sorted(os.listdir(root / "dir")) == [".env", "a"]
+
+
 def test_what_is_too_large_is_not_touched(root, remove, monkeypatch):
     monkeypatch.setattr(trees, "MAX_ENTRIES", 3)
     monkeypatch.setattr(trees, "MAX_DEPTH", 2)

@@ -110,6 +110,13 @@ def test_a_directory_is_copied_with_all_below_it(root, duplicate):
     assert (os.readlink(root / "z/link"), os.readlink(root / "z/none")) == ("b/file", "/no/such/place")
 
 
+def test_what_is_denied_is_not_copied_with_its_directory(root, duplicate):
+    (root / "dir/below").mkdir(parents=True)
+    (root / "dir/below/.env").write_text("secret")
+    assert code(duplicate, "dir", "copy") == "denied"
+    assert names(root) == ["dir"]
+
+
 def test_a_copied_directory_keeps_its_permissions(files, root, at):
     (root / "dir").mkdir()
     (root / "dir/file").touch()
@@ -138,7 +145,7 @@ def test_copying_onto_something_is_refused(root, duplicate, make):
 def test_copies_that_make_no_sense(root, duplicate):
     (root / "dir/below").mkdir(parents=True)
     assert code(duplicate, "none", "two") == "not_found"
-    assert code(duplicate, "dir", ".") == "bad_path"
+    assert code(duplicate, "dir", ".") == "already_exists"
     for source in ("dir", "."):
         assert code(duplicate, source, "dir/below/copy") == "bad_path"
     assert (names(root), names(root / "dir/below")) == (["dir"], [])

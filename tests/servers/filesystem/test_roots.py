@@ -100,6 +100,47 @@ def test_the_inner_of_two_nested_roots_owns_its_paths(root):
     assert roots.place(f"{root}/x").root_index == 0
 
 
+def refusal(check, place):
+    with pytest.raises(FilesError) as caught:
+        check(place)
+    return caught.value.code
+
+
+def test_each_root_has_its_permission(tmp_path):
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+    roots = Roots([tmp_path / "one", tmp_path / "two"], [False, True])
+    roots.require_writable(roots.place("two/x"))
+    assert refusal(roots.require_writable, roots.place("one/x")) == "read_only"
+
+
+@pytest.mark.parametrize("inner_writable", [True, False])
+def test_of_two_nested_roots_the_permission_of_the_inner_one_counts(root, inner_writable):
+    (root / "inner").mkdir()
+    roots = Roots([root, root / "inner"], [not inner_writable, inner_writable])
+    for place in (roots.place(f"{root}/inner/x"), Place(0, ("inner", "x"), "come by a link")):
+        if inner_writable:
+            roots.require_writable(place)
+        else:
+            assert refusal(roots.require_writable, place) == "read_only"
+
+
+def test_one_directory_has_one_permission(root):
+    assert len(Roots([root, root], [True, True]).paths) == 2
+    (root.parent / "link").symlink_to(root)
+    with pytest.raises(ValueError, match="both as read-only and as writable"):
+        Roots([root, root.parent / "link"], [True, False])
+
+
+def test_what_is_or_holds_a_root_stays_where_it_is(root):
+    (root / "a" / "inner").mkdir(parents=True)
+    roots = Roots([root, root / "a" / "inner"], True)
+    for path in ("", "/a", "/a/inner"):
+        assert refusal(roots.require_movable, roots.place(f"{root}{path}")) == "bad_path"
+    for path in ("/a/in", "/b", "/a/inner/x"):
+        roots.require_movable(roots.place(f"{root}{path}"))
+
+
 def test_roots_must_be_directories(tmp_path):
     (tmp_path / "file").touch()
     for bad in ([], [tmp_path / "file"], [tmp_path / "none"]):

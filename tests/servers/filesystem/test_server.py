@@ -164,10 +164,27 @@ async def test_information_on_a_file(tmp_path: Path) -> None:
     assert (info["kind"], info["size"], info["mime"]) == ("file", 2, "application/json")
 
 
-async def test_the_allowed_directories_are_named(tmp_path: Path) -> None:
-    async with served(tmp_path) as peer:
-        allowed = (await peer.call("list_allowed_directories"))["structuredContent"]
-    assert allowed == {"directories": [str(tmp_path.resolve())], "writable": False}
+async def test_the_allowed_directories_are_named_with_their_permissions(tmp_path: Path) -> None:
+    one, two = (tmp_path.resolve() / name for name in ("one", "two"))
+    one.mkdir()
+    two.mkdir()
+    async with served(one, "2025-11-25", "--root", f"{two}:rw") as peer:
+        result = await peer.call("list_allowed_directories")
+    assert result["structuredContent"] == {"directories": [str(one), str(two)], "writable": [str(two)]}
+    lines = ["Allowed directories:", f"{one} (read only)", f"{two} (read and write)"]
+    assert result["content"][0]["text"].splitlines() == lines
+
+
+async def test_one_writable_directory_brings_the_writing_tools_for_itself_only(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "one").mkdir()
+    (tmp_path / "two").mkdir()
+    async with served(tmp_path / "one", "2025-11-25", "--root", f"{tmp_path / 'two'}:rw") as peer:
+        assert await peer.text("write_file", path="two/a", content="") == "Created two/a: 0 bytes"
+        refused = await peer.text("write_file", path="one/a", content="")
+    assert refused.startswith("read_only: one/a: is in a directory that may only be read")
+    assert os.listdir(tmp_path / "one") == []
 
 
 @pytest.mark.parametrize("path", ["/etc/passwd", "/etc/no-such-file", "../x", "a/../../x", "file:///etc/passwd"])
@@ -184,6 +201,39 @@ async def test_a_text_over_the_limit_is_cut_and_says_so(tmp_path: Path) -> None:
         text = await peer.text("read_text_file", path="big.txt")
     assert len(text) < 20_000
     assert text.endswith("of 110,000 bytes shown; the rest begins at line 910; use head or tail]")
+
+
+# What is denied
+
+
+@every_era
+async def test_a_secret_is_named_and_nothing_else(tmp_path: Path, era: str) -> None:
+    (tmp_path / ".env").write_text("PASSWORD=1")
+    (tmp_path / "link.txt").symlink_to(".env")
+    async with served(tmp_path, era) as peer:
+        assert "[FILE] .env" in await peer.text("list_directory", path=".")
+        for tool in ("read_text_file", "read_file", "read_media_file", "get_file_info"):
+            assert (await peer.text(tool, path=".env")).startswith("denied: .env: is denied to this server")
+        assert (await peer.text("read_text_file", path="link.txt")).startswith("denied: link.txt: ")
+        assert "denied: .env" in await peer.text("read_multiple_files", paths=[".env", "link.txt"])
+
+
+async def test_a_secret_is_no_resource(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("PASSWORD=1")
+    uri = uri_of(tmp_path / ".env")
+    async with served(tmp_path) as peer:
+        assert (await peer.request("resources/list"))["result"]["resources"] == []
+        assert (await peer.request("resources/read", uri=uri))["error"]["code"] == -32002
+        assert (await peer.request("resources/subscribe", uri=uri))["error"]["code"] == -32002
+
+
+async def test_the_operator_opens_one_name_and_closes_another(tmp_path: Path) -> None:
+    for name in (".env", "notes.txt", "id_rsa"):
+        (tmp_path / name).write_text(name)
+    async with served(tmp_path, "2025-11-25", "--allow", ".env", "--deny", "notes*") as peer:
+        assert await peer.text("read_text_file", path=".env") == ".env"
+        for name in ("notes.txt", "id_rsa"):
+            assert (await peer.text("read_text_file", path=name)).startswith("denied: ")
 
 
 # Resources

@@ -196,6 +196,53 @@ def test_without_permission_nothing_is_written(root):
     files.close()
 
 
+def both(root, tmp_path):
+    """Files in a writable directory, which holds a read-only one and a link to another."""
+    for path in (root / "inner", tmp_path / "other"):
+        path.mkdir()
+        (path / "file").write_text("a")
+    (root / "near").symlink_to("inner")
+    (root / "far").symlink_to(tmp_path / "other")
+    (root / "mine").touch()
+    return Beneath(Roots([root, root / "inner", tmp_path / "other"], [True, False, False]))
+
+
+@pytest.mark.parametrize("way", ["inner", "near", "far"])
+def test_a_read_only_directory_is_not_written_to_by_any_way(root, tmp_path, way):
+    files = both(root, tmp_path)
+
+    def at(path):
+        return files.roots.place(f"{root}/{path}")
+
+    (root / "link").symlink_to(f"{way}/file")
+    for call in (
+        lambda: write_file(files, at(f"{way}/file"), b""),
+        lambda: write_file(files, at(f"{way}/new"), b""),
+        lambda: write_file(files, at("link"), b""),
+        lambda: edit_file(files, at(f"{way}/file"), [("a", "b")]),
+        lambda: create_directory(files, at(f"{way}/new")),
+        lambda: move(files, at(f"{way}/file"), at("new")),
+        lambda: move(files, at("mine"), at(f"{way}/new")),
+        lambda: copy(files, at("mine"), at(f"{way}/new")),
+        lambda: delete(files, at(f"{way}/file")),
+    ):
+        with pytest.raises(FilesError) as caught:
+            call()
+        assert caught.value.code == "read_only"
+    assert (root / way / "file").read_text() == "a"
+    assert os.listdir(root / way) == ["file"]
+    files.close()
+
+
+def test_a_directory_that_holds_a_root_is_not_moved(root, tmp_path):
+    (root / "inner").mkdir()
+    outer = Beneath(Roots([tmp_path, root / "inner"], [True, False]))
+    with pytest.raises(FilesError, match="holds an allowed directory"):
+        move(outer, outer.roots.place(str(root)), outer.roots.place(f"{tmp_path}/new"))
+    assert root.is_dir()
+    outer.close()
+
+
 @pytest.mark.slow
 def test_writing_while_a_directory_is_swapped_for_a_link_stays_inside(files, root, outside, at):
     (root / "dir").mkdir()
