@@ -4,11 +4,21 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-__all__ = ["AllowedDirectories", "EditOperation", "FirstLines", "LastLines", "PathArgument", "Patterns"]
+__all__ = [
+    "AllowedDirectories",
+    "EditOperation",
+    "FileToEdit",
+    "FirstLines",
+    "IfMatch",
+    "LastLines",
+    "PathArgument",
+    "Patterns",
+]
 
 PathArgument = Annotated[str, Field(description="absolute, relative to the allowed directory, or a file:// URI")]
 FirstLines = Annotated[int | None, Field(ge=1, description="only the first lines, this many")]
 LastLines = Annotated[int | None, Field(ge=1, description="only the last lines, this many")]
+IfMatch = Annotated[str | None, Field(description="change the file only while it has this etag")]
 Patterns = Annotated[list[str], Field(description="globs of what to leave out, e.g. node_modules")]
 
 
@@ -17,8 +27,19 @@ class EditOperation(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    oldText: Annotated[str, Field(min_length=1, description="text that stands exactly once in the file")]  # noqa: N815
+    oldText: Annotated[str, Field(min_length=1, description="exact, but for white space at line ends")]  # noqa: N815
     newText: Annotated[str, Field(description="what to put in its place")]  # noqa: N815
+    count: Annotated[int, Field(ge=0, description="how many places hold it, all of which are replaced; 0: any")] = 1
+
+
+class FileToEdit(BaseModel):
+    """A file, and its replacements."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    path: str
+    edits: Annotated[list[EditOperation], Field(min_length=1)]
+    if_match: str | None = None
 
 
 class AllowedDirectories(BaseModel):

@@ -26,6 +26,11 @@ class Settings(BaseModel):
     deny: list[str] = Field([], description="glob of what stays closed, besides the built-in list of secrets")
     allow: list[str] = Field([], description="glob of what the built-in list of secrets shall not close")
 
+    replace_protected: bool = Field(
+        False, description="also change files that are write-protected, or have several hard links, which then part"
+    )
+    confirm: bool = Field(False, description="ask the user before a file is overwritten or deleted")
+
     @field_validator("roots", "root", mode="before")
     @classmethod
     def _are_named(cls, roots: Any) -> Any:

@@ -28,13 +28,18 @@ def require_same(found: os.stat_result | None, etag: str | None, written: str) -
         raise FilesError("changed", written, reason, "Read it again.")
 
 
-def require_replaceable(entry: Entry, found: os.stat_result | None, written: str) -> None:
-    """Raise unless the entry can be written: a new name, or a regular, writable file with one name."""
+def require_replaceable(entry: Entry, found: os.stat_result | None, written: str, protected: bool = False) -> None:
+    """Raise unless the entry can be written: a new name, or a regular, writable file with one name.
+
+    With `protected`, any regular file can be.
+    """
     if found is None:
         if entry.linked:
             raise missing(entry, written)
         return
     require_regular(found.st_mode, written)
+    if protected:
+        return
     if not found.st_mode & stat.S_IWUSR:
         raise FilesError("read_only", written, "is write-protected", "Ask the user to change its permissions.")
     if found.st_nlink > 1:
