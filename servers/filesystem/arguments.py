@@ -8,8 +8,10 @@ __all__ = [
     "AllowedDirectories",
     "CursorArgument",
     "EditOperation",
+    "FileToEdit",
     "FirstLine",
     "FirstLines",
+    "IfMatch",
     "IncludeIgnored",
     "LastLines",
     "LimitArgument",
@@ -17,14 +19,15 @@ __all__ = [
     "Patterns",
 ]
 
-PathArgument = Annotated[str, Field(description="absolute, relative to the allowed directory, or a file:// URI")]
+PathArgument = Annotated[str, Field(description="absolute or relative path, or file:// URI")]
 FirstLines = Annotated[int | None, Field(ge=1, description="only the first lines, this many")]
 FirstLine = Annotated[int | None, Field(ge=1, description="the line to begin at, 1 is the first; also with head")]
 LastLines = Annotated[int | None, Field(ge=1, description="only the last lines, this many")]
+IfMatch = Annotated[str | None, Field(description="change the file only while it has this etag")]
 Patterns = Annotated[list[str], Field(description="globs of what to leave out, e.g. node_modules")]
 IncludeIgnored = Annotated[bool, Field(description="show what .gitignore files name, too")]
 LimitArgument = Annotated[int | None, Field(ge=1, description="how many at most")]
-CursorArgument = Annotated[str | None, Field(description="go on after an earlier answer that was cut, by its cursor")]
+CursorArgument = Annotated[str | None, Field(description="goes on after an answer that was cut")]
 
 
 class EditOperation(BaseModel):
@@ -32,8 +35,19 @@ class EditOperation(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    oldText: Annotated[str, Field(min_length=1, description="text that stands exactly once in the file")]  # noqa: N815
+    oldText: Annotated[str, Field(min_length=1, description="exact, but for white space at line ends")]  # noqa: N815
     newText: Annotated[str, Field(description="what to put in its place")]  # noqa: N815
+    count: Annotated[int, Field(ge=0, description="how many places hold it, all of which are replaced; 0: any")] = 1
+
+
+class FileToEdit(BaseModel):
+    """A file, and its replacements."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    path: str
+    edits: Annotated[list[EditOperation], Field(min_length=1)]
+    if_match: str | None = None
 
 
 class AllowedDirectories(BaseModel):

@@ -1,4 +1,4 @@
-"""The filesystem server: fifteen tools, `file://` resources, and notice of their changes.
+"""The filesystem server: eighteen tools, `file://` resources, and notice of their changes.
 
 Every function in a `tools.py`, and in `resources.py`, says what a client sees; the work is done by the files beside
 it, in worker threads but for the small reads of `reading/small.py`. A cancelled call waits for its thread, so that

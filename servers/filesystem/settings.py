@@ -22,12 +22,15 @@ class Settings(BaseModel):
     roots: list[Path] = positional("directories that may be read", "DIR")
     root: list[str] = Field([], description="directory with a permission of its own: DIR:ro or DIR:rw")
     allow_write: bool = Field(False, description="offer the tools that change files, in every DIR without :ro")
-
     deny: list[str] = Field([], description="glob of what stays closed, besides the built-in list of secrets")
     allow: list[str] = Field([], description="glob of what the built-in list of secrets shall not close")
     disable_tool: list[str] = Field([], description="name of a tool that is not offered")
     max_read: int = Field(100_000, ge=1_000, le=900_000, description="bytes of text that one read may give, as JSON")
     poll: bool = Field(False, description="look for changes every second, where the system tells of none")
+    replace_protected: bool = Field(
+        False, description="also change files that are write-protected, or have several hard links, which then part"
+    )
+    confirm: bool = Field(False, description="ask the user before a file is overwritten or deleted")
 
     @field_validator("roots", "root", mode="before")
     @classmethod

@@ -41,10 +41,14 @@ class JsonSchema(GenerateJsonSchema):
         return False
 
     def nullable_schema(self, schema: Any) -> Any:
-        """For arguments, the schema of what is not null: whoever means null leaves the argument out."""
-        return (
-            super().nullable_schema(schema) if self.mode == "serialization" else self.generate_inner(schema["schema"])
-        )
+        """For arguments, the schema of what is not null: whoever means null leaves the argument out. For results, the
+        short form of a choice between a plain type and null."""
+        inner = self.generate_inner(schema["schema"])
+        if self.mode != "serialization":
+            return inner
+        if inner.keys() == {"type"} and isinstance(inner["type"], str):
+            return {"type": [inner["type"], "null"]}
+        return {"anyOf": [inner, {"type": "null"}]}
 
     def default_schema(self, schema: Any) -> Any:
         """The schema with its default, unless that is null."""

@@ -243,6 +243,9 @@ def test_the_schema_of_a_type_that_holds_itself_has_an_object_at_its_root():
 
 def test_what_is_sent_may_be_null_and_the_schema_says_so():
     class Maybe(BaseModel):
-        value: int | None
+        plain: int | None
+        several: list[int] | None
 
-    assert output_schema(TypeAdapter(Maybe))["properties"]["value"]["anyOf"][1] == {"type": "null"}
+    properties = output_schema(TypeAdapter(Maybe))["properties"]
+    assert properties["plain"] == {"type": ["integer", "null"]}
+    assert properties["several"]["anyOf"][1] == {"type": "null"}

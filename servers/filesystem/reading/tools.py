@@ -29,12 +29,10 @@ async def read_text_file(
     return Text(text_of(read), notes_of(read))
 
 
-app.tool(
-    name="read_file",
-    title="Read file (old name)",
-    description="The old name of read_text_file, which does the same.",
-    read_only=True,
-)(read_text_file)
+@app.tool(title="Read file (old name)", read_only=True)
+async def read_file(ctx: Ctx, path: PathArgument, head: FirstLines = None, tail: LastLines = None) -> Text:
+    """The old name of read_text_file."""
+    return await read_text_file(ctx, path, head, tail)
 
 
 @app.tool(title="Read media file", read_only=True)

@@ -2,20 +2,20 @@
 
 The bytes go to a fresh file beside the target (random name, `O_EXCL`, never through a link), reach the
 disk, get the target's mode bits, and are renamed over it; the directory is synced last. Whatever fails
-before the rename takes the fresh file away. Because a rename needs no permission on the target,
-permission is asked for here: a file its owner may not write, or that this process may not write, is not
-replaced, and neither is one with several hard links, which the rename would tear apart.
+before the rename takes the fresh file away; only a process that is killed leaves one, called `.mcp-….tmp`.
+Because a rename needs no permission on the target, permission is asked for before (see `checks`).
 """
 
+import errno
 import os
 import secrets
 import stat
+import time
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 
-from servers.filesystem.access.beneath import missing, require_regular
 from servers.filesystem.access.walk import Entry
-from servers.filesystem.errors import FilesError
+from servers.filesystem.writing.checks import current
 
 _CREATE = (
     os.O_WRONLY
@@ -28,59 +28,109 @@ _CREATE = (
 _SYNC = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
-def current(entry: Entry) -> os.stat_result | None:
-    """What is at the entry now, links not followed; None when nothing is."""
-    try:
-        return os.stat(entry.name, dir_fd=entry.directory, follow_symlinks=False)
-    except FileNotFoundError:
-        return None
+def beside(entry: Entry) -> Entry:
+    """A fresh name in the directory of the entry, for what is not complete yet."""
+    return entry._replace(name=entry.sibling(f".mcp-{secrets.token_hex(8)}.tmp"), stat=None)
 
 
-def require_replaceable(entry: Entry, found: os.stat_result | None, written: str) -> None:
-    """Raise unless the entry can be written: a new name, or a regular, writable file with one name."""
-    if found is None:
-        if entry.linked:
-            raise missing(entry, written)
-        return
-    require_regular(found.st_mode, written)
-    if not found.st_mode & stat.S_IWUSR:
-        raise FilesError("read_only", written, "is write-protected", "Ask the user to change its permissions.")
-    if found.st_nlink > 1:
-        reason = f"has {found.st_nlink} hard links; replacing it would separate them"
-        raise FilesError("hard_links", written, reason, "Write to another name.")
-    if entry.directory is not None and not os.access(entry.name, os.W_OK, dir_fd=entry.directory):
-        raise FilesError("permission_denied", written, "the operating system denies access")
+def create(entry: Entry, mode: int = 0o666) -> int:
+    """Make the file, which must not exist yet, and open it for writing; the umask counts."""
+    return os.open(entry.name, _CREATE, mode, dir_fd=entry.directory)
 
 
 def replace(
     entry: Entry, data: bytes, found: os.stat_result | None, check: Callable[[], None] = lambda: None
-) -> None:
-    """Put `data` under the entry's name; `check` runs last before the rename and may raise."""
-    fresh = entry.sibling(f".{secrets.token_hex(8)}.tmp")
-    # Private until it has the mode of what it replaces.
-    descriptor = os.open(fresh, _CREATE, 0o666 if found is None else 0o600, dir_fd=entry.directory)
+) -> os.stat_result:
+    """Put `data` under the entry's name, and tell what it is then; `check` runs last before that and may raise.
+
+    `found` is what is there already, which is replaced. Where it is None the name must be free: `FileExistsError`.
+    """
+    fresh = prepared(entry, data, found)
     with ExitStack() as on_failure:
-        on_failure.callback(_remove, fresh, entry.directory)
-        _fill(descriptor, data, found)
+        on_failure.callback(discard, fresh)
         check()
-        os.replace(fresh, entry.name, src_dir_fd=entry.directory, dst_dir_fd=entry.directory)
+        if found is None:
+            give_name(fresh, entry)
+        else:
+            rename(fresh, entry)
         on_failure.pop_all()
     sync_directory(entry)
+    return landed(fresh, entry)
 
 
-def _remove(name: str, directory: int | None) -> None:
+def prepared(entry: Entry, data: bytes, found: os.stat_result | None) -> Entry:
+    """A file beside the entry that holds `data` on the disk and is ready to replace `found`."""
+    fresh = beside(entry)
+    # Private until it has the mode of what it replaces.
+    descriptor = create(fresh, 0o666 if found is None else 0o600)
+    with ExitStack() as on_failure:
+        on_failure.callback(discard, fresh)
+        try:
+            write_all(descriptor, data)
+            if found is not None:
+                _take_over(descriptor, found)
+            # The clock of the file system may stand still for milliseconds: then two versions could have one etag.
+            os.utime(descriptor if os.utime in os.supports_fd else fresh.name, ns=(time.time_ns(),) * 2)
+            os.fsync(descriptor)
+            made = os.fstat(descriptor)
+        finally:
+            os.close(descriptor)
+        on_failure.pop_all()
+    return fresh._replace(stat=made)
+
+
+def landed(fresh: Entry, entry: Entry) -> os.stat_result:
+    """What the file that was `fresh` is under the entry's name. A rename changes the time of its inode."""
+    now, made = current(entry), fresh.stat
+    if made is None:
+        raise ValueError("the file was not prepared")
+    return now if now is not None and os.path.samestat(now, made) else made
+
+
+def write_all(descriptor: int, data: bytes | memoryview) -> None:
+    """Write all of `data`, however many calls it takes."""
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(descriptor, rest) :]
+
+
+def discard(fresh: Entry) -> None:
+    """Take away what is not needed, if it is there."""
     with suppress(OSError):
-        os.unlink(name, dir_fd=directory)
+        os.unlink(fresh.name, dir_fd=fresh.directory)
 
 
-def _fill(descriptor: int, data: bytes, found: os.stat_result | None) -> None:
-    with os.fdopen(descriptor, "wb", buffering=0) as file:
-        rest = memoryview(data)
-        while rest:
-            rest = rest[file.write(rest) or 0 :]
-        if found is not None:
-            _take_over(descriptor, found)
-        os.fsync(descriptor)
+def rename(old: Entry, new: Entry) -> None:
+    """Give `old` the name `new`, over a file that has it."""
+    os.replace(old.name, new.name, src_dir_fd=old.directory, dst_dir_fd=new.directory)
+
+
+def give_name(old: Entry, new: Entry) -> None:
+    """Give `old`, no directory, the free name `new`. Raises FileExistsError where something has it.
+
+    This is a hard link, and then the old name goes. Where there are no hard links it is a rename after a look: what
+    appears in between would be replaced.
+    """
+    directories = {"src_dir_fd": old.directory, "dst_dir_fd": new.directory}
+    try:
+        os.link(old.name, new.name, **directories, follow_symlinks=False)
+    except FileExistsError:
+        raise
+    except (OSError, NotImplementedError):
+        rename_to_free(old, new)
+        return
+    try:
+        os.unlink(old.name, dir_fd=old.directory)
+    except OSError:
+        os.unlink(new.name, dir_fd=new.directory)
+        raise
+
+
+def rename_to_free(old: Entry, new: Entry) -> None:
+    """Rename `old` to `new` after a look whether that is free. Raises FileExistsError where it is not."""
+    if current(new) is not None:
+        raise FileExistsError(errno.EEXIST, "")
+    os.rename(old.name, new.name, src_dir_fd=old.directory, dst_dir_fd=new.directory)
 
 
 def _take_over(descriptor: int, found: os.stat_result) -> None:

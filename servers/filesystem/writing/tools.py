@@ -1,33 +1,73 @@
 """The tools that change files."""
 
+from collections.abc import Sequence
 from typing import Annotated
 
-from anyio import to_thread
-from pydantic import Field
+from anyio import from_thread, to_thread
+from pydantic import BaseModel, Field
 
+from shared import MissingCapability, ToolError
+
+from ..access.etags import etag_of
+from ..access.roots import Place
 from ..app import Ctx, app, read_only
-from ..arguments import EditOperation, PathArgument
-from . import write
+from ..arguments import EditOperation, FileToEdit, IfMatch, PathArgument
+from ..errors import FilesError
+from ..names import displayed
+from . import deleting, editing, moving, write
+from .edits import Edit
+
+_JSON_GROWTH = 2
+"""Bytes that JSON may need for one byte of a diff."""
 
 
-@app.tool(title="Write file", unavailable=read_only, idempotent=True)
-async def write_file(ctx: Ctx, path: PathArgument, content: str) -> str:
-    """Write a text file, a new one or over an existing one, in one step: never half of it."""
-    written = await to_thread.run_sync(write.write_file, ctx.state.beneath, ctx.state.place(path), content.encode())
-    return f"{'Created' if written.created else 'Replaced'} {path}: {written.size:,} bytes"
+class _Agreement(BaseModel):
+    """Nothing to fill in: to accept it is to agree."""
+
+
+@app.tool(title="Write file", unavailable=read_only)
+async def write_file(
+    ctx: Ctx, path: PathArgument, content: str, mode: write.Mode = "overwrite", if_match: IfMatch = None
+) -> str:
+    """Write a text file in one step, never half of it: over what is there, as a new file only, or at its end."""
+    place = ctx.state.place(path)
+    if app.settings.confirm and mode == "overwrite":
+        agreed = await _agreed(ctx, place, "Overwrite", follow=True)
+        # What was not there when the user might have been asked is not overwritten without asking.
+        mode, if_match = ("create", if_match) if agreed is None else (mode, if_match or agreed)
+    written = await to_thread.run_sync(
+        write.write_file, ctx.state.beneath, place, content, mode, if_match, app.settings.replace_protected
+    )
+    did = "Created" if written.created else {"append": "Appended to"}.get(mode, "Replaced")
+    return f"{did} {path}: {written.size:,} bytes, etag {written.etag}"
 
 
 @app.tool(title="Edit file", unavailable=read_only)
 async def edit_file(
     ctx: Ctx,
-    path: PathArgument,
-    edits: Annotated[list[EditOperation], Field(min_length=1)],
+    path: PathArgument | None = None,
+    edits: Annotated[list[EditOperation], Field(min_length=1, description="made one upon the other")] | None = None,
     dryRun: Annotated[bool, Field(description="show the changes without making them")] = False,  # noqa: N803
+    if_match: IfMatch = None,
+    files: Annotated[
+        list[FileToEdit], Field(min_length=1, max_length=100, description="instead of path, edits and if_match")
+    ]
+    | None = None,
 ) -> str:
-    """Replace passages of a text file, each of which must stand there exactly once. Gives a unified diff."""
-    pairs = [(edit.oldText, edit.newText) for edit in edits]
-    edited = await to_thread.run_sync(write.edit_file, ctx.state.beneath, ctx.state.place(path), pairs, dryRun)
-    return edited.diff or "no change"
+    """Replace passages of text files, each named by its old text: all edits are made, or none. Gives a diff."""
+    if path is not None and edits is not None and files is None:
+        files = [FileToEdit(path=path, edits=edits, if_match=if_match)]
+    elif files is None or not (path is None and edits is None and if_match is None):
+        raise FilesError("bad_edit", path or "", "give either path and edits, or files")
+    wanted = [editing.FileEdits(ctx.state.place(one.path), _plain(one.edits), one.if_match) for one in files]
+    edited = await to_thread.run_sync(
+        editing.edit_files, ctx.state.beneath, wanted, dryRun, app.settings.replace_protected
+    )
+    parts = [
+        f"{displayed(file.path)}: {one.size:,} bytes, etag {one.etag}\n{one.diff or 'no change'}"
+        for file, one in zip(files, edited, strict=True)
+    ]
+    return _cut("\n".join(parts), ctx.budget.result_bytes // _JSON_GROWTH)
 
 
 @app.tool(title="Create directory", unavailable=read_only, destructive=False, idempotent=True)
@@ -41,5 +81,71 @@ async def create_directory(ctx: Ctx, path: PathArgument) -> str:
 async def move_file(ctx: Ctx, source: PathArgument, destination: PathArgument) -> str:
     """Move or rename a file or a directory. The destination must not exist."""
     files = ctx.state
-    await to_thread.run_sync(write.move, files.beneath, files.place(source), files.place(destination))
+    await to_thread.run_sync(moving.move, files.beneath, files.place(source), files.place(destination))
     return f"Moved {source} to {destination}"
+
+
+@app.tool(title="Copy file", unavailable=read_only, destructive=False)
+async def copy_file(ctx: Ctx, source: PathArgument, destination: PathArgument) -> str:
+    """Copy a file, or a directory with all below it. Links are copied as links. The destination must not exist."""
+    files = ctx.state
+    entries, size = await to_thread.run_sync(
+        moving.copy, files.beneath, files.place(source), files.place(destination), from_thread.check_cancelled
+    )
+    return f"Copied {source} to {destination}: {_entries(entries)}, {size:,} bytes"
+
+
+@app.tool(title="Delete file", unavailable=read_only)
+async def delete_file(
+    ctx: Ctx,
+    path: PathArgument,
+    recursive: Annotated[bool, Field(description="with all that a directory holds")] = False,
+) -> str:
+    """Delete a file, a link itself, or a directory, for good. A directory that is not empty needs recursive."""
+    place = ctx.state.place(path)
+    agreed = None
+    if app.settings.confirm:
+        agreed = await _agreed(ctx, place, "Delete all of" if recursive else "Delete", follow=False)
+    count = await to_thread.run_sync(
+        deleting.delete, ctx.state.beneath, place, recursive, agreed, from_thread.check_cancelled
+    )
+    return f"Deleted {path}: {_entries(count)}"
+
+
+async def _agreed(ctx: Ctx, place: Place, act: str, follow: bool) -> str | None:
+    """The etag of what the user agrees to lose; None where nothing is there. Raises ToolError where the user does not
+    agree, or can't be asked."""
+    try:
+        etag = etag_of(await to_thread.run_sync(ctx.state.beneath.stat, place, follow))
+    except FilesError as error:
+        if error.code == "not_found":
+            return None
+        raise
+    try:
+        # The key names this very version: consent to one is none to another.
+        answer = await ctx.ask(
+            f"{act} {etag}", f"{act} {displayed(ctx.state.beneath.roots.path(place))}?", _Agreement
+        )
+    except MissingCapability:
+        reason = "this server asks the user first, and this client can't be asked"
+        raise ToolError(f"cannot_confirm: {displayed(place.written)}: {reason}") from None
+    if answer.action != "accept":
+        raise ToolError(f"declined: {displayed(place.written)}: the user did not agree")
+    return etag
+
+
+def _plain(edits: Sequence[EditOperation]) -> list[Edit]:
+    return [Edit(one.oldText, one.newText, one.count) for one in edits]
+
+
+def _entries(count: int) -> str:
+    return "1 entry" if count == 1 else f"{count:,} entries"
+
+
+def _cut(text: str, limit: int) -> str:
+    """`text`, or the first `limit` bytes of it and a line that says so."""
+    data = text.encode("utf-8", "replace")
+    if len(data) <= limit:
+        return text
+    shown = data[:limit].decode("utf-8", "ignore")
+    return f"{shown}\n[cut: {limit:,} of {len(data):,} bytes of the diff shown]"

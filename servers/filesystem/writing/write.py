@@ -1,72 +1,69 @@
-"""Writing, editing, making directories and moving: everything that changes the disk.
+"""Writing whole files, adding to them, and making directories.
 
-All of it needs writable roots, takes the lock of the names it changes, and works in directories held
-open. Files are replaced atomically (see `replacing`). An edit reads and writes under one lock, so
-parallel edits here are all applied, and looks again right before the rename, so a change from outside is
-an error instead of lost. A link at the end of a written path leads to its target as long as that lies
-beneath the roots and exists; a move moves the link itself.
+All of it needs a writable place, takes the lock of the name it changes, and works in a directory held open. Files
+are replaced atomically (see `replacing`). Adding to a file is an edit at its end: it is written anew with the text
+behind what it holds, in its charset and its line ends. So it is never torn, which an append in place can be, when the
+disk is full or the process ends; the price is that the file may not be larger than what is edited. A link at the end
+of a written path leads to its target as long as that lies beneath the roots and exists.
 """
 
 import os
 import stat
-from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from servers.filesystem.access.beneath import Beneath, missing
+from servers.filesystem.access.etags import etag_of
 from servers.filesystem.access.roots import Place
 from servers.filesystem.access.walk import Entry
 from servers.filesystem.errors import FilesError
 from servers.filesystem.names import displayed
-from servers.filesystem.reading.charsets import decode, encode
-from servers.filesystem.writing.diff import unified_diff
-from servers.filesystem.writing.edits import Edit, apply_edits
+from servers.filesystem.reading.charsets import UTF8, encode
+from servers.filesystem.writing.checks import current, require_replaceable, require_same
+from servers.filesystem.writing.editing import read_contents
 from servers.filesystem.writing.locks import locked
-from servers.filesystem.writing.replacing import current, replace, require_replaceable, sync_directory
+from servers.filesystem.writing.replacing import replace
+from servers.filesystem.writing.spans import eol_of, lf
 
-MAX_EDITED = 16 * 1024 * 1024
-"""Largest file `edit_file` takes, in bytes."""
+Mode = Literal["overwrite", "create", "append"]
 
 
 class Written(NamedTuple):
-    """A file was written: its size, and whether it is new."""
+    """A file was written: its size and its etag, and whether it is new."""
 
     size: int
+    etag: str
     created: bool
 
 
-class EditResult(NamedTuple):
-    """The changes as a unified diff, and how many edits made them; on a dry run nothing was written."""
+def write_file(
+    beneath: Beneath,
+    place: Place,
+    text: str,
+    mode: Mode = "overwrite",
+    etag: str | None = None,
+    protected: bool = False,
+) -> Written:
+    """Put `text` at `place`, as one step: over what is there, as a new file only, or behind what is there.
 
-    diff: str
-    applied: int
-    dry_run: bool
-
-
-def write_file(beneath: Beneath, place: Place, data: bytes) -> Written:
-    """Put `data` at `place`, replacing what is there as one step."""
+    With `etag`, only while the file still has that. `protected` files are replaced, too (see `require_replaceable`).
+    Raises `changed`, and `already_exists` for "create".
+    """
     beneath.roots.require_writable(place)
     with beneath.locate(place) as entry, locked(entry):
         beneath.roots.require_writable(entry.place)
         found = current(entry)
-        require_replaceable(entry, found, place.written)
-        replace(entry, data, found)
-    return Written(len(data), found is None)
-
-
-def edit_file(beneath: Beneath, place: Place, edits: Sequence[Edit], dry_run: bool = False) -> EditResult:
-    """Apply `edits` to the text at `place`; raises `changed` when someone else wrote it meanwhile."""
-    beneath.roots.require_writable(place)
-    with beneath.locate(place) as entry, locked(entry):
-        beneath.roots.require_writable(entry.place)
-        found, data = _read(beneath, entry, place.written)
-        before, charset = decode(data, place.written)
-        after = apply_edits(before, edits, place.written)
-        if after != before and not dry_run:
-            require_replaceable(entry, current(entry), place.written)
-            fresh = encode(after, charset, place.written)
-            replace(entry, fresh, found, lambda: _require_same(entry, found, place.written))
-    diff = unified_diff(before, after, "/".join(place.parts))
-    return EditResult(diff, len(edits), dry_run)
+        require_same(found, etag, place.written)
+        if mode == "create" and (found is not None or entry.linked):
+            raise FilesError("already_exists", place.written, "already exists", "Choose another name.")
+        require_replaceable(entry, found, place.written, protected)
+        if mode == "append" and found is not None:
+            found, data = _longer(beneath, entry, text, place.written)
+        else:
+            data = encode(text, UTF8, place.written)
+        # What is overwritten anyway may be any version; otherwise it must be the one that was asked for, or read.
+        seen = etag_of(found) if found is not None and (etag or mode == "append") else None
+        now = replace(entry, data, found, lambda: require_same(current(entry), seen, place.written))
+    return Written(len(data), etag_of(now), found is None)
 
 
 def create_directory(beneath: Beneath, place: Place) -> bool:
@@ -78,51 +75,10 @@ def create_directory(beneath: Beneath, place: Place) -> bool:
     return created
 
 
-def move(beneath: Beneath, source: Place, destination: Place) -> None:
-    """Give what is at `source` the name `destination`, which must be free.
-
-    A file or link gets its new name by a hard link, which fails when the name is taken, and then loses the old one.
-    Where there are no hard links, and for directories, it is a rename after a look; in the window between, a file
-    (or for a directory: an empty directory) that appears at the destination would be replaced.
-    """
-    roots = beneath.roots
-    for place in (source, destination):
-        roots.require_writable(place)
-        roots.require_movable(place)
-    with beneath.locate(source, follow=False) as old:
-        if old.stat is None:
-            raise missing(old, source.written)
-        with beneath.locate(destination, follow=False) as new, locked(old, new):
-            for entry in (old, new):
-                roots.require_writable(entry.place)
-                roots.require_movable(entry.place)
-            if current(old) is None:
-                raise missing(old, source.written)
-            _rename(old, new, destination.written)
-            sync_directory(new)
-            sync_directory(old)
-
-
-def _read(beneath: Beneath, entry: Entry, written: str) -> tuple[os.stat_result, bytes]:
-    # What was found on the way may be older than the lock.
-    fresh = entry._replace(stat=current(entry))
-    handle = beneath.open_entry(fresh, written)
-    with os.fdopen(handle.descriptor, "rb") as file:
-        size = handle.stat.st_size
-        data = file.read(MAX_EDITED + 1) if size <= MAX_EDITED else b""
-    if max(size, len(data)) > MAX_EDITED:
-        raise FilesError("too_large", written, f"has {size} bytes; the limit is {MAX_EDITED}")
-    return handle.stat, data
-
-
-def _require_same(entry: Entry, found: os.stat_result, written: str) -> None:
-    now = current(entry)
-    if now is None or _version(now) != _version(found):
-        raise FilesError("changed", written, "was changed by someone else meanwhile", "Read it again.")
-
-
-def _version(found: os.stat_result) -> tuple[int, int, int, int]:
-    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+def _longer(beneath: Beneath, entry: Entry, text: str, written: str) -> tuple[os.stat_result, bytes]:
+    was = read_contents(beneath, entry, written)
+    added = lf(text).replace("\n", "\r\n") if eol_of(was.text) == "\r\n" else text
+    return was.found, was.data + encode(added, was.charset._replace(mark=b""), written)
 
 
 def _make(beneath: Beneath, place: Place) -> bool:
@@ -141,28 +97,3 @@ def _make(beneath: Beneath, place: Place) -> bool:
             # Someone was faster; if it is no directory the next step says so.
             return False
         return True
-
-
-def _rename(old: Entry, new: Entry, written: str) -> None:
-    if current(new) is not None:
-        raise FilesError("already_exists", written, "already exists", "Choose another name.")
-    if old.stat is not None and not stat.S_ISDIR(old.stat.st_mode) and _relink(old, new):
-        return
-    os.rename(old.name, new.name, src_dir_fd=old.directory, dst_dir_fd=new.directory)
-
-
-def _relink(old: Entry, new: Entry) -> bool:
-    """Move by hard link; False where the file system or the system's policy has none."""
-    directories = {"src_dir_fd": old.directory, "dst_dir_fd": new.directory}
-    try:
-        os.link(old.name, new.name, **directories, follow_symlinks=False)
-    except FileExistsError:
-        raise
-    except (OSError, NotImplementedError):
-        return False
-    try:
-        os.unlink(old.name, dir_fd=old.directory)
-    except OSError:
-        os.unlink(new.name, dir_fd=new.directory)
-        raise
-    return True

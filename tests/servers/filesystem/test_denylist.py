@@ -23,7 +23,9 @@ from servers.filesystem.reading.parts import Part
 from servers.filesystem.reading.read import read_bytes
 from servers.filesystem.reading.small import SmallFiles
 from servers.filesystem.watching.sightings import look
-from servers.filesystem.writing.write import create_directory, edit_file, move, write_file
+from servers.filesystem.writing.moving import move
+from servers.filesystem.writing.write import create_directory, write_file
+from tests.servers.filesystem.editing_files import edit_file
 
 PAGE = Page(100, 100_000)
 README = Path(__file__).parents[3] / "servers/filesystem/README.md"

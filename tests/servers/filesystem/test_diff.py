@@ -5,7 +5,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from servers.filesystem.writing.diff import unified_diff
+from servers.filesystem.errors import FilesError
+from servers.filesystem.writing import diff
+from servers.filesystem.writing.edits import Edit, apply_edits
+from servers.filesystem.writing.spans import Edited
+
+
+def unified_diff(old, new, path, context=3):
+    """As if everything had been edited."""
+    return diff.unified_diff(Edited(old, new, [(0, len(old), 0, len(new))]), path, context)
 
 
 def test_no_change_is_no_diff():
@@ -42,6 +50,24 @@ def test_repetitive_texts_do_not_take_quadratic_time():
     assert unified_diff(old, "start\n" + old[::-1] + "end\n", "x").startswith("--- a/x")
 
 
+def test_far_apart_places_are_hunks_of_their_own():
+    old = "".join(f"{i}\n" for i in range(1, 100))
+    edited = apply_edits(old, [Edit("\n90\n", "\n"), Edit("\n12\n", "\n12\nnew\n"), Edit("\n14\n", "\nx\n")])
+    assert diff.unified_diff(edited, "x", context=1) == (
+        "--- a/x\n+++ b/x\n@@ -12,4 +12,5 @@\n 12\n+new\n 13\n-14\n+x\n 15\n@@ -89,3 +90,2 @@\n 89\n-90\n 91\n"
+    )
+
+
+def test_the_diff_of_a_large_text_looks_at_the_edits_alone(monkeypatch):
+    looked_at = []
+    plain = diff._lines
+    monkeypatch.setattr(diff, "_lines", lambda text: looked_at.append(len(text)) or plain(text))
+    old = "".join(f"line {i}\n" for i in range(1_000_000))
+    edited = apply_edits(old, [Edit("line 500000\n", "x\n"), Edit("line 77\n", "")])
+    assert diff.unified_diff(edited, "x").count("@@") == 4
+    assert sum(looked_at) < 1_000
+
+
 TEXTS = st.lists(st.sampled_from("abc"), max_size=12).map("\n".join) | st.lists(st.sampled_from("ab\n")).map("".join)
 
 
@@ -58,3 +84,22 @@ def test_git_applies_the_diff(tmp_path_factory, old, new, context):
     command = ["git", "apply", "--unidiff-zero", "--whitespace=nowarn", "-"]
     subprocess.run(command, cwd=folder, input=patch, check=True)
     assert (folder / "x").read_bytes() == new.encode()
+
+
+@pytest.mark.skipif(not shutil.which("git"), reason="needs git")
+@pytest.mark.slow
+@settings(max_examples=40, deadline=None)
+@given(TEXTS, st.lists(st.tuples(TEXTS.filter(bool), TEXTS), min_size=1, max_size=3), st.integers(0, 3))
+def test_git_applies_the_diff_of_edits(tmp_path_factory, old, wanted, context):
+    try:
+        edited = apply_edits(old, [Edit(*one, 0) for one in wanted])
+    except FilesError:
+        return
+    if edited.before == edited.after:
+        assert diff.unified_diff(edited, "x", context) == ""
+        return
+    folder = tmp_path_factory.mktemp("repo")
+    (folder / "x").write_bytes(old.encode())
+    command = ["git", "apply", "--unidiff-zero", "--whitespace=nowarn", "-"]
+    subprocess.run(command, cwd=folder, input=diff.unified_diff(edited, "x", context).encode(), check=True)
+    assert (folder / "x").read_bytes() == edited.after.encode()

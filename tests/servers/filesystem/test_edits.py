@@ -3,12 +3,17 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from servers.filesystem.errors import FilesError
-from servers.filesystem.writing.edits import apply_edits
+from servers.filesystem.writing import edits
+from servers.filesystem.writing.edits import Edit
 
 
-def refused(text, *edits):
+def apply_edits(text, wanted, path=""):
+    return edits.apply_edits(text, [Edit(*one) for one in wanted], path).after
+
+
+def refused(text, *wanted):
     with pytest.raises(FilesError) as caught:
-        apply_edits(text, edits, "f")
+        apply_edits(text, wanted, "f")
     return caught.value
 
 
@@ -26,7 +31,7 @@ def test_an_old_text_that_is_not_there_is_refused_with_the_nearest_line():
     assert "line 2: 'beta gamma'" in error.suggestion
 
 
-def test_several_matches_are_refused_with_their_lines():
+def test_f4_several_matches_are_refused_with_their_lines():
     error = refused("x\ny\nx\n", ("x", "z"))
     assert (error.code, "lines 1, 3" in error.reason) == ("ambiguous_match", True)
 
@@ -39,16 +44,16 @@ def test_very_many_matches_are_not_all_listed():
     assert "more than 10 places" in refused("x\n" * 100_000, ("x", "z")).reason
 
 
-@pytest.mark.parametrize("edits", [[], [("", "x")], [("a", "b"), ("", "x")]])
-def test_empty_edits_are_refused(edits):
-    assert refused("a", *edits).code == "bad_edit"
+@pytest.mark.parametrize("wanted", [[], [("", "x")], [("a", "b"), ("", "x")]])
+def test_f5_empty_edits_are_refused(wanted):
+    assert refused("a", *wanted).code == "bad_edit"
 
 
 def test_the_error_tells_which_edit():
     assert refused("a", ("a", "b"), ("a", "c")).reason.startswith("edit 2:")
 
 
-def test_a_crlf_file_stays_crlf():
+def test_f2_f3_a_crlf_file_stays_crlf():
     assert apply_edits("a\r\nb\r\nc\r\n", [("a\nb\n", "a\nx\ny\n")]) == "a\r\nx\r\ny\r\nc\r\n"
 
 
@@ -58,10 +63,6 @@ def test_an_edit_written_with_crlf_fits_an_lf_file():
 
 def test_untouched_lines_of_a_mixed_file_stay():
     assert apply_edits("a\r\nb\nc\r\nd\n", [("a\nb\nc\nd\n", "a\nB\nc\nd\n")]) == "a\r\nB\nc\r\nd\n"
-
-
-def test_a_byte_order_mark_stays():
-    assert apply_edits("\ufeffabc", [("abc", "x")]) == "\ufeffx"
 
 
 def test_deleting_a_line():
@@ -97,6 +98,68 @@ def test_an_exact_match_wins_over_loose_ones():
 @pytest.mark.timeout(10)
 def test_repetitive_texts_take_linear_time():
     assert refused("a\n" * 200_000, (" a\n" * 10_000 + " b", "x")).code == "no_match"
+
+
+def test_an_edit_of_as_many_places_as_it_says():
+    assert apply_edits("x\ny\nx\n", [("x", "z", 2)]) == "z\ny\nz\n"
+    assert apply_edits("aaaaa", [("aa", "b", 2)]) == "bba"
+
+
+def test_an_edit_of_all_places():
+    assert apply_edits("x" * 1_000, [("x", "yx", 0)]) == "yx" * 1_000
+    assert apply_edits("  a\n\ta\nb\n", [("    a\n", "    c\n", 0)]) == "  c\n\tc\nb\n"
+
+
+@pytest.mark.parametrize("places", [1, 3])
+def test_another_number_of_places_is_refused_with_their_lines(places):
+    error = refused("x\ny\nx\n", ("x", "z", places))
+    assert error.code == {1: "ambiguous_match", 3: "wrong_count"}[places]
+    assert "matches 2 places, at lines 1, 3" in error.reason
+
+
+def test_no_place_is_not_any_number_of_places():
+    assert refused("x", ("y", "z", 0)).code == "no_match"
+
+
+def test_too_many_places_are_refused(monkeypatch):
+    monkeypatch.setattr(edits, "MAX_PLACES", 100)
+    assert "more than 100 places" in refused("x" * 101, ("x", "y", 0)).reason
+
+
+TEXTS = st.text("ab \r\n", max_size=20)
+
+
+@given(TEXTS, st.lists(st.tuples(TEXTS.filter(bool), TEXTS, st.integers(0, 2)), min_size=1, max_size=4))
+def test_spans_say_what_is_new_and_the_rest_is_as_it_was(text, wanted):
+    try:
+        before, after, spans = edits.apply_edits(text, [Edit(*one) for one in wanted])
+    except FilesError:
+        return
+    assert before == text
+    rebuilt, at, reached = "", 0, 0
+    for start, end, new_start, new_end in spans:
+        assert at <= start <= end
+        assert reached <= new_start <= new_end
+        rebuilt += before[at:start]
+        assert len(rebuilt) == new_start
+        rebuilt += after[new_start:new_end]
+        at, reached = end, new_end
+    assert rebuilt + before[at:] == after
+
+
+@given(
+    TEXTS.map(lambda text: text.replace("\r", "")),
+    st.lists(st.tuples(st.text("ab \n", min_size=1, max_size=3), st.text("ab\n", max_size=3)), max_size=4),
+)
+def test_edits_are_those_of_a_simple_model(text, wanted):
+    model = text
+    for old, new in wanted:
+        if sum(model.startswith(old, at) for at in range(len(model))) != 1:
+            return
+        model = model.replace(old, new)
+    if wanted:
+        assert apply_edits(text, wanted) == model
+        assert apply_edits(text.replace("\n", "\r\n"), wanted).replace("\r\n", "\n") == model
 
 
 @given(st.text("ab \r\n", max_size=30), st.data())

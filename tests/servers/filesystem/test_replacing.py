@@ -4,7 +4,8 @@ import resource
 import pytest
 
 from servers.filesystem.errors import FilesError
-from servers.filesystem.writing.replacing import current, replace
+from servers.filesystem.writing.checks import current
+from servers.filesystem.writing.replacing import replace
 
 
 def test_the_mode_stays(files, root, at):
@@ -49,9 +50,24 @@ def test_a_failing_rename_leaves_nothing(files, root, at):
     assert [path.name for path in root.iterdir()] == ["file"]
 
 
+def test_what_appears_where_nothing_was_is_kept(files, root, outside, at):
+    for make in ((root / "file").touch, lambda: (root / "file").symlink_to(outside / "secret")):
+        with pytest.raises(FilesError) as caught, files.locate(at("file")) as entry:
+            replace(entry, b"new", None, make)
+        assert (caught.value.code, os.listdir(root)) == ("already_exists", ["file"])
+        (root / "file").unlink()
+    assert (outside / "secret").read_text() != "new"
+
+
 def test_a_link_that_appears_is_replaced_and_not_written_through(files, root, outside, at):
+    (root / "file").write_text("old")
+
+    def swap():
+        (root / "file").unlink()
+        (root / "file").symlink_to(outside / "secret")
+
     with files.locate(at("file")) as entry:
-        replace(entry, b"new", None, lambda: (root / "file").symlink_to(outside / "secret"))
+        replace(entry, b"new", current(entry), swap)
     assert (root / "file").read_text() == "new"
     assert (outside / "secret").read_text() != "new"
 

@@ -78,7 +78,9 @@ async def test_writing_tools_are_not_listed_without_allow_write(tmp_path: Path) 
     assert all(tool["annotations"]["readOnlyHint"] for tool in tools)
 
 
-@pytest.mark.parametrize("tool", ["write_file", "edit_file", "create_directory", "move_file"])
+@pytest.mark.parametrize(
+    "tool", ["write_file", "edit_file", "create_directory", "move_file", "copy_file", "delete_file"]
+)
 async def test_calling_a_writing_tool_names_the_flag_that_allows_it(tmp_path: Path, tool: str) -> None:
     async with served(tmp_path) as peer:
         result = await peer.call(tool)
@@ -111,6 +113,17 @@ async def test_files_are_written_moved_and_made_room_for(tmp_path: Path) -> None
         await peer.text("move_file", source="x/y/a.txt", destination="b.txt")
     assert (tmp_path / "b.txt").read_text("utf-8") == "hé\n"
     assert os.listdir(tmp_path / "x/y") == []
+
+
+async def test_files_are_copied_and_deleted(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "b.txt").write_text("12345")
+    async with served(tmp_path, "2025-11-25", "--allow-write") as peer:
+        assert await peer.text("copy_file", source="a", destination="c") == "Copied a to c: 2 entries, 5 bytes"
+        assert (await peer.text("delete_file", path="a")).startswith("not_empty: a: ")
+        assert await peer.text("delete_file", path="a", recursive=True) == "Deleted a: 2 entries"
+        assert await peer.text("delete_file", path="c/b.txt") == "Deleted c/b.txt: 1 entry"
+    assert (os.listdir(tmp_path), os.listdir(tmp_path / "c")) == (["c"], [])
 
 
 async def test_an_image_is_an_image_block(tmp_path: Path) -> None:
@@ -208,7 +221,7 @@ async def test_one_writable_directory_brings_the_writing_tools_for_itself_only(
     (tmp_path / "one").mkdir()
     (tmp_path / "two").mkdir()
     async with served(tmp_path / "one", "2025-11-25", "--root", f"{tmp_path / 'two'}:rw") as peer:
-        assert await peer.text("write_file", path="two/a", content="") == "Created two/a: 0 bytes"
+        assert (await peer.text("write_file", path="two/a", content="")).startswith("Created two/a: 0 bytes, etag ")
         refused = await peer.text("write_file", path="one/a", content="")
     assert refused.startswith("read_only: one/a: is in a directory that may only be read")
     assert os.listdir(tmp_path / "one") == []

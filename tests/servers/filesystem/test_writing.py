@@ -5,14 +5,18 @@ from itertools import count
 import pytest
 
 from servers.filesystem.access.beneath import Beneath
+from servers.filesystem.access.etags import etag_of
 from servers.filesystem.access.roots import Roots
 from servers.filesystem.errors import FilesError
-from servers.filesystem.writing.write import create_directory, edit_file, move, write_file
+from servers.filesystem.writing.deleting import delete
+from servers.filesystem.writing.moving import copy, move
+from servers.filesystem.writing.write import create_directory, write_file
+from tests.servers.filesystem.editing_files import edit_file
 
 
 @pytest.fixture
 def write(either):
-    return lambda written, data=b"new": write_file(either, either.roots.place(written), data)
+    return lambda written, text="new", *more: write_file(either, either.roots.place(written), text, *more)
 
 
 @pytest.fixture
@@ -20,14 +24,9 @@ def edit(either):
     return lambda written, *edits, **more: edit_file(either, either.roots.place(written), edits, **more)
 
 
-@pytest.fixture
-def rename(either):
-    return lambda source, target: move(either, either.roots.place(source), either.roots.place(target))
-
-
-def code(call, *arguments):
+def code(call, *arguments, **more):
     with pytest.raises(FilesError) as caught:
-        call(*arguments)
+        call(*arguments, **more)
     return caught.value.code
 
 
@@ -40,11 +39,11 @@ def test_whether_a_file_is_new(write):
 
 
 def test_an_empty_file(root, write):
-    write("file", b"")
+    write("file", "")
     assert (root / "file").read_bytes() == b""
 
 
-def test_writing_through_a_link_keeps_the_link(root, write):
+def test_f8_writing_through_a_link_keeps_the_link(root, write):
     (root / "file").write_text("old")
     (root / "link").symlink_to("file")
     write("link")
@@ -64,17 +63,28 @@ def test_writing_through_a_dangling_link_is_refused(root, write):
     assert not (root / "none").exists()
 
 
-def test_a_write_protected_file_is_refused(root, write, edit):
+def test_f11_a_write_protected_file_is_refused(root, write, edit):
     (root / "file").write_text("old")
     (root / "file").chmod(0o444)
     assert code(write, "file") == code(edit, "file", ("old", "new")) == "read_only"
     assert (root / "file").read_text() == "old"
 
 
-def test_a_file_with_hard_links_is_refused(root, write):
+def test_f11_a_file_with_hard_links_is_refused(root, write, edit):
     (root / "file").write_text("old")
     (root / "other").hardlink_to(root / "file")
-    assert code(write, "file") == "hard_links"
+    assert code(write, "file") == code(edit, "file", ("old", "new")) == "hard_links"
+
+
+def test_protected_files_are_changed_where_the_operator_allows_it(root, write, edit):
+    (root / "file").write_text("old")
+    (root / "file").chmod(0o444)
+    (root / "other").hardlink_to(root / "file")
+    edit("file", ("old", "new"), protected=True)
+    assert [(root / name).read_text() for name in ("file", "other")] == ["new", "old"]
+    write("other", "newer", "overwrite", None, True)
+    assert [(root / name).read_text() for name in ("file", "other")] == ["new", "newer"]
+    assert (root / "file").stat().st_mode & 0o777 == 0o444
 
 
 def test_what_is_no_file_is_refused(root, write):
@@ -82,6 +92,57 @@ def test_what_is_no_file_is_refused(root, write):
     os.mkfifo(root / "pipe")
     assert code(write, "dir") == code(write, ".") == "not_a_file"
     assert code(write, "pipe") == "special_file"
+
+
+def test_a_new_file_only(root, write):
+    (root / "link").symlink_to("none")
+    assert write("file", "one", "create").created
+    assert code(write, "file", "two", "create") == code(write, "link", "two", "create") == "already_exists"
+    assert (root / "file").read_text() == "one"
+
+
+def test_adding_to_a_file(root, write):
+    assert [write("file", text, "append").size for text in ("a\n", "b\n")] == [2, 4]
+    assert (root / "file").read_text() == "a\nb\n"
+
+
+def test_what_is_added_has_the_charset_and_the_line_ends_of_the_file(root, write):
+    (root / "wide").write_bytes("\ufeffa\r\n".encode("utf-16-le"))
+    (root / "latin").write_bytes("très fermé, à côté\n".encode("latin-1"))
+    write("wide", "b\n", "append")
+    write("latin", "été\n", "append")
+    assert (root / "wide").read_bytes() == "\ufeffa\r\nb\r\n".encode("utf-16-le")
+    assert (root / "latin").read_bytes() == "très fermé, à côté\nété\n".encode("latin-1")
+
+
+def test_adding_to_what_is_no_text_or_too_large_is_refused(root, write):
+    (root / "data").write_bytes(b"\x00\xff")
+    with (root / "large").open("wb") as file:
+        file.truncate(17 * 1024 * 1024)
+    assert [code(write, name, "x", "append") for name in ("data", "large")] == ["not_text", "too_large"]
+
+
+def test_half_a_surrogate_pair_is_not_written(root, write):
+    assert code(write, "file", "\ud800") == "bad_edit"
+    assert os.listdir(root) == []
+
+
+def test_a_file_that_has_changed_is_not_written(root, write, edit):
+    (root / "file").write_text("one")
+    etag = etag_of((root / "file").stat())
+    etag = write("file", "two", "overwrite", etag).etag
+    etag = edit("file", ("two", "three"), etag=etag).etag
+    (root / "file").write_text("theirs")
+    for mode in ("overwrite", "append"):
+        assert code(write, "file", "four", mode, etag) == "changed"
+    assert code(edit, "file", ("theirs", "four"), etag=etag) == "changed"
+    (root / "file").unlink()
+    assert code(write, "file", "four", "overwrite", etag) == "changed"
+    assert os.listdir(root) == []
+
+
+def test_each_of_many_quick_writes_has_an_etag_of_its_own(write):
+    assert len({write("file", str(i % 10)).etag for i in range(300)}) == 300
 
 
 def test_a_missing_directory_is_not_made(write):
@@ -93,7 +154,7 @@ def test_an_edit_changes_the_file_and_shows_how(root, edit):
     result = edit("file", ("a\nb", "a\nc"))
     assert (root / "file").read_bytes() == b"a\r\nc\r\n"
     assert result.diff == "--- a/file\n+++ b/file\n@@ -1,2 +1,2 @@\n a\r\n-b\r\n+c\r\n"
-    assert result.applied == 1
+    assert (result.size, result.etag) == (6, etag_of((root / "file").stat()))
 
 
 def test_a_dry_run_writes_nothing(root, edit):
@@ -103,9 +164,18 @@ def test_a_dry_run_writes_nothing(root, edit):
 
 
 def test_an_edit_of_other_bytes_than_text_is_refused(root, edit):
-    (root / "file").write_bytes(b"\0 a")
+    (root / "file").write_bytes(b"\x00\x01\xff a")
     assert code(edit, "file", ("a", "b")) == "not_text"
-    assert (root / "file").read_bytes() == b"\0 a"
+    assert (root / "file").read_bytes() == b"\x00\x01\xff a"
+
+
+def test_f1_an_edit_keeps_the_charset(root, edit):
+    text = "Le café est fermé à midi.\nIl n'y a personne à côté.\n"
+    (root / "file").write_bytes(text.encode("latin-1"))
+    edit("file", ("fermé", "très fermé"))
+    assert (root / "file").read_bytes() == text.replace("fermé", "très fermé").encode("latin-1")
+    assert code(edit, "file", ("midi", "中")) == code(edit, "file", ("midi", "中"), dry_run=True) == "bad_edit"
+    assert (root / "file").read_bytes() == text.replace("fermé", "très fermé").encode("latin-1")
 
 
 def test_an_edit_keeps_the_byte_order_mark(root, edit):
@@ -132,7 +202,7 @@ def test_edits_of_what_is_no_file(root, edit):
     assert code(edit, "none", ("a", "b")) == "not_found"
 
 
-def test_parallel_edits_are_all_applied(root, edit):
+def test_f14_parallel_edits_are_all_applied(root, edit):
     (root / "link").symlink_to("file")
     (root / "file").write_text("".join(f"<{i}>\n" for i in range(30)))
     threads = [
@@ -145,7 +215,7 @@ def test_parallel_edits_are_all_applied(root, edit):
     assert (root / "file").read_text() == "".join(f"[{i}]\n" for i in range(30))
 
 
-def test_a_change_from_outside_is_noticed(files, root, at):
+def test_f25_a_change_from_outside_is_noticed(files, root, at):
     (root / "file").write_text("a")
 
     class Rude(str):
@@ -180,53 +250,17 @@ def test_a_file_in_the_way_of_a_directory(either, root):
         assert code(create_directory, either, either.roots.place(name)) == "not_a_directory"
 
 
-@pytest.mark.parametrize("make", [lambda p: p.write_text("x"), lambda p: p.mkdir(), lambda p: p.symlink_to("none")])
-def test_moving(root, rename, make):
-    make(root / "one")
-    rename("one", "two")
-    assert os.listdir(root) == ["two"]
-
-
-def test_moving_a_link_moves_the_link(root, rename):
-    (root / "file").write_text("x")
-    (root / "link").symlink_to("file")
-    rename("link", "other")
-    assert sorted(os.listdir(root)) == ["file", "other"]
-    assert os.readlink(root / "other") == "file"
-
-
-@pytest.mark.parametrize(
-    "make", [lambda p: p.write_text("kept"), lambda p: p.mkdir(), lambda p: p.symlink_to("none")]
-)
-def test_moving_onto_something_is_refused(root, rename, make):
-    (root / "one").touch()
-    make(root / "two")
-    assert code(rename, "one", "two") == "already_exists"
-    assert sorted(os.listdir(root)) == ["one", "two"]
-
-
-def test_moves_that_make_no_sense(root, rename):
-    (root / "dir").mkdir()
-    assert code(rename, "none", "two") == "not_found"
-    assert code(rename, "dir", "dir/below") == "bad_path"
-    assert code(rename, ".", "two") == code(rename, "dir", ".") == "bad_path"
-
-
-def test_moving_out_is_refused(root, outside, rename):
-    (root / "file").touch()
-    (root / "out").symlink_to(outside)
-    assert code(rename, "file", "out/file") == code(rename, "out/secret", "mine") == "outside_roots"
-
-
 def test_without_permission_nothing_is_written(root):
     (root / "file").write_text("a")
     files = Beneath(Roots([root]))
     place, other = files.roots.place("file"), files.roots.place("other")
     for call in (
-        lambda: write_file(files, other, b""),
+        lambda: write_file(files, other, ""),
         lambda: edit_file(files, place, [("a", "b")]),
         lambda: create_directory(files, other),
         lambda: move(files, place, other),
+        lambda: copy(files, place, other),
+        lambda: delete(files, place),
     ):
         with pytest.raises(FilesError, match="--allow-write") as caught:
             call()
@@ -255,13 +289,15 @@ def test_a_read_only_directory_is_not_written_to_by_any_way(root, tmp_path, way)
 
     (root / "link").symlink_to(f"{way}/file")
     for call in (
-        lambda: write_file(files, at(f"{way}/file"), b""),
-        lambda: write_file(files, at(f"{way}/new"), b""),
-        lambda: write_file(files, at("link"), b""),
+        lambda: write_file(files, at(f"{way}/file"), ""),
+        lambda: write_file(files, at(f"{way}/new"), ""),
+        lambda: write_file(files, at("link"), ""),
         lambda: edit_file(files, at(f"{way}/file"), [("a", "b")]),
         lambda: create_directory(files, at(f"{way}/new")),
         lambda: move(files, at(f"{way}/file"), at("new")),
         lambda: move(files, at("mine"), at(f"{way}/new")),
+        lambda: copy(files, at("mine"), at(f"{way}/new")),
+        lambda: delete(files, at(f"{way}/file")),
     ):
         with pytest.raises(FilesError) as caught:
             call()
@@ -306,7 +342,7 @@ def test_writing_while_a_directory_is_swapped_for_a_link_stays_inside(files, roo
 
 def outcome(files, place):
     try:
-        write_file(files, place, b"x")
+        write_file(files, place, "x")
     except FilesError as error:
         return error.code
     return "written"
@@ -315,7 +351,9 @@ def outcome(files, place):
 def test_no_descriptor_is_left(files, root, at, no_leak):
     (root / "dir").mkdir()
     for _ in range(30):
-        code(write_file, files, at("dir"), b"")
+        code(write_file, files, at("dir"), "")
         code(edit_file, files, at("none"), [("a", "b")])
         code(move, files, at("none"), at("dir"))
+        code(copy, files, at("dir"), at("dir/copy"))
+        code(delete, files, at("none"))
         code(create_directory, files, at("dir/" + "x" * 300))

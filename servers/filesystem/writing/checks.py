@@ -1,0 +1,49 @@
+"""What has to hold before something is changed; each check raises where it does not."""
+
+import os
+import stat
+
+from servers.filesystem.access.beneath import missing, require_regular
+from servers.filesystem.access.etags import etag_of
+from servers.filesystem.access.walk import Entry
+from servers.filesystem.errors import FilesError
+
+
+def current(entry: Entry) -> os.stat_result | None:
+    """What is at the entry now, links not followed; None when nothing is."""
+    try:
+        return os.stat(entry.name, dir_fd=entry.directory, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+
+
+def require_same(found: os.stat_result | None, etag: str | None, written: str) -> None:
+    """Raise `changed` unless what was found has `etag`, where one is given."""
+    if etag is None:
+        return
+    if found is None:
+        raise FilesError("changed", written, "was deleted by someone else meanwhile", "List its directory.")
+    if etag_of(found) != etag:
+        reason = f"was changed by someone else meanwhile; its etag is {etag_of(found)} now"
+        raise FilesError("changed", written, reason, "Read it again.")
+
+
+def require_replaceable(entry: Entry, found: os.stat_result | None, written: str, protected: bool = False) -> None:
+    """Raise unless the entry can be written: a new name, or a regular, writable file with one name.
+
+    With `protected`, any regular file can be.
+    """
+    if found is None:
+        if entry.linked:
+            raise missing(entry, written)
+        return
+    require_regular(found.st_mode, written)
+    if protected:
+        return
+    if not found.st_mode & stat.S_IWUSR:
+        raise FilesError("read_only", written, "is write-protected", "Ask the user to change its permissions.")
+    if found.st_nlink > 1:
+        reason = f"has {found.st_nlink} hard links; replacing it would separate them"
+        raise FilesError("hard_links", written, reason, "Write to another name.")
+    if entry.directory is not None and not os.access(entry.name, os.W_OK, dir_fd=entry.directory):
+        raise FilesError("permission_denied", written, "the operating system denies access")

@@ -1,0 +1,84 @@
+"""Deleting: a file, a link itself, a directory.
+
+Like `rm`, this needs permission on the directory and not on what is deleted. A directory that is not empty is gone
+through twice: first to see that everything in it may go, then to delete it. So what is refused, too large or
+cancelled loses nothing.
+"""
+
+import errno
+import os
+from collections.abc import Callable
+
+from servers.filesystem.access.beneath import Beneath, missing
+from servers.filesystem.access.roots import Place
+from servers.filesystem.access.walk import Entry
+from servers.filesystem.errors import FilesError
+from servers.filesystem.writing.checks import current, require_same
+from servers.filesystem.writing.locks import locked
+from servers.filesystem.writing.replacing import sync_directory
+from servers.filesystem.writing.trees import Bounds, children, is_directory, opened, stat_of
+
+
+def delete(
+    beneath: Beneath,
+    place: Place,
+    recursive: bool = False,
+    etag: str | None = None,
+    checkpoint: Callable[[], None] = lambda: None,
+) -> int:
+    """Delete what is at `place`, and tell how many entries that were; with `etag`, only while it still has that.
+
+    A directory that is not empty needs `recursive`. Raises `not_empty`, `changed`, `too_large`, `denied` and
+    `cross_device` for what it holds, and `bad_path` for what is an allowed directory or holds one. `checkpoint` may
+    raise as long as nothing is deleted.
+    """
+    roots = beneath.roots
+    roots.require_writable(place)
+    roots.require_movable(place)
+    with beneath.locate(place, follow=False) as named, locked(named):
+        roots.require_writable(named.place)
+        roots.require_movable(named.place)
+        entry = named._replace(stat=current(named))
+        if entry.stat is None:
+            raise missing(entry, place.written)
+        require_same(entry.stat, etag, place.written)
+        count = 1
+        if is_directory(entry):
+            if recursive:
+                count += _delete_below(beneath, entry, place.written, checkpoint)
+            _remove_directory(entry, place.written)
+        else:
+            os.unlink(entry.name, dir_fd=entry.directory)
+        sync_directory(entry)
+    return count
+
+
+def empty(entry: Entry, bounds: Bounds, depth: int = 1, remove: bool = True) -> None:
+    """Remove everything that is in the directory `entry`, links as links; without `remove`, only count it."""
+    with opened(entry) as directory:
+        bounds.enter(stat_of(entry, directory), depth)
+        for _, child in children(entry, directory):
+            bounds.count(child)
+            if is_directory(child):
+                empty(child, bounds, depth + 1, remove)
+            if remove:
+                (os.rmdir if is_directory(child) else os.unlink)(child.name, dir_fd=child.directory)
+
+
+def _delete_below(beneath: Beneath, entry: Entry, written: str, checkpoint: Callable[[], None]) -> int:
+    device = None if entry.stat is None else entry.stat.st_dev
+    survey = Bounds(beneath, written, device, checkpoint)
+    empty(entry, survey, remove=False)
+    # From here on it goes to the end, however long the caller waits.
+    empty(entry, Bounds(beneath, written, device))
+    return survey.entries
+
+
+def _remove_directory(entry: Entry, written: str) -> None:
+    try:
+        os.rmdir(entry.name, dir_fd=entry.directory)
+    except OSError as error:
+        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+            raise
+        suggestion = "With recursive: true it is deleted with all it holds."
+        raise FilesError("not_empty", written, "is a directory that is not empty", suggestion) from None

@@ -1,0 +1,132 @@
+"""A text while it is edited, and which of its parts are new.
+
+The work is done on the text with LF line ends. Each change is noted down as a span: where it was in the original, and
+where it is now. Spans that touch become one. At the end only the spans get the line ends that the original has there,
+and everything between them is taken from the original as it was; a diff needs to look at the spans alone.
+"""
+
+import bisect
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+Span = tuple[int, int, int, int]
+"""Start and end in the original, start and end in the edited text, in characters."""
+Replacement = tuple[int, int, str]
+"""Start and end of what is replaced, and what comes in its place."""
+
+
+class Edited(NamedTuple):
+    """A text before and after, and where they differ, from start to end."""
+
+    before: str
+    after: str
+    spans: list[Span]
+
+
+class Text:
+    """A text while it is edited. `seen` is how it reads now, with LF line ends."""
+
+    def __init__(self, original: str) -> None:
+        self._original = original
+        self._first = self.seen = lf(original)
+        self._usual_eol = eol_of(original)
+        self._crlf: list[int] = []
+        if len(self.seen) != len(original):
+            self._crlf = [match.start() - i for i, match in enumerate(re.finditer("\r\n", original))]
+        self._spans: list[Span] = []
+
+    def replace(self, replacements: Sequence[Replacement]) -> None:
+        """Make the replacements, which follow each other without overlaps. Lines that stay the same are left out."""
+        pieces: list[str] = []
+        spans: list[Span] = []
+        at = size = 0
+        for start, end, new in (_trimmed(self.seen, one) for one in replacements):
+            size += start - at + len(new)
+            pieces += self.seen[at:start], new
+            spans.append((start, end, size - len(new), size))
+            at = end
+        pieces.append(self.seen[at:])
+        self.seen = "".join(pieces)
+        self._spans = _composed(self._spans, spans)
+
+    def edited(self) -> Edited:
+        """The original, and what became of it, in its own line ends."""
+        pieces: list[str] = []
+        spans: list[Span] = []
+        at = size = 0
+        for old_start, old_end, start, end in self._spans:
+            first, last = self._offset(old_start), self._offset(old_end)
+            new = self.seen[start:end].replace("\n", self._eol(old_start, old_end))
+            size += first - at + len(new)
+            pieces += self._original[at:first], new
+            spans.append((first, last, size - len(new), size))
+            at = last
+        pieces.append(self._original[at:])
+        return Edited(self._original, "".join(pieces), spans)
+
+    def _offset(self, seen: int) -> int:
+        """The offset in the original of one in its LF form."""
+        return seen + bisect.bisect_left(self._crlf, seen)
+
+    def _eol(self, start: int, end: int) -> str:
+        """The line end in use in this part of the original, or else in most of it."""
+        at = self._first.find("\n", start, end)
+        if at >= 0:
+            return "\r\n" if self._offset(at + 1) - self._offset(at) == 2 else "\n"
+        return self._usual_eol
+
+
+def lf(text: str) -> str:
+    """`text` with its CRLF line ends as LF."""
+    return text.replace("\r\n", "\n")
+
+
+def eol_of(text: str) -> str:
+    """The line end of most lines of `text`; LF where it has none."""
+    return "\r\n" if text.count("\r\n") * 2 > text.count("\n") else "\n"
+
+
+def _trimmed(text: str, one: Replacement) -> Replacement:
+    start, end, new = one
+    old = text[start:end]
+    front = _common_lines(old, new)
+    back = _common_lines(old[front:], new[front:], from_end=True)
+    return start + front, end - back, new[front : len(new) - back]
+
+
+def _common_lines(old: str, new: str, from_end: bool = False) -> int:
+    """How many characters of whole lines both texts share at their start, or at their end."""
+    old_lines, new_lines = old.split("\n"), new.split("\n")
+    if from_end:
+        old_lines.reverse()
+        new_lines.reverse()
+    size = 0
+    # The last piece has no line end of its own, so it never counts.
+    for one, other in zip(old_lines[:-1], new_lines[:-1], strict=False):
+        if one != other:
+            break
+        size += len(one) + 1
+    return size
+
+
+def _composed(earlier: list[Span], later: list[Span]) -> list[Span]:
+    """The spans of two rounds of changes as those of one: `later` starts where `earlier` ended."""
+    # Each as it lies in the text between the rounds, and by how much it had grown before, or grows then.
+    marks = [(one[2], one[3], _growth(one), 0) for one in earlier]
+    marks += [(one[0], one[1], 0, _growth(one)) for one in later]
+    spans: list[Span] = []
+    grown = grows = 0
+    reached = -1
+    for start, end, before, after in sorted(marks):
+        if start > reached:
+            spans.append((start - grown, start - grown, start + grows, start + grows))
+        reached = max(reached, end)
+        grown += before
+        grows += after
+        spans[-1] = (spans[-1][0], reached - grown, spans[-1][2], reached + grows)
+    return spans
+
+
+def _growth(span: Span) -> int:
+    return span[3] - span[2] - (span[1] - span[0])

@@ -1,0 +1,96 @@
+"""Going through a whole directory, within limits.
+
+A directory is opened by its name in the directory that is held open above it, and never through a link, so what is
+swapped meanwhile leads nowhere else. One descriptor is held for each level, which is why the depth is limited.
+"""
+
+import os
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import islice
+
+from servers.filesystem.access.beneath import Beneath
+from servers.filesystem.access.walk import Entry
+from servers.filesystem.errors import FilesError
+from servers.filesystem.writing.checks import current
+
+MAX_ENTRIES = 100_000
+"""Files and directories one call copies or deletes."""
+MAX_DEPTH = 100
+"""Directories within each other that one call copies or deletes."""
+
+_SCAN = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+
+
+class Bounds:
+    """What ends a way through a tree, and how far it went."""
+
+    def __init__(
+        self, beneath: Beneath, written: str, device: int | None = None, checkpoint: Callable[[], None] = lambda: None
+    ) -> None:
+        """With `device` the way stays on that file system. `checkpoint` is called again and again, and raises when
+        nobody waits any more."""
+        self.entries = 0
+        self._roots = beneath.roots
+        self._written = written
+        self._device = device
+        self._checkpoint = checkpoint
+
+    def enter(self, found: os.stat_result, depth: int) -> None:
+        """Raise where the directory `found`, on level `depth` from 1, must not be entered."""
+        if depth > MAX_DEPTH:
+            raise FilesError("too_large", self._written, f"holds directories nested deeper than {MAX_DEPTH}")
+        if self._device not in (None, found.st_dev):
+            raise FilesError("cross_device", self._written, "holds a directory on another file system")
+
+    def count(self, entry: Entry) -> None:
+        """Count an entry; raise where it is denied, where there are too many, or nobody waits any more."""
+        self._checkpoint()
+        self.entries += 1
+        if self.entries > MAX_ENTRIES:
+            raise FilesError("too_large", self._written, f"holds more than {MAX_ENTRIES:,} entries")
+        if self._roots.denies(entry.place):
+            reason = "holds something that is denied to this server by its name"
+            raise FilesError("denied", self._written, reason, "Only the operator can allow it.")
+
+
+@contextmanager
+def opened(entry: Entry) -> Iterator[int | None]:
+    """The directory `entry`, open; None where the system has no descriptors of directories."""
+    if entry.directory is None:
+        yield None
+        return
+    descriptor = os.open(entry.name, _SCAN, dir_fd=entry.directory)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def stat_of(entry: Entry, directory: int | None) -> os.stat_result:
+    """What the directory is that `opened` gave for `entry`."""
+    return os.lstat(entry.name) if directory is None else os.fstat(directory)
+
+
+def children(entry: Entry, directory: int | None) -> Iterator[tuple[str, Entry]]:
+    """What is in the directory that `opened` gave for `entry`: names, and entries as they are found now."""
+    with os.scandir(entry.name if directory is None else directory) as scan:
+        # All at once, for entries may be deleted meanwhile; one too many is enough to see that there are too many.
+        names = [one.name for one in islice(scan, MAX_ENTRIES + 1)]
+    for name in names:
+        found = child(entry, directory, name)
+        now = current(found)
+        if now is not None:
+            yield name, found._replace(stat=now)
+
+
+def child(entry: Entry, directory: int | None, name: str) -> Entry:
+    """The entry `name`, not looked at, of the directory that `opened` gave for `entry`."""
+    path = os.path.join(entry.name, name) if directory is None else name  # noqa: PTH118 (keeps surrogates)
+    return Entry(directory, path, None, False, entry.place.child(name))
+
+
+def is_directory(entry: Entry) -> bool:
+    """Whether the entry was a directory, not a link to one, when it was found."""
+    return entry.stat is not None and stat.S_ISDIR(entry.stat.st_mode)

@@ -1,0 +1,146 @@
+import os
+
+import pytest
+
+from servers.filesystem.access.beneath import Beneath
+from servers.filesystem.access.etags import etag_of
+from servers.filesystem.access.roots import Roots
+from servers.filesystem.errors import FilesError
+from servers.filesystem.writing import deleting, trees
+from servers.filesystem.writing.deleting import delete
+
+
+@pytest.fixture
+def remove(either):
+    return lambda written, **more: delete(either, either.roots.place(written), **more)
+
+
+def code(call, *arguments, **more):
+    with pytest.raises(FilesError) as caught:
+        call(*arguments, **more)
+    return caught.value.code
+
+
+def make_tree(folder):
+    (folder / "a/b").mkdir(parents=True)
+    (folder / "a/b/file").write_text("x")
+    (folder / "a/none").symlink_to("nothing")
+    os.mkfifo(folder / "a/pipe")
+
+
+@pytest.mark.parametrize("make", [lambda p: p.write_text("x"), lambda p: p.mkdir(), os.mkfifo])
+def test_deleting(root, remove, make):
+    make(root / "one")
+    assert remove("one") == 1
+    assert os.listdir(root) == []
+
+
+def test_f8_deleting_a_link_leaves_its_target(root, outside, remove):
+    (root / "dir").mkdir()
+    for name, target in (("in", "dir"), ("out", outside), ("secret", outside / "secret"), ("none", "nothing")):
+        (root / name).symlink_to(target)
+        assert remove(name, recursive=True) == 1
+    assert (os.listdir(root), os.listdir(outside)) == (["dir"], ["secret"])
+
+
+def test_a_full_directory_is_only_deleted_when_told_so(root, remove):
+    make_tree(root)
+    assert code(remove, "a") == "not_empty"
+    assert sorted(os.listdir(root / "a")) == ["b", "none", "pipe"]
+    assert remove("a", recursive=True) == 5
+    assert os.listdir(root) == []
+
+
+def test_f8_links_below_a_directory_are_not_followed(root, outside, remove):
+    (root / "a").mkdir()
+    (root / "kept").mkdir()
+    (root / "a/out").symlink_to(outside)
+    (root / "a/in").symlink_to("../kept")
+    remove("a", recursive=True)
+    assert (os.listdir(root), os.listdir(outside)) == (["kept"], ["secret"])
+
+
+def test_what_is_not_there_or_outside(root, outside, remove):
+    (root / "out").symlink_to(outside)
+    assert code(remove, "none") == "not_found"
+    assert code(remove, "out/secret") == code(remove, "out/none") == "outside_roots"
+
+
+def test_a_root_is_not_deleted(root, remove):
+    assert code(remove, ".") == code(remove, ".", recursive=True) == "bad_path"
+
+
+@pytest.mark.parametrize("written", ["outer/mid", "outer/link/mid/inner", "outer/mid/inner"])
+@pytest.mark.parametrize("race_free", [True, False])
+def test_a_root_within_a_root_is_not_deleted_by_any_name(tmp_path, written, race_free):
+    (tmp_path / "outer/mid/inner").mkdir(parents=True)
+    (tmp_path / "outer/mid/a").touch()
+    (tmp_path / "outer/link").symlink_to(".")
+    roots = Roots([tmp_path / "outer", tmp_path / "outer/mid/inner"], writable=True)
+    files = Beneath(roots, race_free)
+    assert code(delete, files, roots.place(f"{tmp_path}/{written}"), recursive=True) == "bad_path"
+    assert sorted(os.listdir(tmp_path / "outer/mid")) == ["a", "inner"]
+    files.close()
+
+
+def test_what_is_denied_is_not_deleted_with_its_directory(root, remove):
+    (root / "dir").mkdir()
+    (root / "dir/a").touch()
+    (root / "dir/.env").write_text("secret")
+    assert code(remove, "dir", recursive=True) == "denied"
+    assert sorted(os.listdir(root / "dir")) == [".env", "a"]
+
+
+def test_what_is_too_large_is_not_touched(root, remove, monkeypatch):
+    monkeypatch.setattr(trees, "MAX_ENTRIES", 3)
+    monkeypatch.setattr(trees, "MAX_DEPTH", 2)
+    (root / "deep/a/b").mkdir(parents=True)
+    (root / "many").mkdir()
+    for i in range(4):
+        (root / "many" / str(i)).touch()
+    assert code(remove, "many", recursive=True) == code(remove, "deep", recursive=True) == "too_large"
+    assert (len(os.listdir(root / "many")), (root / "deep/a/b").is_dir()) == (4, True)
+
+
+def test_a_tree_of_many_entries_and_levels(root, remove, no_leak):
+    (root / "/".join(["d"] * trees.MAX_DEPTH)).mkdir(parents=True)
+    for i in range(1_000):
+        (root / f"d/{i}").touch()
+    assert remove("d", recursive=True) == trees.MAX_DEPTH + 1_000
+    assert os.listdir(root) == []
+
+
+def test_cancelling_deletes_nothing(files, root, at, no_leak):
+    make_tree(root)
+
+    def checkpoint():
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        delete(files, at("a"), recursive=True, checkpoint=checkpoint)
+    assert (root / "a/b/file").exists()
+
+
+def test_what_has_changed_since_is_not_deleted(root, remove):
+    (root / "file").write_text("one")
+    etag = etag_of((root / "file").stat())
+    (root / "file").write_text("another")
+    assert code(remove, "file", etag=etag) == "changed"
+    assert remove("file", etag=etag_of((root / "file").stat())) == 1
+
+
+def test_a_directory_swapped_for_a_link_while_it_is_deleted_is_not_followed(files, root, outside, at, monkeypatch):
+    (root / "dir/a").mkdir(parents=True)
+    plain = deleting.opened
+    left = iter([False, True])
+
+    def swapped(entry):
+        # The second time, which is no longer only counted.
+        if entry.name == "a" and next(left):
+            (root / "dir/a").rename(root / "kept")
+            (root / "dir/a").symlink_to(outside)
+        return plain(entry)
+
+    monkeypatch.setattr(deleting, "opened", swapped)
+    assert code(delete, files, at("dir"), recursive=True) == "not_a_directory"
+    assert (sorted(os.listdir(root)), os.listdir(outside)) == (["dir", "kept"], ["secret"])

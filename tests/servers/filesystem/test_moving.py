@@ -1,0 +1,220 @@
+import os
+
+import pytest
+
+from servers.filesystem.access.beneath import Beneath
+from servers.filesystem.access.roots import Roots
+from servers.filesystem.errors import FilesError
+from servers.filesystem.writing import moving, trees
+from servers.filesystem.writing.moving import copy, move
+
+
+@pytest.fixture
+def rename(either):
+    return lambda source, target: move(either, either.roots.place(source), either.roots.place(target))
+
+
+@pytest.fixture
+def duplicate(either):
+    return lambda source, target: copy(either, either.roots.place(source), either.roots.place(target))
+
+
+def code(call, *arguments):
+    with pytest.raises(FilesError) as caught:
+        call(*arguments)
+    return caught.value.code
+
+
+def names(folder):
+    return sorted(os.listdir(folder))
+
+
+@pytest.mark.parametrize("make", [lambda p: p.write_text("x"), lambda p: p.mkdir(), lambda p: p.symlink_to("none")])
+def test_moving(root, rename, make):
+    make(root / "one")
+    rename("one", "two")
+    assert os.listdir(root) == ["two"]
+
+
+def test_f12_moving_a_link_moves_the_link(root, rename):
+    (root / "file").write_text("x")
+    (root / "link").symlink_to("file")
+    rename("link", "other")
+    assert sorted(os.listdir(root)) == ["file", "other"]
+    assert os.readlink(root / "other") == "file"
+
+
+@pytest.mark.parametrize(
+    "make", [lambda p: p.write_text("kept"), lambda p: p.mkdir(), lambda p: p.symlink_to("none")]
+)
+def test_moving_onto_something_is_refused(root, rename, make):
+    (root / "one").touch()
+    make(root / "two")
+    assert code(rename, "one", "two") == "already_exists"
+    assert sorted(os.listdir(root)) == ["one", "two"]
+
+
+def test_moves_that_make_no_sense(root, rename):
+    (root / "dir").mkdir()
+    assert code(rename, "none", "two") == "not_found"
+    assert code(rename, "dir", "dir/below") == "bad_path"
+    assert code(rename, ".", "two") == code(rename, "dir", ".") == "bad_path"
+
+
+def test_moving_out_is_refused(root, outside, rename):
+    (root / "file").touch()
+    (root / "out").symlink_to(outside)
+    assert code(rename, "file", "out/file") == code(rename, "out/secret", "mine") == "outside_roots"
+
+
+def test_a_root_is_not_moved_by_another_of_its_names(tmp_path):
+    (tmp_path / "root" / "inner").mkdir(parents=True)
+    (tmp_path / "root" / "link").symlink_to(".")
+    files = Beneath(Roots([tmp_path / "root", tmp_path / "root" / "inner"], writable=True))
+    place = files.roots.place
+    assert code(move, files, place(f"{tmp_path}/root/link/inner"), place(f"{tmp_path}/root/other")) == "bad_path"
+    files.close()
+
+
+def test_a_copy_of_a_file_has_its_contents_and_permissions(root, duplicate):
+    (root / "one").write_bytes(b"x" * 3_000_000)
+    (root / "one").chmod(0o540)
+    assert duplicate("one", "two") == (1, 3_000_000)
+    assert (root / "two").read_bytes() == (root / "one").read_bytes()
+    assert (root / "two").stat().st_mode & 0o777 == 0o540
+    assert names(root) == ["one", "two"]
+
+
+def test_a_copy_is_another_file(root, duplicate):
+    (root / "one").write_text("x")
+    duplicate("one", "two")
+    assert ((root / "one").stat().st_nlink, (root / "two").stat().st_nlink) == (1, 1)
+
+
+def test_set_user_id_is_not_copied(root, duplicate):
+    (root / "one").touch()
+    (root / "one").chmod(0o4755)
+    duplicate("one", "two")
+    assert (root / "two").stat().st_mode & 0o7777 == 0o755
+
+
+def test_a_directory_is_copied_with_all_below_it(root, duplicate):
+    (root / "a/b/c").mkdir(parents=True)
+    (root / "a/b/file").write_text("12345")
+    (root / "a/link").symlink_to("b/file")
+    (root / "a/none").symlink_to("/no/such/place")
+    assert duplicate("a", "z") == (6, 5)
+    assert names(root) == ["a", "z"]
+    assert names(root / "z") == ["b", "link", "none"]
+    assert (root / "z/b/file").read_text() == "12345"
+    assert (os.readlink(root / "z/link"), os.readlink(root / "z/none")) == ("b/file", "/no/such/place")
+
+
+def test_what_is_denied_is_not_copied_with_its_directory(root, duplicate):
+    (root / "dir/below").mkdir(parents=True)
+    (root / "dir/below/.env").write_text("secret")
+    assert code(duplicate, "dir", "copy") == "denied"
+    assert names(root) == ["dir"]
+
+
+def test_a_copied_directory_keeps_its_permissions(files, root, at):
+    (root / "dir").mkdir()
+    (root / "dir/file").touch()
+    (root / "dir").chmod(0o550)
+    copy(files, at("dir"), at("copy"))
+    assert (root / "copy").stat().st_mode & 0o777 == 0o550
+
+
+def test_f12_a_copy_of_a_link_is_a_link(root, duplicate):
+    (root / "file").write_text("x")
+    (root / "link").symlink_to("file")
+    duplicate("link", "other")
+    assert os.readlink(root / "other") == "file"
+
+
+@pytest.mark.parametrize(
+    "make", [lambda p: p.write_text("kept"), lambda p: p.mkdir(), lambda p: p.symlink_to("none")]
+)
+def test_copying_onto_something_is_refused(root, duplicate, make):
+    (root / "one").touch()
+    make(root / "two")
+    assert code(duplicate, "one", "two") == "already_exists"
+    assert names(root) == ["one", "two"]
+
+
+def test_copies_that_make_no_sense(root, duplicate):
+    (root / "dir/below").mkdir(parents=True)
+    assert code(duplicate, "none", "two") == "not_found"
+    assert code(duplicate, "dir", ".") == "already_exists"
+    for source in ("dir", "."):
+        assert code(duplicate, source, "dir/below/copy") == "bad_path"
+    assert (names(root), names(root / "dir/below")) == (["dir"], [])
+
+
+def test_copying_out_and_in_is_refused(root, outside, duplicate):
+    (root / "file").touch()
+    (root / "out").symlink_to(outside)
+    assert code(duplicate, "file", "out/file") == code(duplicate, "out/secret", "mine") == "outside_roots"
+    assert (names(outside), names(root)) == (["secret"], ["file", "out"])
+
+
+def test_a_pipe_in_a_directory_leaves_no_half_copy(root, duplicate):
+    (root / "dir").mkdir()
+    (root / "dir/a").write_text("x")
+    os.mkfifo(root / "dir/pipe\n")
+    with pytest.raises(FilesError, match=r"pipe\\n is neither") as caught:
+        duplicate("dir", "copy")
+    assert (caught.value.code, names(root)) == ("special_file", ["dir"])
+
+
+def test_a_copy_that_is_too_large_is_taken_away(root, duplicate, monkeypatch):
+    monkeypatch.setattr(moving, "MAX_COPIED", 10)
+    monkeypatch.setattr(trees, "MAX_ENTRIES", 3)
+    monkeypatch.setattr(trees, "MAX_DEPTH", 2)
+    for name in ("bytes", "many", "deep/a/b"):
+        (root / name).mkdir(parents=True)
+    for i in range(3):
+        (root / "many" / str(i)).touch()
+        (root / "bytes" / str(i)).write_text("12345")
+    for name in ("many", "bytes", "deep"):
+        assert code(duplicate, name, "copy") == "too_large"
+    assert names(root) == ["bytes", "deep", "many"]
+
+
+def test_a_cancelled_copy_is_taken_away(files, root, at, no_leak):
+    (root / "dir/a").mkdir(parents=True)
+    (root / "dir/b").write_text("x")
+    left = iter([True, True])
+
+    def checkpoint():
+        if not next(left, False):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        copy(files, at("dir"), at("copy"), checkpoint)
+    assert names(root) == ["dir"]
+
+
+def test_a_copy_does_not_replace_what_appears_meanwhile(files, root, at):
+    (root / "file").write_text("mine")
+
+    def checkpoint():
+        (root / "copy").write_text("theirs")
+
+    assert code(copy, files, at("file"), at("copy"), checkpoint) == "already_exists"
+    assert ((root / "copy").read_text(), names(root)) == ("theirs", ["copy", "file"])
+
+
+def test_a_directory_swapped_for_a_link_while_it_is_copied_is_not_followed(files, root, outside, at, monkeypatch):
+    (root / "dir/a").mkdir(parents=True)
+    plain = moving.opened
+
+    def swapped(entry):
+        if entry.name == "a":
+            (root / "dir/a").rename(root / "kept")
+            (root / "dir/a").symlink_to(outside)
+        return plain(entry)
+
+    monkeypatch.setattr(moving, "opened", swapped)
+    assert code(copy, files, at("dir"), at("copy")) == "not_a_directory"
+    assert names(root) == ["dir", "kept"]
