@@ -83,8 +83,8 @@ class Spot:
 
     @property
     def is_outside(self) -> bool:
-        """Whether it leads out of the roots."""
-        return self.last is not None and self.last.content == b"!outside_roots"
+        """Whether it leads out of the roots, or to what is denied there."""
+        return self.last is not None and self.last.content in (b"!outside_roots", b"!denied")
 
     def look(self, _noticed: Collection[str] | None) -> bool:
         """Look again; whether there is a change since the look before."""

@@ -433,6 +433,14 @@ async def test_w10_a_glob_is_not_told_of_the_rest(watching, seen, root, at):
         assert seen.drain() == 0
 
 
+async def test_w16_a_link_to_what_is_denied_is_refused(watching, root, at):
+    (root / ".env").touch()
+    (root / "link").symlink_to(".env")
+    async with watching() as watcher:
+        with pytest.raises(FilesError, match="outside the allowed"):
+            await watcher.watch("key", at("link"))
+
+
 async def test_w10_a_glob_below_a_link_that_leads_outside_is_refused(watching, root, outside, at):
     (root / "link").symlink_to(outside)
     async with watching() as watcher:
