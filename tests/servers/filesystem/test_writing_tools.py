@@ -183,7 +183,10 @@ async def test_nothing_is_lost_where_the_user_does_not_agree(tmp_path: Path, era
 
 
 @every_era
-async def test_consent_is_to_what_was_there_when_it_was_asked_for(tmp_path: Path, era: str) -> None:
+@pytest.mark.parametrize("act", [("delete_file", {}), ("write_file", {"content": "new"})])
+async def test_consent_is_to_what_was_there_when_it_was_asked_for(
+    tmp_path: Path, era: str, act: tuple[str, Json]
+) -> None:
     (tmp_path / "a").write_text("old")
     async with served(tmp_path, era, "--confirm", actions="accept decline") as peer:
         plain = peer.answer
@@ -194,10 +197,10 @@ async def test_consent_is_to_what_was_there_when_it_was_asked_for(tmp_path: Path
             return plain(asked)
 
         peer.answer = peer.wire.answers["elicitation/create"] = answer  # type: ignore[method-assign]
-        text = await peer.text("delete_file", path="a")
+        text = await peer.text(act[0], path="a", **act[1])
     # Stateless, the user is asked again.
     assert text.startswith("declined: a: " if era == STATELESS else "changed: a: ")
-    assert (tmp_path / "a").exists()
+    assert (tmp_path / "a").read_text() == "theirs"
 
 
 async def test_what_loses_nothing_is_not_asked_for(tmp_path: Path) -> None:

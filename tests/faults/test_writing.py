@@ -1,0 +1,114 @@
+"""What stays of a file when the process that writes it is killed, and when the disk is full."""
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SIZE = 1 << 20
+SETUP = """
+import itertools, json, os, sys
+from pathlib import Path
+from servers.filesystem.access.beneath import Beneath
+from servers.filesystem.access.roots import Roots
+from servers.filesystem.errors import FilesError
+from servers.filesystem.writing.edits import Edit
+from servers.filesystem.writing.editing import FileEdits, edit_files
+from servers.filesystem.writing.moving import copy
+from servers.filesystem.writing.write import write_file
+
+files = Beneath(Roots([Path(sys.argv[1])], writable=True))
+at = files.roots.place
+"""
+WRITER = f"""
+def told(done):
+    print(done, flush=True)
+
+for one, other in itertools.cycle(["ab", "cd", "ef"]):
+    told(write_file(files, at("file"), one * {SIZE}))
+    told(edit_files(files, [FileEdits(at("file"), [Edit(one * {SIZE}, other * {SIZE})])]))
+    told(write_file(files, at("file"), other * {SIZE // 2}, "append"))
+    told(write_file(files, at("file"), "x"))
+"""
+WHOLE = {letter * SIZE for letter in "abcdef"} | {letter * (SIZE + SIZE // 2) for letter in "bdf"} | {"x"}
+
+
+def kill_while_writing(folder: Path, acts: int) -> None:
+    command = [sys.executable, "-c", SETUP + WRITER, str(folder)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        for _ in range(acts):
+            assert process.stdout.readline()
+        process.send_signal(signal.SIGKILL)
+        process.stdout.read()
+
+
+@pytest.mark.parametrize(
+    "rounds",
+    [pytest.param(20, marks=pytest.mark.slow), pytest.param(200, marks=[pytest.mark.full, pytest.mark.timeout(600)])],
+)
+def test_a_killed_writer_leaves_a_whole_file(tmp_path: Path, rounds: int) -> None:
+    chance = random.Random(rounds)
+    for _ in range(rounds):
+        kill_while_writing(tmp_path, chance.randint(1, 9))
+        assert (tmp_path / "file").read_text() in WHOLE
+    leftovers = [path.name for path in tmp_path.iterdir() if path.name != "file"]
+    assert not [name for name in leftovers if not (name.startswith(".mcp-") and name.endswith(".tmp"))]
+
+
+FULL = """
+def outcome(call, *arguments):
+    try:
+        call(*arguments)
+    except FilesError as error:
+        return error.code
+    return "done"
+
+def edits(*names):
+    return [FileEdits(at(name), [Edit(name, name * 60_000)]) for name in names]
+
+root = Path(sys.argv[1])
+for name in "ab":
+    write_file(files, at(name), name)
+(root / "dir").mkdir()
+for name in "12":
+    (root / "dir" / name).write_bytes(bytes(70_000))
+codes = {
+    "write": outcome(write_file, files, at("a"), "x" * 300_000),
+    "create": outcome(write_file, files, at("new"), "x" * 300_000),
+    "append": outcome(write_file, files, at("a"), "x" * 300_000, "append"),
+    "edit": outcome(edit_files, files, edits("a", "b")),
+    "copy": outcome(copy, files, at("dir"), at("copy")),
+}
+left = {path.name: path.read_text() if path.is_file() else len(os.listdir(path)) for path in root.iterdir()}
+print(json.dumps([codes, left, outcome(write_file, files, at("a"), "small")]))
+"""
+
+
+def own_mounts(folder: Path) -> list[str]:
+    """What to put before a command so that it has a disk of 250 KB at `folder`, for itself alone; nothing where that
+    can't be."""
+    if not (shutil.which("unshare") and shutil.which("mount")):
+        return []
+    mount = 'mount -t tmpfs -o size=250k none "$0" && exec "$@"'
+    prefix = ["unshare", *(["-m"] if os.geteuid() == 0 else ["-rm"]), "sh", "-c", mount, str(folder)]
+    return prefix if subprocess.run([*prefix, "true"], capture_output=True).returncode == 0 else []
+
+
+@pytest.mark.slow
+def test_a_full_disk_loses_nothing(tmp_path: Path) -> None:
+    prefix = own_mounts(tmp_path)
+    if not prefix and not (os.environ.get("CI") == "true" and os.geteuid() == 0):
+        pytest.skip("no small disk can be mounted here: that takes root, or a user namespace of one's own")
+    command = [*prefix, sys.executable, "-c", SETUP + FULL, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    codes, left, afterwards = json.loads(done.stdout)
+    assert codes == dict.fromkeys(["write", "create", "append", "edit", "copy"], "no_space")
+    assert (left, afterwards) == ({"a": "a", "b": "b", "dir": 2}, "done")
