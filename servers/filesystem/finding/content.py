@@ -20,7 +20,7 @@ from servers.filesystem.finding.control import Control
 from servers.filesystem.finding.cursors import Position
 from servers.filesystem.finding.descent import Descent, Names, descent
 from servers.filesystem.finding.engine import Query, compiled
-from servers.filesystem.finding.lines import Hit, Reader
+from servers.filesystem.finding.lines import NO_HITS, Hit, Reader
 from servers.filesystem.finding.room import Page, Room
 from servers.filesystem.finding.walking import Scope, Walk
 from servers.filesystem.names import displayed
@@ -114,9 +114,9 @@ class _Run:
         """What is to tell of the files below a directory."""
         reached = None
         with descent(beneath, place) as below:
-            for seen in walk.entries(below, after):
-                if seen.kind == "file":
-                    reached = self._open(below, seen.path, after)
+            for path, kind in walk.entries(below, after):
+                if kind == "file":
+                    reached = self._open(below, path, after)
                 if self._stopped is not None:
                     break
         found = self._found(self._stopped or walk.stopped, reached or walk.position() or after)
@@ -155,6 +155,8 @@ class _Run:
             self._skipped += 1
             return None
         self._searched += 1
+        if hits is NO_HITS:
+            return None
         if after is not None and after.parts == path:
             hits = (hit for hit in hits if hit.number > after.number)
         hit = next(hits, None)

@@ -34,11 +34,11 @@ def scanned(directory: int | str) -> list["os.DirEntry[str]"]:
 
 def kind_of(entry: "os.DirEntry[str]") -> str:
     """What an entry is, as its directory says."""
-    if entry.is_symlink():
-        return "symlink"
+    if entry.is_file(follow_symlinks=False):
+        return "file"
     if entry.is_dir(follow_symlinks=False):
         return "directory"
-    return "file" if entry.is_file(follow_symlinks=False) else "other"
+    return "symlink" if entry.is_symlink() else "other"
 
 
 class Descent:
@@ -66,7 +66,8 @@ class Descent:
 
     def open_file(self, name: str) -> Handle:
         """The regular file of that name in the directory scanned last; the caller closes it. Raises FilesError."""
-        self._way_on(self._way, (name,))
+        if self._roots.denylist.step(self._way, name) is None:
+            raise self._roots.denied(self._place.written)
         if isinstance(self._here, str):
             with self._beneath.locate(self._innermost(self.place((*self._path, name))), follow=False) as entry:
                 return self._beneath.open_entry(entry, self._place.written)

@@ -71,42 +71,50 @@ class _Block(NamedTuple):
     end: int
 
 
-class Reader(NamedTuple):
+NO_HITS: Iterator[Hit] = iter(())
+"""What most files have."""
+
+
+class Reader:
     """How files are searched: for what, as a whole or in blocks, with how many lines around, and until when."""
 
-    matcher: Matcher
-    whole: bool
-    context: int
-    control: Control
+    def __init__(self, matcher: Matcher, whole: bool, context: int, control: Control) -> None:
+        self._matcher = matcher
+        self._search = matcher.search
+        self._whole = whole
+        self._most = MAX_WHOLE if whole else BLOCK
+        self._context = context
+        self._control = control
 
     def hits(self, handle: Handle) -> Iterator[Hit] | None:
         """The matches in a file, one a line; None where it is binary, or too large to be searched as a whole.
 
         Raises OSError, also from the iterator.
         """
-        size = handle.stat.st_size
-        if self.whole and size > MAX_WHOLE:
+        descriptor, found = handle
+        size = found.st_size
+        if self._whole and size > MAX_WHOLE:
             return None
-        wanted = min(size + 1, MAX_WHOLE if self.whole else BLOCK)
-        data = os.read(handle.descriptor, wanted)
+        wanted = size + 1 if size < self._most else self._most
+        data = os.read(descriptor, wanted)
         if b"\0" in data:
             return None
-        complete = self.whole or len(data) < wanted
+        complete = self._whole or len(data) < wanted
         data = data.removeprefix(BOM_UTF8)
-        if complete:
-            # Most files are small and hold no match: those take no more than this.
-            return _hits(_Block(data, 0, len(data)), 1, self.matcher) if self.matcher.search(data) else iter(())
-        return self._in_blocks(handle.descriptor, data)
+        if not complete:
+            return self._in_blocks(descriptor, data)
+        # Most files are small and hold no match: those take no more than this.
+        return _hits(_Block(data, 0, len(data)), 1, self._matcher) if self._search(data) else NO_HITS
 
     def _in_blocks(self, descriptor: int, data: bytes) -> Iterator[Hit]:
         number, told = 1, 0
-        for block in _blocks(descriptor, data, self.context):
-            for hit in _hits(block, number, self.matcher):
+        for block in _blocks(descriptor, data, self._context):
+            for hit in _hits(block, number, self._matcher):
                 # Of a line longer than a block, the parts may match one by one.
                 if hit.number > told:
                     yield hit
                 told = hit.number
-            if self.control.ended():
+            if self._control.ended():
                 return
             number += block.data.count(b"\n", block.start, block.end)
 

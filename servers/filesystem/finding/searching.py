@@ -43,15 +43,15 @@ def search_files(beneath: Beneath, place: Place, scope: Scope, page: Page, contr
     walk, room = Walk(beneath, place, scope, control), Room(page.max_bytes)
     matches: list[Match] = []
     with descent(beneath, place) as below:
-        for seen in walk.entries(below, after):
+        for path, kind in walk.entries(below, after):
             if len(matches) == page.limit:
                 walk.stopped = "limit"
                 break
-            path, uri = displayed("/".join(seen.path)), below.uri(seen.path)
-            if not room.take(_OVERHEAD + len(uri), path):
+            shown, uri = displayed("/".join(path)), below.uri(path)
+            if not room.take(_OVERHEAD + len(uri), shown):
                 walk.stopped = "size"
                 break
-            matches.append(Match(path=path, kind=seen.kind, uri=uri))
+            matches.append(Match(path=shown, kind=kind, uri=uri))
     reached = walk.position() or after
     cursor = cursors.written(reached) if walk.stopped and reached else None
     return Found(

@@ -33,11 +33,8 @@ class Scope(NamedTuple):
     max_steps: int = MAX_STEPS
 
 
-class Seen(NamedTuple):
-    """An entry that matches: its components below the start, and its kind."""
-
-    path: Names
-    kind: str
+Seen = tuple[Names, str]
+"""An entry that matches: its components below the start, and its kind."""
 
 
 class _Directory(NamedTuple):
@@ -91,10 +88,15 @@ class Walk:
                 children.append(child)
             if not directory.after or self._is_new(name, directory.after):
                 if matched:
-                    yield Seen((*directory.path, name), kind)
+                    yield (*directory.path, name), kind
                 self._last = directory.path, name
-            if self._ends():
+            self.stopped = self._control.ended()
+            if self.stopped is not None:
                 return
+        self._control.seen += len(found)
+        self._steps += len(found) * (1 + len(directory.included) + len(directory.excluded))
+        if self._steps > self._scope.max_steps:
+            self.stopped = "budget"
 
     def position(self) -> Position | None:
         """The entry that was finished last, where there was one."""
@@ -131,12 +133,12 @@ class Walk:
 
     def _look(self, directory: _Directory, name: str, kind: str) -> tuple[bool, _Directory | None]:
         """Whether the entry matches, and what to enter for it."""
-        self._steps += 1 + len(directory.included) + len(directory.excluded)
-        if self._exclude.ends(directory.excluded, name):
+        _, included, excluded, rules, _ = directory
+        if excluded and self._exclude.ends(excluded, name):
             return False, None
-        matched = self._include.ends(directory.included, name)
+        matched = self._include.ends(included, name)
         child = self._child(directory, name) if kind == "directory" else None
-        if (matched or child) and directory.rules.ignore(name, kind == "directory"):
+        if rules.levels and (matched or child) and rules.ignore(name, kind == "directory"):
             self.ignored += 1
             return False, None
         return matched, child
@@ -148,8 +150,3 @@ class Walk:
         excluded = self._exclude.step(directory.excluded, name)
         after = directory.after[1:] if directory.after[:1] == (name,) else ()
         return _Directory((*directory.path, name), included, excluded, directory.rules.below(name), after)
-
-    def _ends(self) -> bool:
-        self._control.seen += 1
-        self.stopped = "budget" if self._steps > self._scope.max_steps else self._control.ended()
-        return self.stopped is not None

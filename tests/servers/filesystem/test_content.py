@@ -279,11 +279,13 @@ def test_no_descriptor_is_left(root, search, no_leak):
         search("x", start="a", limit=limit)
 
 
-def test_without_the_engine_the_tool_says_what_is_missing(root, search, monkeypatch):
+def test_without_the_engine_a_regular_expression_says_what_is_missing(root, search, monkeypatch):
     monkeypatch.setitem(sys.modules, "re2", None)
+    write(root, a="x")
     with pytest.raises(FilesError, match="google-re2") as caught:
-        search("x")
+        search("x+")
     assert caught.value.code == "not_installed"
+    assert found(search("x")) == [("a", 1, "x")]
 
 
 @pytest.mark.slow
