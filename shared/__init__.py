@@ -22,7 +22,7 @@ from .protocol.types.resources import Resource
 from .protocol.types.tools import CallToolResult
 from .server.app import Server
 from .server.context import Answer, Context
-from .server.results import Data
+from .server.results import Data, Text
 from .version import __version__
 
 __all__ = [
@@ -47,6 +47,7 @@ __all__ = [
     "ResourceNotFound",
     "RpcError",
     "Server",
+    "Text",
     "TextContent",
     "TextResourceContents",
     "ToolError",

@@ -24,6 +24,7 @@ import anyio
 from anyio.abc import TaskGroup
 from pydantic import BaseModel, Field
 
+from .ops.garbage import settle
 from .ops.logs import set_up_logging
 from .options import OptionParser, add_options, complain, hidden, read_options
 from .server.app import Server
@@ -80,6 +81,7 @@ def run(app: Server[Any], argv: Sequence[str] | None = None) -> int:
         app.budget, result_bytes=options.max_result, seconds=options.max_seconds, entries=options.max_entries
     )
     app.limits = replace(app.limits, concurrent_calls=options.max_calls)
+    settle()
     fast = options.transport == "http" and find_spec("uvloop") is not None
     refusal: str | None = None
     code = 0

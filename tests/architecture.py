@@ -43,6 +43,8 @@ KNOW_SHARED: dict[str, str] = {  # servers all of whose files may import it
 LATE_IMPORTS: dict[str, str] = {
     "shared/cli.py": "a transport is imported when it is chosen: stdio never loads the HTTP stack",
     "servers/__main__.py": "each subcommand loads what it needs and nothing else",
+    "servers/filesystem/finding/engine.py": "google-re2 is an extra, loaded with the first search of contents",
+    "servers/filesystem/finding/ignoring.py": "pathspec is an extra, loaded with the first .gitignore",
     "servers/filesystem/reading/charsets.py": "what is not UTF-8 is rare, and a charset detector is big",
     "servers/filesystem/watching/notices.py": "watchfiles is an extra, loaded with the first subscription",
 }
@@ -240,7 +242,8 @@ def functions_are_small(source: Source) -> Findings:
         parameters -= bool(method and parameters and not _decorated(node, "staticmethod"))
         for what, value, limit in [
             ("lines", body, MAX_BODY),
-            ("parameters", parameters, MAX_PARAMETERS),
+            # A model names the arguments of a tool, so it can't mix them up, and the schema says what each is.
+            ("parameters", 0 if _decorated(node, "app.tool") else parameters, MAX_PARAMETERS),
             ("levels of nesting", _depth(node.body), MAX_NESTING),
         ]:
             if value > limit:

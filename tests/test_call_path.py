@@ -73,7 +73,7 @@ async def test_one_call_passes_few_files_and_functions(tmp_path: Path) -> None:
             answer = await ask(pipe, {**call, "id": 3})
         finally:
             sys.setprofile(None)
-    assert answer["result"] == {"content": [{"type": "text", "text": "hello"}]}
+    assert answer["result"]["content"] == [{"type": "text", "text": "hello"}]
     print(f"\none tools/call: {len(path.files)} files, {len(path.functions)} functions")
     for file, function in path.functions:
         print(f"  {file}: {function}")

@@ -127,6 +127,8 @@ REFUSED = [
     ([], {"MCP_FILESYSTEM_ROOT": "root:rw,no/such"}, "MCP_FILESYSTEM_ROOT: no/such is not a directory"),
     (["--deny", "/etc/*"], {}, "--deny: pattern /etc/*: a pattern is relative to the start"),
     (["--allow", "{a,b}" * 9], {}, "--allow: pattern"),
+    (["--disable-tool", "raed_file"], {}, "--disable-tool: there is no tool 'raed_file'"),
+    ([], {"MCP_FILESYSTEM_DISABLE_TOOL": "read_file,x"}, "--disable-tool: there is no tool 'x'"),
     (None, {}, "give at least one DIR"),
     (["--token-file", "no/such"], {}, "--token-file: no/such: No such file or directory"),
     (["--token-file", "."], {}, "--token-file: .: Is a directory"),

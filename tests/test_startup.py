@@ -59,3 +59,8 @@ def test_the_search_for_plugins_is_what_is_left_out() -> None:
     # Should pydantic come to search elsewhere, this says that `servers/__init__.py` has no effect any more.
     assert "importlib.metadata" in _loaded_by("import shared.cli")
     assert "importlib.metadata" not in _loaded_by("import servers, shared.cli")
+
+
+def test_models_of_tools_wait_until_they_are_needed() -> None:
+    script = "from servers.filesystem.server import app; made = [vars(one.function) for one in app.tools.all()]"
+    assert _loaded_by(f"{script}; assert made and not any('_model' in one for one in made)")

@@ -1,18 +1,23 @@
 """The server that the tools and resources beside it join, with what all of them need."""
 
-from collections.abc import AsyncIterator
+import logging
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import contextmanager
 
 from shared import Context, Implementation, Server, ToolError, __version__
 
+from .access.beneath import RACE_FREE
 from .errors import FilesError
 from .files import Files, open_files
 from .settings import Settings
 
-__all__ = ["JSON_GROWTH", "Ctx", "app", "read_only"]
+__all__ = ["Ctx", "app", "as_base64", "read_budget", "read_only"]
+
+log = logging.getLogger("servers.filesystem")
 
 Ctx = Context[Files]
-JSON_GROWTH = 2
-"""Bytes that JSON may need for one byte of ordinary text."""
+_BESIDE = 1_000
+"""Bytes of a result for what stands beside its text."""
 
 app = Server[Files](
     Implementation(
@@ -22,22 +27,64 @@ app = Server[Files](
         description="Reads, searches and edits files in the directories it was given.",
     ),
     instructions="Works on files in the allowed directories only; list_allowed_directories names them. "
-    "Long files are cut: read them in parts with head or tail. Resources are files under file:// URIs; "
-    "subscribe to one to be told when it changes.",
+    "A long text is cut, and its last line has the cursor to go on with. Resources are files under file:// URIs; "
+    "subscribe to one to be told when it changes, or call changes.",
     settings=Settings,
 )
 
 
 @app.lifespan
 async def _open(settings: Settings) -> AsyncIterator[Files]:
+    if not RACE_FREE:
+        log.warning(
+            "this system has no descriptors of directories: paths are checked before and after they are opened, "
+            "and who changes directories at the right moment gets out of those that are allowed"
+        )
     paths, writable = zip(*settings.directories, strict=True)
-    async with open_files(paths, writable, app.changes.resource, settings.denylist) as files:
-        yield files
+    with _without(settings.disable_tool):
+        async with open_files(
+            paths, writable, app.changes.resource, settings.denylist, settings.max_read, settings.poll
+        ) as files:
+            yield files
+
+
+@contextmanager
+def _without(names: Sequence[str]) -> Iterator[None]:
+    """Takes tools out until the end. Raises ValueError where there is none of a name."""
+    tools = app.tools.all()
+    unknown = set(names) - {tool.name for tool in tools}
+    if unknown:
+        raise ValueError(f"--disable-tool: there is no tool {min(unknown)!r}")
+    for name in names:
+        app.tools.remove(name)
+    try:
+        yield
+    finally:
+        # All of them anew, because their order is that of the list a client sees.
+        for tool in tools:
+            app.tools.remove(tool.name)
+            app.tools.add(tool)
+
+
+@app.on_health
+def _watching() -> dict[str, object]:
+    files: Files = app.state
+    return {"watching": files.watcher.health}
 
 
 @app.error(FilesError)
 def _explain(error: FilesError) -> ToolError:
     return ToolError(f"{error.code}: {error}")
+
+
+def read_budget(ctx: Ctx) -> int:
+    """Bytes that the text of a read may take as JSON."""
+    return min(ctx.state.max_read, max(ctx.budget.result_bytes - _BESIDE, 1))
+
+
+def as_base64(budget: int) -> int:
+    """Bytes whose base64 is within the budget of a result."""
+    return max(budget - _BESIDE, 0) * 3 // 4
 
 
 def read_only(settings: Settings) -> str | None:

@@ -6,20 +6,28 @@ from pydantic import BaseModel, ConfigDict, Field
 
 __all__ = [
     "AllowedDirectories",
+    "CursorArgument",
     "EditOperation",
     "FileToEdit",
+    "FirstLine",
     "FirstLines",
     "IfMatch",
+    "IncludeIgnored",
     "LastLines",
+    "LimitArgument",
     "PathArgument",
     "Patterns",
 ]
 
 PathArgument = Annotated[str, Field(description="absolute, relative to the allowed directory, or a file:// URI")]
 FirstLines = Annotated[int | None, Field(ge=1, description="only the first lines, this many")]
+FirstLine = Annotated[int | None, Field(ge=1, description="the line to begin at, 1 is the first; also with head")]
 LastLines = Annotated[int | None, Field(ge=1, description="only the last lines, this many")]
 IfMatch = Annotated[str | None, Field(description="change the file only while it has this etag")]
 Patterns = Annotated[list[str], Field(description="globs of what to leave out, e.g. node_modules")]
+IncludeIgnored = Annotated[bool, Field(description="show what .gitignore files name, too")]
+LimitArgument = Annotated[int | None, Field(ge=1, description="how many at most")]
+CursorArgument = Annotated[str | None, Field(description="go on after an earlier answer that was cut, by its cursor")]
 
 
 class EditOperation(BaseModel):

@@ -6,16 +6,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import anyio
-from anyio import to_thread
+from anyio import from_thread, to_thread
 
 from .access.beneath import Beneath
 from .access.denylist import Denylist
 from .access.mounts import Mounts
 from .access.roots import Place, Roots
-from .finding.listing import ListedEntry, list_directory
-from .reading import read
-from .reading.read import BytesRead, TextRead
+from .reading import pages, read
+from .reading.charsets import plain
+from .reading.pages import TextRead
+from .reading.parts import WHOLE, Part
+from .reading.read import BytesRead
 from .reading.small import SmallFiles
+from .watching.journal import Journal
 from .watching.watcher import Watcher
 
 __all__ = ["Files", "open_files"]
@@ -23,11 +26,13 @@ __all__ = ["Files", "open_files"]
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """The allowed directories, held open, and the watch over them."""
+    """The allowed directories, held open, and the watch over them; bytes that the text of a read may take."""
 
     beneath: Beneath
     small: SmallFiles
     watcher: Watcher
+    journal: Journal
+    max_read: int
 
     def place(self, written: str) -> Place:
         """Where a path or a `file:` URI points. Raises FilesError."""
@@ -37,30 +42,27 @@ class Files:
         """The `file:` URI of a place."""
         return self.beneath.roots.uri(place)
 
-    async def read_text(
-        self, place: Place, max_bytes: int, head: int | None = None, tail: int | None = None
-    ) -> TextRead:
-        """The text at `place`, or a part of it: at once where that is quick, else in a thread. Raises FilesError."""
-        data = self.small.read(place)
-        if data is not None:
-            return read.text_in(data, place, max_bytes, head, tail)
-        return await to_thread.run_sync(read.read_text, self.beneath, place, max_bytes, head, tail)
+    async def read_text(self, place: Place, budget: int, part: Part = WHOLE) -> TextRead:
+        """A part of the text at `place`, `budget` bytes of JSON at most. Raises FilesError.
 
-    async def read_bytes(self, place: Place, max_bytes: int) -> BytesRead:
-        """The bytes at `place`: at once where that is quick, else in a thread. Raises FilesError."""
-        data = self.small.read(place)
-        if data is not None:
-            return read.bytes_in(data, place, max_bytes)
-        return await to_thread.run_sync(read.read_bytes, self.beneath, place, max_bytes)
-
-    def top_level(self, limit: int) -> list[ListedEntry]:
-        """The files that stand directly in the allowed directories, as far as they are not denied.
-
-        From each directory come `limit` at most. Raises FilesError.
+        At once where that is quick: a small file in UTF-8. Else in a thread.
         """
-        roots = [Place(index, (), str(path)) for index, path in enumerate(self.beneath.roots.paths)]
-        entries = [entry for root in roots for entry in list_directory(self.beneath, root, limit).entries]
-        return [one for one in entries if one.kind == "file" and not self.beneath.roots.denies(self.place(one.uri))]
+        held = self.small.read(place)
+        if held is None:
+            check = from_thread.check_cancelled
+            return await to_thread.run_sync(pages.read_text, self.beneath, place, budget, part, check)
+        if plain(held.data) is None:
+            return await to_thread.run_sync(pages.text_in, held, place, budget, part)
+        return pages.text_in(held, place, budget, part)
+
+    async def read_bytes(
+        self, place: Place, max_bytes: int, offset: int | None = None, length: int | None = None
+    ) -> BytesRead:
+        """The bytes at `place`, or a part of them: at once or in a thread, as above. Raises FilesError."""
+        held = self.small.read(place)
+        if held is not None:
+            return read.bytes_of(held, place, max_bytes, offset, length)
+        return await to_thread.run_sync(read.read_bytes, self.beneath, place, max_bytes, offset, length)
 
 
 @asynccontextmanager
@@ -69,11 +71,13 @@ async def open_files(
     writable: bool | Sequence[bool],
     changed: Callable[[str], None],
     denylist: Denylist | None = None,
+    max_read: int = 100_000,
+    poll: bool = False,
 ) -> AsyncIterator[Files]:
     """Opens the directories, and watches what is asked for until the end. Raises ValueError for a bad directory.
 
     `writable` says of all directories, or of each in turn, whether files may be changed there. Without a `denylist`
-    it is the built-in one.
+    it is the built-in one. With `poll` changes are found by looking for them only.
     """
 
     async def tell(key: str) -> None:
@@ -81,11 +85,15 @@ async def open_files(
 
     beneath = Beneath(Roots(paths, writable, denylist))
     mounts = Mounts(beneath.roots.paths)
-    watcher = Watcher(beneath, tell)
+    # A system without a table of mounts has no way to tell, so its notices are believed in.
+    reached = mounts.local if mounts.known else lambda _: True
+    watcher = Watcher(beneath, tell, (lambda _: False) if poll else reached)
+    journal = Journal(beneath, watcher)
     try:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(watcher.run)
-            yield Files(beneath, SmallFiles(beneath, mounts), watcher)
+            tasks.start_soon(journal.run)
+            yield Files(beneath, SmallFiles(beneath, mounts), watcher, journal, max_read)
             tasks.cancel_scope.cancel()
     finally:
         mounts.close()

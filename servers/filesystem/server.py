@@ -1,4 +1,4 @@
-"""The filesystem server: sixteen tools, `file://` resources, and notice of their changes.
+"""The filesystem server: eighteen tools, `file://` resources, and notice of their changes.
 
 Every function in a `tools.py`, and in `resources.py`, says what a client sees; the work is done by the files beside
 it, in worker threads but for the small reads of `reading/small.py`. A cancelled call waits for its thread, so that
@@ -10,6 +10,7 @@ from . import resources  # noqa: F401
 from .app import app
 from .finding import tools as finding  # noqa: F401
 from .reading import tools as reading  # noqa: F401
+from .watching import tools as watching  # noqa: F401
 from .writing import tools as writing  # noqa: F401
 
 __all__ = ["app"]

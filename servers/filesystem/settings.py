@@ -17,7 +17,7 @@ _MODES = {"ro": False, "rw": True}
 
 
 class Settings(BaseModel):
-    """The allowed directories, and whether files may be changed there."""
+    """The allowed directories, and whether files may be changed there, and how much one read may give."""
 
     roots: list[Path] = positional("directories that may be read", "DIR")
     root: list[str] = Field([], description="directory with a permission of its own: DIR:ro or DIR:rw")
@@ -25,6 +25,9 @@ class Settings(BaseModel):
 
     deny: list[str] = Field([], description="glob of what stays closed, besides the built-in list of secrets")
     allow: list[str] = Field([], description="glob of what the built-in list of secrets shall not close")
+    disable_tool: list[str] = Field([], description="name of a tool that is not offered")
+    max_read: int = Field(100_000, ge=1_000, le=900_000, description="bytes of text that one read may give, as JSON")
+    poll: bool = Field(False, description="look for changes every second, where the system tells of none")
 
     replace_protected: bool = Field(
         False, description="also change files that are write-protected, or have several hard links, which then part"

@@ -1,4 +1,5 @@
-"""What `/healthz` says: that the process answers, which server it is, and how much it holds open."""
+"""What `/healthz` says: that the process answers, which server it is, how much it holds open, and what it
+adds of its own."""
 
 from typing import Any
 
@@ -16,4 +17,5 @@ def health(app: Server[Any], *, sessions: int, streams: int) -> dict[str, Any]:
         "version": server.version,
         "sessions": sessions,
         "streams": streams,
+        **app.health(),
     }

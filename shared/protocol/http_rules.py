@@ -10,12 +10,13 @@ Hosts and origins are the matter of `sites`; the headers with which a stateless 
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 
 from ..errors import InvalidRequest, RpcError
 from .batches import MAX_BATCH
 from .jsonrpc import Batch, Failure, Malformed, Message, Notification, Request, RequestId, Response, failure
+from .records import record
 from .stateless import claims_envelope
 from .versions import HANDSHAKE_VERSIONS, Version, find_version
 
@@ -87,12 +88,15 @@ def refuse(status: int, reason: str, **headers: str) -> Refusal:
 # Headers
 
 
-@dataclass(frozen=True, slots=True)
+_NONE: frozenset[str] = frozenset()
+
+
+@record
 class Headers:
     """A request's headers by lower-case name. `repeated` names those that may come once and came more often."""
 
     values: Mapping[str, str]
-    repeated: frozenset[str] = field(default=frozenset())
+    repeated: frozenset[str] = _NONE
 
     def get(self, name: str) -> str | None:
         """The value of a header, several joined by commas; None where it is absent."""
@@ -103,16 +107,21 @@ def read_headers(raw: Iterable[tuple[bytes, bytes]]) -> Headers:
     """The headers as they came. Blanks around a value are not part of it (RFC 9110, section 5.5): some web
     servers leave them on."""
     values: dict[str, str] = {}
-    repeated: set[str] = set()
+    repeated = _NONE
     for raw_name, raw_value in raw:
-        name, value = raw_name.decode("latin-1").lower(), raw_value.decode("latin-1").strip(" \t")
+        name, value = _name(raw_name), raw_value.decode("latin-1").strip(" \t")
         if name not in values:
             values[name] = value
         elif name in _SINGLE or name.startswith(_SINGLE_PREFIX):
-            repeated.add(name)
+            repeated |= {name}
         else:
             values[name] += f", {value}"
-    return Headers(values, frozenset(repeated))
+    return Headers(values, repeated)
+
+
+@lru_cache(256)
+def _name(raw: bytes) -> str:
+    return raw.decode("latin-1").lower()
 
 
 def check_single(headers: Headers, *, all_of_them: bool) -> Refusal | None:
@@ -155,19 +164,25 @@ def _quality(parameters: list[str]) -> float:
 
 def check_accept(headers: Headers, *needed: str) -> Refusal | None:
     """406 unless the client takes every one of `needed`."""
-    if all(accepts(headers.get("accept"), media_type) for media_type in needed):
-        return None
-    return refuse(406, f"the Accept header must list {' and '.join(needed)}")
+    accept = headers.get("accept")
+    for media_type in needed:
+        if not accepts(accept, media_type):
+            return refuse(406, f"the Accept header must list {' and '.join(needed)}")
+    return None
 
 
 def check_content(headers: Headers) -> Refusal | None:
     """415 unless the body is plain JSON."""
-    media_type = (headers.get("content-type") or "").partition(";")[0].strip(" \t").lower()
-    if media_type != JSON:
+    if not _is_json(headers.get("content-type")):
         return refuse(415, f"the Content-Type must be {JSON}")
     if (headers.get("content-encoding") or "identity").lower() != "identity":
         return refuse(415, "compressed bodies are not accepted")
     return None
+
+
+@lru_cache(64)
+def _is_json(content_type: str | None) -> bool:
+    return (content_type or "").partition(";")[0].strip(" \t").lower() == JSON
 
 
 # Eras, versions, sessions

@@ -7,7 +7,8 @@ In the handshake era list changes go to every open session, and one subscription
 2026-07-28 on each listen stream has its own filter and gets its own copy, marked with its subscription id.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import field
 
 from .events import Change
@@ -43,7 +44,19 @@ class Subscriptions:
 
     def __init__(self) -> None:
         self._subscribed: dict[str, str] = {}
+        self._coming: dict[str, object] = {}
         self._listens: dict[RequestId, Listen] = {}
+
+    @contextmanager
+    def coming(self, uri: str) -> Iterator[Callable[[], bool]]:
+        """While a subscription is being made: gives what tells whether it is still wanted, so that an unsubscription
+        that overtakes it counts."""
+        token = self._coming[uri] = object()
+        try:
+            yield lambda: self._coming.get(uri) is token
+        finally:
+            if self._coming.get(uri) is token:
+                del self._coming[uri]
 
     def subscribe(self, uri: str, key: str) -> list[str]:
         """Adds a subscription of the handshake era; the key of the one it replaces."""
@@ -53,6 +66,7 @@ class Subscriptions:
 
     def unsubscribe(self, uri: str) -> list[str]:
         """Removes it; the key it had, or nothing."""
+        self._coming.pop(uri, None)
         return [self._subscribed.pop(uri)] if uri in self._subscribed else []
 
     def listen(self, listen: Listen) -> None:

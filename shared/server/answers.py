@@ -1,10 +1,6 @@
 """What the client answers to our questions, kept until somebody asks for it."""
 
-import asyncio
-import math
 from collections.abc import Iterable
-
-from anyio import CancelScope
 
 from ..protocol.jsonrpc import Failure, RequestId, Response
 from .signal import Signal
@@ -43,20 +39,8 @@ class Answers:
         self._finished = True
         self._come.wake()
 
-    async def wait(self, id: int, scope: CancelScope | None) -> Response | Failure:
-        """Waits for the answer to our request `id`. The user's time is not the call's: the deadline of `scope`
-        is moved by it."""
-        if scope is None or scope.deadline == math.inf:  # another question of the same call has stopped the clock
-            return await self._wait(id)
-        time = asyncio.get_running_loop().time
-        began, deadline = time(), scope.deadline
-        scope.deadline = math.inf
-        try:
-            return await self._wait(id)
-        finally:
-            scope.deadline = deadline + time() - began
-
-    async def _wait(self, id: int) -> Response | Failure:
+    async def wait(self, id: int) -> Response | Failure:
+        """Waits for the answer to our request `id`, which is expected."""
         while (answer := self._by_id[id]) is None:
             if self._finished:
                 return _NONE

@@ -37,6 +37,7 @@ from .budget import Budget
 from .changes import Changes
 from .completion import Completer, Completions
 from .context import Context
+from .deadlines import Deadlines
 from .limits import Limits
 from .listings import Listings
 from .prompts import Prompts, RegisteredPrompt
@@ -95,10 +96,12 @@ class Server(Generic[State]):
         self.completions = Completions()
         self.changes = Changes()
         self.listings = Listings()
+        self.deadlines = Deadlines()
         self.budget = Budget()
         self.limits = Limits()
         self.page_size = 100
         self.trace: Trace | None = None
+        self.health: Callable[[], Mapping[str, Any]] = dict
         self.handlers: dict[str, Callable[..., Any]] = {}
         self._declared = dict(capabilities or {})
         self._methods: list[Method] = []
@@ -183,6 +186,11 @@ class Server(Generic[State]):
         self.changes.on_wanted = hook
         return hook
 
+    def on_health(self, hook: Callable[[], Mapping[str, Any]]) -> Callable[[], Mapping[str, Any]]:
+        """Has `/healthz` say what this function gives, besides what it says of every server."""
+        self.health = hook
+        return hook
+
     def error(self, kind: type[Exception]) -> Callable[[F], F]:
         """Has a function say what the client is told of an error of the author's own `kind`."""
 
@@ -198,11 +206,14 @@ class Server(Generic[State]):
     async def running(self, settings: BaseModel | None = None) -> AsyncIterator["Server[State]"]:
         """Opens what the lifespan opens, with `settings` or the defaults; closes it at the end."""
         self.settings = self.settings_model() if settings is None else settings
-        if self._lifespan is None:
-            yield self
-            return
-        async with self._lifespan(self.settings) as self.state:
-            yield self
+        try:
+            if self._lifespan is None:
+                yield self
+                return
+            async with self._lifespan(self.settings) as self.state:
+                yield self
+        finally:
+            self.deadlines.close()
 
     @cached_property
     def seal(self) -> Seal:

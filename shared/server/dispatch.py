@@ -66,7 +66,8 @@ async def _read(connection: "Connection", transport: Transport) -> bool:
         while True:
             for message in await transport.receive():
                 connection.take(message)
-            await connection.room()
+            if connection.is_behind:
+                await connection.room()
     except anyio.EndOfStream:
         return True
     except anyio.BrokenResourceError:
@@ -182,8 +183,15 @@ class Connection:
             await self._closing.wait()
 
     async def answer_to(self, about: RequestId, id: int) -> Response | Failure:
-        """Waits for the client's answer to our request `id`, which the call `about` made."""
-        return await self.answers.wait(id, self._scopes.get(about))
+        """Waits for the client's answer to our request `id`, which the call `about` made. The user's time is not the
+        call's: its clock stands meanwhile."""
+        scope, deadlines = self._scopes.get(about), self._app.deadlines
+        rest = math.inf if scope is None else deadlines.pause(scope)
+        try:
+            return await self.answers.wait(id)
+        finally:
+            if scope is not None and rest < math.inf:
+                deadlines.resume(scope, rest)
 
     # Calls
 
@@ -213,14 +221,18 @@ class Connection:
             scope.cancel()
 
     async def _call(self, call: Call, scope: CancelScope) -> None:
+        deadlines = self._app.deadlines
         try:
             with scope:
                 if scope.cancel_called or self.is_behind:
                     await anyio.lowlevel.checkpoint_if_cancelled()
                     await self.room()
-                scope.deadline = self._loop.time() + self._app.budget.seconds
+                deadlines[scope] = self._loop.time() + self._app.budget.seconds
+                if deadlines.timer is None:
+                    deadlines.arm()
                 await self._answer(call, scope)
         finally:
+            deadlines.pop(scope, None)
             if self._queue:
                 self._tasks[self._loop.create_task(self._call(*self._queue.popleft()))] = None
             else:
@@ -234,12 +246,6 @@ class Connection:
         finally:
             self._listening -= 1
             self._over(call, scope)
-
-    async def _wait_for_room(self, scope: CancelScope) -> None:
-        scope.deadline = math.inf
-        await anyio.lowlevel.checkpoint_if_cancelled()
-        await self.room()
-        scope.deadline = self._loop.time() + self._app.budget.seconds
 
     async def _answer(self, call: Call, scope: CancelScope) -> None:
         """Runs the handler. This is the one place where exceptions become answers."""

@@ -1,8 +1,10 @@
 """A plain typed function, read once: how its arguments are checked, what its schemas are, how its value is sent.
 
 Arguments are validated as strict JSON: `"5"` is no integer, but a string may become a `Path` or a `date`, since
-JSON has no other way to write them. Unknown arguments are errors that name the nearest known one. All of this
-is made when a decorator runs, so that an impossible declaration fails at import.
+JSON has no other way to write them. Unknown arguments are errors that name the nearest known one.
+
+What the signature tells is read when a decorator runs. The model of the arguments is made when it is first needed:
+a host waits for every server it starts, and until it has its first answer it asks for none of this.
 """
 
 import difflib
@@ -10,12 +12,14 @@ import inspect
 import warnings
 from collections.abc import Callable
 from dataclasses import is_dataclass
+from functools import cached_property
 from types import NoneType, UnionType
-from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints, is_typeddict
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, PydanticUserError, TypeAdapter, ValidationError, create_model
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import to_json
+from typing_extensions import is_typeddict
 
 from ..errors import DeclarationError, InvalidArguments
 from ..protocol.types.content import AudioContent, EmbeddedResource, ImageContent, ResourceLink, TextContent
@@ -76,17 +80,18 @@ class Function:
         self.hints = _hints(function, self._what)
         self.returns = self.hints.pop("return", None)
         self.context_name = self._context_name()
-        self._model = self._arguments()
+        self._fields = self._parameters()
 
     def schema(self) -> dict[str, Any]:
-        """The JSON Schema of the arguments; its root is an object that allows nothing unknown."""
+        """The JSON Schema of the arguments; its root is an object that allows nothing unknown. Raises
+        DeclarationError for a type that JSON can't carry."""
         made: dict[str, Any] = self._model.model_json_schema(schema_generator=JsonSchema)
         made.setdefault("properties", {})
         return made
 
     def names(self) -> tuple[str, ...]:
         """The names of the arguments, in their order."""
-        return tuple(self._model.model_fields)
+        return tuple(self._fields)
 
     def required(self, name: str) -> bool:
         """Whether the argument has no default."""
@@ -116,7 +121,7 @@ class Function:
         names = [name for name, hint in self.hints.items() if (get_origin(hint) or hint) is self._context]
         return names[0] if names else None
 
-    def _arguments(self) -> type[BaseModel]:
+    def _parameters(self) -> dict[str, Any]:
         fields: dict[str, Any] = {}
         for name, parameter in inspect.signature(self.call).parameters.items():
             if name == self.context_name:
@@ -125,16 +130,19 @@ class Function:
                 raise DeclarationError(f"{self._what}: {name!r} must be an ordinary parameter")
             if name not in self.hints:
                 raise DeclarationError(f"{self._what}: {name!r} has no type")
-            default = ... if parameter.default is parameter.empty else parameter.default
-            fields[name] = (self.hints[name], default)
+            fields[name] = (self.hints[name], ... if parameter.default is parameter.empty else parameter.default)
+        return fields
+
+    @cached_property
+    def _model(self) -> type[BaseModel]:
         try:
             with warnings.catch_warnings():
                 # An argument may be called `schema` or `copy`, as methods of pydantic's models are.
                 warnings.filterwarnings("ignore", message="Field name .* shadows an attribute")
-                model = create_model(self.name, __config__=ConfigDict(extra="forbid"), **fields)
+                model = create_model(self.name, __config__=ConfigDict(extra="forbid"), **self._fields)
         except (PydanticUserError, NameError, TypeError, ValueError) as error:
             raise DeclarationError(f"{self._what}: {error}") from error
-        for name in fields.keys() - model.model_fields.keys():
+        for name in self._fields.keys() - model.model_fields.keys():
             raise DeclarationError(f"{self._what}: an argument can't be called {name!r}")
         return model
 

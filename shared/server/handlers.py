@@ -96,9 +96,10 @@ async def subscribe(app: "Server[Any]", context: Context[Any], params: UriParams
         return {}
     if len(subscriptions.subscribed) >= app.limits.subscriptions:
         raise InvalidParams(f"there are {app.limits.subscriptions} subscriptions, the most there may be")
-    key = await app.changes.hold(params.uri)
-    previous = subscriptions.subscribe(params.uri, key)
-    await app.changes.release(previous)
+    with subscriptions.coming(params.uri) as still_wanted:
+        key = await app.changes.hold(params.uri)
+        unheld = subscriptions.subscribe(params.uri, key) if still_wanted() else [key]
+    await app.changes.release(unheld)
     return {}
 
 

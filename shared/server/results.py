@@ -3,10 +3,11 @@
 There are two kinds of result. Where **text is the payload**, the function returns a string or content blocks:
 `content` alone, no output schema. Where **data is the payload**, it returns a model, a dataclass, a typed dict,
 a list or a number: complete `structuredContent` under an output schema, and a text form with the same facts,
-since hosts differ in which of the two the model sees. `Data(value, text)` chooses that text.
+since hosts differ in which of the two the model sees. `Data(value, text)` chooses that text. `Text(text, meta)` is
+text with notes for the program beside the model.
 """
 
-from collections.abc import Callable
+from functools import cached_property
 from typing import Any, Generic, TypeVar, get_args, get_origin
 
 from pydantic import PydanticUserError, TypeAdapter
@@ -14,11 +15,11 @@ from pydantic_core import to_json
 
 from ..errors import DeclarationError, ToolError
 from ..protocol.records import record
-from ..protocol.types.base import Wire
+from ..protocol.types.base import Meta, Wire
 from ..protocol.types.tools import CallToolResult
 from .functions import is_data, output_schema
 
-__all__ = ["Data", "Result", "content_of"]
+__all__ = ["Data", "Result", "Text", "content_of"]
 
 Value = TypeVar("Value")
 
@@ -34,36 +35,56 @@ class Data(Generic[Value]):
     text: str
 
 
+@record
+class Text:
+    """Text as the payload, with the result's `_meta`, which programs read and models don't see."""
+
+    text: str
+    meta: Meta
+
+
 class Result:
-    """How the values of one tool's function become results. `schema` is None where text is the payload."""
+    """How the values of one tool's function become results."""
 
     def __init__(self, returns: Any, what: str) -> None:
         inner = get_args(returns)[0] if get_origin(returns) is Data else returns
-        self.schema: dict[str, Any] | None = None
-        self._dump: Callable[[Any], Any] | None = None
-        if inner is returns and not is_data(returns):
-            return
+        self._type = inner
+        self._what = what
+        self._is_data = returns is not Text and (inner is not returns or is_data(returns))
+
+    @cached_property
+    def schema(self) -> dict[str, Any] | None:
+        """The JSON Schema of the data; None where text is the payload. Raises DeclarationError for a type that can't
+        be sent."""
+        return output_schema(self._adapter) if self._is_data else None
+
+    @cached_property
+    def _adapter(self) -> TypeAdapter[Any]:
         try:
-            adapter = TypeAdapter(inner)
+            return TypeAdapter(self._type)
         except PydanticUserError as error:
-            raise DeclarationError(f"{what}: its return type can't be sent: {error}") from error
-        self.schema = output_schema(adapter)
-        self._dump = lambda value: adapter.dump_python(value, mode="json", by_alias=True)
+            raise DeclarationError(f"{self._what}: its return type can't be sent: {error}") from error
 
     def to_wire(self, value: Any, limit: int) -> dict[str, Any]:
         """`value` as a result of the newest version. Raises ToolError where it has more than `limit` bytes of
         JSON: hosts drop what is larger."""
-        if self._dump is None and isinstance(value, str) and len(value) * _LONGEST_ESCAPE < limit:
+        if not self._is_data and isinstance(value, str) and len(value) * _LONGEST_ESCAPE < limit:
             return {"content": [{"type": "text", "text": value}]}
+        if isinstance(value, Text) and (len(value.text) + len(str(value.meta))) * _LONGEST_ESCAPE < limit:
+            return {"content": [{"type": "text", "text": value.text}], "_meta": value.meta}
         return _within_bytes(self._built(value), limit)
 
     def _built(self, value: Any) -> dict[str, Any]:
         if isinstance(value, CallToolResult):
             return {"content": [], **value.to_wire()}
-        if self._dump is None:
+        if isinstance(value, Text):
+            return {"content": content_of(value.text), "_meta": value.meta}
+        if not self._is_data:
             return {"content": content_of(value)}
         text = value.text if isinstance(value, Data) else None
-        data = self._dump(value.value if isinstance(value, Data) else value)
+        data = self._adapter.dump_python(
+            value.value if isinstance(value, Data) else value, mode="json", by_alias=True
+        )
         shown = to_json(data).decode() if text is None else text
         return {"content": [{"type": "text", "text": shown}], "structuredContent": data}
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 from ..errors import DeclarationError, InvalidParams, ToolError
@@ -40,7 +41,7 @@ class ToolOptions:
 
 
 class RegisteredTool:
-    """One tool, read from its function and its options when it was declared."""
+    """One tool, read from its function and its options."""
 
     def __init__(self, function: Callable[..., Any], options: ToolOptions) -> None:
         self.function = Function(function, "tool", Context)
@@ -54,9 +55,11 @@ class RegisteredTool:
             raise DeclarationError(f"tool {self.name!r} needs a docstring: it is all the model knows of it")
         if len(description.encode()) > MAX_DESCRIPTION:
             raise DeclarationError(f"tool {self.name!r}: hosts cut descriptions at {MAX_DESCRIPTION} bytes")
-        self.listed = self._listed(description)
+        self._description = description
 
-    def _listed(self, description: str) -> dict[str, Any]:
+    @cached_property
+    def listed(self) -> dict[str, Any]:
+        """What `tools/list` shows of it. Raises DeclarationError for types that have no schema."""
         options = self.options
         hints = ToolAnnotations(
             read_only_hint=options.read_only,
@@ -67,7 +70,7 @@ class RegisteredTool:
         tool = Tool(
             name=self.name,
             title=options.title,
-            description=description,
+            description=self._description,
             icons=options.icons,
             input_schema=options.input_schema or self.function.schema(),
             output_schema=self._result.schema,

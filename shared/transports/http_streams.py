@@ -7,7 +7,6 @@ A reply is begun once and ended once. Writing waits while the client is slow.
 import asyncio
 import zlib
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
@@ -17,6 +16,7 @@ from anyio import CancelScope
 from ..protocol.framing import ServerSentEvent, encode_event
 from ..protocol.http_rules import EVENT_STREAM, JSON, Headers, Refusal, refuse
 from ..protocol.jsonrpc import encode
+from ..protocol.records import record
 
 __all__ = ["Asgi", "Gone", "Http", "Receive", "Reply", "Send", "Stage", "Watch", "read_body"]
 
@@ -26,11 +26,14 @@ Receive = Callable[[], Awaitable[Asgi]]
 Send = Callable[[Asgi], Awaitable[None]]
 
 _GZIP = 31
-_STREAM_HEADERS = {
-    "content-type": EVENT_STREAM,
-    "cache-control": "no-cache, no-transform",
-    "x-accel-buffering": "no",
-}
+_IS_JSON = (b"content-type", JSON.encode())
+_IS_GZIP = (b"content-encoding", b"gzip")
+_VARIES = (b"vary", b"accept-encoding")
+_STREAM_HEADERS = [
+    (b"content-type", EVENT_STREAM.encode()),
+    (b"cache-control", b"no-cache, no-transform"),
+    (b"x-accel-buffering", b"no"),
+]
 
 MOMENT_SECONDS = 0.02
 """How long a request is served before anybody looks whether its client is still there."""
@@ -70,17 +73,17 @@ class Reply:
     async def json(self, status: int, body: bytes, headers: Iterable[tuple[str, str]] = ()) -> None:
         """Answers with one JSON text, or with nothing but a status where `body` is empty."""
         self.stage = Stage.ENDED
-        sent = dict(headers)
+        sent = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers]
         if body:
-            sent["content-type"] = JSON
+            sent.append(_IS_JSON)
         if len(body) > COMPRESS_FROM:
             # Here and not by a middleware, which would have to buffer streams to see what they are. Level 1 keeps
             # the event loop free: a megabyte takes milliseconds, and higher levels save little on JSON.
-            sent["vary"] = "accept-encoding"
+            sent.append(_VARIES)
             if self._gzip:
-                sent["content-encoding"] = "gzip"
+                sent.append(_IS_GZIP)
                 body = zlib.compress(body, 1, wbits=_GZIP)
-        sent["content-length"] = str(len(body))
+        sent.append((b"content-length", b"%d" % len(body)))
         await self._start(status, sent)
         await self._body(body, more=False)
 
@@ -105,15 +108,14 @@ class Reply:
         """Ends the stream, which may have been empty."""
         await self.events((), last=True)
 
-    async def _start(self, status: int, headers: dict[str, str]) -> None:
-        raw = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
-        await self._send({"type": "http.response.start", "status": status, "headers": raw})
+    async def _start(self, status: int, headers: list[tuple[bytes, bytes]]) -> None:
+        await self._send({"type": "http.response.start", "status": status, "headers": headers})
 
     async def _body(self, data: bytes, *, more: bool) -> None:
         await self._send({"type": "http.response.body", "body": data, "more_body": more})
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Http:
     """One HTTP request and the way to answer it."""
 
@@ -127,10 +129,9 @@ async def read_body(receive: Receive, headers: Headers, limit: int) -> bytes | R
     """The body of a request: 413 beyond `limit` bytes. Never holds more than the limit and one chunk. How long it may
     take is the connection's matter. Raises Gone when the client goes away meanwhile."""
     # The connection stays open: closing it on a client that still sends would reset it, and lose this answer.
-    too_large = f"the body may have {limit:,} bytes at most"
     length = headers.get("content-length")
     if length is not None and (not length.isdecimal() or int(length[:20]) > limit):
-        return refuse(413, too_large)
+        return _too_large(limit)
     body = bytearray()
     while True:
         event = await receive()
@@ -138,9 +139,13 @@ async def read_body(receive: Receive, headers: Headers, limit: int) -> bytes | R
             raise Gone
         body += event.get("body", b"")
         if len(body) > limit:
-            return refuse(413, too_large)
+            return _too_large(limit)
         if not event.get("more_body", False):
             return bytes(body)
+
+
+def _too_large(limit: int) -> Refusal:
+    return refuse(413, f"the body may have {limit:,} bytes at most")
 
 
 class Watch:

@@ -18,9 +18,9 @@ import os
 import stat
 import sys
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, redirect_stdout, suppress
-from typing import Any, TextIO, TypeVar, cast
+from typing import Any, TextIO, cast
 
 import anyio
 import anyio.lowlevel
@@ -38,8 +38,6 @@ _CHUNK = 65_536
 _CAN_WAIT = os.name == "posix"
 """Whether the event loop can wait for pipes; on Windows it can't."""
 
-T = TypeVar("T")
-
 log = logging.getLogger("shared.stdout")
 
 
@@ -52,17 +50,13 @@ class StdioTransport:
         self._in = _Descriptor(fd_in)
         self._out = _Descriptor(fd_out)
         self._lines = LineBuffer(max_message)
-        self._reading = anyio.CancelScope()
 
     async def receive(self) -> Sequence[Message]:
         """The messages that the next bytes complete. Raises EndOfStream at the end of the input, or when stopped."""
         while not self.ended.is_set():
-            chunk = None
-            with self._reading:
-                chunk = await self._in.read()
-            if chunk is None:
+            chunk = await self._in.read()
+            if self.ended.is_set():
                 break
-            self._reading = anyio.CancelScope()
             if not chunk:
                 self.ended.set()
             lines = self._lines.feed(chunk) if chunk else self._lines.end()
@@ -89,7 +83,7 @@ class StdioTransport:
     def stop(self) -> None:
         """Ends the input as if the peer had ended it: what is under way is finished."""
         self.ended.set()
-        self._reading.cancel()
+        self._in.stop()
 
     def close(self) -> None:
         """Closes both descriptors and leaves them as they were found."""
@@ -112,30 +106,58 @@ class _Descriptor:
         self._was_blocking = self._waits and os.get_blocking(fd)
         if self._waits:
             os.set_blocking(fd, False)
-        self._has_waited = True
+        self._arrival: asyncio.Future[bytes] | None = None
+        self._is_armed = False
 
     async def read(self) -> bytes:
-        """The next bytes; none at the end, or when the other side has failed."""
+        """The next bytes; none at the end, when the other side has failed, or after `stop`."""
+        # Each way passes through the loop: a peer that never pauses must not keep those from running whom it called.
+        if self._is_file:
+            await anyio.lowlevel.checkpoint()
+            return _read(self._fd)
+        loop = asyncio.get_running_loop()
+        self._arrival = loop.create_future()
+        if not self._waits:
+            threading.Thread(target=self._read_in_thread, args=(loop,), name="stdin", daemon=True).start()
+        elif not self._is_armed:
+            # Stays from one read to the next: to come and go costs more than a message.
+            loop.add_reader(self._fd, self._readable)
+            self._is_armed = True
+        return await self._arrival
+
+    def stop(self) -> None:
+        """Has a read return."""
+        self._arrive(b"")
+
+    def _readable(self) -> None:
+        if self._arrival is None or self._arrival.done():
+            self._disarm()  # nobody reads at the moment: the peer has to wait
+            return
         try:
-            if not (self._is_file or self._waits):
-                return await _in_thread(os.read, self._fd, _CHUNK)
-            if not self._has_waited:
-                # A peer that never pauses, or a file, must not keep those from running whom it called.
-                await anyio.lowlevel.checkpoint()
-            self._has_waited = False
-            while True:
-                try:
-                    return os.read(self._fd, _CHUNK)
-                except BlockingIOError:
-                    await anyio.wait_readable(self._fd)
-                    self._has_waited = True
+            self._arrival.set_result(os.read(self._fd, _CHUNK))
+        except BlockingIOError:
+            pass
         except OSError:
-            return b""
+            self._arrival.set_result(b"")
+
+    def _read_in_thread(self, loop: asyncio.AbstractEventLoop) -> None:
+        data = _read(self._fd)
+        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            loop.call_soon_threadsafe(self._arrive, data)
+
+    def _arrive(self, data: bytes) -> None:
+        if self._arrival is not None and not self._arrival.done():
+            self._arrival.set_result(data)
+
+    def _disarm(self) -> None:
+        if self._is_armed:
+            asyncio.get_running_loop().remove_reader(self._fd)
+            self._is_armed = False
 
     async def write(self, data: bytearray) -> None:
         """Writes all of `data`. Raises OSError where that can't be done."""
         if not (self._is_file or self._waits):
-            await _in_thread(_write_all, self._fd, data)
+            await _write_in_thread(self._fd, data)
             return
         view = memoryview(data)
         while view:
@@ -145,37 +167,41 @@ class _Descriptor:
                 await anyio.wait_writable(self._fd)
 
     def close(self) -> None:
+        """Closes it and leaves it as it was found."""
+        self._disarm()
         if self._was_blocking:
             os.set_blocking(self._fd, True)
         os.close(self._fd)
 
 
-def _write_all(fd: int, data: bytearray) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[os.write(fd, view) :]
+def _read(fd: int) -> bytes:
+    try:
+        return os.read(fd, _CHUNK)
+    except OSError:
+        return b""
 
 
-async def _in_thread(function: Callable[..., T], *args: Any) -> T:
-    """What `function` returns, or raises as OSError. Cancelled, this leaves the thread alone; the process may end
-    without it, unlike with the threads of anyio."""
+async def _write_in_thread(fd: int, data: bytearray) -> None:
+    """Writes all of `data`. Raises OSError where that can't be done. Cancelled, this leaves the thread alone; the
+    process may end without it, unlike with the threads of anyio."""
     loop, done = asyncio.get_running_loop(), anyio.Event()
-    result: T | OSError | None = None
+    failed: OSError | None = None
 
     def run() -> None:
-        nonlocal result
+        nonlocal failed
+        view = memoryview(data)
         try:
-            result = function(*args)
+            while view:
+                view = view[os.write(fd, view) :]
         except OSError as error:
-            result = error
+            failed = error
         with suppress(RuntimeError):  # the loop is closed: nobody waits any more
             loop.call_soon_threadsafe(done.set)
 
-    threading.Thread(target=run, name="stdio", daemon=True).start()
+    threading.Thread(target=run, name="stdout", daemon=True).start()
     await done.wait()
-    if isinstance(result, OSError):
-        raise result
-    return cast("T", result)
+    if failed is not None:
+        raise failed
 
 
 @asynccontextmanager

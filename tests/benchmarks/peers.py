@@ -1,6 +1,7 @@
 """The servers that are measured, and how each is started."""
 
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -38,11 +39,13 @@ def _npm_server(folder: Path) -> list[str]:
 
 @cache
 def find_node() -> Path:
-    """The Node that runs the npm server, which is installed if need be. Raises Unavailable."""
+    """The Node that runs the npm server, which is installed if need be: the one on the path, which a host would
+    start, else the one that comes with the tests. Raises Unavailable."""
     node = suite.find_node(suite._candidates())
     if _installed_version() != npm_version():
         _install(node)
-    return node
+    on_path = shutil.which("node")
+    return node if on_path is None else Path(on_path)
 
 
 def npm_version() -> str:

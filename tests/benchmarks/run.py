@@ -8,6 +8,8 @@ the exit code tells only whether everything could be measured that can be here.
 """
 
 import argparse
+import compileall
+import os
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -18,7 +20,7 @@ from pathlib import Path
 from tests.benchmarks import messages, targets
 from tests.benchmarks.http_rows import growth_rows, http_rows, idle_rows
 from tests.benchmarks.machine import describe
-from tests.benchmarks.peers import FLOOR, NPM, OURS, SDK, Peer
+from tests.benchmarks.peers import FLOOR, NPM, OURS, ROOT, SDK, Peer
 from tests.benchmarks.report import table
 from tests.benchmarks.results import Results
 from tests.benchmarks.stdio_rows import stdio_rows, subscription_rows
@@ -53,6 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Measures, and prints the table."""
     options = _parser().parse_args(arguments)
     chosen = [one for one in SERIES if options.only in (None, one.part)]
+    _compile()
     results = Results(datetime.now(UTC).isoformat(timespec="seconds"), options.rounds, describe())
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / messages.FILE).write_text(messages.TEXT)
@@ -63,6 +66,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         results.save(options.json)
     print(table(results))
     return 0
+
+
+def _compile() -> None:
+    """Has all servers start from compiled files, as an installation leaves them; the peers' are installed."""
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    for package in ("shared", "servers"):
+        compileall.compile_dir(ROOT / package, quiet=2)
 
 
 def _round(results: Results, number: int, chosen: Sequence[Series], folder: Path) -> None:

@@ -49,6 +49,22 @@ def test_to_unsubscribe_gives_the_key_back_once():
     assert (subscriptions.unsubscribe("a"), subscriptions.unsubscribe("a")) == (["key"], [])
 
 
+def test_an_unsubscription_that_overtakes_a_subscription_counts():
+    subscriptions = Subscriptions()
+    with subscriptions.coming("a") as still_wanted:
+        assert still_wanted()
+        subscriptions.unsubscribe("a")
+        assert not still_wanted()
+
+
+def test_of_two_subscriptions_to_one_resource_under_way_the_later_is_wanted():
+    subscriptions = Subscriptions()
+    with subscriptions.coming("a") as first:
+        with subscriptions.coming("a") as second:
+            assert (first(), second()) == (False, True)
+        assert not first()
+
+
 def test_a_stream_hears_only_what_it_asked_for():
     subscriptions = Subscriptions()
     subscriptions.listen(Listen(1, frozenset({"tools"})))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pytest
 from pydantic import BaseModel
 
-from shared import CallToolResult, Data, ImageContent, ResourceLink, TextContent
+from shared import CallToolResult, Data, ImageContent, ResourceLink, Text, TextContent
 from shared.errors import DeclarationError, ToolError
 from shared.server.results import Result, content_of
 
@@ -57,6 +57,13 @@ def test_text_has_no_schema_and_no_structure():
     assert sent("hello", str) == {"content": [TEXT]}
 
 
+def test_text_can_have_a_meta_beside_it():
+    assert Result(Text, "tool 'a'").schema is None
+    assert sent(Text("hello", {"etag": "1"}), Text) == {"content": [TEXT], "_meta": {"etag": "1"}}
+    with pytest.raises(ToolError, match="over the limit of 60"):
+        sent(Text("hello", {"etag": "1" * 60}), Text, limit=60)
+
+
 @pytest.mark.parametrize(
     ("value", "returns", "data", "text"),
     [
@@ -83,8 +90,9 @@ def test_data_has_the_schema_of_its_value():
 
 
 def test_a_type_that_can_not_be_sent_is_refused_by_name():
+    result = Result(list[object()], "tool 'a'")  # type: ignore[misc]
     with pytest.raises(DeclarationError, match="tool 'a'"):
-        Result(list[object()], "tool 'a'")  # type: ignore[misc]
+        _ = result.schema
 
 
 def test_a_full_result_passes_as_it_is():

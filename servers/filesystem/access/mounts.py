@@ -39,6 +39,11 @@ class Mounts:
         self._changes.register(self._descriptor, select.POLLPRI)
         self._look()
 
+    @property
+    def known(self) -> bool:
+        """Whether there is a table to ask; nothing is local without one."""
+        return self._descriptor >= 0
+
     def local(self, place: Place) -> bool:
         """Whether everything on the way to `place` is local, as long as no link leads elsewhere."""
         if self._descriptor < 0:

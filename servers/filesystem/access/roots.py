@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote, unquote_to_bytes
 
+from servers.filesystem.access import windows
 from servers.filesystem.access.denylist import Denylist, Way
 from servers.filesystem.errors import FilesError
 
@@ -77,6 +78,9 @@ class Roots:
         path = path_from_uri(written) if written[:5].lower() == _FILE_URI else written
         if path == "~" or path.startswith(("~/", "~" + os.sep)):
             path = os.path.expanduser("~") + path[1:]  # noqa: PTH111 (never raises)
+        reason = windows.refusal(path) if _WINDOWS else None
+        if reason is not None:
+            raise FilesError("bad_path", written, reason)
         if not os.path.isabs(path):  # noqa: PTH117 (pathlib would normalise first)
             return self._relative(path, written)
         found = self.locate(collapse(components(path)))
@@ -176,8 +180,6 @@ def _check_bytes(path: str, written: str) -> None:
         os.fsencode(path)
     except UnicodeEncodeError:
         raise FilesError("bad_path", written, "the path holds characters no file name can have") from None
-    if _WINDOWS and ":" in os.path.splitdrive(path)[1]:
-        raise FilesError("bad_path", written, "the path names an alternate data stream")
 
 
 def components(path: str) -> list[str]:
@@ -207,17 +209,18 @@ def collapse(parts: Sequence[str], relative: bool = False) -> list[str]:
 def uri(path: str) -> str:
     """The RFC 8089 URI of the absolute `path`; bytes that are no UTF-8 are percent-encoded as they are."""
     if _WINDOWS:
-        return "file:///" + quote(path.replace("\\", "/").lstrip("/"), safe="/:")
+        return windows.uri_of(path)
     return "file://" + quote(os.fsencode(path))
 
 
 def path_from_uri(written: str) -> str:
     """The absolute path of a `file:` URI, percent-decoded once. Raises `FilesError` `bad_path`."""
-    rest = written[len(_FILE_URI) :]
+    rest, authority = written[len(_FILE_URI) :], ""
     if rest.startswith("//"):
         authority, slash, rest = rest[2:].partition("/")
         rest = slash + rest
-        if authority.lower() not in ("", "localhost"):
+        authority = "" if authority.lower() == "localhost" else authority
+        if authority and not _WINDOWS:
             raise FilesError("bad_path", written, "the URI names another host")
     if not rest.startswith("/"):
         raise FilesError("bad_path", written, "the URI has no absolute path", "Write file:///path.")
@@ -226,7 +229,8 @@ def path_from_uri(written: str) -> str:
         raise FilesError("bad_path", written, reason, "Write ? as %3F and # as %23 in names.")
     if _BAD_PERCENT.search(rest) or _ENCODED_SEPARATOR.search(rest):
         raise FilesError("bad_path", written, "the URI has a broken escape or an encoded separator")
-    return _decoded(rest, written)
+    path = _decoded(rest, written)
+    return windows.path_of(authority, path) if _WINDOWS else path
 
 
 def _decoded(rest: str, written: str) -> str:
@@ -234,8 +238,6 @@ def _decoded(rest: str, written: str) -> str:
         path = os.fsdecode(unquote_to_bytes(rest))
     except UnicodeError:
         raise FilesError("bad_path", written, "the URI holds characters no file name can have") from None
-    if _WINDOWS and re.match(r"/[A-Za-z]:", path):
-        path = path[1:]
     _check_bytes(path, written)
     return path
 

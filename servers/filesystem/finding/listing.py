@@ -2,26 +2,25 @@
 
 A directory is opened beneath its root and read through its descriptor; entries are looked at with
 `lstat`, so a link is a link and its target's size or existence is no business of a listing. Names are
-shown on one line (see `names`), and the URI of an entry names the very bytes. A tree is read breadth
-first: when a limit cuts it, what is near the start is complete. Directories that cannot be read become
-entries with an error instead of failing it all.
+shown on one line (see `names`), and the URI of an entry names the very bytes.
 """
 
 import os
 import stat
-from collections import deque
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from servers.filesystem.access.beneath import Beneath, missing
+from servers.filesystem.access.etags import etag_of
 from servers.filesystem.access.roots import Place
-from servers.filesystem.errors import FilesError
-from servers.filesystem.finding.patterns import Glob, States
+from servers.filesystem.finding import cursors
+from servers.filesystem.finding.cursors import Position
+from servers.filesystem.finding.descent import kind_of, scanned
+from servers.filesystem.finding.room import Page, Room
 from servers.filesystem.names import displayed
 from servers.filesystem.reading.read import mime_of
 
-MAX_DEPTH = 64
-"""Deepest tree, whatever a caller asks for."""
+_OVERHEAD = 120
+"""Bytes of one entry besides its name and its URI."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,38 +39,20 @@ class ListedEntry:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """The first entries of a directory by name, and how many it has."""
+    """Some entries of a directory, and how many it has. Where `truncated`, `cursor` goes on after the last one."""
 
     entries: tuple[ListedEntry, ...]
     total: int
     truncated: bool
-
-
-@dataclass(frozen=True, slots=True)
-class TreeNode:
-    """An entry of a tree. `children` is None for what is no directory or was not descended into.
-
-    `error` is the code of what kept a directory from being read.
-    """
-
-    name: str
-    kind: str
-    children: "tuple[TreeNode, ...] | None" = None
-    error: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Tree:
-    """A directory with everything below it, up to the limits; `truncated` when they left something out."""
-
-    root: TreeNode
-    entries: int
-    truncated: bool
+    cursor: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class FileInfo:
-    """What is known about a file without reading it; times in seconds since 1970, None where unknown."""
+    """What is known about a file without reading it; times in seconds since 1970, None where unknown.
+
+    `etag` is another one whenever the file has changed.
+    """
 
     path: str
     uri: str
@@ -82,29 +63,42 @@ class FileInfo:
     accessed: float
     permissions: str
     mime: str | None
+    etag: str
 
 
-def list_directory(beneath: Beneath, place: Place, limit: int) -> Listing:
-    """The first `limit` entries of the directory at `place`, sorted by name."""
+def list_directory(beneath: Beneath, place: Place, page: Page, by_size: bool = False) -> Listing:
+    """A page of the directory at `place`: by name, or with the largest first. Raises FilesError."""
+    after = None if page.cursor is None else cursors.read(page.cursor)
     with beneath.open_directory(place) as directory:
         found = scanned(directory)
-        entries = [_listed(beneath, place, entry) for entry in found[:limit]]
-    return Listing(tuple(entries), len(found), len(found) > limit)
+        rest = _by_size(found, after) if by_size else _by_name(found, after)
+        room, entries, reached = Room(page.max_bytes), [], after
+        for entry in rest[: page.limit]:
+            listed = _listed(beneath, place, entry)
+            if not room.take(_OVERHEAD + len(listed.uri), listed.name):
+                break
+            entries.append(listed)
+            reached = Position((entry.name,), _size(entry) if by_size else 0)
+    more = len(entries) < len(rest)
+    return Listing(tuple(entries), len(found), more, cursors.written(reached) if more and reached else None)
 
 
-def scanned(directory: int | str) -> list["os.DirEntry[str]"]:
-    """The entries of an open directory, sorted by name; look at them while it is open."""
-    with os.scandir(directory) as entries:
-        return sorted(entries, key=lambda entry: entry.name)
+def _by_name(found: "list[os.DirEntry[str]]", after: Position | None) -> "list[os.DirEntry[str]]":
+    return found if after is None else [entry for entry in found if entry.name > after.parts[0]]
 
 
-def kind_of(entry: "os.DirEntry[str]") -> str:
-    """What an entry is, as its directory says."""
-    if entry.is_symlink():
-        return "symlink"
-    if entry.is_dir(follow_symlinks=False):
-        return "directory"
-    return "file" if entry.is_file(follow_symlinks=False) else "other"
+def _by_size(found: "list[os.DirEntry[str]]", after: Position | None) -> "list[os.DirEntry[str]]":
+    """The largest first, those of one size by name, and as many as come after that."""
+    keyed = sorted(((-_size(entry), entry.name), entry) for entry in found)
+    return [entry for key, entry in keyed if after is None or key > (-after.number, after.parts[0])]
+
+
+def _size(entry: "os.DirEntry[str]") -> int:
+    """The size of a file; 0 for everything else."""
+    try:
+        return entry.stat(follow_symlinks=False).st_size if entry.is_file(follow_symlinks=False) else 0
+    except OSError:
+        return 0
 
 
 def _listed(beneath: Beneath, place: Place, entry: "os.DirEntry[str]") -> ListedEntry:
@@ -136,6 +130,7 @@ def info(beneath: Beneath, place: Place) -> FileInfo:
         accessed=found.st_atime,
         permissions=stat.filemode(found.st_mode),
         mime=mime_of(path) if kind == "file" else None,
+        etag=etag_of(found),
     )
 
 
@@ -145,86 +140,3 @@ def _kind_of_mode(mode: int) -> str:
     if stat.S_ISDIR(mode):
         return "directory"
     return "file" if stat.S_ISREG(mode) else "other"
-
-
-@dataclass(slots=True)
-class _Branch:
-    """A directory of the tree while it grows."""
-
-    place: Place
-    name: str
-    depth: int
-    excluded: States
-    children: "list[_Branch | TreeNode] | None" = None
-    error: str | None = None
-
-    def frozen(self) -> TreeNode:
-        if self.children is None:
-            return TreeNode(self.name, "directory", None, self.error)
-        children = tuple(c.frozen() if isinstance(c, _Branch) else c for c in self.children)
-        return TreeNode(self.name, "directory", children, self.error)
-
-
-@dataclass(slots=True)
-class _Growth:
-    """One tree being read: its limits and what was used of them."""
-
-    beneath: Beneath
-    exclude: Glob
-    max_depth: int
-    max_entries: int
-    entries: int = 0
-    truncated: bool = False
-
-    def grow(self, branch: _Branch) -> list[_Branch]:
-        """Read one directory; the directories in it are what is to read later."""
-        if branch.depth >= self.max_depth:
-            self.truncated = True
-            return []
-        try:
-            with self.beneath.open_directory(branch.place, follow=branch.depth == 0) as directory:
-                found = scanned(directory)
-                branch.children = []
-                return [b for entry in found if (b := self._add(branch, branch.children, entry)) is not None]
-        except FilesError as error:
-            if branch.depth == 0:
-                raise
-            branch.error = error.code
-            return []
-
-    def _add(
-        self, branch: _Branch, children: "list[_Branch | TreeNode]", entry: "os.DirEntry[str]"
-    ) -> _Branch | None:
-        excluded = self.exclude.step(branch.excluded, entry.name)
-        if self.exclude.accepts(excluded):
-            return None
-        if self.entries >= self.max_entries:
-            self.truncated = True
-            return None
-        self.entries += 1
-        kind = kind_of(entry)
-        if kind != "directory":
-            children.append(TreeNode(displayed(entry.name), kind))
-            return None
-        child = _Branch(branch.place.child(entry.name), displayed(entry.name), branch.depth + 1, excluded)
-        children.append(child)
-        return child
-
-
-def directory_tree(
-    beneath: Beneath, place: Place, exclude_patterns: Sequence[str], max_depth: int, max_entries: int
-) -> Tree:
-    """The directory at `place` and what is below it, without what the patterns exclude."""
-    exclude = Glob(exclude_patterns)
-    growth = _Growth(beneath, exclude, min(max_depth, MAX_DEPTH), max_entries)
-    name = place.parts[-1] if place.parts else beneath.roots.paths[place.root_index].name
-    root = _Branch(place, displayed(name), 0, exclude.start)
-    pending = deque([root])
-    while pending:
-        pending.extend(growth.grow(pending.popleft()))
-    return Tree(root.frozen(), growth.entries, growth.truncated)
-
-
-def by_size(found: Listing) -> Listing:
-    """`found` with the largest first."""
-    return replace(found, entries=tuple(sorted(found.entries, key=lambda entry: -(entry.size or 0))))

@@ -12,7 +12,7 @@ A pattern without `/` matches the last name at any depth.
 
 import fnmatch
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from servers.filesystem.errors import FilesError
 from servers.filesystem.names import displayed
@@ -38,6 +38,7 @@ class Glob:
             raise _bad("", f"the patterns expand to more than {MAX_ALTERNATIVES}")
         self._rows = [_compiled(pattern) for pattern in dict.fromkeys(expanded)]
         self.start: States = self._closed({(row, 0) for row in range(len(self._rows))})
+        self._ends: dict[States, tuple[Callable[[str], object], ...]] = {}
 
     def step(self, states: States, name: str) -> States:
         """The states after one more component `name`."""
@@ -52,6 +53,18 @@ class Glob:
             elif component.match(name):
                 after.add((row, done + 1))
         return self._closed(after)
+
+    def ends(self, states: States, name: str) -> bool:
+        """Whether one more component `name` makes a match: `accepts(step(...))`, quicker."""
+        matchers = self._ends.get(states)
+        if matchers is None:
+            rows = ((self._rows[row], done) for row, done in states)
+            last = (row[done] for row, done in rows if done == len(row) - 1)
+            matchers = self._ends[states] = tuple(one.match for one in last if one is not _ANY)
+        for match in matchers:  # noqa: SIM110 - a generator here takes as long as the rest
+            if match(name):
+                return True
+        return False
 
     def accepts(self, states: States) -> bool:
         """Whether what was stepped over so far is a match."""

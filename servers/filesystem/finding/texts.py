@@ -1,19 +1,29 @@
-"""What the finding tools say in words: the text form of each result, with the same facts as the data beside it."""
+"""What the finding tools say in words: the text form of each result, with the same facts as the data beside it.
 
+A name that can't be shown as it is has its URI behind it, which is what to hand back. No name can look like that: the
+URI has more slashes in a row than any path.
+"""
+
+import re
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
-from .listing import FileInfo, ListedEntry, Listing, Tree, TreeNode
+from .content import ContentFound, FileMatches, LineMatch
+from .listing import FileInfo, ListedEntry, Listing
 from .searching import Found
+from .trees import Tree, TreeNode
 
-__all__ = ["info_text", "listing_text", "search_text", "sized_text", "tree_text"]
+__all__ = ["content_text", "info_text", "listing_text", "search_text", "sized_text", "tree_text"]
 
 _LABELS = {"file": "[FILE]", "directory": "[DIR]", "symlink": "[LINK]", "other": "[OTHER]"}
+_MARKS = {"directory": "/", "symlink": " (link)", "other": " (special)"}
+_BREAKING = re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029]")
+"""What could make one line look like two, or move the cursor of a terminal. A tab is harmless."""
 
 
 def listing_text(found: Listing) -> str:
     """One line an entry, as `[FILE] name`."""
-    return _lines((f"{_LABELS[entry.kind]} {entry.name}" for entry in found.entries), _left_out(found))
+    return _lines((f"{_LABELS[entry.kind]} {_shown(entry.name, entry.uri)}" for entry in found.entries), _more(found))
 
 
 def sized_text(found: Listing) -> str:
@@ -21,9 +31,9 @@ def sized_text(found: Listing) -> str:
     files = [entry for entry in found.entries if entry.kind == "file"]
     directories = sum(entry.kind == "directory" for entry in found.entries)
     total = sum(entry.size or 0 for entry in files)
-    lines = [f"{_LABELS[entry.kind]} {entry.name}{_size(entry)}" for entry in found.entries]
+    lines = [f"{_LABELS[entry.kind]} {_shown(entry.name, entry.uri)}{_size(entry)}" for entry in found.entries]
     return _lines(
-        [*lines, "", f"Total: {len(files)} files, {directories} directories, {total:,} bytes"], _left_out(found)
+        [*lines, "", f"Total: {len(files)} files, {directories} directories, {total:,} bytes"], _more(found)
     )
 
 
@@ -31,31 +41,90 @@ def _size(entry: ListedEntry) -> str:
     return "" if entry.size is None else f"  {entry.size:,} bytes"
 
 
-def _left_out(found: Listing) -> str:
-    return f"[cut: {len(found.entries):,} of {found.total:,} entries shown]" if found.truncated else ""
+def _more(found: Listing) -> str:
+    if not found.truncated:
+        return ""
+    return f"[cut: {len(found.entries):,} of {found.total:,} entries shown; for more, cursor: {found.cursor}]"
 
 
 def tree_text(tree: Tree) -> str:
     """One line an entry, indented by depth; directories end in a slash."""
-    cut = f"[cut after {tree.entries:,} entries; leave something out with excludePatterns]" if tree.truncated else ""
-    return _lines(_branch(tree.root, 0), cut)
+    lines: list[str] = []
+    _add_branch(lines, tree["root"], "")
+    if tree["truncated"]:
+        shown = f"{tree['entries']:,} entries shown"
+        lines.append(f"[cut: {shown}; what ends in ... has more, ask for it or leave something out]")
+    return "\n".join(lines)
 
 
-def _branch(node: TreeNode, depth: int) -> Iterable[str]:
-    mark = {"directory": "/", "symlink": " (link)", "other": " (special)"}.get(node.kind, "")
-    note = "" if node.error is None else f" ({node.error})"
-    yield f"{'  ' * depth}{node.name}{mark}{note}"
-    for child in node.children or ():
-        yield from _branch(child, depth + 1)
+def _add_branch(lines: list[str], node: TreeNode, indent: str) -> None:
+    name = _shown(node["name"], node["uri"]) if "uri" in node else node["name"]
+    note = f" ({node['error']})" if "error" in node else " ..." if "cut" in node else ""
+    lines.append(f"{indent}{name}{_MARKS.get(node['kind'], '')}{note}")
+    for child in node.get("children", ()):
+        _add_branch(lines, child, indent + "  ")
 
 
 def search_text(found: Found) -> str:
     """One path a line."""
-    notes = [f"[stopped: {found.stopped}; there may be more]"] if found.stopped else []
-    if found.unreadable:
-        notes.append(f"[{found.unreadable} directories could not be read]")
-    paths = [match.path for match in found.matches] or ["No matches found"]
-    return _lines([*paths, *notes], "")
+    paths = [_shown(match["path"], match["uri"]) for match in found["matches"]]
+    return _lines(paths or ["No matches found"], _notes(found))
+
+
+def content_text(found: ContentFound) -> str:
+    """One line a match, as `path:line: text`; context as `path-line- text`; without matches, one line a file."""
+    lines = [line for file in found["files"] for line in _file_lines(file)]
+    notes = _notes(found)
+    if found["skipped"]:
+        notes += f"\n[{found['skipped']} files passed over: binary or too large]"
+    return _lines(lines or ["No matches found"], notes.strip())
+
+
+def _file_lines(file: FileMatches) -> list[str]:
+    path = _shown(file["path"], file["uri"])
+    if "count" in file:
+        return [f"{path}: {file['count']}"]
+    if "matches" not in file:
+        return [path]
+    lines: list[str] = []
+    last = 0
+    for number, mark, text in _in_order(file["matches"]):
+        if last and number > last + 1 and "before" in file["matches"][0]:
+            lines.append("--")
+        lines.append(f"{path}{mark}{number}{mark} {_BREAKING.sub(_escaped, text)}")
+        last = number
+    return lines
+
+
+def _in_order(matches: list[LineMatch]) -> list[tuple[int, str, str]]:
+    """The number, mark and text of each line to show, each once: a match of its own is no context of another."""
+    lines: dict[int, tuple[str, str]] = {}
+    for match in matches:
+        own = match["text"].split("\n")
+        before, after = match.get("before", []), match.get("after", [])
+        first = match["line"] - len(before)
+        for number, text in enumerate([*before, *own, *after], first):
+            is_own = 0 <= number - match["line"] < len(own)
+            if is_own or number not in lines:
+                lines[number] = (":" if is_own else "-", text)
+    return [(number, *lines[number]) for number in sorted(lines)]
+
+
+def _escaped(match: re.Match[str]) -> str:
+    return match[0].encode("unicode_escape").decode()
+
+
+def _notes(found: Found | ContentFound) -> str:
+    """What is not in the matches: why there may be more, and what was left out."""
+    notes = []
+    if found["stopped"]:
+        more = f"; for more, cursor: {found['cursor']}" if found["cursor"] else ""
+        notes.append(f"[stopped: {found['stopped']}{more}]")
+    if found["ignored"]:
+        notes.append(f"[{found['ignored']} entries left out by .gitignore; includeIgnored shows them]")
+    if found["unreadable"]:
+        notes.append(f"[{found['unreadable']} files or directories could not be read]")
+    return "\n".join(notes)
 
 
 def info_text(info: FileInfo) -> str:
@@ -68,12 +137,17 @@ def info_text(info: FileInfo) -> str:
         "accessed": _time(info.accessed),
         "permissions": info.permissions,
         "media type": info.mime,
+        "etag": info.etag,
     }
     return "\n".join(f"{name}: {fact}" for name, fact in facts.items() if fact is not None)
 
 
 def _time(seconds: float | None) -> str | None:
     return None if seconds is None else datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
+
+
+def _shown(name: str, uri: str) -> str:
+    return f"{name} ({uri})" if "\\" in name else name
 
 
 def _lines(lines: Iterable[str], note: str) -> str:

@@ -1,28 +1,55 @@
 """The tools that list directories and find files."""
 
-import threading
-from typing import Annotated, Literal
+from collections.abc import Callable
+from typing import Annotated, Literal, TypeVar
 
+import anyio
 from anyio import to_thread
 from pydantic import Field
 
 from shared import Data
 
 from ..app import Ctx, app
-from ..arguments import AllowedDirectories, PathArgument, Patterns
+from ..arguments import (
+    AllowedDirectories,
+    CursorArgument,
+    IncludeIgnored,
+    LimitArgument,
+    PathArgument,
+    Patterns,
+)
+from ..errors import FilesError
 from ..names import displayed
-from . import listing, searching
-from .listing import FileInfo, Listing, Tree, by_size
-from .searching import Found, Search
-from .texts import info_text, listing_text, search_text, sized_text, tree_text
+from . import content, listing, searching, trees
+from .content import ContentFound, Output, Wanted
+from .control import Control
+from .engine import Query
+from .listing import FileInfo, Listing
+from .room import Page
+from .searching import Found
+from .texts import content_text, info_text, listing_text, search_text, sized_text, tree_text
+from .trees import Limits, Tree
+from .walking import Scope
+
+HiddenToo = Annotated[bool, Field(description="search hidden files and what .gitignore files name, too")]
+
+T = TypeVar("T")
+
+_FRAME_BYTES = 2_000
+"""What a result has besides its entries."""
+_REPORT_EVERY = 0.5
+"""Seconds between two reports of progress."""
+_TIME_SHARE = 0.7
+"""Of the seconds of a call, those in which something is looked for: what was found by then is told."""
 
 
 @app.tool(title="List directory", read_only=True)
-async def list_directory(ctx: Ctx, path: PathArgument) -> Data[Listing]:
-    """List what is in a directory: files, directories, links."""
-    found = await to_thread.run_sync(
-        listing.list_directory, ctx.state.beneath, ctx.state.place(path), ctx.budget.entries
-    )
+async def list_directory(
+    ctx: Ctx, path: PathArgument, limit: LimitArgument = None, cursor: CursorArgument = None
+) -> Data[Listing]:
+    """List what is in a directory by name: files, directories, links."""
+    page = _page(ctx, limit, cursor)
+    found = await to_thread.run_sync(listing.list_directory, ctx.state.beneath, ctx.state.place(path), page)
     return Data(found, listing_text(found))
 
 
@@ -31,13 +58,12 @@ async def list_directory_with_sizes(
     ctx: Ctx,
     path: PathArgument,
     sortBy: Literal["name", "size"] = "name",  # noqa: N803 - drop-in name
+    limit: LimitArgument = None,
+    cursor: CursorArgument = None,
 ) -> Data[Listing]:
     """List what is in a directory, with the size of each file, sorted by name or by size."""
-    found = await to_thread.run_sync(
-        listing.list_directory, ctx.state.beneath, ctx.state.place(path), ctx.budget.entries
-    )
-    if sortBy == "size":
-        found = by_size(found)
+    page, by_size = _page(ctx, limit, cursor), sortBy == "size"
+    found = await to_thread.run_sync(listing.list_directory, ctx.state.beneath, ctx.state.place(path), page, by_size)
     return Data(found, sized_text(found))
 
 
@@ -46,11 +72,14 @@ async def directory_tree(
     ctx: Ctx,
     path: PathArgument,
     excludePatterns: Patterns = [],  # noqa: B006, N803 - pydantic copies it; drop-in name
+    maxDepth: Annotated[int, Field(ge=1, description="levels to show")] = trees.MAX_DEPTH,  # noqa: N803 - as its fellows
 ) -> Data[Tree]:
-    """Show everything below a directory as a tree. Links are shown and not followed."""
-    files, budget = ctx.state, ctx.budget
-    tree = await to_thread.run_sync(
-        listing.directory_tree, files.beneath, files.place(path), excludePatterns, listing.MAX_DEPTH, budget.entries
+    """Show everything below a directory as a tree. Links are shown and not followed. What does not fit is marked."""
+    files = ctx.state
+    limits = Limits(maxDepth, ctx.budget.entries, ctx.budget.result_bytes - _FRAME_BYTES)
+    place = files.place(path)
+    tree = await _searched(
+        ctx, lambda control: trees.directory_tree(files.beneath, place, excludePatterns, limits, control)
     )
     return Data(tree, tree_text(tree))
 
@@ -61,27 +90,50 @@ async def search_files(
     path: PathArgument,
     pattern: Annotated[str, Field(description="glob; without a slash it matches names at any depth, e.g. *.py")],
     excludePatterns: Patterns = [],  # noqa: B006, N803 - pydantic copies it; drop-in name
+    includeIgnored: IncludeIgnored = False,  # noqa: N803 - as its fellows
+    limit: LimitArgument = 1_000,
+    cursor: CursorArgument = None,
 ) -> Data[Found]:
-    """Find files and directories below a directory by a glob, case-sensitively."""
-    search = Search(pattern, tuple(excludePatterns), limit=ctx.budget.entries_within(1_000))
-    stop = threading.Event()
-    try:
-        found = await to_thread.run_sync(
-            searching.search_files,
-            ctx.state.beneath,
-            ctx.state.place(path),
-            search,
-            stop.is_set,
-            abandon_on_cancel=True,
-        )
-    finally:
-        stop.set()
+    """Find files and directories by a case-sensitive glob. What .gitignore files name is left out and counted."""
+    files = ctx.state
+    scope = Scope(pattern, tuple(excludePatterns), includeIgnored)
+    place, page = files.place(path), _page(ctx, limit, cursor)
+    found = await _searched(ctx, lambda control: searching.search_files(files.beneath, place, scope, page, control))
     return Data(found, search_text(found))
+
+
+@app.tool(title="Search content", read_only=True)
+async def search_content(
+    ctx: Ctx,
+    path: PathArgument,
+    pattern: Annotated[str, Field(description="regular expression in the syntax of RE2")],
+    literal: Annotated[bool, Field(description="take the pattern as plain text")] = False,
+    ignoreCase: bool = False,  # noqa: N803 - as its fellows
+    multiline: Annotated[bool, Field(description="let matches go over line ends")] = False,
+    glob: Annotated[str, Field(description="which files, e.g. *.py or src/**/*.ts")] = "*",
+    excludePatterns: Patterns = [],  # noqa: B006, N803 - pydantic copies it; as its fellows
+    includeIgnored: HiddenToo = False,  # noqa: N803 - as its fellows
+    output: Annotated[
+        Output, Field(description="the lines, or only which files, or how many lines of each")
+    ] = "matches",
+    context: Annotated[int, Field(ge=0, le=20, description="lines around each match")] = 0,
+    limit: LimitArgument = 250,
+    cursor: CursorArgument = None,
+) -> Data[ContentFound]:
+    """Find lines in files by a regular expression or plain text. Passes over binary, hidden and ignored files."""
+    files = ctx.state
+    scope = Scope(glob, tuple(excludePatterns), includeIgnored, includeIgnored)
+    wanted = Wanted(Query(pattern, literal, ignoreCase, multiline), output, context)
+    place, page = files.place(path), _page(ctx, limit, cursor)
+    found = await _searched(
+        ctx, lambda control: content.search_content(files.beneath, place, scope, wanted, page, control)
+    )
+    return Data(found, content_text(found))
 
 
 @app.tool(title="File information", read_only=True)
 async def get_file_info(ctx: Ctx, path: PathArgument) -> Data[FileInfo]:
-    """Tell a file's size, kind, times, permissions and media type without reading it."""
+    """Tell a file's size, kind, times, permissions, media type and etag without reading it."""
     info = await to_thread.run_sync(listing.info, ctx.state.beneath, ctx.state.place(path))
     return Data(info, info_text(info))
 
@@ -96,3 +148,41 @@ async def list_allowed_directories(ctx: Ctx) -> Data[AllowedDirectories]:
     )
     lines = [f"{path} ({'read and write' if change else 'read only'})" for path, change in pairs]
     return Data(allowed, "\n".join(["Allowed directories:", *lines]))
+
+
+def _page(ctx: Ctx, limit: int | None, cursor: str | None) -> Page:
+    return Page(ctx.budget.entries_within(limit), ctx.budget.result_bytes - _FRAME_BYTES, cursor)
+
+
+async def _searched(ctx: Ctx, search: Callable[[Control], T]) -> T:
+    """What `search` gives in a thread. The client is told how far it is; a cancelled call leaves the thread behind,
+    which ends at its next step."""
+    control = Control(ctx.budget.seconds * _TIME_SHARE)
+    found: T | FilesError = FilesError("cancelled", "", "the search was cancelled")
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(_report, ctx, control)
+        try:
+            found = await to_thread.run_sync(_attempted, search, control, abandon_on_cancel=True)
+        finally:
+            control.cancel()
+            tasks.cancel_scope.cancel()
+    if isinstance(found, FilesError):
+        # Raised here, since a task group would wrap it.
+        raise found
+    return found
+
+
+def _attempted(search: Callable[[Control], T], control: Control) -> T | FilesError:
+    try:
+        return search(control)
+    except FilesError as error:
+        return error
+
+
+async def _report(ctx: Ctx, control: Control) -> None:
+    reported = 0
+    while True:
+        await anyio.sleep(_REPORT_EVERY)
+        if control.seen > reported:
+            reported = control.seen
+            await ctx.progress(reported, message=f"{reported:,} entries looked at")

@@ -13,7 +13,19 @@ from servers.filesystem.errors import FilesError
 if TYPE_CHECKING:
     from charset_normalizer import CharsetMatches
 
-__all__ = ["UTF8", "Charset", "charset_of", "decode", "encode", "marked"]
+__all__ = [
+    "UTF8",
+    "Charset",
+    "charset_of",
+    "decode",
+    "decode_part",
+    "encode",
+    "is_known",
+    "is_wide",
+    "marked",
+    "not_text",
+    "plain",
+]
 
 
 class Charset(NamedTuple):
@@ -51,13 +63,44 @@ def decode(data: bytes, written: str, offset: int = 0) -> tuple[str, Charset]:
 
     Raises FilesError `not_text`.
     """
-    if 0 not in data and not data.startswith(codecs.BOM_UTF8):
-        try:
-            return data.decode(), UTF8
-        except UnicodeDecodeError:
-            pass  # then it is looked at
-    charset = charset_of(data, written, offset, whole=True)
-    return _exactly(data[len(charset.mark) :], charset, written, offset + len(charset.mark)), charset
+    text = plain(data)
+    if text is not None:
+        return text, UTF8
+    charset = (None if offset else marked(data)) or charset_of(data, written, offset, whole=True)
+    return decode_part(data[len(charset.mark) :], charset, written, offset + len(charset.mark))
+
+
+def plain(data: bytes) -> str | None:
+    """`data` as text where it is UTF-8 without a byte order mark, as nearly all files are; else None."""
+    if 0 in data or data.startswith(codecs.BOM_UTF8):
+        return None
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def decode_part(
+    data: bytes, charset: Charset, written: str, offset: int = 0, whole: bool = True
+) -> tuple[str, Charset]:
+    """A part of a text, without its mark, that starts at `offset` of the file; and its charset.
+
+    A character that it ends within is left out, unless it is the `whole` of what follows. The charset is another one
+    where the file seemed to be UTF-8 so far and is not. Raises FilesError `not_text`.
+    """
+    decoder = codecs.getincrementaldecoder(charset.name)()
+    try:
+        text = decoder.decode(data, whole)
+    except UnicodeDecodeError as error:
+        if charset != UTF8:
+            raise not_text(written, offset + error.start) from None
+        return decode_part(data, charset_of(data, written, offset, whole), written, offset, whole)
+    nul = text.find("\0")
+    if nul >= 0:
+        raise not_text(written, offset + len(text[:nul].encode(charset.name)))
+    if charset.name != UTF8.name and not data.startswith(text.encode(charset.name)):
+        raise not_text(written, offset)
+    return text, charset
 
 
 def encode(text: str, charset: Charset, written: str) -> bytes:
@@ -77,14 +120,11 @@ def marked(start: bytes) -> Charset | None:
 
 
 def charset_of(data: bytes, written: str, offset: int = 0, whole: bool = False) -> Charset:
-    """The charset of a text that `data`, at `offset` of the file, is a part of.
+    """The charset of a text without a mark that `data`, at `offset` of the file, is a part of.
 
     Unless it is `whole`, it may end within a character. Where it is no UTF-8 a sample decides, so the time is
     bounded. Raises FilesError `not_text`.
     """
-    found = None if offset else marked(data)
-    if found is not None:
-        return found
     nul = data.find(0)
     at = nul if nul >= 0 else _first_of_no_utf8(data, whole)
     if at == len(data):
@@ -96,6 +136,16 @@ def charset_of(data: bytes, written: str, offset: int = 0, whole: bool = False) 
     if name is None:
         raise not_text(written, offset + at)
     return Charset(name)
+
+
+def is_wide(charset: Charset) -> bool:
+    """Whether a line end takes more than one byte."""
+    return charset.name.startswith(("utf-16", "utf-32"))
+
+
+def is_known(name: str) -> bool:
+    """Whether this is the name of a charset that a text can be found to be in."""
+    return name == UTF8.name or name.replace("-", "_") in (*_WIDE, *_LEGACY)
 
 
 def not_text(written: str, offset: int) -> FilesError:
@@ -144,13 +194,3 @@ def _matches(sample: bytes, candidates: list[str]) -> "CharsetMatches":
 
 def _codec(name: str) -> str:
     return codecs.lookup(name).name
-
-
-def _exactly(data: bytes, charset: Charset, written: str, offset: int) -> str:
-    try:
-        text = data.decode(charset.name)
-    except UnicodeDecodeError as error:
-        raise not_text(written, offset + error.start) from None
-    if "\0" in text or (charset.name != UTF8.name and text.encode(charset.name) != data):
-        raise not_text(written, offset)
-    return text

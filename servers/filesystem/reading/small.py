@@ -14,6 +14,7 @@ from servers.filesystem.access.beneath import READ, Beneath
 from servers.filesystem.access.mounts import Mounts
 from servers.filesystem.access.roots import Place
 from servers.filesystem.access.walk import DIRECTORY
+from servers.filesystem.reading.sources import Held
 
 MAX_SIZE = 65_536
 """Bytes of the largest file that is read at once."""
@@ -28,7 +29,7 @@ class SmallFiles:
         self._beneath = beneath
         self._mounts = mounts
 
-    def read(self, place: Place) -> bytes | None:
+    def read(self, place: Place) -> Held | None:
         """All of the file at `place`, or None where that is not for the event loop."""
         parts = place.parts
         directory, passed = self._beneath.held(place.root_index), -1
@@ -50,7 +51,7 @@ class SmallFiles:
                 os.close(passed)
 
 
-def _whole(name: str, directory: int) -> bytes | None:
+def _whole(name: str, directory: int) -> Held | None:
     # Looked at before the open, because opening alone can wake a writer or start a device.
     if not _is_small(os.stat(name, dir_fd=directory, follow_symlinks=False)):
         return None
@@ -60,7 +61,7 @@ def _whole(name: str, directory: int) -> bytes | None:
         if not _is_small(found):
             return None
         data = os.read(descriptor, found.st_size + 1)
-        return data if len(data) == found.st_size else None
+        return Held(data, found) if len(data) == found.st_size else None
     finally:
         os.close(descriptor)
 

@@ -1,32 +1,74 @@
-"""What the reading tools say: a text, and where it was cut."""
+"""What the reading tools say: a text, and in its last line what a reader has to know besides."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
+from ..access.beneath import Beneath
 from ..errors import FilesError
-from ..files import Files
 from ..names import displayed
-from .read import TextRead, read_text
+from .charsets import UTF8
+from .pages import TextRead, json_size, read_text
+from .parts import WHOLE
 
-__all__ = ["many_text", "text_of"]
+__all__ = ["Many", "many_text", "notes_of", "text_of"]
+
+_SPARE = 400
+"""Bytes for what stands beside the text of one file: its last line, its heading."""
+
+
+class Many(NamedTuple):
+    """Several texts in one, and the etag of each file by its path as it was written."""
+
+    text: str
+    etags: dict[str, str]
 
 
 def text_of(read: TextRead) -> str:
-    """A text, and a last line that says so where it was cut."""
-    if not read.truncated:
+    """A text, with a last line that says what is unusual: where it was cut, and a charset other than UTF-8."""
+    if not read.truncated and read.charset.name == UTF8.name:
         return read.text
-    size, shown = f"{read.size:,}", f"{len(read.text.encode()):,}"
-    rest = "" if read.next_line is None else f"; the rest begins at line {read.next_line:,}"
-    return f"{read.text}\n[cut: {shown} of {size} bytes shown{rest}; use head or tail]"
+    said = [] if read.charset.name == UTF8.name else [f"charset {read.charset.name}"]
+    if read.truncated:
+        said.append(f"cut: {len(read.text.encode()):,} of {read.size:,} bytes shown")
+    if read.rest is not None:
+        within = "" if read.text.endswith("\n") else "within "
+        said.append(f"the rest begins {within or 'at '}line {read.rest.line:,}; go on with cursor {read.rest}")
+    elif read.truncated:
+        said.append("ask for fewer last lines")
+    return f"{read.text}\n[{'; '.join(said)}]"
 
 
-def many_text(files: Files, paths: Sequence[str], budget: int) -> str:
-    """Several files one after the other, each under its path; an error stands in the place of its file."""
-    parts: list[str] = []
-    for path in paths:
+def notes_of(read: TextRead) -> dict[str, str]:
+    """The same for programs."""
+    notes = {"etag": read.etag}
+    if read.charset.name != UTF8.name:
+        notes["charset"] = read.charset.name
+    if read.rest is not None:
+        notes["cursor"] = str(read.rest)
+    return notes
+
+
+def many_text(beneath: Beneath, paths: Sequence[str], budget: int, check: Callable[[], None]) -> Many:
+    """Several files one after the other, each under its path; an error stands in the place of its file.
+
+    The budget is shared fairly: small files leave what they don't need to the large ones.
+    """
+    texts, etags = [""] * len(paths), {}
+    for done, (_, at) in enumerate(sorted((_size(beneath, path), at) for at, path in enumerate(paths))):
+        check()
+        path = paths[at]
         try:
-            read = read_text(files.beneath, files.place(path), max(budget, 1))
-            budget -= len(read.text.encode())
-            parts.append(f"{displayed(path)}:\n{text_of(read)}")
+            place = beneath.roots.place(path)
+            read = read_text(beneath, place, max(budget // (len(paths) - done) - _SPARE, 1), WHOLE, check)
+            texts[at], etags[path] = f"{displayed(path)}:\n{text_of(read)}", read.etag
         except FilesError as error:
-            parts.append(f"{displayed(path)}: Error - {error.code}: {error}")
-    return "\n---\n".join(parts)
+            texts[at] = f"{displayed(path)}: Error - {error.code}: {error}"
+        budget -= json_size(texts[at])
+    return Many("\n---\n".join(texts), etags)
+
+
+def _size(beneath: Beneath, path: str) -> int:
+    try:
+        return beneath.stat(beneath.roots.place(path)).st_size
+    except FilesError:
+        return 0

@@ -2,21 +2,31 @@
 
 from typing import Annotated
 
-from anyio import to_thread
+from anyio import from_thread, to_thread
 from pydantic import Field
 
-from shared import AudioContent, BlobResourceContents, EmbeddedResource, ImageContent
+from shared import AudioContent, BlobResourceContents, CallToolResult, EmbeddedResource, ImageContent, Text
 
-from ..app import JSON_GROWTH, Ctx, app
-from ..arguments import FirstLines, LastLines, PathArgument
-from .texts import many_text, text_of
+from ..app import Ctx, app, as_base64, read_budget
+from ..arguments import CursorArgument, FirstLine, FirstLines, LastLines, PathArgument
+from .parts import Part
+from .read import BytesRead
+from .texts import many_text, notes_of, text_of
 
 
 @app.tool(title="Read text file", read_only=True)
-async def read_text_file(ctx: Ctx, path: PathArgument, head: FirstLines = None, tail: LastLines = None) -> str:
-    """Read a text file in UTF-8: all of it, or its first or last lines."""
+async def read_text_file(
+    ctx: Ctx,
+    path: PathArgument,
+    head: FirstLines = None,
+    tail: LastLines = None,
+    offset: FirstLine = None,
+    cursor: CursorArgument = None,
+) -> Text:
+    """Read a text file, or some lines of it. A text that was cut has in its last line the cursor to go on with."""
     files = ctx.state
-    return text_of(await files.read_text(files.place(path), ctx.budget.result_bytes // JSON_GROWTH, head, tail))
+    read = await files.read_text(files.place(path), read_budget(ctx), Part(head, tail, offset, cursor))
+    return Text(text_of(read), notes_of(read))
 
 
 app.tool(
@@ -28,19 +38,25 @@ app.tool(
 
 
 @app.tool(title="Read media file", read_only=True)
-async def read_media_file(ctx: Ctx, path: PathArgument) -> ImageContent | AudioContent | EmbeddedResource:
+async def read_media_file(ctx: Ctx, path: PathArgument) -> CallToolResult:
     """Read an image or a sound as such, and any other file as its bytes."""
     files = ctx.state
     place = files.place(path)
-    read = await files.read_bytes(place, ctx.budget.result_bytes * 3 // 4 - 1_000)
+    read = await files.read_bytes(place, as_base64(ctx.budget.result_bytes))
+    return CallToolResult(content=[_block(files.uri(place), read)], meta={"etag": read.etag})
+
+
+def _block(uri: str, read: BytesRead) -> ImageContent | AudioContent | EmbeddedResource:
     if read.mime.startswith("image/"):
         return ImageContent.of(read.data, read.mime)
     if read.mime.startswith("audio/"):
         return AudioContent.of(read.data, read.mime)
-    return EmbeddedResource(resource=BlobResourceContents.of(files.uri(place), read.data, read.mime))
+    return EmbeddedResource(resource=BlobResourceContents.of(uri, read.data, read.mime))
 
 
 @app.tool(title="Read several files", read_only=True)
-async def read_multiple_files(ctx: Ctx, paths: Annotated[list[str], Field(min_length=1, max_length=1_000)]) -> str:
+async def read_multiple_files(ctx: Ctx, paths: Annotated[list[str], Field(min_length=1, max_length=1_000)]) -> Text:
     """Read several text files at once. One that can't be read gives its error in its place."""
-    return await to_thread.run_sync(many_text, ctx.state, paths, ctx.budget.result_bytes // JSON_GROWTH)
+    beneath, check = ctx.state.beneath, from_thread.check_cancelled
+    many = await to_thread.run_sync(many_text, beneath, paths, read_budget(ctx), check)
+    return Text(many.text, {"etags": many.etags})

@@ -2,47 +2,96 @@
 
 It watches directories, each on its own and not what is below them, and is replaced as a whole when the set changes:
 the new watch is open before the old one is closed. Directories count as the same only with the same inode, because a
-watch does not survive its directory. watchfiles is imported here, on the first use, and nowhere else. Where it is
-missing or the system refuses (its limit on watches, a directory gone at the wrong moment), `wait` returns every
-second, so that the caller looks for itself.
+watch does not survive its directory. watchfiles is imported here, on the first use, and nowhere else.
+
+Where watchfiles is missing or the system refuses (its limit on watches for one) there is no watch: `degraded` says
+so, and another is tried after a while. A watch that errs, for which one name that is no UTF-8 is enough, gives no
+more notices at all, so it is replaced.
 """
 
+import logging
 import os
 import threading
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable
 from typing import Any
 
-_STEP_MS = 30
-_BACKSTOP_MS = 5_000
-_POLL_SECONDS = 1.0
+FLOOD = 2_000
+"""Notices at once from which on it is cheaper to look at everything."""
+
+_IDLE_STEP_MS = 20
+_BRISK_STEP_MS = 5
+_BRISK_SECONDS = 2.0
+_REFUSED_SECONDS = 30.0
+_ERRED_SECONDS = 1.0
+
+log = logging.getLogger("servers.filesystem")
+
+
+def open_watch(directories: list[str]) -> Any:
+    """A watch of watchfiles on these directories. Raises ImportError, OSError, RuntimeError."""
+    from watchfiles._rust_notify import RustNotify  # noqa: PLC0415 (costs nothing until something is watched)
+
+    # Told to ignore what it may not read, it ignores the limit on watches as well.
+    return RustNotify(directories, False, False, 0, False, False)
 
 
 class Notices:
     """An operating system watch on a changing set of directories. Blocking; `close` it when done."""
 
-    def __init__(self) -> None:
+    def __init__(self, opener: Callable[[list[str]], Any] = open_watch) -> None:
+        self._opener = opener
         self._armed: dict[str, tuple[int, int]] = {}
         self._watch: Any = None
+        self._opened = self._again = self._last = 0.0
+        self._refusal: str | None = None
         self.degraded = False
-        """Whether the system gives no notices, so that changes are found by looking every second."""
+        """Whether the system gives no notices, so that changes must be looked for."""
 
     def arm(self, directories: Iterable[str]) -> bool:
         """Watch these directories; whether that took a new watch, so that everything needs another look."""
         wanted = _identities(directories)
-        if wanted == self._armed and (self._watch is not None or self.degraded):
+        if not wanted:
+            self.close()
             return False
-        fresh = _opened(sorted(wanted))
+        same = wanted == self._armed
+        if same and (self._watch is not None or time.monotonic() < self._again):
+            return False
+        fresh = self._open(sorted(wanted))
+        if fresh is None and self._watch is not None:
+            # Alone it may keep to the limit.
+            self.close()
+            fresh = self._open(sorted(wanted))
         self.close()
-        self._watch, self._armed, self.degraded = fresh, wanted, fresh is None
-        return True
+        self._watch, self._armed, self._opened = fresh, wanted, time.monotonic()
+        self._say(fresh)
+        return fresh is not None or not same
 
-    def wait(self, stop: threading.Event) -> set[str] | None:
-        """The paths something happened to; None when it is time to look at everything."""
+    @property
+    def deaf(self) -> bool:
+        """Whether there is no watch now, for whatever reason."""
+        return self._watch is None
+
+    def watches(self, path: str) -> bool:
+        """Whether `path` is one of the directories."""
+        return path in self._armed
+
+    def wait(self, stop: threading.Event, seconds: float) -> set[str] | None:
+        """The paths something happened to, none after `seconds`; None when it may have happened to any."""
         if self._watch is None:
-            return set() if stop.wait(_POLL_SECONDS) else None
-        found = self._watch.watch(_STEP_MS, _STEP_MS, _BACKSTOP_MS, stop)
-        # Told to stop, watchfiles forgets the notices it holds, so then too everything needs a look.
-        return None if isinstance(found, str) else {path for _, path in found}
+            stop.wait(seconds)
+            return set()
+        step = _BRISK_STEP_MS if time.monotonic() - self._last < _BRISK_SECONDS else _IDLE_STEP_MS
+        try:
+            found = self._watch.watch(step, step, max(1, int(seconds * 1_000)), stop)
+        except RuntimeError:
+            self._give_up()
+            return None
+        if isinstance(found, str):
+            # Told to stop, watchfiles forgets the notices it holds.
+            return set() if found == "timeout" else None
+        self._last = time.monotonic()
+        return None if len(found) >= FLOOD else {path for _, path in found}
 
     def close(self) -> None:
         """End the watch, its thread and its descriptor."""
@@ -50,6 +99,32 @@ class Notices:
             self._watch.close()
             self._watch = None
         self._armed = {}
+
+    def _open(self, directories: list[str]) -> Any:
+        self._refusal = None
+        try:
+            return self._opener(directories)
+        except (FileNotFoundError, PermissionError):
+            # Gone or forbidden since we looked, and no refusal.
+            self._again = time.monotonic() + _ERRED_SECONDS
+        except (ImportError, OSError, RuntimeError) as error:
+            self._again = time.monotonic() + _REFUSED_SECONDS
+            self._refusal = str(error)
+        return None
+
+    def _say(self, fresh: Any) -> None:
+        if self._refusal is not None and not self.degraded:
+            log.warning("no notices of changes (%s): looking for them instead", self._refusal)
+        if fresh is not None and self.degraded:
+            log.info("notices of changes again")
+        self.degraded = self._refusal is not None
+
+    def _give_up(self) -> None:
+        armed, now = self._armed, time.monotonic()
+        self.close()
+        # One that errs at once is not made again at once: a busy file with a bad name would keep us at it.
+        if now - self._opened < _ERRED_SECONDS:
+            self._armed, self._again = armed, now + _ERRED_SECONDS
 
 
 def _identities(directories: Iterable[str]) -> dict[str, tuple[int, int]]:
@@ -59,16 +134,8 @@ def _identities(directories: Iterable[str]) -> dict[str, tuple[int, int]]:
             path.encode()
             status = os.lstat(path)
         except (OSError, UnicodeEncodeError):
-            # Gone, or a name watchfiles cannot take: the backstop finds what changes there.
+            # Gone, or a name watchfiles cannot take: the sweep finds what changes there.
             continue
-        found[path] = status.st_dev, status.st_ino
+        if os.access(path, os.R_OK):
+            found[path] = status.st_dev, status.st_ino
     return found
-
-
-def _opened(directories: list[str]) -> Any:
-    try:
-        from watchfiles._rust_notify import RustNotify  # noqa: PLC0415 (costs nothing until something is watched)
-
-        return RustNotify(directories, False, False, 0, False, True)
-    except (ImportError, OSError, RuntimeError):
-        return None

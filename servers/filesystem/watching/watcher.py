@@ -3,177 +3,292 @@
 Theory. What is watched is never a file but every directory on the way to it, from the root down and through links.
 So it does not matter how a change comes about: a write, a rename over the file, deleting and making it again, a
 directory above it appearing or being exchanged, a link pointing elsewhere. A notice about a name on the way is only a
-reason to look; the look (see `sightings`) decides whether there is a change to tell.
+reason to look; the look (see `sightings` and `trees`) decides whether there is a change to tell.
 
-Nothing is lost between watches: the first look is taken in `watch`, before anything else, and after every new
-operating system watch all places are looked at again. A place is looked at every few seconds anyway.
+Nothing is lost between watches: the first look is taken before anything else, and after every new operating system
+watch everything is looked at again. Notices may get lost all the same, in a full queue of the system for one, so
+everything is looked at every few seconds anyway: so seldom that it takes a twentieth of the time at most. Where the
+system gives no notices, everything is looked at every second.
 
-Pace: the first notice is acted upon at once. After telling, the loop rests, and what happens meanwhile is told
-together; so a file written all the time is told at a bounded rate, its last change included.
+What notices do not reach, on the file system of another machine, is far: it is looked at every second, and by a task
+of its own, because that machine may not answer.
 """
 
+import logging
 import os
 import threading
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+import time
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Hashable
+from functools import partial
 
 import anyio
-from anyio import to_thread
 
 from servers.filesystem.access.beneath import Beneath
 from servers.filesystem.access.roots import Place
+from servers.filesystem.errors import FilesError
+from servers.filesystem.finding.patterns import Glob
 from servers.filesystem.watching.notices import Notices
-from servers.filesystem.watching.sightings import Sighting, look
+from servers.filesystem.watching.sightings import Spot
+from servers.filesystem.watching.threads import Threads
+from servers.filesystem.watching.trees import Event, Room, Tree
+from servers.filesystem.watching.watched import Pace, Target, Watched, look_at
 
-PACE = 0.1
-"""Seconds between two tellings."""
+MAX_WATCHED = 10_000
+"""Things watched at once."""
+
+LISTING_PACE = Pace(quiet=0.1, longest=1.0, leading=False)
+"""Many new files make one new listing, so that waits until they are all there."""
+
+_SWEEP_SECONDS = 5.0
+_POLL_SECONDS = 1.0
+_GATHER_SECONDS, _GATHER_LONGEST = 0.02, 0.2
+
+log = logging.getLogger("servers.filesystem")
 
 Changed = Callable[[str], Awaitable[None]]
-
-
-@dataclass(slots=True)
-class _Watched:
-    place: Place
-    last: Sighting
-    fresh: bool = True
-    """Not yet looked at since it was added; notices before that passed it by."""
+Tell = Callable[[], Awaitable[None]]
+TellEvents = Callable[[list[Event]], Awaitable[None]]
 
 
 class Watcher:
-    """Calls `changed(key)` when the file behind a watched key changed. `run` it in a task.
+    """Calls `changed(key)` when what a watched key stands for changed. `run` it in a task.
 
-    The callbacks are awaited one after the other and must not raise.
+    The callbacks are awaited one after the other and must not raise. `local` says whether notices reach a place.
     """
 
-    def __init__(self, beneath: Beneath, changed: Changed, pace: float = PACE) -> None:
+    def __init__(
+        self,
+        beneath: Beneath,
+        changed: Changed,
+        local: Callable[[Place], bool] = lambda _: True,
+        notices: Notices | None = None,
+    ) -> None:
         self._beneath = beneath
         self._changed = changed
-        self._pace = pace
-        self._listing_changed: Callable[[], Awaitable[None]] | None = None
-        self._files: dict[str, _Watched] = {}
-        self._listings: dict[str, _Watched] = {}
-        self._notices = Notices()
-        self._wanted = anyio.Event()
+        self._local = local
+        self._notices = notices or Notices()
+        self._watched: dict[Hashable, Watched] = {}
+        self._ended: list[Watched] = []
+        self._room = Room()
+        self._on_trail: dict[str, list[Watched]] = {}
+        self._inside: dict[str, list[Watched]] = {}
+        self._stale = False
+        """Whether the set of directories to watch may be another one now."""
+        self._sweep_at = self._took = 0.0
+        self._near_wanted, self._far_wanted = anyio.Event(), anyio.Event()
         self._stop = threading.Event()
-        # Of its own, so that waiting here takes no thread from those who read files.
-        self._threads = anyio.CapacityLimiter(4)
+        self._threads = Threads()
 
     @property
     def degraded(self) -> bool:
         """Whether changes are found by polling because the system gives no notices."""
         return self._notices.degraded
 
-    async def watch(self, key: str, place: Place) -> None:
-        """Tell changes at `place` from now on as `key`; nothing has to exist there. Raises nothing."""
-        self._files[key] = _Watched(place, await self._look(place))
-        self._set_changed()
+    @property
+    def health(self) -> dict[str, int | bool]:
+        """How much is watched, how much of it by polling, and whether that is so because there are no notices."""
+        everything = self._watched.values()
+        polled = len(everything) if self.degraded else sum(watched.far for watched in everything)
+        return {"watched": len(everything), "polled": polled, "degraded": self.degraded}
 
-    def unwatch(self, key: str) -> None:
+    async def watch(self, key: str, place: Place) -> None:
+        """Tell changes at `place` from now on as `key`; nothing has to exist there.
+
+        Raises FilesError `outside_roots` for a link that leads out, and `too_many`.
+        """
+        if key in self._watched:
+            return
+        spot = await self._first_spot(place)
+        # Nothing is awaited between this and the count of subscribers: whoever ends the last subscription to the
+        # key at the same time does it before or after.
+        self._add(key, place, spot, lambda: self._changed(key), Pace())
+
+    async def watch_glob(self, key: str, place: Place, pattern: str) -> None:
+        """Tell as `key` when something below `place` that the glob `pattern` matches appears, changes or goes.
+
+        Raises FilesError `bad_pattern`, `outside_roots` for a link that leads out, and `too_many`.
+        """
+
+        async def tell(_events: list[Event]) -> None:
+            await self._changed(key)
+
+        if key in self._watched:
+            return
+        await self._first_spot(place)
+        tree = await self._first_tree(place, pattern)
+        if tree.full:
+            tree.close()
+            raise FilesError("too_many", place.written, "there are too many files to watch", "Watch fewer of them.")
+        self._add(key, place, tree, lambda: tell(tree.take()), Pace())
+
+    async def watch_tree(self, key: Hashable, place: Place, pattern: str, tell: TellEvents) -> Tree:
+        """Tell what happens below `place` to what the glob `pattern` matches. Raises FilesError `bad_pattern`."""
+        tree = await self._first_tree(place, pattern)
+        self._add(key, place, tree, lambda: tell(tree.take()), Pace())
+        return tree
+
+    def unwatch(self, key: Hashable) -> None:
         """Tell no more changes of `key`; the last one ends the operating system watch."""
-        if self._files.pop(key, None) is not None:
+        watched = self._watched.pop(key, None)
+        if watched is not None:
+            self._ended.append(watched)
             self._set_changed()
 
-    async def watch_listing(self, callback: Callable[[], Awaitable[None]]) -> None:
+    async def watch_listing(self, callback: Tell) -> None:
         """Call `callback` when an entry of a root directory appears, goes, or changes its name."""
         for index, path in enumerate(self._beneath.roots.paths):
             place = Place(index, (), str(path))
-            self._listings[str(path)] = _Watched(place, await self._look(place))
-        self._listing_changed = callback
-        self._set_changed()
-
-    def unwatch_listing(self) -> None:
-        """Tell no more changes of the root directories."""
-        self._listings.clear()
-        self._set_changed()
+            spot = await self._first_spot(place)
+            self._add(("listing", index), place, spot, callback, LISTING_PACE)
 
     async def run(self) -> None:
         """Watch until cancelled."""
+        async with anyio.create_task_group() as group:
+            group.start_soon(self._run_far)
+            await self._run_near()
+
+    async def _run_near(self) -> None:
         while True:
-            await self._wanted.wait()
+            await self._near_wanted.wait()
             try:
                 await self._serve()
             finally:
                 self._notices.close()
-            if not self._anything():
-                self._wanted = anyio.Event()
+            self._close_ended()
+            if not self._which(far=False):
+                self._near_wanted = anyio.Event()
+
+    async def _run_far(self) -> None:
+        while True:
+            await self._far_wanted.wait()
+            begun = time.monotonic()
+            for watched in self._which(far=True):
+                watched.demand(begun)
+            await self._look_and_tell(far=True)
+            self._close_ended()
+            if not self._which(far=True):
+                self._far_wanted = anyio.Event()
+            await anyio.sleep(max(_POLL_SECONDS, 10 * (time.monotonic() - begun)))
+
+    def _which(self, far: bool) -> list[Watched]:
+        return [watched for watched in self._watched.values() if watched.far == far]
+
+    async def _first_spot(self, place: Place) -> Spot:
+        spot = Spot(self._beneath, place)
+        await self._look(spot, place)
+        if spot.is_outside:
+            raise self._beneath.roots.outside(place.written)
+        return spot
+
+    async def _first_tree(self, place: Place, pattern: str) -> Tree:
+        tree = Tree(self._beneath, place, Glob([pattern]), self._room)
+        await self._look(tree, place)
+        return tree
+
+    async def _look(self, target: Target, place: Place) -> None:
+        await self._threads.run(target.look, None, far=not self._local(place))
+
+    def _add(self, key: Hashable, place: Place, target: Target, tell: Tell, pace: Pace) -> None:
+        watched = Watched(target, tell, pace, far=not self._local(place))
+        if key in self._watched:
+            # Somebody else was faster. What he knows is older, so he misses no change.
+            self._ended.append(watched)
+            return
+        if len(self._watched) >= MAX_WATCHED:
+            self._ended.append(watched)
+            raise FilesError("too_many", place.written, f"{MAX_WATCHED:,} things are watched, the most there may be")
+        if watched.far and not self._far_wanted.is_set():
+            log.info("notices do not reach every allowed directory: looking for changes every second there")
+        self._watched[key] = watched
+        # Notices since the look have passed it by.
+        watched.demand(time.monotonic())
+        (self._far_wanted if watched.far else self._near_wanted).set()
+        self._set_changed()
+
+    def _set_changed(self) -> None:
+        self._stale = True
+        self._stop.set()
+
+    def _close_ended(self) -> None:
+        """Not done at once, because a look may have been under way."""
+        busy = [watched for watched in self._ended if watched.busy]
+        for watched in self._ended:
+            if not watched.busy:
+                watched.target.close()
+        self._ended = busy
 
     async def _serve(self) -> None:
         noticed: set[str] | None = None
-        while self._anything():
+        while self._which(far=False):
             # Made before looking, so that a change of the set from here on ends the wait below.
             self._stop = threading.Event()
-            told = await self._tell(await self._look_again(noticed))
-            if await to_thread.run_sync(self._notices.arm, self._directories(), limiter=self._threads):
-                noticed = None
-                continue
-            if told:
-                await anyio.sleep(self._pace)
+            self._note(noticed)
+            await self._look_and_tell(far=False)
+            self._close_ended()
+            if self._stale:
+                self._stale = False
+                was_deaf = self._notices.deaf
+                if await self._threads.run(self._notices.arm, self._directories()):
+                    noticed = None
+                    continue
+                if self._notices.deaf and not was_deaf:
+                    self._sweep_at = min(self._sweep_at, time.monotonic() + _POLL_SECONDS)
             noticed = await self._wait()
 
-    def _anything(self) -> bool:
-        return bool(self._files or self._listings)
+    def _note(self, noticed: set[str] | None) -> None:
+        """Settle which looks are due."""
+        now = time.monotonic()
+        if noticed is None or now >= self._sweep_at:
+            self._sweep_at = now + (_POLL_SECONDS if self._notices.deaf else _SWEEP_SECONDS)
+            # A directory may have been made again under its old name.
+            self._stale = True
+            for watched in self._which(far=False):
+                watched.demand(now)
+        for path in noticed or ():
+            self._stale |= self._notices.watches(path)
+            for watched in self._on_trail.get(path, ()):
+                watched.notice(now)
+            for watched in self._inside.get(os.path.dirname(path), ()):  # noqa: PTH120
+                watched.notice(now, path)
 
-    def _set_changed(self) -> None:
-        if self._anything():
-            self._wanted.set()
-        self._stop.set()
-
-    async def _look(self, place: Place) -> Sighting:
-        return await to_thread.run_sync(look, self._beneath, place, limiter=self._threads)
-
-    async def _look_again(self, noticed: set[str] | None) -> list[_Watched]:
-        """Those that changed, of the ones the notices concern (all of them for None)."""
-        every = [*self._files.values(), *self._listings.values()]
-        concerned = every if noticed is None else _concerned(every, noticed)
-        before = [watched.last for watched in concerned]
-
-        def look_at_all() -> list[Sighting]:
-            return [look(self._beneath, watched.place, watched.last) for watched in concerned]
-
-        after = await to_thread.run_sync(look_at_all, limiter=self._threads) if concerned else []
-        for watched, sighting in zip(concerned, after, strict=True):
-            watched.last, watched.fresh = sighting, False
-        pairs = zip(concerned, before, after, strict=True)
-        return [watched for watched, old, new in pairs if old.content != new.content]
-
-    async def _tell(self, changed: list[_Watched]) -> bool:
-        if not changed:
-            return False
-        ids = {id(watched) for watched in changed}
-        for key in [key for key, watched in self._files.items() if id(watched) in ids]:
+    async def _look_and_tell(self, far: bool) -> None:
+        begun = time.monotonic()
+        every = ((key, one) for key, one in self._watched.items() if one.far == far)
+        due = [(key, one) for key, one in every if one.due is not None and one.due <= begun]
+        if not due:
+            return
+        looks = [partial(look_at, watched.target, watched.take(begun)) for _, watched in due]
+        for _, watched in due:
+            watched.busy = True
+        found = await self._threads.run(lambda: [look() for look in looks], far=far)
+        for _, watched in due:
+            watched.busy = False
+        if not far:
+            self._took = time.monotonic() - begun
+            self._sweep_at = max(self._sweep_at, begun + 20 * self._took)
+        for (key, watched), (changed, moved) in zip(due, found, strict=True):
+            self._stale |= moved
             # A callback before may have ended this one.
-            if key in self._files:
-                await self._changed(key)
-        if self._listing_changed and any(id(watched) in ids for watched in self._listings.values()):
-            await self._listing_changed()
-        return True
+            if changed and self._watched.get(key) is watched:
+                await watched.tell()
 
     def _directories(self) -> set[str]:
-        found: set[str] = set()
-        for watched in (*self._files.values(), *self._listings.values()):
-            found.update(os.path.dirname(path) for path in watched.last.trail)  # noqa: PTH120
-            if watched.last.directory is not None:
-                found.add(watched.last.directory)
-        return found
+        """What to watch; notes down whom notices concern."""
+        on_trail, inside = defaultdict(list), defaultdict(list)
+        for watched in self._which(far=False):
+            for path in watched.target.trail:
+                on_trail[path].append(watched)
+            for path in watched.target.directories:
+                inside[path].append(watched)
+        self._on_trail, self._inside = dict(on_trail), dict(inside)
+        return {*inside, *(os.path.dirname(path) for path in on_trail)}  # noqa: PTH120
 
     async def _wait(self) -> set[str] | None:
-        stop = self._stop
-        result: set[str] | None = None
-        async with anyio.create_task_group() as group:
-            # The thread cannot be cancelled, so a task that can be tells it to stop.
-            group.start_soon(_stop_when_cancelled, stop)
-            result = await to_thread.run_sync(self._notices.wait, stop, limiter=self._threads)
-            group.cancel_scope.cancel()
-        return result
-
-
-async def _stop_when_cancelled(stop: threading.Event) -> None:
-    try:
-        await anyio.sleep_forever()
-    finally:
-        stop.set()
-
-
-def _concerned(every: list[_Watched], noticed: set[str]) -> list[_Watched]:
-    parents = {os.path.dirname(path) for path in noticed}  # noqa: PTH120
-    return [w for w in every if w.fresh or w.last.directory in parents or not noticed.isdisjoint(w.last.trail)]
+        dues = [one.due for one in self._which(far=False) if one.due is not None]
+        seconds = max(0.0, min([*dues, self._sweep_at]) - time.monotonic())
+        noticed: set[str] | None = await self._threads.wait(self._notices.wait, self._stop, seconds)
+        if noticed is None and self._stale:
+            # Who subscribes to many things has us look at all of them once and not for each.
+            await anyio.sleep(max(_GATHER_SECONDS, min(_GATHER_LONGEST, self._took)))
+        return noticed

@@ -73,9 +73,9 @@ class BlobResourceContents(Wire):
     meta: Meta | None = Field(default=None, alias="_meta")
 
     @classmethod
-    def of(cls, uri: str, data: bytes, mime_type: str | None = None) -> Self:
+    def of(cls, uri: str, data: bytes, mime_type: str | None = None, meta: Meta | None = None) -> Self:
         """The contents that hold `data`."""
-        return cls(uri=uri, mime_type=mime_type, blob=base64.b64encode(data).decode("ascii"))
+        return cls(uri=uri, mime_type=mime_type, blob=base64.b64encode(data).decode("ascii"), meta=meta)
 
 
 ResourceContents = TextResourceContents | BlobResourceContents

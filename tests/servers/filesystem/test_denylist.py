@@ -10,15 +10,24 @@ from servers.filesystem.access.beneath import Beneath
 from servers.filesystem.access.denylist import HARMLESS, SECRETS, Denylist
 from servers.filesystem.access.roots import Place, Roots
 from servers.filesystem.errors import FilesError
-from servers.filesystem.finding.listing import directory_tree, info, list_directory
-from servers.filesystem.finding.searching import Search, search_files
-from servers.filesystem.reading.read import read_bytes, read_text
+from servers.filesystem.finding.content import Wanted, search_content
+from servers.filesystem.finding.control import Control
+from servers.filesystem.finding.engine import Query
+from servers.filesystem.finding.listing import info, list_directory
+from servers.filesystem.finding.room import Page
+from servers.filesystem.finding.searching import search_files
+from servers.filesystem.finding.trees import Limits, directory_tree
+from servers.filesystem.finding.walking import Scope
+from servers.filesystem.reading.pages import read_text
+from servers.filesystem.reading.parts import Part
+from servers.filesystem.reading.read import read_bytes
 from servers.filesystem.reading.small import SmallFiles
 from servers.filesystem.watching.sightings import look
 from servers.filesystem.writing.moving import move
 from servers.filesystem.writing.write import create_directory, write_file
 from tests.servers.filesystem.editing_files import edit_file
 
+PAGE = Page(100, 100_000)
 README = Path(__file__).parents[3] / "servers/filesystem/README.md"
 
 
@@ -169,7 +178,7 @@ def code(call, *arguments):
 def test_what_is_denied_is_neither_read_nor_written_by_any_way(either, secrets, path):
     place = either.roots.place(path)
     assert code(read_bytes, either, place, 1_000) == "denied"
-    assert code(read_text, either, place, 1_000, None, 1) == "denied"
+    assert code(read_text, either, place, 1_000, Part(tail=1)) == "denied"
     assert code(write_file, either, place, b"") == "denied"
     assert code(edit_file, either, place, [("a", "b")]) == "denied"
     assert (secrets / ".env").read_text() == "PASSWORD=1"
@@ -189,24 +198,64 @@ def test_what_is_denied_is_neither_described_moved_nor_made(either, secrets, pat
 @pytest.mark.parametrize("path", [".ssh", "three.txt", ".ssh/none", ".aws"])
 def test_what_is_in_a_denied_directory_is_not_told(either, secrets, path):
     place = either.roots.place(path)
-    assert code(list_directory, either, place, 100) == "denied"
-    assert code(search_files, either, place, Search("*")) == "denied"
-    assert code(directory_tree, either, place, (), 10, 100) == "denied"
+    assert code(list_directory, either, place, PAGE) == "denied"
+    assert code(search_files, either, place, Scope(), PAGE, Control()) == "denied"
+    assert code(search_content, either, place, Scope(), Wanted(Query("m")), PAGE, Control()) == "denied"
+    assert code(directory_tree, either, place, (), Limits(10, 100, 100_000), Control()) == "denied"
 
 
 def test_a_listing_names_it_and_a_tree_does_not_go_in(either, secrets):
-    names = [entry.name for entry in list_directory(either, either.roots.place("."), 100).entries]
+    names = [entry.name for entry in list_directory(either, either.roots.place("."), PAGE).entries]
     assert names[:2] == [".env", ".ssh"]
-    tree = directory_tree(either, either.roots.place("."), (), 10, 100).root
-    assert [(node.children, node.error) for node in tree.children if node.name == ".ssh"] == [(None, "denied")]
-    found = search_files(either, either.roots.place("."), Search("**/config"))
-    assert (found.matches, found.unreadable) == ((), 1)
+    tree = directory_tree(either, either.roots.place("."), (), Limits(10, 100, 100_000), Control())["root"]
+    assert {"name": ".ssh", "kind": "directory", "error": "denied"} in tree["children"]
+    found = search_files(either, either.roots.place("."), Scope("**/config"), PAGE, Control())
+    assert (found["matches"], found["unreadable"]) == ([], 1)
+
+
+def told(files, pattern, start="."):
+    found = search_content(
+        files, files.roots.place(start), Scope(include_ignored=True), Wanted(Query(pattern)), PAGE, Control()
+    )
+    return [file["path"] for file in found["files"]], found["unreadable"]
+
+
+def test_a_search_of_contents_tells_nothing_of_it(either, secrets):
+    (secrets / "dir" / "key.pem").write_text("PASSWORD=1")
+    (secrets / "dir" / "plain").write_text("PASSWORD=1")
+    paths, unreadable = told(either, "PASSWORD")
+    assert paths == ["dir/plain"]
+    assert unreadable == 3
+    assert told(either, "PASSWORD", "dir") == (["plain"], 1)
+
+
+@pytest.mark.parametrize("race_free", [True, False])
+def test_a_search_from_above_keeps_the_rules_of_each_root(root, race_free):
+    for path in ("a/b/c", "a/c", "c", ".ssh/config"):
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text("x")
+    (root / "link").symlink_to("a")
+    roots = [root, root / "a", root / ".ssh"]
+    for glob, expected in {
+        "a/b/c": (["c", ".ssh/config", "a/c"], 1),
+        "b/c": (["c", ".ssh/config", "a/c"], 1),
+        "a/c": (["c", ".ssh/config", "a/b/c"], 1),
+    }.items():
+        files = Beneath(Roots(roots, denylist=Denylist([glob])), race_free)
+        assert told(files, "x", str(root)) == expected
+        assert told(files, "x", str(root / "link"))[1] == 1
+        files.close()
 
 
 def test_a_directory_that_holds_it_is_moved(either, secrets):
     (secrets / ".env").rename(secrets / "dir" / ".env")
     move(either, either.roots.place("dir"), either.roots.place("new"))
     assert (secrets / "new" / ".env").read_text() == "PASSWORD=1"
+
+
+def test_a_link_of_such_a_name_is_denied(either, secrets):
+    (secrets / "key.pem").symlink_to("dir/plain")
+    assert code(read_bytes, either, either.roots.place("key.pem"), 100) == "denied"
 
 
 def test_the_refusal_does_not_tell_whether_it_exists(either, secrets):
@@ -230,7 +279,9 @@ def test_what_is_denied_is_not_read_at_once(files, secrets):
             return True
 
     small = SmallFiles(files, Everywhere())
-    assert small.read(files.roots.place("dir/plain")) == b"a"
+    held = small.read(files.roots.place("dir/plain"))
+    assert held is not None
+    assert held.data == b"a"
     for path in PATHS:
         assert small.read(files.roots.place(path)) is None
 

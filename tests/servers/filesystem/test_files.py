@@ -8,23 +8,26 @@ from hypothesis import strategies as st
 
 from servers.filesystem.errors import FilesError
 from servers.filesystem.files import open_files
-from servers.filesystem.reading import read
-from servers.filesystem.reading.read import bytes_in, read_bytes, read_text, text_in
+from servers.filesystem.reading import pages, read
+from servers.filesystem.reading.pages import read_text, text_in
+from servers.filesystem.reading.parts import Part
+from servers.filesystem.reading.read import bytes_of, read_bytes
 from servers.filesystem.reading.small import SmallFiles
 
 
 @pytest.fixture
 def threads(monkeypatch):
-    """The threads in which files are opened by the walk."""
+    """What is done in threads."""
     seen = []
-    for name in ("read_text", "read_bytes"):
-        original = getattr(read, name)
+    for module, name in ((pages, "read_text"), (pages, "text_in"), (read, "read_bytes")):
+        original = getattr(module, name)
 
-        def noted(*arguments, _original=original):
-            seen.append(threading.current_thread())
+        def noted(*arguments, _original=original, name=name):
+            if threading.current_thread() is not threading.main_thread():
+                seen.append(name)
             return _original(*arguments)
 
-        monkeypatch.setattr(read, name, noted)
+        monkeypatch.setattr(module, name, noted)
     return seen
 
 
@@ -33,9 +36,9 @@ async def test_a_small_local_file_needs_no_thread(root, threads):
     async with open_files([root], False, print) as files:
         place = files.place("a.txt")
         is_local = files.small.read(place) is not None
-        assert (await files.read_text(place, 1_000, 1)).text == "one\n"
+        assert (await files.read_text(place, 1_000, Part(head=1))).text == "one\n"
         assert (await files.read_bytes(place, 1_000)).mime == "text/plain"
-    assert len(threads) == (0 if is_local else 2)
+    assert threads == ([] if is_local else ["read_text", "read_bytes"])
 
 
 async def test_a_large_file_is_read_in_a_thread(root, threads):
@@ -44,12 +47,19 @@ async def test_a_large_file_is_read_in_a_thread(root, threads):
         place = files.place("a.txt")
         assert len((await files.read_text(place, 100_000)).text) == 70_000
         assert len((await files.read_bytes(place, 100_000)).data) == 70_000
-    assert len(threads) == 2
-    assert threading.main_thread() not in threads
+    assert threads == ["read_text", "read_bytes"]
+
+
+async def test_a_small_file_whose_charset_has_to_be_found_is_looked_at_in_a_thread(root, threads):
+    (root / "a.txt").write_bytes(b"caf\xe9\n")
+    async with open_files([root], False, print) as files:
+        found = await files.read_text(files.place("a.txt"), 1_000)
+    assert (found.text, found.charset.name) == ("café\n", "cp1252")
+    assert len(threads) == 1
 
 
 async def test_an_error_is_the_same_either_way(root):
-    (root / "a").write_bytes(b"a\xff")
+    (root / "a").write_bytes(b"a\0")
     async with open_files([root], False, print) as files:
         with pytest.raises(FilesError, match=r"byte 1") as caught:
             await files.read_text(files.place("a"), 1_000)
@@ -84,9 +94,11 @@ def test_what_was_read_at_once_gives_what_the_walk_gives(files, root, text, rest
     data = text.encode() + rest
     (root / "file").write_bytes(data)
     place = files.roots.place("file")
-    assert SmallFiles(files, Everywhere()).read(place) == data
-    assert outcome(text_in, data, place, budget, head, tail) == outcome(read_text, files, place, budget, head, tail)
-    assert outcome(bytes_in, data, place, budget) == outcome(read_bytes, files, place, budget)
+    held = SmallFiles(files, Everywhere()).read(place)
+    assert held.data == data
+    part = Part(head, tail)
+    assert outcome(text_in, held, place, budget, part) == outcome(read_text, files, place, budget, part)
+    assert outcome(bytes_of, held, place, budget) == outcome(read_bytes, files, place, budget)
 
 
 class Everywhere:

@@ -1,27 +1,20 @@
 import os
+import sys
 
 import pytest
 
 from servers.filesystem.access.roots import path_from_uri
 from servers.filesystem.errors import FilesError
-from servers.filesystem.finding.listing import directory_tree, info, list_directory
+from servers.filesystem.finding.listing import info, list_directory
+from servers.filesystem.finding.room import Page
 
 
 @pytest.fixture
 def listed(files, at):
-    return lambda limit=100: list_directory(files, at("."), limit)
-
-
-@pytest.fixture
-def tree(files, at):
-    def call(exclude=(), max_depth=10, max_entries=100):
-        return directory_tree(files, at("."), exclude, max_depth, max_entries)
+    def call(limit=100, cursor=None, by_size=False, max_bytes=sys.maxsize):
+        return list_directory(files, at("."), Page(limit, max_bytes, cursor), by_size)
 
     return call
-
-
-def shape(node):
-    return node.name if node.children is None else {node.name: [shape(child) for child in node.children]}
 
 
 def test_entries_are_sorted_with_kind_and_size(root, listed):
@@ -39,7 +32,7 @@ def test_entries_have_their_time_and_uri(root, listed):
     assert (entry.modified, entry.uri) == (2.5, f"file://{root}/a%20b")
 
 
-def test_a_link_is_a_link_and_its_target_stays_unknown(root, outside, listed):
+def test_f8_a_link_is_a_link_and_its_target_stays_unknown(root, outside, listed):
     (root / "link").symlink_to(outside / "secret")
     (root / "none").symlink_to("nothing")
     assert [(e.kind, e.size) for e in listed().entries] == [("symlink", None)] * 2
@@ -52,12 +45,12 @@ def test_the_limit_keeps_the_first_and_tells(root, listed):
     assert ([e.name for e in found.entries], found.total, found.truncated) == (["a", "b"], 4, True)
 
 
-def test_a_name_cannot_forge_lines(root, listed):
+def test_f9_a_name_cannot_forge_lines(root, listed):
     (root / "a\n[FILE] b").touch()
     assert listed().entries[0].name == "a\\n[FILE] b"
 
 
-def test_an_undecodable_name_is_shown_and_reachable(root, listed):
+def test_f10_an_undecodable_name_is_shown_and_reachable(root, listed):
     name = os.fsdecode(b"caf\xe9")
     (root / name).touch()
     entry = listed().entries[0]
@@ -68,67 +61,60 @@ def test_an_undecodable_name_is_shown_and_reachable(root, listed):
 def test_listing_through_a_link_out_is_refused(files, root, outside, at):
     (root / "link").symlink_to(outside)
     with pytest.raises(FilesError, match="outside the allowed"):
-        list_directory(files, at("link"), 10)
+        list_directory(files, at("link"), Page(10, sys.maxsize))
 
 
-def test_a_tree_is_nested(root, tree):
-    (root / "a" / "b").mkdir(parents=True)
-    (root / "a" / "b" / "c").touch()
-    found = tree()
-    assert shape(found.root) == {"root": [{"a": [{"b": ["c"]}]}]}
-    assert (found.entries, found.truncated) == (3, False)
+def pages(call):
+    """Every entry of every page, and how many pages there are."""
+    entries, count, cursor = [], 0, None
+    while True:
+        page = call(cursor)
+        entries += page.entries
+        count += 1
+        if not page.truncated:
+            return [entry.name for entry in entries], count
+        cursor = page.cursor
 
 
-def test_a_tree_does_not_follow_links(root, outside, tree):
-    (root / "out").symlink_to(outside)
-    (root / "self").symlink_to(".")
-    assert [(n.name, n.kind, n.children) for n in tree().root.children] == [
-        ("out", "symlink", None),
-        ("self", "symlink", None),
-    ]
+def test_pages_follow_each_other(root, listed):
+    for name in ("a", "b", "c", "d", "e"):
+        (root / name).touch()
+    assert pages(lambda cursor: listed(2, cursor)) == (["a", "b", "c", "d", "e"], 3)
 
 
-def test_excluded_directories_are_left_out_with_all_below(root, tree):
-    (root / "node_modules" / "x").mkdir(parents=True)
-    (root / "src").mkdir()
-    (root / "src" / "a.pyc").touch()
-    assert shape(tree(["node_modules", "*.pyc"]).root) == {"root": [{"src": []}]}
-    assert shape(tree(["src/*.pyc", "node_modules/**"]).root) == {"root": [{"node_modules": []}, {"src": []}]}
+def test_the_last_page_has_no_cursor(root, listed):
+    (root / "a").touch()
+    assert (listed(1).truncated, listed(1).cursor) == (False, None)
 
 
-def test_a_tree_ends_at_its_depth(root, tree):
-    (root / "a" / "b").mkdir(parents=True)
-    found = tree(max_depth=1)
-    assert (shape(found.root), found.truncated) == ({"root": ["a"]}, True)
+def test_pages_by_size_begin_with_the_largest(root, listed):
+    for name, size in (("a", 1), ("b", 3), ("c", 1), ("d", 2)):
+        (root / name).write_bytes(b"x" * size)
+    assert pages(lambda cursor: listed(1, cursor, by_size=True)) == (["b", "d", "a", "c"], 4)
 
 
-def test_a_cut_tree_is_complete_near_the_start(root, tree):
-    for name in ("a/1/2", "b", "c"):
-        (root / name).mkdir(parents=True)
-    found = tree(max_entries=3)
-    assert (shape(found.root), found.truncated) == ({"root": [{"a": []}, {"b": []}, {"c": []}]}, True)
+def test_a_page_goes_on_where_its_last_entry_was_removed(root, listed):
+    for name in ("a", "b", "c"):
+        (root / name).touch()
+    cursor = listed(2).cursor
+    (root / "b").unlink()
+    (root / "aa").touch()
+    assert [entry.name for entry in listed(2, cursor).entries] == ["c"]
 
 
-def test_an_empty_tree_has_children(tree):
-    assert tree().root.children == ()
+def test_f16_a_page_fits_into_its_bytes(root, listed):
+    for number in range(50):
+        (root / f"{number:0100}").touch()
+    names, count = pages(lambda cursor: listed(100, cursor, max_bytes=5_000))
+    assert len(names) == len(set(names)) == 50
+    assert count > 2
 
 
-def test_deep_trees_end(root, tree):
-    descriptor = os.open(root, os.O_RDONLY)
-    for _ in range(100):
-        os.mkdir("d" * 100, dir_fd=descriptor)
-        below = os.open("d" * 100, os.O_RDONLY, dir_fd=descriptor)
-        os.close(descriptor)
-        descriptor = below
-    os.close(descriptor)
-    assert tree(max_depth=10_000).truncated
-
-
-def test_a_tree_of_a_file_is_refused(files, root, at):
-    (root / "file").touch()
-    with pytest.raises(FilesError) as caught:
-        directory_tree(files, at("file"), [], 1, 1)
-    assert caught.value.code == "not_a_directory"
+def test_a_cursor_of_something_else_is_refused(listed):
+    for cursor in ("", "x", "MA", "MAA", "é"):
+        with pytest.raises(FilesError) as caught:
+            listed(1, cursor)
+        assert caught.value.code == "bad_cursor"
 
 
 def test_info_of_a_file(files, root, at):
@@ -148,3 +134,11 @@ def test_info_of_a_directory_and_of_a_link(files, root, outside, at):
 def test_info_of_nothing(files, at):
     with pytest.raises(FilesError, match="does not exist"):
         info(files, at("none"))
+
+
+def test_the_etag_of_info_changes_with_the_file(files, root, at):
+    (root / "a").write_text("one")
+    before = info(files, at("a")).etag
+    assert info(files, at("a")).etag == before
+    (root / "a").write_text("other")
+    assert info(files, at("a")).etag != before

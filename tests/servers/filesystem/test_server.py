@@ -12,6 +12,9 @@ from typing import Any
 import anyio
 import pytest
 
+from servers.filesystem.access.etags import etag_of
+from servers.filesystem.server import app
+from servers.filesystem.settings import Settings
 from tests.wire import Wire, with_envelope
 
 ERAS = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"]
@@ -157,6 +160,43 @@ async def test_files_are_found_by_a_glob(tmp_path: Path) -> None:
         assert await peer.text("search_files", path=".", pattern="*.py") == "a.py\nsrc/b.py"
 
 
+@every_era
+async def test_lines_are_found_by_what_they_say(tmp_path: Path, era: str) -> None:
+    (tmp_path / "a.py").write_text("def one():\n    pass\n")
+    (tmp_path / "b.txt").write_text("def two():\n")
+    async with served(tmp_path, era) as peer:
+        text = await peer.text("search_content", path=".", pattern=r"def \w+", glob="*.py", context=1)
+    assert text == "a.py:1: def one():\na.py-2-     pass"
+
+
+async def test_a_search_goes_on_by_its_cursor(tmp_path: Path) -> None:
+    for name in ("a", "b", "c"):
+        (tmp_path / name).touch()
+    async with served(tmp_path) as peer:
+        first = (await peer.call("search_files", path=".", pattern="*", limit=2))["structuredContent"]
+        rest = await peer.text("search_files", path=".", pattern="*", cursor=first["cursor"])
+    assert (len(first["matches"]), rest) == (2, "c")
+
+
+async def test_f16_a_tree_of_more_than_a_result_can_hold_is_cut_and_says_so(tmp_path: Path) -> None:
+    for number in range(500):
+        (tmp_path / f"{number:080}").touch()
+    async with served(tmp_path, "2025-11-25", "--max-result", "20000") as peer:
+        tree = await peer.text("directory_tree", path=".")
+        listing = await peer.text("list_directory", path=".")
+        found = await peer.text("search_files", path=".", pattern="*")
+    assert "[cut: " in tree
+    assert "[cut: " in listing
+    assert "[stopped: size" in found
+
+
+async def test_f17_a_brace_bomb_is_refused_at_once(tmp_path: Path) -> None:
+    async with served(tmp_path) as peer:
+        result = await peer.call("search_files", path=".", pattern="{a,b}" * 20)
+    assert result["isError"]
+    assert result["content"][0]["text"].startswith("bad_pattern: ")
+
+
 async def test_information_on_a_file(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text("{}")
     async with served(tmp_path) as peer:
@@ -195,12 +235,104 @@ async def test_what_lies_outside_is_refused_whether_or_not_it_exists(tmp_path: P
     assert result["content"][0]["text"].startswith(f"outside_roots: {path}: is outside the allowed directories")
 
 
-async def test_a_text_over_the_limit_is_cut_and_says_so(tmp_path: Path) -> None:
-    (tmp_path / "big.txt").write_text("0123456789\n" * 10_000)
-    async with served(tmp_path, "2025-11-25", "--max-result", "20000") as peer:
-        text = await peer.text("read_text_file", path="big.txt")
-    assert len(text) < 20_000
-    assert text.endswith("of 110,000 bytes shown; the rest begins at line 910; use head or tail]")
+@every_era
+async def test_a_text_over_the_limit_is_read_page_by_page(tmp_path: Path, era: str) -> None:
+    whole = "".join(f"line {number}\n" for number in range(10_000))
+    (tmp_path / "big.txt").write_text(whole)
+    async with served(tmp_path, era, "--max-read", "40000") as peer:
+        pages, arguments = [], {"path": "big.txt"}
+        while True:
+            page, _, note = (await peer.text("read_text_file", **arguments)).rpartition("\n[")
+            if not note.startswith("cut: "):
+                break
+            pages.append(page)
+            arguments["cursor"] = note.rpartition(" ")[2].removesuffix("]")
+        pages.append(await peer.text("read_text_file", **arguments))
+    assert "".join(pages) == whole
+    assert len(pages) == 3
+
+
+async def test_a_cut_text_says_how_to_go_on(tmp_path: Path) -> None:
+    (tmp_path / "big.txt").write_text("0123456789\n" * 20_000)
+    async with served(tmp_path) as peer:
+        result = await peer.call("read_text_file", path="big.txt")
+    note = result["content"][0]["text"].rpartition("\n")[2]
+    cursor = result["_meta"]["cursor"]
+    assert cursor.startswith(result["_meta"]["etag"])
+    assert note == (
+        f"[cut: 91,663 of 220,000 bytes shown; the rest begins at line 8,334; go on with cursor {cursor}]"
+    )
+
+
+@every_era
+async def test_every_read_gives_the_etag(tmp_path: Path, era: str) -> None:
+    (tmp_path / "a.txt").write_text("A")
+    etag = etag_of((tmp_path / "a.txt").stat())
+    async with served(tmp_path, era) as peer:
+        assert (await peer.call("read_text_file", path="a.txt"))["_meta"]["etag"] == etag
+        assert (await peer.call("read_media_file", path="a.txt"))["_meta"]["etag"] == etag
+        assert (await peer.call("read_multiple_files", paths=["a.txt"]))["_meta"]["etags"] == {"a.txt": etag}
+
+
+async def test_a_charset_that_is_not_utf_8_is_named(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes("Señor Müller\n".encode("latin-1"))
+    async with served(tmp_path) as peer:
+        result = await peer.call("read_text_file", path="a.txt")
+    assert result["content"][0]["text"] == "Señor Müller\n\n[charset cp1252]"
+    assert result["_meta"]["charset"] == "cp1252"
+
+
+@pytest.mark.parametrize("arguments", [{"head": 0}, {"head": -1}, {"head": 1.5}, {"tail": 0}, {"offset": 0}])
+async def test_f6_numbers_of_lines_that_mean_nothing_are_refused(tmp_path: Path, arguments: dict[str, float]) -> None:
+    (tmp_path / "a.txt").write_text("A")
+    async with served(tmp_path) as peer:
+        result = await peer.call("read_text_file", path="a.txt", **arguments)
+    assert result["isError"]
+    assert next(iter(arguments)) in result["content"][0]["text"]
+
+
+async def test_f7_an_unknown_argument_is_refused(tmp_path: Path) -> None:
+    async with served(tmp_path) as peer:
+        result = await peer.call("read_text_file", path="a.txt", hed=1)
+    assert result["isError"]
+    assert "unknown argument 'hed', did you mean 'head'?" in result["content"][0]["text"]
+
+
+@pytest.mark.slow
+async def test_f15_pages_of_a_large_file_take_little_memory(tmp_path: Path) -> None:
+    with (tmp_path / "big.txt").open("wb") as file:
+        for position in (0, 200_000_000):
+            file.seek(position)
+            file.write(b"0123456789abcdef0123456789abcde\n" * 65_536)
+    async with served(tmp_path, "2025-11-25", "--max-read", "900000") as peer:
+        await peer.text("read_text_file", path="big.txt", head=1)
+        before = peak_memory(peer)
+        result = await peer.call("read_text_file", path="big.txt")
+        for arguments in ({"cursor": result["_meta"]["cursor"]}, {"tail": 9}, {"offset": 100_000}):
+            await peer.text("read_text_file", path="big.txt", **arguments)
+        assert peak_memory(peer) - before < 32 * 1024 * 1024
+
+
+def peak_memory(peer: Peer) -> int:
+    status = Path(f"/proc/{peer.wire._process.pid}/status").read_text()
+    return int(status.partition("VmHWM:")[2].split()[0]) * 1024
+
+
+@every_era
+async def test_a_disabled_tool_is_unknown(tmp_path: Path, era: str) -> None:
+    async with served(tmp_path, era, "--disable-tool", "read_file", "--disable-tool", "write_file") as peer:
+        names = [tool["name"] for tool in (await peer.request("tools/list"))["result"]["tools"]]
+        answer = await peer.request("tools/call", name="read_file", arguments={"path": "a"})
+    assert "read_text_file" in names
+    assert "read_file" not in names
+    assert answer["error"] == {"code": -32602, "message": "unknown tool: read_file"}
+
+
+async def test_tools_disabled_once_are_there_the_next_time_in_their_order(tmp_path: Path) -> None:
+    before = app.tools.all()
+    async with app.running(Settings(roots=[tmp_path], disable_tool=["read_file", "read_file"])):
+        assert [tool.name for tool in before if tool not in app.tools.all()] == ["read_file"]
+    assert app.tools.all() == before
 
 
 # What is denied
@@ -222,7 +354,8 @@ async def test_a_secret_is_no_resource(tmp_path: Path) -> None:
     (tmp_path / ".env").write_text("PASSWORD=1")
     uri = uri_of(tmp_path / ".env")
     async with served(tmp_path) as peer:
-        assert (await peer.request("resources/list"))["result"]["resources"] == []
+        (listed,) = (await peer.request("resources/list"))["result"]["resources"]
+        assert listed["uri"] == uri_of(tmp_path)
         assert (await peer.request("resources/read", uri=uri))["error"]["code"] == -32002
         assert (await peer.request("resources/subscribe", uri=uri))["error"]["code"] == -32002
 
@@ -250,7 +383,9 @@ async def test_a_file_is_a_resource(tmp_path: Path, era: str) -> None:
     async with served(tmp_path, era) as peer:
         listed = (await peer.request("resources/list"))["result"]["resources"]
         contents = (await peer.request("resources/read", uri=uri))["result"]["contents"]
-    assert [(resource["uri"], resource["size"]) for resource in listed] == [(uri, 5)]
+    assert [(resource["uri"], resource["size"]) for resource in listed[1:]] == [(uri, 5)]
+    if era >= "2025-06-18":
+        assert contents[0].pop("_meta") == {"etag": etag_of((tmp_path / "a b.txt").stat())}
     assert contents == [{"uri": uri, "mimeType": "text/plain", "text": "hello"}]
 
 
@@ -336,4 +471,4 @@ async def test_whoever_listed_the_resources_is_told_of_new_ones(tmp_path: Path) 
 async def test_the_surface_is_small_enough_for_a_model(tmp_path: Path) -> None:
     async with served(tmp_path, "2025-11-25", "--allow-write") as peer:
         tools = (await peer.request("tools/list"))["result"]
-    assert len(json.dumps(tools)) < 16_000
+    assert len(json.dumps(tools, separators=(",", ":"))) <= 16_384

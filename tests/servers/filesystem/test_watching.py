@@ -1,4 +1,6 @@
 import os
+import shutil
+import threading
 import time
 from contextlib import asynccontextmanager
 
@@ -6,6 +8,10 @@ import anyio
 import pytest
 from anyio import to_thread
 
+from servers.filesystem.errors import FilesError
+from servers.filesystem.watching.notices import Notices
+from servers.filesystem.watching.sightings import Spot
+from servers.filesystem.watching.trees import Room
 from servers.filesystem.watching.watcher import Watcher
 
 pytestmark = pytest.mark.slow
@@ -45,8 +51,8 @@ def seen():
 @pytest.fixture
 def watching(files, seen):
     @asynccontextmanager
-    async def run():
-        watcher = Watcher(files, seen)
+    async def run(**options):
+        watcher = Watcher(files, seen, **options)
         async with anyio.create_task_group() as group:
             group.start_soon(watcher.run)
             yield watcher
@@ -63,7 +69,17 @@ async def test_a_write_is_told(watching, seen, root, at):
         assert await seen.next() == "key"
 
 
-async def test_three_renames_over_the_file_are_three_changes(watching, seen, root, at):
+async def test_w1_appending_and_truncating_are_told(watching, seen, root, at):
+    (root / "file").write_text("a")
+    async with watching() as watcher:
+        await watcher.watch("key", at("file"))
+        for change in (lambda file: file.write("b"), lambda file: file.truncate(1)):
+            with (root / "file").open("a") as file:
+                change(file)
+            assert await seen.next() == "key"
+
+
+async def test_w2_three_renames_over_the_file_are_three_changes(watching, seen, root, at):
     async with watching() as watcher:
         await watcher.watch("key", at("file"))
         for text in "abc":
@@ -72,7 +88,7 @@ async def test_three_renames_over_the_file_are_three_changes(watching, seen, roo
             assert await seen.next() == "key"
 
 
-async def test_delete_recreate_and_append(watching, seen, root, at):
+async def test_w3_delete_recreate_and_append(watching, seen, root, at):
     (root / "file").write_text("a")
     async with watching() as watcher:
         await watcher.watch("key", at("file"))
@@ -85,7 +101,7 @@ async def test_delete_recreate_and_append(watching, seen, root, at):
         await seen.next()
 
 
-async def test_a_file_in_directories_that_do_not_exist_yet(watching, seen, root, at):
+async def test_w4_a_file_in_directories_that_do_not_exist_yet(watching, seen, root, at):
     async with watching() as watcher:
         await watcher.watch("key", at("a/b/file"))
         (root / "a" / "b").mkdir(parents=True)
@@ -107,7 +123,7 @@ async def test_a_directory_on_the_way_is_exchanged(watching, seen, root, at):
         await seen.next()
 
 
-async def test_links_retargeted_and_targets_changed(watching, seen, root, at):
+async def test_w9_links_retargeted_and_targets_changed(watching, seen, root, at):
     (root / "a").write_text("a")
     (root / "dir").mkdir()
     (root / "dir" / "b").write_text("b")
@@ -121,7 +137,7 @@ async def test_links_retargeted_and_targets_changed(watching, seen, root, at):
         await seen.next()
 
 
-async def test_a_link_that_comes_to_point_outside_is_told_once(watching, seen, root, outside, at):
+async def test_w9_a_link_that_comes_to_point_outside_is_told_once(watching, seen, root, outside, at):
     (root / "file").write_text("a")
     async with watching() as watcher:
         await watcher.watch("key", at("file"))
@@ -136,7 +152,7 @@ async def test_a_link_that_comes_to_point_outside_is_told_once(watching, seen, r
         assert seen.drain() == 0
 
 
-async def test_a_chmod_and_a_touch_are_not_told(watching, seen, root, at):
+async def test_w1_a_chmod_and_a_touch_are_not_told(watching, seen, root, at):
     (root / "file").write_text("a")
     async with watching() as watcher:
         await watcher.watch("key", at("file"))
@@ -147,7 +163,7 @@ async def test_a_chmod_and_a_touch_are_not_told(watching, seen, root, at):
         assert await seen.next() == "other"
 
 
-async def test_endless_writing_is_told_soon_and_at_a_bounded_rate(watching, seen, root, at):
+async def test_w5_endless_writing_is_told_soon_and_at_a_bounded_rate(watching, seen, root, at):
     def write():
         for i in range(50):
             (root / "file").write_text(str(i))
@@ -189,7 +205,7 @@ async def test_changes_while_the_set_changes_are_not_lost(watching, seen, root, 
             missing.discard(await seen.next())
 
 
-async def test_unwatching_one_leaves_the_other(watching, seen, root, at):
+async def test_w11_unwatching_one_leaves_the_other(watching, seen, root, at):
     async with watching() as watcher:
         await watcher.watch("one", at("file"))
         await watcher.watch("two", at("file"))
@@ -221,6 +237,218 @@ async def test_a_new_entry_changes_the_listing(watching, seen, root):
         (root / "file").unlink()
         assert await seen.next() == "listing"
         assert seen.drain() == 0
+
+
+async def test_an_undecodable_name_ends_nothing(watching, seen, root, at):
+    async with watching() as watcher:
+        await watcher.watch("key", at("file"))
+        await until(lambda: inotify() == 1)
+        open(os.fsencode(root) + b"/\xff", "w").close()
+        (root / "file").write_text("a")
+        assert await seen.next() == "key"
+        await until(lambda: inotify() == 1)
+        (root / "file").write_text("b")
+        assert await seen.next() == "key"
+
+
+def refusing(_directories):
+    raise OSError("inotify watch limit reached")
+
+
+async def test_w7_without_notices_changes_are_found_by_looking(watching, seen, root, at):
+    async with watching(notices=Notices(refusing)) as watcher:
+        await watcher.watch("key", at("file"))
+        await until(lambda: watcher.degraded)
+        (root / "file").write_text("a")
+        assert await seen.next() == "key"
+        assert watcher.health == {"watched": 1, "polled": 1, "degraded": True}
+        (root / "file").write_text("b")
+        assert await seen.next() == "key"
+
+
+async def test_w8_what_notices_do_not_reach_is_polled_and_the_rest_is_not(watching, seen, root, at):
+    for name in ("far", "near"):
+        (root / name).mkdir()
+    async with watching(local=lambda place: place.parts[0] == "near") as watcher:
+        await watcher.watch("far", at("far/file"))
+        await watcher.watch("near", at("near/file"))
+        for name in ("far", "near"):
+            (root / name / "file").write_text("a")
+        assert {await seen.next(), await seen.next()} == {"far", "near"}
+        assert watcher.health == {"watched": 2, "polled": 1, "degraded": False}
+
+
+async def test_w8_polling_alone_asks_for_no_os_watch(watching, seen, root, at, caplog):
+    caplog.set_level("INFO")
+    async with watching(local=lambda _: False) as watcher:
+        await watcher.watch("key", at("file"))
+        (root / "file").write_text("a")
+        assert await seen.next() == "key"
+        assert inotify() == 0
+    assert caplog.text.count("looking for changes every second") == 1
+
+
+async def test_w8_a_far_file_system_that_does_not_answer_holds_up_nothing_else(watching, seen, root, at, monkeypatch):
+    looking, answer = threading.Event(), threading.Event()
+    original = Spot.look
+
+    def look(spot, noticed):
+        if spot.last is not None and "far" in spot.place.parts:
+            looking.set()
+            assert answer.wait(30)
+        return original(spot, noticed)
+
+    monkeypatch.setattr(Spot, "look", look)
+    async with watching(local=lambda place: "far" not in place.parts) as watcher:
+        await watcher.watch("far", at("far"))
+        await watcher.watch("near", at("near"))
+        await until(looking.is_set)
+        (root / "near").touch()
+        assert await seen.next() == "near"
+        watcher.unwatch("far")
+        answer.set()
+
+
+async def test_watching_a_key_again_hides_no_change_from_who_watched_it_before(watching, seen, root, at):
+    async with watching() as watcher:
+        await watcher.watch("key", at("file"))
+        (root / "file").touch()
+        await watcher.watch("key", at("file"))
+        assert await seen.next() == "key"
+
+
+async def test_of_two_who_begin_to_watch_a_glob_at_once_one_is_enough(watching, root, at):
+    (root / "file").touch()
+    async with watching() as watcher:
+        watcher._room = Room(2)
+        async with anyio.create_task_group() as group:
+            for _ in range(2):
+                group.start_soon(watcher.watch_glob, "key", at("."), "./*")
+        watcher.unwatch("key")
+        await until(lambda: watcher._room._left == 2)
+
+
+class Mute:
+    """A watch that gives no notices, as if its queue had been full."""
+
+    def watch(self, _debounce, _step, timeout, stop):
+        return "stop" if stop.wait(timeout / 1_000) else "timeout"
+
+    def close(self):
+        pass
+
+
+async def test_w7_a_change_whose_notice_was_lost_is_found_by_the_sweep(watching, seen, root, at, monkeypatch):
+    monkeypatch.setattr("servers.filesystem.watching.watcher._SWEEP_SECONDS", 0.01)
+    async with watching(notices=Notices(lambda _: Mute())) as watcher:
+        await watcher.watch("key", at("file"))
+        for text in "ab":
+            (root / "file").write_text(text)
+            assert await seen.next() == "key"
+        assert watcher.health == {"watched": 1, "polled": 0, "degraded": False}
+
+
+async def test_an_undecodable_file_is_watched_all_the_same(watching, seen, root, at):
+    async with watching() as watcher:
+        await watcher.watch("key", at("\udcff"))
+        for text in "ab":
+            (root / "\udcff").write_text(text)
+            assert await seen.next() == "key"
+
+
+async def test_w17_more_than_the_most_are_refused_and_the_rest_goes_on(watching, seen, root, at, monkeypatch):
+    monkeypatch.setattr("servers.filesystem.watching.watcher.MAX_WATCHED", 2)
+    async with watching() as watcher:
+        for key in ("one", "two", "two"):
+            await watcher.watch(key, at(key))
+        with pytest.raises(FilesError, match="2 things are watched, the most there may be"):
+            await watcher.watch("three", at("three"))
+        (root / "two").touch()
+        assert await seen.next() == "two"
+
+
+async def test_w17_a_thousand_watches_that_came_and_went_leave_nothing(watching, at):
+    before = len(os.listdir("/proc/self/fd"))
+    async with watching() as watcher:
+        for i in range(1_000):
+            await watcher.watch(str(i), at(f"{i % 10}/file"))
+            watcher.unwatch(str(i))
+        await until(lambda: inotify() == 0)
+        assert watcher.health["watched"] == 0
+        await until(lambda: len(os.listdir("/proc/self/fd")) <= before)
+
+
+async def test_w14_a_root_deleted_and_made_again(watching, seen, root, at):
+    (root / "file").write_text("a")
+    async with watching() as watcher:
+        await watcher.watch("key", at("file"))
+        await until(lambda: inotify() == 1)
+        shutil.rmtree(root)
+        assert await seen.next() == "key"
+        root.mkdir()
+        (root / "file").write_text("b")
+        with anyio.fail_after(60):
+            assert await seen.receive.receive() == "key"
+
+
+async def test_w14_a_root_that_is_moved_stays_the_one_that_was_opened(watching, seen, root, at):
+    async with watching() as watcher:
+        await watcher.watch("key", at("file"))
+        await until(lambda: inotify() == 1)
+        root.rename(root.parent / "moved")
+        (root.parent / "moved" / "file").write_text("a")
+        assert await seen.next() == "key"
+
+
+async def test_w10_a_directory_is_told_when_its_listing_changes(watching, seen, root, at):
+    (root / "dir").mkdir()
+    async with watching() as watcher:
+        await watcher.watch("key", at("dir"))
+        (root / "dir" / "file").touch()
+        assert await seen.next() == "key"
+        (root / "dir" / "file").write_text("x")
+        (root / "dir" / "sub").mkdir()
+        assert await seen.next() == "key"
+        assert seen.drain() == 0
+
+
+async def test_w10_a_glob_is_told_of_what_it_matches_at_any_depth(watching, seen, root, at):
+    async with watching() as watcher:
+        await watcher.watch_glob("key", at("src"), "./**/*.py")
+        (root / "src" / "deep" / "deeper").mkdir(parents=True)
+        file = root / "src" / "deep" / "deeper" / "a.py"
+        for change in (file.touch, lambda: file.write_text("x"), file.unlink):
+            change()
+            assert await seen.next() == "key"
+
+
+async def test_w10_a_glob_is_not_told_of_the_rest(watching, seen, root, at):
+    async with watching() as watcher:
+        await watcher.watch_glob("key", at("."), "./*.py")
+        await watcher.watch("other", at("b.txt"))
+        (root / "sub").mkdir()
+        for path in ("a.txt", "sub/a.py", "b.txt"):
+            (root / path).touch()
+        assert await seen.next() == "other"
+        assert seen.drain() == 0
+
+
+async def test_w10_a_glob_below_a_link_that_leads_outside_is_refused(watching, root, outside, at):
+    (root / "link").symlink_to(outside)
+    async with watching() as watcher:
+        with pytest.raises(FilesError, match="outside the allowed"):
+            await watcher.watch_glob("key", at("link"), "./*")
+
+
+async def test_w10_a_glob_over_too_many_files_is_refused_and_leaves_nothing(watching, root, at):
+    for i in range(3):
+        (root / str(i)).touch()
+    async with watching() as watcher:
+        watcher._room = Room(2)
+        with pytest.raises(FilesError, match="too many files"):
+            await watcher.watch_glob("key", at("."), "./*")
+        assert watcher.health["watched"] == 0
+        await until(watcher._room.take)
 
 
 async def test_the_last_unwatch_ends_the_os_watch(watching, at):

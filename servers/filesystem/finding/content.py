@@ -1,0 +1,207 @@
+"""Finding lines by what they say (see `walking` for the order of the files, `engine` for the pattern).
+
+Every line told was read through a handle opened beneath the root. As with most search tools, binary files are passed
+over: those with a NUL at their start.
+"""
+
+import os
+import stat
+from collections.abc import Callable, Iterator
+from itertools import chain
+from typing import Literal, NamedTuple, NotRequired
+
+from typing_extensions import TypedDict
+
+from servers.filesystem.access.beneath import Beneath, Handle
+from servers.filesystem.access.roots import Place
+from servers.filesystem.errors import FilesError
+from servers.filesystem.finding import cursors
+from servers.filesystem.finding.control import Control
+from servers.filesystem.finding.cursors import Position
+from servers.filesystem.finding.descent import Descent, Names, descent
+from servers.filesystem.finding.engine import Query, compiled
+from servers.filesystem.finding.lines import Hit, Reader
+from servers.filesystem.finding.room import Page, Room
+from servers.filesystem.finding.walking import Scope, Walk
+from servers.filesystem.names import displayed
+
+Output = Literal["matches", "files", "counts"]
+
+_FILE_OVERHEAD = 60
+_LINE_OVERHEAD = 90
+"""Bytes of one file and of one line besides their texts."""
+
+
+class Wanted(NamedTuple):
+    """What to look for and what to tell of it, with `context` lines before and after each match."""
+
+    query: Query
+    output: Output = "matches"
+    context: int = 0
+
+
+class LineMatch(TypedDict):
+    """A line that matches, and the lines around it; `column` counts characters from 1, as `line` counts lines."""
+
+    line: int
+    column: int
+    text: str
+    before: NotRequired[list[str]]
+    after: NotRequired[list[str]]
+
+
+class FileMatches(TypedDict):
+    """A file that holds matches: its path relative to the start as shown, its URI, and what was asked for."""
+
+    path: str
+    uri: str
+    count: NotRequired[int]
+    matches: NotRequired[list[LineMatch]]
+
+
+class ContentFound(TypedDict):
+    """The files that hold matches, in walk order.
+
+    `stopped` is None, or why there may be more: limit, size, budget, time or cancelled; `cursor` goes on from there.
+    `searched` counts files; `skipped` those that are binary or too large; `ignored` what was left out for a
+    .gitignore; `unreadable` files and directories that could not be read.
+    """
+
+    files: list[FileMatches]
+    stopped: str | None
+    cursor: str | None
+    searched: int
+    skipped: int
+    ignored: int
+    unreadable: int
+
+
+def search_content(
+    beneath: Beneath, place: Place, scope: Scope, wanted: Wanted, page: Page, control: Control
+) -> ContentFound:
+    """The lines that match in the file at `place` or in those below it, or the files that hold them.
+
+    Raises FilesError.
+    """
+    after = None if page.cursor is None else cursors.read(page.cursor)
+    run = _Run(wanted, page, control)
+    if stat.S_ISREG(beneath.stat(place).st_mode):
+        return run.told_of_file(beneath, place, after)
+    return run.told_of_tree(beneath, place, Walk(beneath, place, scope, control), after)
+
+
+class _Run:
+    """One search under way: what was found, and what the page has room for."""
+
+    def __init__(self, wanted: Wanted, page: Page, control: Control) -> None:
+        self._wanted = wanted
+        self._reader = Reader(compiled(wanted.query), wanted.query.multiline, wanted.context, control)
+        self._left = page.limit
+        self._room = Room(page.max_bytes)
+        self._control = control
+        self._files: list[FileMatches] = []
+        self._searched = self._skipped = self._unreadable = 0
+        self._stopped: str | None = None
+
+    def told_of_file(self, beneath: Beneath, place: Place, after: Position | None) -> ContentFound:
+        """What is to tell of one file."""
+        path = place.parts[-1:]
+        with beneath.open_file(place) as handle:
+            reached = self._search(handle, path, lambda _: beneath.roots.uri(place), after)
+        return self._found(self._stopped, reached or after)
+
+    def told_of_tree(self, beneath: Beneath, place: Place, walk: Walk, after: Position | None) -> ContentFound:
+        """What is to tell of the files below a directory."""
+        reached = None
+        with descent(beneath, place) as below:
+            for seen in walk.entries(below, after):
+                if seen.kind == "file":
+                    reached = self._open(below, seen.path, after)
+                if self._stopped is not None:
+                    break
+        found = self._found(self._stopped or walk.stopped, reached or walk.position() or after)
+        found["ignored"] = walk.ignored
+        found["unreadable"] += walk.unreadable
+        return found
+
+    def _found(self, stopped: str | None, reached: Position | None) -> ContentFound:
+        return ContentFound(
+            files=self._files,
+            stopped=stopped,
+            cursor=cursors.written(reached) if stopped and reached else None,
+            searched=self._searched,
+            skipped=self._skipped,
+            ignored=0,
+            unreadable=self._unreadable,
+        )
+
+    def _open(self, below: Descent, path: Names, after: Position | None) -> Position | None:
+        try:
+            handle = below.open_file(path[-1])
+            try:
+                return self._search(handle, path, below.uri, after)
+            finally:
+                os.close(handle.descriptor)
+        except (FilesError, OSError):
+            self._unreadable += 1
+            return None
+
+    def _search(
+        self, handle: Handle, path: Names, uri: Callable[[Names], str], after: Position | None
+    ) -> Position | None:
+        """Search one file, after the line that was told last; where it stops there again, that line."""
+        hits = self._reader.hits(handle)
+        if hits is None:
+            self._skipped += 1
+            return None
+        self._searched += 1
+        if after is not None and after.parts == path:
+            hits = (hit for hit in hits if hit.number > after.number)
+        hit = next(hits, None)
+        if hit is None:
+            self._stopped = self._control.ended()
+            return None
+        file = FileMatches(path=displayed("/".join(path)), uri=uri(path))
+        if self._wanted.output == "matches":
+            return self._tell_lines(file, path, chain([hit], hits))
+        if self._wanted.output == "counts":
+            file["count"] = 1 + sum(1 for _ in hits)
+            self._stopped = self._control.ended()
+        if self._stopped is None and self._fits(_FILE_OVERHEAD + len(file["uri"]), file["path"]):
+            self._files.append(file)
+        return None
+
+    def _tell_lines(self, file: FileMatches, path: Names, hits: Iterator[Hit]) -> Position | None:
+        told = 0
+        file["matches"] = []
+        for hit in hits:
+            line = self._line(hit)
+            around = [*line.get("before", ()), *line.get("after", ())]
+            overhead = (1 + len(around)) * (_LINE_OVERHEAD + len(file["uri"]))
+            if not told:
+                overhead += _FILE_OVERHEAD + len(file["uri"])
+            if not self._fits(overhead, line["text"], *around):
+                break
+            if not told:
+                self._files.append(file)
+            file["matches"].append(line)
+            told = hit.last()
+        else:
+            self._stopped = self._control.ended()
+        return Position(path, told) if told and self._stopped else None
+
+    def _line(self, hit: Hit) -> LineMatch:
+        line = LineMatch(line=hit.number, column=hit.column(), text=hit.text())
+        if self._wanted.context:
+            line["before"] = hit.before(self._wanted.context)
+            line["after"] = hit.after(self._wanted.context)
+        return line
+
+    def _fits(self, more: int, *texts: str) -> bool:
+        if self._left == 0:
+            self._stopped = "limit"
+        elif not self._room.take(more, *texts):
+            self._stopped = "size"
+        else:
+            self._left -= 1
+        return self._stopped is None

@@ -1,0 +1,171 @@
+"""The lines of an open file that match a pattern.
+
+A file is read in blocks and searched a block at a time: the engine goes over the whole block, and only where it found
+something the line around it is looked for. A block ends with a line, and the lines that may be wanted as context go
+with it. A line that is longer than a block is searched in parts. With `multiline` the whole file is one block.
+"""
+
+import os
+from codecs import BOM_UTF8
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from servers.filesystem.access.beneath import Handle
+from servers.filesystem.finding.control import Control
+from servers.filesystem.finding.engine import Matcher
+
+BLOCK = 1 << 20
+"""Bytes that are read at once; a block with a NUL at the start of a file makes it binary."""
+MAX_WHOLE = 16 << 20
+"""Bytes of the largest file that is searched as a whole."""
+MAX_SHOWN = 500
+"""Characters of a line that are shown; of a longer one, those around the match."""
+
+
+class Hit(NamedTuple):
+    """A match: the number of its line, counted from 1, and where in `data` it and its lines are."""
+
+    number: int
+    data: bytes
+    start: int
+    end: int
+    match: int
+
+    def last(self) -> int:
+        """The number of the line in which the match ends."""
+        return self.number + self.data.count(b"\n", self.start, self.end)
+
+    def column(self) -> int:
+        """In which character of its line the match begins, counted from 1."""
+        return len(self.data[self.start : self.match].decode("utf-8", "replace")) + 1
+
+    def text(self) -> str:
+        """The lines of the match; where they are long, what is around its beginning."""
+        line = _decoded(self.data[self.start : self.end])
+        if len(line) <= MAX_SHOWN:
+            return line
+        begin = min(max(self.column() - MAX_SHOWN // 4, 0), len(line) - MAX_SHOWN)
+        return ("…" if begin else "") + _cut(line[begin:])
+
+    def before(self, count: int) -> list[str]:
+        """The `count` lines before, or as many as there are."""
+        start = start_of_lines(self.data, self.start, count)
+        return [_cut(_decoded(line)) for line in self.data[start : self.start].split(b"\n")[:-1]]
+
+    def after(self, count: int) -> list[str]:
+        """The `count` lines after, or as many as there are."""
+        end = self.end
+        for _ in range(count):
+            if end + 1 >= len(self.data):
+                break
+            found = self.data.find(b"\n", end + 1)
+            end = found if found >= 0 else len(self.data)
+        return [_cut(_decoded(line)) for line in self.data[self.end : end].split(b"\n")[1:]]
+
+
+class _Block(NamedTuple):
+    """What to search, `data[start:end]`, with the lines around it."""
+
+    data: bytes
+    start: int
+    end: int
+
+
+class Reader(NamedTuple):
+    """How files are searched: for what, as a whole or in blocks, with how many lines around, and until when."""
+
+    matcher: Matcher
+    whole: bool
+    context: int
+    control: Control
+
+    def hits(self, handle: Handle) -> Iterator[Hit] | None:
+        """The matches in a file, one a line; None where it is binary, or too large to be searched as a whole.
+
+        Raises OSError, also from the iterator.
+        """
+        size = handle.stat.st_size
+        if self.whole and size > MAX_WHOLE:
+            return None
+        wanted = min(size + 1, MAX_WHOLE if self.whole else BLOCK)
+        data = os.read(handle.descriptor, wanted)
+        if b"\0" in data:
+            return None
+        complete = self.whole or len(data) < wanted
+        data = data.removeprefix(BOM_UTF8)
+        if complete:
+            # Most files are small and hold no match: those take no more than this.
+            return _hits(_Block(data, 0, len(data)), 1, self.matcher) if self.matcher.search(data) else iter(())
+        return self._in_blocks(handle.descriptor, data)
+
+    def _in_blocks(self, descriptor: int, data: bytes) -> Iterator[Hit]:
+        number, told = 1, 0
+        for block in _blocks(descriptor, data, self.context):
+            for hit in _hits(block, number, self.matcher):
+                # Of a line longer than a block, the parts may match one by one.
+                if hit.number > told:
+                    yield hit
+                told = hit.number
+            if self.control.ended():
+                return
+            number += block.data.count(b"\n", block.start, block.end)
+
+
+def _blocks(descriptor: int, data: bytes, context: int) -> Iterator[_Block]:
+    start = 0
+    while True:
+        end = _end_of_lines(data, start, context)
+        keep = start_of_lines(data, end, context)
+        if end - keep > BLOCK:
+            keep = end
+        more = os.read(descriptor, BLOCK)
+        if not more:
+            yield _Block(data, start, len(data))
+            return
+        yield _Block(data, start, end)
+        data, start = data[keep:] + more, end - keep
+
+
+def _end_of_lines(data: bytes, start: int, spare: int) -> int:
+    """Where the last whole line of `data[start:]` but `spare` ends; the end of the data where there is none."""
+    whole = end = data.rfind(b"\n", start) + 1
+    for _ in range(spare):
+        end = data.rfind(b"\n", start, max(end - 1, start)) + 1
+    return end or whole or len(data)
+
+
+def start_of_lines(data: bytes, end: int, count: int) -> int:
+    """Where the last `count` lines before `end`, which follows a line end, begin."""
+    for _ in range(count):
+        if end <= 0:
+            break
+        end = data.rfind(b"\n", 0, end - 1) + 1
+    return end
+
+
+def _hits(block: _Block, number: int, matcher: Matcher) -> Iterator[Hit]:
+    data, start, end = block
+    counted = position = start
+    while position < end:
+        match = matcher.search(data, position, end)
+        if match is None:
+            return
+        begins, ends = match.span()
+        line = max(data.rfind(b"\n", start, begins) + 1, start)
+        if line == end:
+            # What follows the last line end is no line.
+            return
+        # A match that ends with a line end does not reach into the next line.
+        line_end = data.find(b"\n", max(ends - 1, begins), end)
+        line_end = end if line_end < 0 else line_end
+        number += data.count(b"\n", counted, line)
+        yield Hit(number, data, line, line_end, begins)
+        counted, position = line, line_end + 1
+
+
+def _decoded(line: bytes) -> str:
+    return line.removesuffix(b"\r").decode("utf-8", "replace")
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= MAX_SHOWN else line[:MAX_SHOWN] + "…"

@@ -1,0 +1,49 @@
+"""Where the bytes of a read come from: an open file, or a small one that was read already."""
+
+import os
+from typing import NamedTuple, Protocol
+
+from servers.filesystem.access.beneath import Handle
+
+
+class Source(Protocol):
+    """The bytes of one file."""
+
+    @property
+    def stat(self) -> os.stat_result:
+        """What the file was before anything of it was read."""
+
+    def read(self, position: int, count: int) -> bytes:
+        """`count` bytes from `position` on, fewer only at the end of the file."""
+
+
+class Held(NamedTuple):
+    """All of a small file."""
+
+    data: bytes
+    stat: os.stat_result
+
+    def read(self, position: int, count: int) -> bytes:
+        """`count` bytes from `position` on, fewer only at the end of the file."""
+        return self.data[position : position + count]
+
+
+class Opened(NamedTuple):
+    """An open file. For one thread: it has one position."""
+
+    handle: Handle
+
+    @property
+    def stat(self) -> os.stat_result:
+        """What the file was when it was opened."""
+        return self.handle.stat
+
+    def read(self, position: int, count: int) -> bytes:
+        """`count` bytes from `position` on, fewer only at the end of the file."""
+        descriptor = self.handle.descriptor
+        os.lseek(descriptor, position, os.SEEK_SET)
+        blocks: list[bytes] = []
+        while count > 0 and (block := os.read(descriptor, count)):
+            blocks.append(block)
+            count -= len(block)
+        return blocks[0] if len(blocks) == 1 else b"".join(blocks)

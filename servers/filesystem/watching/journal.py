@@ -1,0 +1,187 @@
+"""What happened lately in all the roots, for clients that ask instead of being told.
+
+Several may read, each from its own cursor, and reading takes nothing away. The journal is bounded: who comes too late
+for what he has not read is told so, and looks for himself. Watching begins with the first reader and ends some time
+after the last; a cursor from before that, or from another run of the server, is too old as well.
+"""
+
+import os
+import secrets
+import time
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import NamedTuple
+
+import anyio
+
+from servers.filesystem.access.beneath import Beneath
+from servers.filesystem.access.roots import Place, uri
+from servers.filesystem.errors import FilesError
+from servers.filesystem.finding.patterns import Glob
+from servers.filesystem.names import displayed
+from servers.filesystem.watching.trees import Event, Tree
+from servers.filesystem.watching.watcher import Watcher
+
+SIZE = 10_000
+"""Entries the journal holds."""
+IDLE_SECONDS = 600.0
+"""How long it goes on without readers."""
+
+_EVERYTHING = "**"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One entry: `kind` is created, modified or deleted; `time` in seconds since 1970, when it was noticed."""
+
+    kind: str
+    path: str
+    uri: str
+    time: float
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What happened since a cursor, oldest first, and the cursor to go on from.
+
+    `more`: there is more to read at once. `overflow`: the cursor was too old, so changes are missing: look for
+    yourself. `partial`: there are too many files, changes of some are not seen.
+    """
+
+    changes: tuple[Change, ...]
+    cursor: str
+    more: bool = False
+    overflow: bool = False
+    partial: bool = False
+
+
+class Selection:
+    """Which changes are asked for: those below some directories, of what a glob relative to them matches."""
+
+    def __init__(self, directories: Sequence[str], pattern: str | None) -> None:
+        self._prefixes = [os.path.join(directory, "") for directory in directories]  # noqa: PTH118
+        self._exact = set(directories) if pattern is None else set()
+        self._glob = Glob([pattern or _EVERYTHING])
+
+    def takes(self, path: str) -> bool:
+        """Whether a change of `path` is asked for."""
+        if path in self._exact:
+            return True
+        below = (path[len(prefix) :].split(os.sep) for prefix in self._prefixes if path.startswith(prefix))  # noqa: PTH206
+        return any(self._glob.matches(parts) for parts in below)
+
+
+class _Entry(NamedTuple):
+    kind: str
+    path: str
+    time: float
+
+
+class Journal:
+    """The journal of a watcher. For one thread; `run` it in a task."""
+
+    def __init__(self, beneath: Beneath, watcher: Watcher, size: int = SIZE, idle: float = IDLE_SECONDS) -> None:
+        self._roots = beneath.roots
+        self._watcher = watcher
+        self._idle = idle
+        self._entries: deque[_Entry] = deque(maxlen=size)
+        self._last = 0
+        """The number of the newest entry; they are counted from 1."""
+        self._run = secrets.token_hex(4)
+        self._trees: list[Tree] = []
+        self._beginning = anyio.Lock()
+        self._begun = anyio.Event()
+        self._moved = anyio.Event()
+        self._used = 0.0
+
+    async def run(self) -> None:
+        """End the watch when nobody has read for a while; until cancelled."""
+        while True:
+            await self._begun.wait()
+            rest = self._used + self._idle - time.monotonic()
+            if rest > 0:
+                await anyio.sleep(rest)
+            else:
+                self._end()
+
+    async def read(self, cursor: str | None, selection: Selection, limit: int, wait: float) -> Changes:
+        """What happened since `cursor`, `limit` changes at most; without any, waits for one, `wait` seconds at most.
+
+        Without a cursor nothing but a cursor. Raises FilesError `bad_cursor`, and `too_many`.
+        """
+        await self._begin()
+        number = self._last if cursor is None else self._number(cursor)
+        if cursor is None or number is None:
+            return self._changes([], self._last, overflow=cursor is not None)
+        deadline = time.monotonic() + wait
+        while True:
+            if number < self._last - len(self._entries):
+                return self._changes([], self._last, overflow=True)
+            found, number = self._since(number, selection, limit)
+            self._used = time.monotonic()
+            if found or self._used >= deadline:
+                return self._changes(found, number)
+            with anyio.move_on_after(deadline - self._used):
+                await self._moved.wait()
+
+    async def _begin(self) -> None:
+        self._used = time.monotonic()
+        async with self._beginning:
+            if self._trees:
+                return
+            trees = []
+            for index, path in enumerate(self._roots.paths):
+                if not any(other in path.parents for other in self._roots.paths):
+                    place = Place(index, (), str(path))
+                    trees.append(await self._watcher.watch_tree(_key(index), place, _EVERYTHING, self._record))
+            self._trees = trees
+            self._begun.set()
+
+    def _end(self) -> None:
+        for index in range(len(self._roots.paths)):
+            self._watcher.unwatch(_key(index))
+        self._trees = []
+        self._entries.clear()
+        self._run = secrets.token_hex(4)
+        self._begun = anyio.Event()
+
+    async def _record(self, events: list[Event]) -> None:
+        now = round(time.time(), 3)
+        self._entries += [_Entry(event.kind, self._roots.path(event.place), now) for event in events]
+        self._last += len(events)
+        self._moved.set()
+        self._moved = anyio.Event()
+
+    def _number(self, cursor: str) -> int | None:
+        """The number of the last entry read by then; None where that is not known any more."""
+        run, _, number = cursor.partition("-")
+        if not number.isdecimal() or len(cursor) > 40:
+            raise FilesError("bad_cursor", "", "this is no cursor", "Leave it out to get one.")
+        return int(number) if run == self._run and int(number) <= self._last else None
+
+    def _since(self, number: int, selection: Selection, limit: int) -> tuple[list[_Entry], int]:
+        """What there is after entry `number`, and the number of the last entry that was read for it."""
+        found: list[_Entry] = []
+        latest: dict[str, str] = {}
+        skipped = number - (self._last - len(self._entries))
+        for entry in islice(self._entries, skipped, None):
+            # Who reads that a file is new or modified need not read that it was modified after that.
+            known = entry.kind == "modified" and latest.get(entry.path, "deleted") != "deleted"
+            if not known and selection.takes(entry.path):
+                if len(found) == limit:
+                    break
+                found.append(entry)
+                latest[entry.path] = entry.kind
+            number += 1
+        return found, number
+
+    def _changes(self, found: list[_Entry], number: int, overflow: bool = False) -> Changes:
+        changes = tuple(Change(one.kind, displayed(one.path), uri(one.path), one.time) for one in found)
+        partial = any(tree.full for tree in self._trees)
+        return Changes(changes, f"{self._run}-{number}", bool(found) and number < self._last, overflow, partial)
+
+
+def _key(index: int) -> tuple[str, int]:
+    return "journal", index

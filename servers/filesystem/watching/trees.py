@@ -1,0 +1,232 @@
+"""A directory with everything below it, or with what a glob matches there, and what changed in it.
+
+Of each entry its name and a mark are remembered: a file changes its mark with its size, its time of modification and
+its inode, and a directory never does, since it changes by its entries. So a chmod is no change, and a touch is one.
+No link is followed but on the way to the directory itself. Directories in which tools keep their own things, such as
+`.git`, are left out, as watchfiles does by default, unless the tree stands inside of one; and so is what is denied.
+
+A look at the paths of some notices asks for these entries alone; a look at everything reads every directory.
+"""
+
+import os
+import stat
+import threading
+from collections.abc import Collection, Iterator
+from typing import NamedTuple
+
+from servers.filesystem.access.beneath import Beneath
+from servers.filesystem.access.roots import Place
+from servers.filesystem.errors import FilesError
+from servers.filesystem.finding.patterns import Glob, States
+from servers.filesystem.watching.sightings import trail_of
+
+MAX_ENTRIES = 100_000
+"""Entries that all trees together remember."""
+MAX_SCANNED = 500_000
+"""Entries that are looked at in one look."""
+IGNORED = frozenset(
+    (
+        *(".git", ".hg", ".svn", ".idea", ".tox", ".venv", "node_modules"),
+        *("__pycache__", ".hypothesis", ".mypy_cache", ".pytest_cache", ".ruff_cache"),
+    )
+)
+"""Names of directories that are left out."""
+
+_DIRECTORY = 0
+
+Parts = tuple[str, ...]
+
+
+class Event(NamedTuple):
+    """What happened where: `kind` is created, modified or deleted."""
+
+    kind: str
+    place: Place
+
+
+class Room:
+    """How many more entries may be remembered. Thread-safe."""
+
+    def __init__(self, entries: int = MAX_ENTRIES) -> None:
+        self._left = entries
+        self._lock = threading.Lock()
+
+    def take(self) -> bool:
+        """Takes room for one, if there is any."""
+        with self._lock:
+            if self._left <= 0:
+                return False
+            self._left -= 1
+            return True
+
+    def give(self, entries: int) -> None:
+        """Gives room back."""
+        with self._lock:
+            self._left += entries
+
+
+class _Directory(NamedTuple):
+    states: States
+    entries: dict[str, int]
+
+
+class Tree:
+    """A watched tree. `take` gives what happened since it was last asked. Not thread-safe."""
+
+    def __init__(self, beneath: Beneath, place: Place, glob: Glob, room: Room) -> None:
+        self._beneath = beneath
+        self._place = place
+        self._glob = glob
+        self._room = room
+        self._known: dict[Parts, _Directory] = {}
+        self._events: list[Event] = []
+        self._scanned = 0
+        self._begun = False
+        self._path = ""
+        self.full = False
+        """Whether there is more than may be remembered, so that changes of the rest are not seen."""
+        self.trail: tuple[str, ...] = ()
+        """The paths a change of which concerns it."""
+        self.directories: tuple[str, ...] = ()
+        """The directories every name in which concerns it."""
+
+    def look(self, noticed: Collection[str] | None) -> bool:
+        """Look at the noticed paths, or at everything; whether there are changes since the look before."""
+        before, self.trail = self.trail, trail_of(self._beneath, self._place)
+        self._scanned = 0
+        known = len(self._known)
+        if noticed is None or before != self.trail or not self._known:
+            self._path = self.trail[-1] if self.trail else self._beneath.roots.path(self._place)
+            self._walk(())
+        else:
+            for path in sorted(noticed):
+                self._look_at(path)
+        if noticed is None or len(self._known) != known:
+            self.directories = tuple(os.path.join(self._path, *parts) for parts in self._known)  # noqa: PTH118
+        if not self._begun:
+            self._begun = True
+            self._events.clear()
+        return bool(self._events)
+
+    def take(self) -> list[Event]:
+        """What happened, oldest first."""
+        events, self._events = self._events, []
+        return events
+
+    def close(self) -> None:
+        """Give back the room it takes."""
+        self._room.give(sum(len(directory.entries) for directory in self._known.values()))
+        self._known.clear()
+
+    def _look_at(self, path: str) -> None:
+        *parents, name = path[len(self._path) :].strip(os.sep).split(os.sep)  # noqa: PTH206
+        directory = self._known.get(tuple(parents))
+        parts = (*parents, name)
+        if directory is None or self._leaves_out(parts):
+            return
+        try:
+            with self._beneath.locate(self._at(parts), follow=False) as entry:
+                mark = None if entry.stat is None else _mark(entry.stat)
+        except FilesError:
+            mark = None
+        self._settle(directory, parts, mark)
+        if mark == _DIRECTORY and name in directory.entries and parts not in self._known:
+            self._walk(parts)
+
+    def _walk(self, parts: Parts) -> None:
+        pending = [parts]
+        while pending:
+            pending += reversed(self._visit(pending.pop()))
+
+    def _visit(self, parts: Parts) -> list[Parts]:
+        """Read one directory; the directories in it."""
+        try:
+            found = dict(self._read(parts))
+        except FilesError:
+            self._forget(parts)
+            return []
+        if self._scanned > MAX_SCANNED:
+            # Half of a directory would look as if the other half were deleted.
+            self.full = True
+            return []
+        directory = self._known.get(parts)
+        if directory is None:
+            directory = self._known[parts] = _Directory(self._states(parts), {})
+        for name in sorted({*directory.entries, *found}):
+            self._settle(directory, (*parts, name), found.get(name))
+        return [(*parts, name) for name, mark in directory.entries.items() if mark == _DIRECTORY]
+
+    def _read(self, parts: Parts) -> Iterator[tuple[str, int]]:
+        place = self._at(parts)
+        with self._beneath.open_directory(place, follow=not parts) as opened, os.scandir(opened) as entries:
+            for entry in entries:
+                self._scanned += 1
+                if self._scanned > MAX_SCANNED:
+                    return
+                try:
+                    mark = _mark(entry.stat(follow_symlinks=False))
+                except OSError:
+                    continue
+                if not self._leaves_out((*parts, entry.name)):
+                    yield entry.name, mark
+
+    def _leaves_out(self, parts: Parts) -> bool:
+        return parts[-1] in IGNORED or self._beneath.roots.denies(self._at(parts))
+
+    def _states(self, parts: Parts) -> States:
+        if not parts:
+            return self._glob.start
+        return self._glob.step(self._known[parts[:-1]].states, parts[-1])
+
+    def _settle(self, directory: _Directory, parts: Parts, mark: int | None) -> None:
+        """Remember `mark` for the entry, None for no entry, and the event if that is something new."""
+        name = parts[-1]
+        old = directory.entries.get(name)
+        if old == mark:
+            return
+        states = self._glob.step(directory.states, name)
+        matches = self._glob.accepts(states)
+        if mark is None:
+            self._room.give(1)
+            del directory.entries[name]
+        elif old is not None or self._wanted(mark, states, matches):
+            directory.entries[name] = mark
+        else:
+            return
+        if old == _DIRECTORY:
+            self._forget(parts)
+        if matches:
+            kind = "created" if old is None else "deleted" if mark is None else "modified"
+            self._events.append(Event(kind, self._at(parts)))
+
+    def _wanted(self, mark: int, states: States, matches: bool) -> bool:
+        if not matches and not (mark == _DIRECTORY and self._glob.alive(states)):
+            return False
+        if self._room.take():
+            return True
+        self.full = True
+        return False
+
+    def _forget(self, parts: Parts) -> None:
+        """Everything below a directory that is gone is gone too."""
+        pending = [parts]
+        while pending:
+            above = pending.pop()
+            directory = self._known.pop(above, None)
+            if directory is None:
+                continue
+            self._room.give(len(directory.entries))
+            for name, mark in directory.entries.items():
+                if self._glob.accepts(self._glob.step(directory.states, name)):
+                    self._events.append(Event("deleted", self._at((*above, name))))
+                if mark == _DIRECTORY:
+                    pending.append((*above, name))
+
+    def _at(self, parts: Parts) -> Place:
+        return self._place._replace(parts=(*self._place.parts, *parts))
+
+
+def _mark(found: os.stat_result) -> int:
+    if stat.S_ISDIR(found.st_mode):
+        return _DIRECTORY
+    return hash((found.st_ino, found.st_size, found.st_mtime_ns, stat.S_IFMT(found.st_mode))) or 1

@@ -1,0 +1,92 @@
+"""One watched thing, and when the next look at it is due.
+
+Theory of the pace. The first notice after a quiet time is acted upon at once. What follows it closely is gathered:
+until nothing more came for a moment, and at most for so long that a thing that changes all the time is still told of,
+at a bounded rate and its last change included. Each thing has a pace of its own, so a busy one delays no other.
+"""
+
+from collections.abc import Awaitable, Callable, Collection
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+MAX_NOTICED = 2_000
+"""Paths remembered for one look; after more of them the look is at everything."""
+
+
+class Pace(NamedTuple):
+    """How soon a look follows a notice, in seconds: `quiet` without another, and `longest` after the first one.
+
+    `leading` has the first notice after a time of `longest` without looks acted upon at once.
+    """
+
+    quiet: float = 0.025
+    longest: float = 0.25
+    leading: bool = True
+
+
+class Target(Protocol):
+    """What is looked at. `look` blocks and raises nothing; it takes the paths notices named, or None for any."""
+
+    @property
+    def trail(self) -> Collection[str]:
+        """The paths a change of which concerns it."""
+
+    @property
+    def directories(self) -> Collection[str]:
+        """The directories every name in which concerns it."""
+
+    def look(self, noticed: Collection[str] | None) -> bool:
+        """Whether there is a change since the look before; never at the first one."""
+
+    def close(self) -> None:
+        """Give back what it holds."""
+
+
+@dataclass(slots=True)
+class Watched:
+    """A target with whom to tell, and the notices since the last look at it."""
+
+    target: Target
+    tell: Callable[[], Awaitable[None]]
+    pace: Pace
+    far: bool = False
+    """Whether notices do not reach it, so that it must be looked at every second."""
+    busy: bool = False
+    """Whether it is being looked at."""
+    due: float | None = None
+    """When to look, in the time of `time.monotonic`."""
+    noticed: set[str] | None = None
+    """The paths to look at, None for all."""
+    _first: float = 0.0
+    _looked: float = 0.0
+
+    def notice(self, now: float, path: str | None = None) -> None:
+        """Take note that something happened, to the entry `path` of one of its directories or else to all of it."""
+        if self.due is None:
+            self._first = now
+            self.noticed = set()
+        if path is None or self.noticed is None or len(self.noticed) >= MAX_NOTICED:
+            self.noticed = None
+        else:
+            self.noticed.add(path)
+        if self.pace.leading and now - self._looked >= self.pace.longest:
+            self.due = now
+        else:
+            self.due = min(now + self.pace.quiet, self._first + self.pace.longest)
+
+    def demand(self, now: float) -> None:
+        """Have it looked at now, and wholly."""
+        self.due, self.noticed = now, None
+
+    def take(self, now: float) -> set[str] | None:
+        """What to look at, now that it is looked at."""
+        self.due, self._looked = None, now
+        noticed, self.noticed = self.noticed, None
+        return noticed
+
+
+def look_at(target: Target, noticed: set[str] | None) -> tuple[bool, bool]:
+    """Whether there is a change, and whether something else has to be watched now."""
+    before = target.trail, target.directories
+    changed = target.look(noticed)
+    return changed, before != (target.trail, target.directories)

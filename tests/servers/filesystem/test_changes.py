@@ -1,0 +1,89 @@
+"""The tool `changes`, through the front door."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from servers.filesystem.watching.journal import Change, Changes
+from servers.filesystem.watching.texts import changes_text
+from tests.servers.filesystem.test_server import Peer, every_era, served
+from tests.wire import Wire, with_envelope
+
+pytestmark = pytest.mark.slow
+
+
+async def cursor_of(peer: Peer, **arguments: Any) -> str:
+    return (await peer.text("changes", **arguments)).rsplit("[cursor: ", 1)[1].rstrip("]")
+
+
+@every_era
+async def test_w19_what_happened_since_the_cursor_is_told_in_every_version(tmp_path: Path, era: str) -> None:
+    async with served(tmp_path, era) as peer:
+        cursor = await cursor_of(peer)
+        (tmp_path / "a.txt").touch()
+        text = await peer.text("changes", cursor=cursor, wait=30)
+    line, last = text.splitlines()
+    assert line.endswith(f" created {tmp_path.resolve()}/a.txt")
+    assert last.startswith("[cursor: ")
+
+
+async def test_only_what_is_asked_for_is_told(tmp_path: Path) -> None:
+    (tmp_path / "src").mkdir()
+    async with served(tmp_path) as peer:
+        cursor = await cursor_of(peer)
+        for name in ("a.py", "src/a.txt", "src/b.py"):
+            (tmp_path / name).touch()
+        result = await peer.call("changes", cursor=cursor, path="src", pattern="*.py", wait=30)
+    (change,) = result["structuredContent"]["changes"]
+    assert (change["kind"], change["uri"]) == ("created", (tmp_path.resolve() / "src/b.py").as_uri())
+
+
+async def test_w6_five_thousand_new_files_can_be_read_to_the_end(tmp_path: Path) -> None:
+    async with served(tmp_path) as peer:
+        cursor = await cursor_of(peer)
+        for i in range(5_000):
+            (tmp_path / f"{i}.txt").touch()
+        seen = set()
+        with anyio.fail_after(60):
+            while len(seen) < 5_000:
+                found = (await peer.call("changes", cursor=cursor, wait=30))["structuredContent"]
+                assert not found["overflow"]
+                seen.update(change["path"] for change in found["changes"])
+                cursor = found["cursor"]
+
+
+async def test_w19_two_clients_read_the_same(tmp_path: Path) -> None:
+    async with served(tmp_path) as peer:
+        cursor = await cursor_of(peer)
+        (tmp_path / "a.txt").touch()
+        first = await peer.text("changes", cursor=cursor, wait=30)
+        second = await peer.text("changes", cursor=cursor, wait=30)
+    assert first == second
+
+
+async def test_a_call_that_waits_can_be_cancelled(tmp_path: Path) -> None:
+    async with Wire([sys.executable, "-m", "servers.filesystem", str(tmp_path)]) as wire:
+        peer = Peer(wire, "2026-07-28")
+        params = with_envelope({"name": "changes", "arguments": {"cursor": await cursor_of(peer), "wait": 30}})
+        await wire.send({"jsonrpc": "2.0", "id": "W", "method": "tools/call", "params": params})
+        await wire.notify("notifications/cancelled", {"requestId": "W"})
+        assert "structuredContent" in await peer.call("changes")
+
+
+@pytest.mark.parametrize("path", ["/etc", "../x"])
+async def test_changes_outside_are_refused(tmp_path: Path, path: str) -> None:
+    async with served(tmp_path) as peer:
+        result = await peer.call("changes", path=path)
+    assert result["isError"]
+    assert result["content"][0]["text"].startswith(f"outside_roots: {path}")
+
+
+def test_what_there_is_to_know_besides_is_said_in_words() -> None:
+    change = Change("created", "/a", "file:///a", 0.5)
+    text = changes_text(Changes((change,), "x-1", more=True, overflow=True, partial=True))
+    first, *notes = text.splitlines()
+    assert first == "1970-01-01T00:00:00.500+00:00 created /a"
+    assert [note.split(":")[0] for note in notes] == ["[overflow", "[there is more", "[partial", "[cursor"]

@@ -1,0 +1,63 @@
+"""A search in a thread: it reports how far it is, ends when nobody waits, and gives its errors as they are."""
+
+import threading
+from types import SimpleNamespace
+
+import anyio
+import pytest
+
+from servers.filesystem.errors import FilesError
+from servers.filesystem.finding import tools
+from servers.filesystem.finding.tools import _searched
+
+PATIENCE = 10
+
+
+class Caller:
+    """A context that notes down what is reported."""
+
+    budget = SimpleNamespace(seconds=45.0)
+
+    def __init__(self):
+        self.reports = []
+        self.enough = threading.Event()
+
+    async def progress(self, progress, total=None, message=None):
+        self.reports.append((progress, message))
+        self.enough.set()
+
+
+async def test_progress_is_reported_as_long_as_it_grows(monkeypatch):
+    monkeypatch.setattr(tools, "_REPORT_EVERY", 0)
+    caller = Caller()
+
+    def search(control):
+        control.seen = 1_000
+        return caller.enough.wait(PATIENCE)
+
+    assert await _searched(caller, search)
+    assert caller.reports == [(1_000, "1,000 entries looked at")]
+
+
+async def test_a_search_that_nobody_waits_for_ends():
+    begun, ended = anyio.Event(), threading.Event()
+
+    def search(control):
+        anyio.from_thread.run_sync(begun.set)
+        while control.ended() is None:
+            pass
+        ended.set()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(_searched, Caller(), search)
+        await begun.wait()
+        tasks.cancel_scope.cancel()
+    assert ended.wait(PATIENCE)
+
+
+async def test_an_error_comes_as_it_is():
+    def search(_control):
+        raise FilesError("not_found", "a", "does not exist")
+
+    with pytest.raises(FilesError, match="does not exist"):
+        await _searched(Caller(), search)
