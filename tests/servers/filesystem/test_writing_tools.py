@@ -145,7 +145,7 @@ async def test_a_large_diff_is_cut_and_the_edit_made(tmp_path: Path) -> None:
     async with served(tmp_path, "2025-11-25", "--max-result", "20000") as peer:
         text = await peer.text("edit_file", path="a", edits=edits("a", "b", count=0))
     assert len(text) < 20_000
-    assert text.endswith("bytes of the diff shown]")
+    assert text.endswith("characters of the diff shown]")
     assert (tmp_path / "a").read_text() == "b\n" * 50_000
 
 
