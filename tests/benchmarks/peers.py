@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from tests.benchmarks.tree import NEEDLE
 from tests.conformance import suite
 from tests.conformance.suite import Unavailable
 
@@ -35,6 +36,14 @@ def _module(name: str, *arguments: str | Path | int) -> list[str]:
 def _npm_server(folder: Path) -> list[str]:
     node = find_node()
     return [str(node), str(FOLDER / "node_modules" / NPM_PACKAGE / "dist" / "index.js"), str(folder)]
+
+
+def find_rg() -> str:
+    """Where ripgrep is. Raises Unavailable."""
+    program = shutil.which("rg")
+    if program is None:
+        raise Unavailable("ripgrep is not installed (Debian and Ubuntu: apt install ripgrep)")
+    return program
 
 
 @cache
@@ -96,4 +105,14 @@ FLOOR = Peer(
     lambda _folder: _module("tests.benchmarks.floor_stdio"),
     lambda _folder, port: _module("tests.benchmarks.floor_http", port),
 )
+# With limits as wide as those of the npm server, which has none.
+OURS_WIDE = Peer(
+    "ours",
+    lambda folder: _module(
+        "servers.filesystem",
+        *("--allow-write", "--max-read", 900_000, "--max-entries", 100_000, "--max-result", 20_000_000),
+        folder,
+    ),
+)
+RG = Peer("rg", lambda folder: [find_rg(), "--line-number", NEEDLE, str(folder)])
 PEERS = (OURS, SDK, NPM, FLOOR)

@@ -76,6 +76,26 @@ class Pipes:
         self._check(ask, answers, count)
         return count / took
 
+    def ask(self, ask: Ask) -> bytes:
+        """Asks once; the answer, which may be long. Notifications before it are passed over."""
+        (line,) = self._lines(ask, 1)
+        os.write(self._in, line)
+        chunks = [b""]
+        with self._bounded():
+            while True:
+                chunks.append(self._more(chunks[-1]))
+                if chunks[-1].endswith(b"\n"):
+                    answer = b"".join(chunks).splitlines()[-1]
+                    if b'"method"' not in answer[:200]:
+                        break
+        self._check(ask, [answer], 1)
+        return answer
+
+    def noticed(self) -> bytes:
+        """The next notification."""
+        with self._bounded():
+            return self._more(b"")
+
     def pipelined(self, ask: Ask, count: int) -> float:
         """Requests a second, all sent at once."""
         data, chunks, seen = b"".join(self._lines(ask, count)), [b""], 0

@@ -7,13 +7,16 @@ from tests.benchmarks.targets import LESS_IS_BETTER, MEASURES, Bound, Measure
 
 OURS = "ours"
 OTHERS = ("SDK", "npm", "floor")
+ALSO = ("rg",)
+"""Those that have a column where they were measured, and only there."""
 NONE = "–"
 
 
 def table(results: Results) -> str:
     """All rows that were measured, and under them why others were not."""
-    head = ["measure", "unit", OURS, "min–max", *OTHERS, *(f"{OURS}/{other}" for other in OTHERS)]
-    rows = [_row(results, one) for one in MEASURES if one.name in {*results.samples, *results.not_measured}]
+    others = (*OTHERS, *(one for one in ALSO if any(one in servers for servers in results.samples.values())))
+    head = ["measure", "unit", OURS, "min–max", *others, *(f"{OURS}/{other}" for other in others)]
+    rows = [_row(results, one, others) for one in MEASURES if one.name in {*results.samples, *results.not_measured}]
     return "\n".join([*markdown([*head, "required", "met", "goal", "met"], rows), "", *_notes(results)])
 
 
@@ -25,15 +28,15 @@ def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     return [f"| {' | '.join(row)} |" for row in [cells[0], line, *cells[1:]]]
 
 
-def _row(results: Results, measure: Measure) -> list[str]:
+def _row(results: Results, measure: Measure, others: Sequence[str]) -> list[str]:
     spread = results.spread(measure.name, OURS)
     return [
         measure.name,
         measure.unit,
         _median(results, measure, OURS),
         NONE if spread is None else f"{figure(spread[0])}–{figure(spread[1])}",
-        *(_median(results, measure, other) for other in OTHERS),
-        *(_ratio(results, measure, other) for other in OTHERS),
+        *(_median(results, measure, other) for other in others),
+        *(_ratio(results, measure, other) for other in others),
         _bounds(measure, measure.required),
         _verdict(results, measure, measure.required),
         _bounds(measure, measure.goal),

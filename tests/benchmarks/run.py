@@ -1,6 +1,6 @@
 """`make bench`: our filesystem server beside the official SDK's, npm's, and the least that Python needs.
 
-python -m tests.benchmarks.run [--rounds N] [--only stdio|http|sessions] [--json FILE]
+python -m tests.benchmarks.run [--rounds N] [--only stdio|http|sessions|files] [--json FILE]
 
 A client without an SDK drives all of them, round by round, each server fresh in each round, so that a machine that
 slows down slows all. What counts are the ratios; the figures themselves are this machine's. They are no assertions:
@@ -18,13 +18,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from tests.benchmarks import messages, targets
+from tests.benchmarks.files_rows import content_row, huge_row, notice_rows, text_rows, tree_rows
 from tests.benchmarks.http_rows import growth_rows, http_rows, idle_rows
 from tests.benchmarks.machine import describe
-from tests.benchmarks.peers import FLOOR, NPM, OURS, ROOT, SDK, Peer
+from tests.benchmarks.peers import FLOOR, NPM, OURS, OURS_WIDE, RG, ROOT, SDK, Peer
 from tests.benchmarks.report import table
 from tests.benchmarks.results import Results
 from tests.benchmarks.stdio_rows import stdio_rows, subscription_rows
 from tests.benchmarks.targets import Measure
+from tests.benchmarks.tree import make_texts, make_tree
 from tests.conformance.suite import Unavailable
 
 Figures = Iterator[tuple[Measure, float]]
@@ -45,6 +47,11 @@ SERIES = (
     Series("http", http_rows, targets.HTTP, (OURS, SDK, FLOOR)),
     Series("http", growth_rows, targets.CLIENTS, (OURS, SDK, FLOOR)),
     Series("sessions", idle_rows, targets.IDLE_SESSIONS, (OURS, SDK)),
+    Series("files", text_rows, targets.TEXTS, (OURS_WIDE, NPM)),
+    Series("files", huge_row, (targets.HUGE,), (OURS_WIDE,)),
+    Series("files", tree_rows, targets.TREES, (OURS_WIDE, NPM)),
+    Series("files", content_row, (targets.CONTENT,), (OURS_WIDE, RG)),
+    Series("files", notice_rows, targets.NOTICES, (OURS,)),
     # The SDK's server takes no subscriptions to files.
     Series("sessions", subscription_rows, targets.SUBSCRIBED, (OURS,)),
 )
@@ -59,6 +66,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     results = Results(datetime.now(UTC).isoformat(timespec="seconds"), options.rounds, describe())
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / messages.FILE).write_text(messages.TEXT)
+        if any(one.part == "files" for one in chosen):
+            make_tree(Path(folder))
+            make_texts(Path(folder))
         for number in range(options.rounds):
             _say(f"round {number + 1} of {options.rounds}")
             _round(results, number, chosen, Path(folder))

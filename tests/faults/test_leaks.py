@@ -153,6 +153,7 @@ async def test_a_subscription_to_a_file_leaves_no_watch(era: str, tmp_path: Path
             )
         ]
     async with filesystem.running(Settings(roots=[tmp_path])):
+        await anyio.wait_all_tasks_blocked()
         census, before = Census(filesystem), watches()
         threads = 0
         for size in range(1, 7):

@@ -14,13 +14,13 @@ from tests.faults.raw import FILES, SLOW, Raw, call
 @pytest.mark.slow
 def test_limits_arrive_where_they_count(tmp_path: Path) -> None:
     for number in range(10):
-        (tmp_path / str(number)).write_text("x" * 5_000)
-    limits = ["--max-result", "2000", "--max-entries", "3"]
+        (tmp_path / str(number)).write_text("x" * 9_000)
+    limits = ["--max-result", "6000", "--max-entries", "3"]
     with Raw([*FILES, *limits, str(tmp_path)]).open() as server:
         server.send(call(1, "list_directory", path="."))
         assert len(server.answer(1)["result"]["structuredContent"]["entries"]) == 3
         server.send(call(2, "read_text_file", path="0"))
-        assert len(json.dumps(server.answer(2))) < 2_500
+        assert len(json.dumps(server.answer(2))) < 6_500
     with Raw([*SLOW, "--max-seconds", "0.1"]).open() as server:
         server.send(call(1, "hold"))
         result = server.answer(1)["result"]
