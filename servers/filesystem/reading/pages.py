@@ -97,7 +97,7 @@ def _page(source: Source, written: str, budget: int, start: Cursor, charset: Cha
     complete = ended or end >= 0
     wanted = text if end < 0 else text[:end]
     size = max(source.stat.st_size, start.position + len(data))
-    fitting = _fitting(wanted, budget)
+    fitting = fit(wanted, budget)
     if complete and fitting == len(wanted):
         return TextRead(wanted, size, start.etag, charset)
     shown = wanted[: wanted.rfind("\n", fitting // 2, fitting) + 1 or fitting]
@@ -131,7 +131,7 @@ def _forward(source: Source, start: Cursor, charset: Charset, limit: int) -> tup
     return data, not source.read(start.position + len(data), 1)
 
 
-def _fitting(text: str, budget: int, from_end: bool = False) -> int:
+def fit(text: str, budget: int, from_end: bool = False) -> int:
     """How many characters at the start of a text, or at its end, are within the budget as JSON; one at least."""
     if len(text) * _LONGEST_ESCAPE <= budget:
         return len(text)
@@ -192,7 +192,7 @@ def _last(source: Source, written: str, budget: int, count: int, charset: Charse
     text, charset = decode_part(kept, charset, written, start + len(data) - len(kept))
     begin = _last_lines(text, count)
     wanted = text[max(begin, 0) :]
-    fitting = _fitting(wanted, budget, from_end=True)
+    fitting = fit(wanted, budget, from_end=True)
     size, etag = source.stat.st_size, etag_of(source.stat)
     if fitting == len(wanted) and (begin >= 0 or start == 0):
         return TextRead(wanted, max(size, len(data)), etag, charset)

@@ -10,15 +10,16 @@ from shared import MissingCapability, ToolError
 
 from ..access.etags import etag_of
 from ..access.roots import Place
-from ..app import Ctx, app, read_only
+from ..app import Ctx, app, read_budget, read_only
 from ..arguments import EditOperation, FileToEdit, IfMatch, PathArgument
 from ..errors import FilesError
 from ..names import displayed
+from ..reading.pages import fit, json_size
 from . import deleting, editing, moving, write
 from .edits import Edit
 
-_JSON_GROWTH = 2
-"""Bytes that JSON may need for one byte of a diff."""
+_NOTE = 100
+"""Bytes for the line that says where a diff was cut."""
 
 
 class _Agreement(BaseModel):
@@ -67,7 +68,7 @@ async def edit_file(
         f"{displayed(file.path)}: {one.size:,} bytes, etag {one.etag}\n{one.diff or 'no change'}"
         for file, one in zip(files, edited, strict=True)
     ]
-    return _cut("\n".join(parts), ctx.budget.result_bytes // _JSON_GROWTH)
+    return _cut("\n".join(parts), read_budget(ctx) - _NOTE)
 
 
 @app.tool(title="Create directory", unavailable=read_only, destructive=False, idempotent=True)
@@ -142,10 +143,9 @@ def _entries(count: int) -> str:
     return "1 entry" if count == 1 else f"{count:,} entries"
 
 
-def _cut(text: str, limit: int) -> str:
-    """`text`, or the first `limit` bytes of it and a line that says so."""
-    data = text.encode("utf-8", "replace")
-    if len(data) <= limit:
+def _cut(text: str, budget: int) -> str:
+    """`text`, or as much of it as is within the budget as JSON, and a line that says so."""
+    if json_size(text) <= budget:
         return text
-    shown = data[:limit].decode("utf-8", "ignore")
-    return f"{shown}\n[cut: {limit:,} of {len(data):,} bytes of the diff shown]"
+    shown = text[: fit(text, budget)]
+    return f"{shown}\n[cut: {len(shown):,} of {len(text):,} characters of the diff shown]"
