@@ -187,7 +187,7 @@ class _Run:
             if not told:
                 self._files.append(file)
             file["matches"].append(line)
-            told = hit.last()
+            told = hit.number
         else:
             self._stopped = self._control.ended()
         return Position(path, told) if told and self._stopped else None

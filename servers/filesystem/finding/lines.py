@@ -31,10 +31,6 @@ class Hit(NamedTuple):
     end: int
     match: int
 
-    def last(self) -> int:
-        """The number of the line in which the match ends."""
-        return self.number + self.data.count(b"\n", self.start, self.end)
-
     def column(self) -> int:
         """In which character of its line the match begins, counted from 1."""
         return len(self.data[self.start : self.match].decode("utf-8", "replace")) + 1

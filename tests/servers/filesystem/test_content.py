@@ -1,6 +1,7 @@
 """Finding lines by what they say."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -8,6 +9,8 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from servers.filesystem.access.beneath import Beneath
 from servers.filesystem.access.roots import Roots
@@ -89,6 +92,11 @@ def test_a_match_does_not_reach_over_a_line_end_unless_asked(root, search):
     assert found(search("[^x]+e$")) == [("a", 1, "one"), ("a", 3, "three")]
     assert found(search(r"one\s+two", multiline=True)) == [("a", 1, "one\ntwo")]
     assert content_text(search(r"e\nt", multiline=True, context=1)) == "a:1: one\na:2: two\na-3- three"
+
+
+def test_a_match_that_ends_with_a_line_end_does_not_reach_into_the_next_line(root, search):
+    write(root, a="one\none\n")
+    assert found(search(r"one\n", multiline=True)) == [("a", 1, "one"), ("a", 2, "one")]
 
 
 def test_a_pattern_with_a_line_end_needs_multiline(root, search):
@@ -191,9 +199,10 @@ def test_long_lines_are_cut_around_the_match(root, search):
 
 
 def test_what_follows_the_last_line_end_is_no_line(root, search):
-    write(root, a="one\n\n", b="", c="\n")
-    assert found(search("^")) == [("a", 1, "one"), ("a", 2, ""), ("c", 1, "")]
-    assert found(search("$", multiline=True)) == [("a", 1, "one"), ("a", 2, ""), ("c", 1, "")]
+    write(root, a="one\n\n", b="", c="\n", d="two\n")
+    everything = [("a", 1, "one"), ("a", 2, ""), ("c", 1, ""), ("d", 1, "two")]
+    assert found(search("^")) == found(search("$", multiline=True)) == everything
+    assert found(search("^$")) == [("a", 2, ""), ("c", 1, "")]
 
 
 def every_page(search, **options):
@@ -300,3 +309,23 @@ def test_the_source_of_this_server_gives_what_ripgrep_gives(search, pattern):
     rows = (row.removeprefix("./").split(":", 2) for row in listed.splitlines())
     assert told == {(path, int(line)) for path, line, _ in rows}
     folder.close()
+
+
+PIECES = st.sampled_from(["a", "b", "ab", " ", "é", "\n", "\r\n", "\n\n", "aaaa"])
+PATTERNS = st.sampled_from(["a", "ab+", "^", "$", "^a", "b$", "[^b]a", r"\s", "a|é", "(?i)B", "a*", "(ab|a)b?$"])
+
+
+@pytest.mark.slow
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(text=st.lists(PIECES, max_size=40).map("".join), pattern=PATTERNS, block=st.sampled_from([8, 16, 1_000]))
+def test_the_lines_are_those_that_match_one_by_one(search, root, text, pattern, block):
+    longest = max((len(line.encode()) for line in text.split("\n")), default=0)
+    (root / "file").write_bytes(text.encode())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lines, "BLOCK", max(block, longest + 1))
+        told = found(search(pattern, context=1))
+    expected = text.removesuffix("\n").split("\n") if text else []
+    python = re.compile(pattern)
+    assert told == [
+        ("file", number, line.removesuffix("\r")) for number, line in enumerate(expected, 1) if python.search(line)
+    ]
