@@ -1,5 +1,6 @@
 """The tools that change files, through the front door: parallel calls, and questions to the user."""
 
+import json
 import re
 import sys
 from collections.abc import AsyncIterator
@@ -140,11 +141,12 @@ async def test_a_dry_run_tells_the_etag_of_what_it_saw(tmp_path: Path) -> None:
     assert (tmp_path / "a").read_text() == "b"
 
 
-async def test_a_large_diff_is_cut_and_the_edit_made(tmp_path: Path) -> None:
-    (tmp_path / "a").write_text("a\n" * 50_000)
+@pytest.mark.parametrize("old", ["a", "\x01"])
+async def test_a_large_diff_is_cut_and_the_edit_made(tmp_path: Path, old: str) -> None:
+    (tmp_path / "a").write_text(f"{old}\n" * 50_000)
     async with served(tmp_path, "2025-11-25", "--max-result", "20000") as peer:
-        text = await peer.text("edit_file", path="a", edits=edits("a", "b", count=0))
-    assert len(text) < 20_000
+        text = await peer.text("edit_file", path="a", edits=edits(old, "b", count=0))
+    assert len(json.dumps(text)) < 20_000
     assert text.endswith("characters of the diff shown]")
     assert (tmp_path / "a").read_text() == "b\n" * 50_000
 
