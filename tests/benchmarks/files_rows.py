@@ -1,6 +1,7 @@
 """The rows of long texts, of many files, and of changes: what the filesystem server itself costs."""
 
 import json
+import re
 import statistics
 import subprocess
 import time
@@ -19,6 +20,8 @@ from tests.benchmarks.tree import HUGE_TEXT, LONG_TEXT, NEEDLE, NEEDLES, TYPESCR
 TIMES = 3
 """How often each call is made for one figure, which is the median."""
 CHANGES = 200
+
+_CURSOR = re.compile(rb'"cursor":"([^"]+)"')
 
 Figures = Iterator[tuple[Measure, float]]
 
@@ -43,11 +46,11 @@ def _read_all(server: Pipes, path: str, last: bytes) -> None:
     arguments: dict[str, Any] = {"path": path}
     while True:
         answer = server.ask(_call("read_text_file", b"this is line", arguments))
-        # A peer without pages has none of this in its only answer, which is as long as the text.
-        notes = {} if len(answer) > 2_000_000 else json.loads(answer)["result"].get("_meta", {})
-        if "cursor" not in notes:
+        # Found without decoding the answer: the client's time is not the server's. A peer without pages has none.
+        cursor = _CURSOR.search(answer, max(len(answer) - 1_000, 0))
+        if cursor is None:
             break
-        arguments = {"path": path, "cursor": notes["cursor"]}
+        arguments = {"path": path, "cursor": cursor[1].decode()}
     if last not in answer:
         raise ValueError("the end of the text did not come")
 

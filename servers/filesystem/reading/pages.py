@@ -121,7 +121,7 @@ def _enough(budget: int, charset: Charset) -> int:
 def _forward(source: Source, start: Cursor, charset: Charset, limit: int) -> tuple[bytes, bool]:
     """Up to `limit` bytes, fewer where the lines wanted are complete; and whether the file ends with them."""
     data = source.read(start.position, limit if not start.left or is_wide(charset) else min(_SAMPLE, limit))
-    ends = data.count(b"\n")
+    ends = data.count(b"\n") if start.left else 0
     while start.left > ends and len(data) < limit:
         block = source.read(start.position + len(data), min(_SAMPLE, limit - len(data)))
         if not block:
@@ -135,7 +135,11 @@ def fit(text: str, budget: int, from_end: bool = False) -> int:
     """How many characters at the start of a text, or at its end, are within the budget as JSON; one at least."""
     if len(text) * _LONGEST_ESCAPE <= budget:
         return len(text)
-    count = min(len(text), budget)
+    count = len(text)
+    if count > budget:
+        # More than fits: what a part of it takes tells about how much does, which saves measuring all of it twice.
+        part = text[-_SAMPLE:] if from_end else text[:_SAMPLE]
+        count = min(count, budget * len(part) // (json_size(part) + 1))
     while (size := json_size(text[-count:] if from_end else text[:count])) > budget and count > 1:
         count = max(min(count - 1, count * budget // size), 1)
     return count

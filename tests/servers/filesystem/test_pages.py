@@ -273,7 +273,8 @@ def test_f15_a_huge_line_costs_no_more_than_the_budget(files, root, at, part):
         file.seek(600_000_000)
         file.write(b"x" * 200_000)
     found = read_text(files, at("file"), 100_000, Part(**part))
-    assert (len(found.text), found.truncated) == (100_000, True)
+    assert 99_000 < len(found.text) <= 100_000
+    assert found.truncated
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
