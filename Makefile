@@ -23,7 +23,7 @@ check: lint types ## Lint, check types and run all tests: what CI runs
 conformance: .venv/.stamp ## Run the official conformance suite in every version
 	$(BIN)/python -m tests.conformance.run
 
-bench: .venv/.stamp ## Measure our server beside the official SDK's
+bench: .venv/.stamp ## Measure our server beside its peers
 	$(BIN)/python -m tests.benchmarks.run
 
 lint: .venv/.stamp ## Check style and format
