@@ -11,7 +11,8 @@ help: ## List the targets
 
 setup: .venv/.stamp ## Build .venv with everything for development
 
-demo: .venv/.stamp ## Run a short tour of the servers
+demo: .venv/.stamp ## Work through the servers, with the official client and ours
+	$(BIN)/python -m tests.interop.demo
 	$(BIN)/python -m servers demo
 
 test: .venv/.stamp ## Run the tests, without their long forms

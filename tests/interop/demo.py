@@ -1,0 +1,87 @@
+"""The second half of `make demo`: the official Python client renames a function throughout a real project.
+
+The project is a copy of our own protocol package. In each era, over stdio and over HTTP, the client finds the name,
+looks at what would change, changes all files at once or none, and is told what has changed on disk; then every file
+is compiled, to see that the project is still one.
+"""
+
+import compileall
+import re
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import anyio
+from mcp import Client
+
+from .peers import MODES, ROOT, HttpServer, command, over_http, over_stdio
+
+PROJECT = ROOT / "shared" / "protocol"
+OLD, NEW = "to_wire", "as_message"
+
+
+def main() -> int:
+    """Runs it; 0 when all of it worked. Raises what went wrong."""
+    with tempfile.TemporaryDirectory(prefix="mcp-demo-") as folder:
+        for number, mode in enumerate(MODES):
+            anyio.run(_over_stdio, _copied(Path(folder).resolve() / f"stdio-{number}"), mode)
+        anyio.run(_over_http, _copied(Path(folder).resolve() / "http"))
+    return 0
+
+
+def _copied(folder: Path) -> Path:
+    shutil.copytree(PROJECT, folder, ignore=shutil.ignore_patterns("__pycache__"))
+    return folder
+
+
+async def _over_stdio(folder: Path, mode: str) -> None:
+    _say(f"\n=== the official client, stdio, mode {mode}")
+    opening = over_stdio([*command("filesystem", folder), "--allow-write"])
+    async with opening as transport, Client(transport, mode=mode) as client:
+        await _rename(client, folder)
+
+
+async def _over_http(folder: Path) -> None:
+    server = HttpServer([*command("filesystem", folder), "--allow-write"], None)
+    try:
+        _say(f"\n=== the official client, {server.url}")
+        async with over_http(server.url, None) as transport, Client(transport) as client:
+            await _rename(client, folder)
+    finally:
+        server.close()
+
+
+async def _rename(client: Client, folder: Path) -> None:
+    seen = await _call(client, "changes")
+    found = await _call(client, "search_content", path=".", pattern=OLD, literal=True, output="counts")
+    counts = {one["path"]: one["count"] for one in found.structured_content["files"]}
+    _say(f"-> search_content: {OLD} stands in {len(counts)} files, in {sum(counts.values())} lines")
+    files = [{"path": path, "edits": [{"oldText": OLD, "newText": NEW, "count": 0}]} for path in counts]
+    diff = (await _call(client, "edit_file", files=files, dryRun=True)).content[0].text
+    _say(f"-> edit_file, dry run: {len(re.findall(r'^[+][^+]', diff, re.MULTILINE))} lines would change")
+    await _call(client, "edit_file", files=files)
+    _say(f"-> edit_file: {len(files)} files changed, all or none")
+    left = await _call(client, "search_content", path=".", pattern=OLD, literal=True, output="counts")
+    if left.structured_content["files"] or not compileall.compile_dir(folder, quiet=1):
+        raise RuntimeError("the project is not what it was meant to become")
+    cursor = seen.structured_content["cursor"]
+    changed = (await _call(client, "changes", cursor=cursor, wait=10)).structured_content["changes"]
+    _say(f"-> changes: {changed[0]['kind']} {Path(changed[0]['path']).name}, and so on")
+    _say("   every file of the project compiles")
+
+
+async def _call(client: Client, tool: str, **arguments: Any) -> Any:
+    result = await client.call_tool(tool, arguments)
+    if result.is_error:
+        raise RuntimeError(f"{tool} failed: {result.content[0].text}")
+    return result
+
+
+def _say(text: str) -> None:
+    print(text, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,11 @@
+"""What `make demo` does with the official client."""
+
+import pytest
+
+from . import demo
+
+
+@pytest.mark.slow
+def test_the_official_client_edits_a_project(capsys: pytest.CaptureFixture[str]) -> None:
+    assert demo.main() == 0
+    assert capsys.readouterr().out.count("every file of the project compiles") == 4
