@@ -21,7 +21,7 @@ async def test_lists_resources(case: Case, file: Path) -> None:
 async def test_lists_templates(case: Case) -> None:
     async with case.connect("filesystem") as client:
         (template,) = (await client.list_resource_templates()).resource_templates
-    assert template.uri_template == "file:///{+path}"
+    assert template.uri_template == "file:///{+path}{?offset,length}"
 
 
 async def test_reads_a_file(case: Case, file: Path) -> None:

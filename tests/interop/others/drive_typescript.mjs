@@ -290,7 +290,7 @@ async function allRows() {
     });
     await row("lists templates", async () => {
       const templates = (await client.all("resourceTemplates")).map((one) => one.uriTemplate);
-      same(templates, ["file:///{+path}"]);
+      same(templates, ["file:///{+path}{?offset,length}"]);
     });
     await row("reads a file", async () => {
       const { contents } = await client.client.readResource({ uri });

@@ -149,7 +149,7 @@ async def _lists_resources(client: Connection, task: Task) -> None:
 
 
 async def _lists_templates(client: Connection) -> None:
-    same([one["uriTemplate"] for one in await client.all("resourceTemplates")], ["file:///{+path}"])
+    same([one["uriTemplate"] for one in await client.all("resourceTemplates")], ["file:///{+path}{?offset,length}"])
 
 
 async def _reads_a_file(client: Connection, task: Task) -> None:
