@@ -25,6 +25,13 @@ from typing import Any, TextIO, cast
 import anyio
 import anyio.lowlevel
 
+try:
+    import fcntl
+except ImportError:  # not on Windows
+    _PIPE_SIZE = None
+else:
+    _PIPE_SIZE = getattr(fcntl, "F_SETPIPE_SZ", None)
+
 from ..errors import InvalidRequest
 from ..protocol.events import Outgoing
 from ..protocol.framing import LineBuffer, Oversized
@@ -35,6 +42,8 @@ __all__ = ["StdioTransport", "stdio"]
 MAX_MESSAGE = 64 * 1024 * 1024
 """Bytes of one message that are read before it is refused."""
 _CHUNK = 65_536
+_PIPE = 1_048_576
+"""Bytes that a pipe is to hold, where it can be told so: then a large answer leaves in one write."""
 _CAN_WAIT = os.name == "posix"
 """Whether the event loop can wait for pipes; on Windows it can't."""
 
@@ -106,6 +115,9 @@ class _Descriptor:
         self._was_blocking = self._waits and os.get_blocking(fd)
         if self._waits:
             os.set_blocking(fd, False)
+        if _PIPE_SIZE is not None and stat.S_ISFIFO(mode):
+            with suppress(OSError):  # where one user's pipes hold much already
+                fcntl.fcntl(fd, _PIPE_SIZE, _PIPE)
         self._arrival: asyncio.Future[bytes] | None = None
         self._is_armed = False
 
