@@ -31,7 +31,8 @@ READ = (
     | getattr(os, "O_CLOEXEC", 0)
     | getattr(os, "O_BINARY", 0)
 )
-_SCAN = READ | getattr(os, "O_DIRECTORY", 0)
+SCAN = READ | getattr(os, "O_DIRECTORY", 0)
+"""How a directory is opened to see what is in it."""
 
 
 class Handle(NamedTuple):
@@ -86,14 +87,8 @@ class Beneath:
                 raise missing(entry, place.written)
             if not stat.S_ISDIR(entry.stat.st_mode):
                 raise FilesError("not_a_directory", place.written, "is not a directory")
-            if entry.directory is None:
-                yield entry.name
-                return
-            descriptor = os.open(entry.name, _SCAN, dir_fd=entry.directory)
-            try:
-                yield descriptor
-            finally:
-                os.close(descriptor)
+            with opened(entry) as descriptor:
+                yield entry.name if descriptor is None else descriptor
 
     def stat(self, place: Place, follow: bool = True) -> os.stat_result:
         """What is at `place`; raises `not_found` when nothing is."""
@@ -101,6 +96,19 @@ class Beneath:
             if entry.stat is None:
                 raise missing(entry, place.written)
             return entry.stat
+
+
+@contextmanager
+def opened(entry: Entry) -> Iterator[int | None]:
+    """The directory `entry`, open; None where the system has no descriptors of directories. Raises OSError."""
+    if entry.directory is None:
+        yield None
+        return
+    descriptor = os.open(entry.name, SCAN, dir_fd=entry.directory)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
 def missing(entry: Entry, written: str) -> FilesError:

@@ -13,15 +13,13 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from servers.filesystem.access.beneath import READ, Beneath, Handle
+from servers.filesystem.access.beneath import READ, SCAN, Beneath, Handle
 from servers.filesystem.access.denylist import Way
 from servers.filesystem.access.roots import Place, components
 from servers.filesystem.errors import from_os_error
 
 MAX_HELD = 16
 """Levels whose directories stay open."""
-
-_SCAN = READ | getattr(os, "O_DIRECTORY", 0)
 
 Names = tuple[str, ...]
 
@@ -151,7 +149,7 @@ class Descent:
         self._leave(kept)
         here = self._held[-1][1] if self._held else start
         for name in path[kept:]:
-            here = os.open(name, _SCAN, dir_fd=here)
+            here = os.open(name, SCAN, dir_fd=here)
             if len(self._held) < MAX_HELD:
                 self._held.append((name, here))
             else:

@@ -9,14 +9,14 @@ import errno
 import os
 from collections.abc import Callable
 
-from servers.filesystem.access.beneath import Beneath, missing
+from servers.filesystem.access.beneath import Beneath, missing, opened
 from servers.filesystem.access.roots import Place
 from servers.filesystem.access.walk import Entry
 from servers.filesystem.errors import FilesError
 from servers.filesystem.writing.checks import current, require_same
 from servers.filesystem.writing.locks import locked
 from servers.filesystem.writing.replacing import sync_directory
-from servers.filesystem.writing.trees import Bounds, children, is_directory, opened, stat_of
+from servers.filesystem.writing.trees import Bounds, children, is_directory, stat_of
 
 
 def delete(

@@ -9,7 +9,7 @@ import stat
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 
-from servers.filesystem.access.beneath import Beneath, missing
+from servers.filesystem.access.beneath import Beneath, missing, opened
 from servers.filesystem.access.roots import Place, components
 from servers.filesystem.access.walk import Entry
 from servers.filesystem.errors import FilesError, os_errors
@@ -26,7 +26,7 @@ from servers.filesystem.writing.replacing import (
     sync_directory,
     write_all,
 )
-from servers.filesystem.writing.trees import Bounds, child, children, is_directory, opened, stat_of
+from servers.filesystem.writing.trees import Bounds, child, children, is_directory, stat_of
 
 MAX_COPIED = 1024 * 1024 * 1024
 """Bytes that one call copies."""

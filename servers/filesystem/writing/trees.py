@@ -7,7 +7,6 @@ swapped meanwhile leads nowhere else. One descriptor is held for each level, whi
 import os
 import stat
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from itertools import islice
 
 from servers.filesystem.access.beneath import Beneath
@@ -19,8 +18,6 @@ MAX_ENTRIES = 100_000
 """Files and directories one call copies or deletes."""
 MAX_DEPTH = 100
 """Directories within each other that one call copies or deletes."""
-
-_SCAN = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
 class Bounds:
@@ -53,19 +50,6 @@ class Bounds:
         if self._roots.denies(entry.place):
             reason = "holds something that is denied to this server by its name"
             raise FilesError("denied", self._written, reason, "Only the operator can allow it.")
-
-
-@contextmanager
-def opened(entry: Entry) -> Iterator[int | None]:
-    """The directory `entry`, open; None where the system has no descriptors of directories."""
-    if entry.directory is None:
-        yield None
-        return
-    descriptor = os.open(entry.name, _SCAN, dir_fd=entry.directory)
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)
 
 
 def stat_of(entry: Entry, directory: int | None) -> os.stat_result:
