@@ -95,7 +95,7 @@ class StdioTransport:
         self._in.stop()
 
     def close(self) -> None:
-        """Closes both descriptors and leaves them as they were found."""
+        """Closes both descriptors and leaves them as they were found, but for the size of a pipe."""
         self._in.close()
         self._out.close()
 
@@ -179,7 +179,7 @@ class _Descriptor:
                 await anyio.wait_writable(self._fd)
 
     def close(self) -> None:
-        """Closes it and leaves it as it was found."""
+        """Closes it and leaves it as it was found, but for the size of a pipe."""
         self._disarm()
         if self._was_blocking:
             os.set_blocking(self._fd, True)

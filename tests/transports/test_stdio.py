@@ -1,5 +1,6 @@
 """The stdio transport on pipes and files. What whole servers do with it is tested in `tests/faults`."""
 
+import fcntl
 import os
 import subprocess
 import sys
@@ -36,7 +37,7 @@ def piped(max_message: int = 1_000_000) -> Iterator[tuple[StdioTransport, int, i
             with suppress(OSError):
                 os.close(fd)
         for thread in threading.enumerate():
-            if thread.name == "stdio":
+            if thread.name in ("stdin", "stdout"):
                 thread.join(PATIENCE)
         transport.close()
 
@@ -109,6 +110,13 @@ async def test_small_messages_leave_in_one_write() -> None:
     with piped() as (transport, _, inbox):
         await transport.send([Outgoing(Notification("x")), Outgoing(None, 1), Outgoing(Notification("y"))])
         assert os.read(inbox, 1_000).count(b"\n") == 2
+
+
+async def test_a_large_answer_leaves_before_anybody_reads() -> None:
+    if not hasattr(fcntl, "F_SETPIPE_SZ"):
+        pytest.skip("this system does not let a pipe be made larger")
+    with piped() as (transport, _, _inbox), anyio.fail_after(PATIENCE):
+        await transport.send([Outgoing(Notification("x", {"text": "y" * 900_000}))])
 
 
 @pytest.mark.usefixtures("way")

@@ -7,16 +7,14 @@ not use up the descriptors of the process. Paths are never joined, so none can b
 the denylist at the place where it stands.
 """
 
-import errno
 import os
-import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
-from servers.filesystem.access.beneath import READ, SCAN, Beneath, Handle
+from servers.filesystem.access.beneath import READ, SCAN, Beneath, Handle, require_regular
 from servers.filesystem.access.denylist import Way
 from servers.filesystem.access.roots import Place, components
-from servers.filesystem.errors import from_os_error
+from servers.filesystem.errors import from_os_error, os_errors
 
 MAX_HELD = 16
 """Levels whose directories stay open."""
@@ -71,13 +69,14 @@ class Descent:
                 return self._beneath.open_entry(entry, self._place.written)
         try:
             descriptor = os.open(name, READ, dir_fd=self._here)
-            found = os.fstat(descriptor)
-            if stat.S_ISREG(found.st_mode):
-                return Handle(descriptor, found)
-            os.close(descriptor)
         except OSError as error:
             raise from_os_error(self._place.written, error) from None
-        raise from_os_error(self._place.written, OSError(errno.ENXIO, ""))
+        with ExitStack() as on_failure, os_errors(self._place.written):
+            on_failure.callback(os.close, descriptor)
+            found = os.fstat(descriptor)
+            require_regular(found.st_mode, self._place.written)
+            on_failure.pop_all()
+        return Handle(descriptor, found)
 
     def read(self, name: str, limit: int) -> bytes:
         """The first `limit` bytes of the regular file of that name in that directory. Raises FilesError."""
