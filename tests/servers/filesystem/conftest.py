@@ -1,5 +1,8 @@
 import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -53,3 +56,34 @@ def no_leak() -> Iterator[None]:
     before = len(os.listdir("/proc/self/fd"))
     yield
     assert len(os.listdir("/proc/self/fd")) == before
+
+
+SWAPPING = """
+import os, shutil, sys
+os.chdir(sys.argv[1])
+print("on", flush=True)
+
+def rename(one, other):
+    try:
+        os.rename(one, other)
+    except OSError:
+        # The server made a directory in the moment in which there was none.
+        shutil.rmtree("dir", ignore_errors=True)
+        rename(one, other)
+
+while True:
+    for one, other in (("dir", "kept"), ("link", "dir"), ("dir", "link"), ("kept", "dir")):
+        rename(one, other)
+"""
+
+
+@contextmanager
+def swapping(root: Path) -> Iterator[None]:
+    """A process that makes `dir` a directory and a link to the outside in turn, as fast as it can."""
+    with subprocess.Popen([sys.executable, "-c", SWAPPING, str(root)], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        try:
+            yield
+        finally:
+            process.kill()

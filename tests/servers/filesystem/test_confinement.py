@@ -3,17 +3,14 @@
 import json
 import os
 import socket
-import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from servers.filesystem.errors import FilesError
-from tests.servers.filesystem.conftest import SECRET
+from tests.servers.filesystem.conftest import SECRET, swapping
 from tests.servers.filesystem.test_server import ERAS, served
 from tests.wire import Wire, with_envelope
 
@@ -108,37 +105,6 @@ async def test_f18_the_roots_of_a_client_never_widen_those_of_the_operator(tmp_p
 
 
 # F19: somebody changes the directories meanwhile
-
-SWAPPING = """
-import os, shutil, sys
-os.chdir(sys.argv[1])
-print("on", flush=True)
-
-def rename(one, other):
-    try:
-        os.rename(one, other)
-    except OSError:
-        # The server made a directory in the moment in which there was none.
-        shutil.rmtree("dir", ignore_errors=True)
-        rename(one, other)
-
-while True:
-    for one, other in (("dir", "kept"), ("link", "dir"), ("dir", "link"), ("kept", "dir")):
-        rename(one, other)
-"""
-
-
-@contextmanager
-def swapping(root: Path) -> Iterator[None]:
-    """A process that makes `dir` a directory and a link to the outside in turn, as fast as it can."""
-    with subprocess.Popen([sys.executable, "-c", SWAPPING, str(root)], stdout=subprocess.PIPE) as process:
-        assert process.stdout is not None
-        process.stdout.readline()
-        try:
-            yield
-        finally:
-            process.kill()
-
 
 ACTS: list[tuple[str, dict[str, object]]] = [
     ("read_text_file", {"path": "dir/sub/secret"}),

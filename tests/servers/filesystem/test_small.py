@@ -1,7 +1,6 @@
 """What is read at once, and what is left to the walk in a thread."""
 
 import os
-import threading
 from itertools import count
 from pathlib import Path
 
@@ -11,7 +10,7 @@ from servers.filesystem.access.beneath import Beneath
 from servers.filesystem.access.mounts import Mounts
 from servers.filesystem.access.roots import Place, Roots
 from servers.filesystem.reading.small import MAX_DEPTH, MAX_SIZE, SmallFiles
-from tests.servers.filesystem.conftest import SECRET
+from tests.servers.filesystem.conftest import SECRET, swapping
 
 
 class Local:
@@ -122,21 +121,11 @@ def test_swapping_a_directory_for_a_link_shows_nothing_outside(read, root, outsi
     (root / "dir").mkdir()
     (root / "dir" / "secret").write_text("mine")
     (root / "link").symlink_to(outside)
-    done = threading.Event()
-
-    def swap():
-        while not done.is_set():
-            for one, other in (("dir", "kept"), ("link", "dir"), ("dir", "link"), ("kept", "dir")):
-                os.rename(root / one, root / other)
-
-    thread = threading.Thread(target=swap)
-    thread.start()
     seen = set()
-    # As long as it takes to meet both states, on a busy machine too.
-    for i in count():
-        seen.add(read("dir/secret"))
-        if i > 20_000 and seen >= {b"mine", None}:
-            break
-    done.set()
-    thread.join()
+    with swapping(root):
+        # As long as it takes to meet both states, on a busy machine too.
+        for i in count():
+            seen.add(read("dir/secret"))
+            if i > 20_000 and seen >= {b"mine", None}:
+                break
     assert SECRET.encode() not in seen

@@ -1,5 +1,4 @@
 import os
-import threading
 from itertools import count
 
 import pytest
@@ -8,7 +7,7 @@ from servers.filesystem.access.beneath import Beneath
 from servers.filesystem.access.roots import Place, Roots
 from servers.filesystem.access.walk import MAX_LINKS
 from servers.filesystem.errors import FilesError
-from tests.servers.filesystem.conftest import SECRET
+from tests.servers.filesystem.conftest import SECRET, swapping
 
 
 def read(files, written):
@@ -162,23 +161,13 @@ def test_swapping_a_directory_for_a_link_shows_nothing_outside(files, root, outs
     (root / "dir").mkdir()
     (root / "dir" / "secret").write_text("mine")
     (root / "link").symlink_to(outside)
-    done = threading.Event()
-
-    def swap():
-        while not done.is_set():
-            for one, other in (("dir", "kept"), ("link", "dir"), ("dir", "link"), ("kept", "dir")):
-                os.rename(root / one, root / other)
-
-    thread = threading.Thread(target=swap)
-    thread.start()
     seen = set()
-    # As long as it takes to meet both states, on a busy machine too.
-    for i in count():
-        seen.add(outcome(files))
-        if i > 20_000 and {"mine", "outside_roots"} <= seen:
-            break
-    done.set()
-    thread.join()
+    with swapping(root):
+        # As long as it takes to meet both states, on a busy machine too.
+        for i in count():
+            seen.add(outcome(files))
+            if i > 20_000 and {"mine", "outside_roots"} <= seen:
+                break
     assert SECRET not in seen
 
 

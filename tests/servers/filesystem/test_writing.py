@@ -11,6 +11,7 @@ from servers.filesystem.errors import FilesError
 from servers.filesystem.writing.deleting import delete
 from servers.filesystem.writing.moving import copy, move
 from servers.filesystem.writing.write import create_directory, write_file
+from tests.servers.filesystem.conftest import swapping
 from tests.servers.filesystem.editing_files import edit_file
 
 
@@ -320,23 +321,13 @@ def test_a_directory_that_holds_a_root_is_not_moved(root, tmp_path):
 def test_writing_while_a_directory_is_swapped_for_a_link_stays_inside(files, root, outside, at):
     (root / "dir").mkdir()
     (root / "link").symlink_to(outside)
-    done = threading.Event()
-
-    def swap():
-        while not done.is_set():
-            for one, other in (("dir", "kept"), ("link", "dir"), ("dir", "link"), ("kept", "dir")):
-                os.rename(root / one, root / other)
-
-    thread = threading.Thread(target=swap)
-    thread.start()
     seen = set()
-    # As long as it takes to meet both states, on a busy machine too.
-    for i in count():
-        seen.add(outcome(files, at(f"dir/{i % 9}")))
-        if i > 2_000 and {"written", "outside_roots"} <= seen:
-            break
-    done.set()
-    thread.join()
+    with swapping(root):
+        # As long as it takes to meet both states, on a busy machine too.
+        for i in count():
+            seen.add(outcome(files, at(f"dir/{i % 9}")))
+            if i > 2_000 and {"written", "outside_roots"} <= seen:
+                break
     assert os.listdir(outside) == ["secret"]
 
 
