@@ -9,7 +9,7 @@ from tests.benchmarks import compare, floor_answers, machine, messages, pipes, t
 from tests.benchmarks.report import figure, table
 from tests.benchmarks.results import Results
 from tests.benchmarks.run import SERIES
-from tests.conformance.suite import Unavailable
+from tests.npm import Unavailable
 
 START, PING = targets.START.name, targets.PING_SINGLE.name
 MACHINE = {"cores": 2, "memory, GiB": 4.0, "system": "Linux", "versions": {"Python": "3.11"}}

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.benchmarks import peers
-from tests.conformance.suite import Unavailable
+from tests.npm import Unavailable
 
 MIB = 1_048_576
 PACKAGES = ("anyio", "httptools", "mcp", "pydantic", "pydantic_core", "starlette", "uvicorn", "uvloop")

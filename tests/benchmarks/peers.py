@@ -1,17 +1,15 @@
 """The servers that are measured, and how each is started."""
 
-import json
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from tests import npm
 from tests.benchmarks.tree import NEEDLE
-from tests.conformance import suite
-from tests.conformance.suite import Unavailable
+from tests.npm import Unavailable
 
 FOLDER = Path(__file__).resolve().parent
 ROOT = FOLDER.parents[1]
@@ -50,41 +48,15 @@ def find_rg() -> str:
 def find_node() -> Path:
     """The Node that runs the npm server, which is installed if need be: the one on the path, which a host would
     start, else the one that comes with the tests. Raises Unavailable."""
-    node = suite.find_node(suite._candidates())
-    if _installed_version() != npm_version():
-        _install(node)
+    node = npm.find_node()
+    npm.require(node, FOLDER, "the npm server")
     on_path = shutil.which("node")
     return node if on_path is None else Path(on_path)
 
 
 def npm_version() -> str:
     """The version of the npm server that package.json asks for."""
-    version: str = json.loads((FOLDER / "package.json").read_text())["dependencies"][NPM_PACKAGE]
-    return version
-
-
-def _installed_version() -> str | None:
-    """npm writes this file last: where it is missing, an installation was broken off."""
-    lock = FOLDER / "node_modules" / ".package-lock.json"
-    if not lock.exists():
-        return None
-    version: str | None = (
-        json.loads(lock.read_text())["packages"].get(f"node_modules/{NPM_PACKAGE}", {}).get("version")
-    )
-    return version
-
-
-def _install(node: Path) -> None:
-    npm = suite._npm(node)
-    if npm is None:
-        raise Unavailable("npm is needed to install the npm server")
-    command = [str(node), str(npm), "ci", "--no-audit", "--no-fund", "--ignore-scripts"]
-    try:
-        done = subprocess.run(command, cwd=FOLDER, capture_output=True, timeout=suite.INSTALL_SECONDS, check=False)
-    except subprocess.TimeoutExpired:
-        raise Unavailable(f"npm did not install its server within {suite.INSTALL_SECONDS} seconds") from None
-    if done.returncode:
-        raise Unavailable("npm could not install its server; run `npm ci` in tests/benchmarks to see why")
+    return npm.pinned(FOLDER)[NPM_PACKAGE]
 
 
 OURS = Peer(

@@ -27,7 +27,7 @@ from tests.benchmarks.results import Results
 from tests.benchmarks.stdio_rows import stdio_rows, subscription_rows
 from tests.benchmarks.targets import Measure
 from tests.benchmarks.tree import make_texts, make_tree
-from tests.conformance.suite import Unavailable
+from tests.npm import Unavailable
 
 Figures = Iterator[tuple[Measure, float]]
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from tests.benchmarks.machine import apart
 from tests.benchmarks.messages import Ask
 from tests.benchmarks.web import ALWAYS, HOST, PATH, Web
-from tests.conformance.suite import Unavailable
+from tests.npm import Unavailable
 
 SECONDS = 2
 IDS = 10_000_000

@@ -14,7 +14,7 @@ import anyio
 import pytest
 
 from tests.benchmarks.peers import NPM
-from tests.conformance.suite import Unavailable
+from tests.npm import Unavailable
 from tests.wire import Json, Wire
 
 PATIENCE = 5.0

@@ -15,7 +15,8 @@ from pathlib import Path
 import anyio
 
 from tests.conformance.legs import LEGS, Leg, Outcome, read_outcome, table
-from tests.conformance.suite import Suite, Unavailable, find_suite
+from tests.conformance.suite import Suite, find_suite
+from tests.npm import Unavailable
 from tests.wire import start_http
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -10,7 +10,8 @@ import pytest
 
 from tests.conformance.legs import LEGS, Leg, Outcome
 from tests.conformance.run import run_leg
-from tests.conformance.suite import Suite, Unavailable, find_suite
+from tests.conformance.suite import Suite, find_suite
+from tests.npm import Unavailable
 
 
 @pytest.fixture(scope="session")

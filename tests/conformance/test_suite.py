@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.conformance.suite import FOLDER, PACKAGE, Unavailable, find_node, pinned_version
+from tests.conformance.suite import FOLDER, PACKAGE, pinned_version
+from tests.npm import Unavailable, first_new_enough
 
 
 def node(folder: Path, version: str) -> Path:
@@ -17,19 +18,19 @@ def node(folder: Path, version: str) -> Path:
 
 def test_the_first_that_is_new_enough_is_taken(tmp_path: Path) -> None:
     old, new = node(tmp_path, "v20.20.2"), node(tmp_path, "v22.0.0")
-    assert find_node([old, new, node(tmp_path, "v24.1.0")]) == new
+    assert first_new_enough([old, new, node(tmp_path, "v24.1.0")]) == new
 
 
 def test_an_old_one_is_refused_by_its_version(tmp_path: Path) -> None:
     with pytest.raises(Unavailable, match="there is version 20"):
-        find_node([node(tmp_path, "v20.20.2")])
+        first_new_enough([node(tmp_path, "v20.20.2")])
 
 
 def test_none_at_all_is_said(tmp_path: Path) -> None:
     with pytest.raises(Unavailable, match="there is one that does not run"):
-        find_node([tmp_path / "missing"])
+        first_new_enough([tmp_path / "missing"])
     with pytest.raises(Unavailable, match="there is none"):
-        find_node([])
+        first_new_enough([])
 
 
 def test_the_lock_has_the_pinned_suite_and_names_no_registry() -> None:

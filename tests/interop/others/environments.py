@@ -12,9 +12,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.conformance import suite
-from tests.conformance.suite import Unavailable
+from tests import npm
 from tests.interop.peers import ROOT, STATELESS
+from tests.npm import Unavailable
 
 FOLDER = Path(__file__).resolve().parent
 OLDER = ("2025-06-18", "2025-03-26", "2024-11-05")
@@ -54,25 +54,11 @@ def typescript_peer(name: str) -> Callable[[], list[str]]:
     """How the driver of the TypeScript peers is run. What it gives installs them; raises Unavailable."""
 
     def command() -> list[str]:
-        node = suite.find_node(suite._candidates())
-        if _installed() != json.loads((FOLDER / "package.json").read_text())["dependencies"]:
-            npm = suite._npm(node)
-            if npm is None:
-                raise Unavailable("npm is needed to install the TypeScript clients")
-            _run([str(node), str(npm), "ci", "--no-audit", "--no-fund", "--ignore-scripts"], "the TypeScript clients")
+        node = npm.find_node()
+        npm.require(node, FOLDER, "the TypeScript clients")
         return [str(node), str(FOLDER / "drive_typescript.mjs"), name]
 
     return command
-
-
-def _installed() -> dict[str, str]:
-    """What is installed of what is pinned, and its version; npm writes this file last."""
-    lock = FOLDER / "node_modules" / ".package-lock.json"
-    if not lock.exists():
-        return {}
-    packages = json.loads(lock.read_text())["packages"]
-    wanted = json.loads((FOLDER / "package.json").read_text())["dependencies"]
-    return {name: packages.get(f"node_modules/{name}", {}).get("version") for name in wanted}
 
 
 def _run(command: list[str], what: str) -> None:
@@ -83,7 +69,7 @@ def _run(command: list[str], what: str) -> None:
     except subprocess.TimeoutExpired:
         raise Unavailable(f"{what}: not installed within {INSTALL_SECONDS} seconds") from None
     if done.returncode:
-        errors = (line for line in done.stderr.splitlines() if line.startswith(("ERROR", "npm error", "npm ERR")))
+        errors = (line for line in done.stderr.splitlines() if line.startswith("ERROR"))
         raise Unavailable(f"{what} could not be installed: {next(errors, f'exit code {done.returncode}')[:300]}")
 
 

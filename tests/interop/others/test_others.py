@@ -17,9 +17,9 @@ from uuid import uuid4
 
 import pytest
 
-from tests.conformance.suite import Unavailable
 from tests.interop.others.environments import OLDER, PEERS
 from tests.interop.peers import NEWEST_HANDSHAKE, ROOT, STATELESS, TOKEN, HttpServers, command
+from tests.npm import Unavailable
 
 pytestmark = [
     pytest.mark.full,
