@@ -32,6 +32,9 @@ class Settings(BaseModel):
     max_cell: int = Field(10_000, ge=100, description="bytes of one value that an answer shows")
     max_value: int = Field(16_000_000, ge=1_000, description="bytes that one value may have in a statement")
     max_memory: int = Field(512, ge=16, description="mebibytes that SQLite may hold, to sort and group for example")
+    confirm: int | None = Field(
+        None, ge=0, description="ask the user before the schema or more rows than this are changed"
+    )
     readers: int = Field(8, ge=1, le=64, description="queries that may run at once, for each database")
 
     @field_validator("databases", mode="before")
