@@ -35,6 +35,7 @@ class Settings(BaseModel):
     confirm: int | None = Field(
         None, ge=0, description="ask the user before the schema or more rows than this are changed"
     )
+    files: Path | None = Field(None, description="directory of CSV files to import, and of the backups that are made")
     readers: int = Field(8, ge=1, le=64, description="queries that may run at once, for each database")
 
     @field_validator("databases", mode="before")
@@ -44,6 +45,13 @@ class Settings(BaseModel):
         if isinstance(databases, list) and "" in databases:
             raise ValueError("the name of a database is empty")
         return databases
+
+    @field_validator("files")
+    @classmethod
+    def _is_a_directory(cls, files: Path | None) -> Path | None:
+        if files is not None and not files.expanduser().is_dir():
+            raise ValueError(f"{files} is not a directory")
+        return files and files.expanduser()
 
     @field_validator("db")
     @classmethod

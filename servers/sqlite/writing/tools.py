@@ -1,25 +1,33 @@
-"""The tools that change databases."""
+"""The tools that change databases, and the one that backs them up."""
 
 import hashlib
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from functools import partial
+from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
+from anyio import to_thread
 from pydantic import BaseModel, Field
 
 from shared import Data, MissingCapability, ToolError
 
 from ..access.database import Database
-from ..app import Ctx, app, read_only, room
+from ..app import Ctx, app, no_files, read_only, room
 from ..arguments import DatabaseArgument
 from ..errors import SqliteError
 from ..reading.query import Parameters, bound
-from . import acts
+from . import acts, importing
 from .acts import Answering
+from .backups import back_up
 from .consent import Consent, Figures
+from .csvs import Form, of_descriptor, of_text
+from .folder import opened
+from .importing import Import
 from .results import WriteResult
 from .session import Session, write
 from .statements import Statement
+from .tellings import BackupResult, ImportResult, backup_result, backup_text, import_result, import_text
 
 T = TypeVar("T")
 Statements = Annotated[list[str], Field(min_length=1, max_length=500)]
@@ -67,6 +75,55 @@ async def create_table(
     answering = Answering(room(ctx, None), ctx.budget.result_bytes - _FRAME)
     done = await _agreed(ctx, source, query, partial(acts.execute, [Statement(query)], answering, True))
     return Data(done.value, done.text)
+
+
+@app.tool(title="Import CSV", unavailable=read_only, destructive=False)
+async def import_csv(
+    ctx: Ctx,
+    table: Annotated[str, Field(description="where the rows go; made where it is not there")],
+    csv: Annotated[str | None, Field(description="the CSV itself")] = None,
+    file: Annotated[
+        str | None, Field(description="instead of csv: name of a file in the operator's directory")
+    ] = None,
+    delimiter: Annotated[str, Field(pattern=r'^[^"\r\n]$')] = ",",
+    header: Annotated[bool, Field(description="whether the first row names the columns")] = True,
+    database: DatabaseArgument = None,
+) -> Data[ImportResult]:
+    """Put the rows of a CSV into a table, all or none; makes the table where there is none. Empty fields are NULL.
+
+    In a new table INTEGER and REAL are only what comes back as it is written; 007, 1.50 and 1e5 stay TEXT.
+    """
+    source = ctx.state.databases.named(database)
+    form = Form(delimiter, header, ctx.state.settings.max_value)
+    with ExitStack() as stack:
+        if csv is not None and file is None:
+            text = of_text(csv)
+        elif file is not None and csv is None:
+            text = of_descriptor(await to_thread.run_sync(stack.enter_context, opened(_files(ctx), file)))
+        else:
+            raise SqliteError("bad_csv", "give either csv or file")
+        what = f"import a CSV into {table}"
+        done = await _agreed(ctx, source, what, partial(importing.import_csv, Import(table, text, form)))
+    result = import_result(done)
+    return Data(result, import_text(result))
+
+
+@app.tool(title="Back up", unavailable=no_files, destructive=False)
+async def backup(ctx: Ctx, database: DatabaseArgument = None) -> Data[BackupResult]:
+    """Copy a database, while it is in use, to a new file in the operator's directory, and check the copy."""
+    source = ctx.state.databases.named(database)
+    done = await source.read(partial(back_up, _files(ctx), source.name))
+    result = backup_result(done)
+    return Data(result, backup_text(result))
+
+
+def _files(ctx: Ctx) -> Path:
+    files: Path | None = ctx.state.settings.files
+    if files is None:
+        raise SqliteError(
+            "refused", "this server has no directory of files", "The operator can name one with --files."
+        )
+    return files
 
 
 def _statements(query: str | list[str], parameters: list[Any] | dict[str, Any]) -> list[Statement]:
