@@ -98,7 +98,7 @@ class Preview:
             if kinds.get(name) == "virtual":
                 self._index(name, (), _VIRTUAL)
         ordinary = [name for name in names if kinds.get(name) == "table"]
-        note = self._blind_to_replaced(ordinary)
+        note = self._blind_to_replaced(names)
         watched = [self._on_triggers(name, note) for name in ordinary]
         with nullcontext() if note or not ordinary else self._recursive():
             yield

@@ -1,7 +1,7 @@
 """The tools that change databases, and the one that backs them up."""
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -60,7 +60,8 @@ async def write_query(
     if dry_run:
         done = await write(source, partial(acts.dry_run, statements, answering))
     else:
-        done = await _agreed(ctx, source, query, partial(acts.execute, statements, answering, False))
+        what = ";\n".join(_written(statement) for statement in statements)
+        done = await _agreed(ctx, source, what, partial(acts.execute, statements, answering, False))
     return Data(done.value, done.text)
 
 
@@ -102,8 +103,9 @@ async def import_csv(
             text = of_descriptor(await to_thread.run_sync(stack.enter_context, opened(_files(ctx), file)))
         else:
             raise SqliteError("bad_csv", "give either csv or file")
-        what = f"import a CSV into {table}"
-        done = await _agreed(ctx, source, what, partial(importing.import_csv, Import(table, text, form)))
+        what = f"import {'a CSV' if file is None else file} into {table}"
+        act = partial(importing.import_csv, Import(table, text, form))
+        done = await _agreed(ctx, source, what, act, csv, form)
     result = import_result(done)
     return Data(result, import_text(result))
 
@@ -146,28 +148,36 @@ def _bound_one(given: Any) -> Parameters:
 
 
 async def _agreed(
-    ctx: Ctx, source: Database, what: str | Sequence[str], act: Callable[[Consent, Session], T | Figures]
+    ctx: Ctx, source: Database, what: str, act: Callable[[Consent, Session], T | Figures], *unsaid: object
 ) -> T:
-    """What `act` does, once the user has agreed to it where the operator wants that. Raises ToolError where the user
-    does not agree, or can't be asked."""
+    """What `act` does, once the user has agreed to it where the operator wants that: to `what`, which is shown, with
+    all that is `unsaid`. Raises ToolError where the user does not agree, or can't be asked."""
     limit = ctx.state.settings.confirm
     done = await write(source, partial(act, Consent(limit)))
     if not isinstance(done, Figures):
         return done
-    await _ask(ctx, source, what if isinstance(what, str) else ";\n".join(what), done)
+    # The key names these very changes: consent to some is none to others.
+    key = hashlib.sha256(repr((source.name, what, unsaid, done)).encode("utf-8", "replace")).hexdigest()[:16]
+    await _ask(ctx, key, f"Change {source.name}? {done}:\n{_cut(what)}", done)
     done = await write(source, partial(act, Consent(limit, done)))
     assert not isinstance(done, Figures)
     return done
 
 
-async def _ask(ctx: Ctx, source: Database, what: str, figures: Figures) -> None:
-    shown = what if len(what) <= _SHOWN else f"{what[:_SHOWN]} [cut: {len(what):,} characters]"
-    # The key names these very changes: consent to some is none to others.
-    key = hashlib.sha256(repr((source.name, what, figures)).encode("utf-8", "replace")).hexdigest()[:16]
+async def _ask(ctx: Ctx, key: str, message: str, figures: Figures) -> None:
     try:
-        answer = await ctx.ask(f"change {key}", f"Change {source.name}? {figures}:\n{shown}", _Agreement)
+        answer = await ctx.ask(f"change {key}", message, _Agreement)
     except MissingCapability:
         reason = "this server asks the user first, and this client can't be asked"
         raise ToolError(f"cannot_confirm: {reason}: {figures}") from None
     if answer.action != "accept":
         raise ToolError(f"declined: the user did not agree: {figures}")
+
+
+def _written(statement: Statement) -> str:
+    """A statement with its parameters, for the user to read."""
+    return f"{statement.sql} -- {statement.parameters!r}" if statement.parameters else statement.sql
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]} [cut: {len(text):,} characters]"

@@ -126,6 +126,27 @@ async def test_consent_is_to_the_changes_that_were_asked_for(path: Path, era: st
     assert count(path) == 3
 
 
+@every_era
+async def test_the_user_sees_the_values_of_parameters(path: Path, era: str) -> None:
+    async with served(path, era, 0, "accept") as peer:
+        await peer.text("write_query", query="DELETE FROM t WHERE a = ?", parameters=[2])
+    assert peer.questions == ["Change data? 1 row changes (child, t):\nDELETE FROM t WHERE a = ? -- [2]"]
+
+
+@every_era
+async def test_the_user_is_asked_before_many_rows_are_imported(path: Path, era: str) -> None:
+    async with served(path, era, 1, "accept accept") as peer:
+        await peer.text("import_csv", table="log", csv="said\nx\n")
+        assert peer.questions == []
+        await peer.text("import_csv", table="log", csv="said\nx\ny\n")
+        await peer.text("import_csv", table="new", csv="a\n1\n")
+    assert peer.questions == [
+        "Change data? 2 rows change (log):\nimport a CSV into log",
+        "Change data? the schema changes and 1 row changes (new):\nimport a CSV into new",
+    ]
+    assert (count(path, "log"), count(path, "new")) == (3, 1)
+
+
 async def test_a_dry_run_is_not_asked_for(path: Path) -> None:
     async with served(path, "2025-11-25", 0) as peer:
         assert (await peer.text("write_query", query="DROP TABLE t", dry_run=True)).startswith("dry run: ")

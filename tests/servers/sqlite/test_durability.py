@@ -185,7 +185,8 @@ connection.close()
 @MODES
 async def test_changes_by_two_writers_are_all_made(tmp_path: Path, mode: str) -> None:
     async def count(path: Path) -> None:
-        async with opened(path) as mine:
+        # With a rollback journal one may have to wait until the other is done with all.
+        async with opened(path, Limits(busy_seconds=30)) as mine:
             for _ in range(30):
                 await execute(mine, "UPDATE counter SET n = n + 1", "INSERT INTO rows SELECT 1, n FROM counter")
 
@@ -301,6 +302,21 @@ async def test_readers_see_the_last_commit_while_a_change_is_made(tmp_path: Path
             ]
             seen.set()
     assert rows == [(0,)] * 20
+
+
+async def test_where_the_time_is_over_in_a_commit_it_is_said_that_nobody_knows(tmp_path: Path) -> None:
+    over = threading.Event()
+
+    def commit(session: Session) -> None:
+        with session.stop.committing():
+            assert over.wait(PATIENCE)
+
+    with database(tmp_path):
+        async with opened(tmp_path / "data.db", Limits(seconds=0.1)) as mine:
+            with pytest.raises(SqliteError) as raised:
+                await write(mine, commit)
+            over.set()
+    assert (raised.value.code, raised.value.suggestion) == ("timeout", "Look whether they are there.")
 
 
 # Gone
