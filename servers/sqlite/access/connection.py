@@ -17,7 +17,7 @@ import anyio
 from servers.sqlite.access.limits import Limits
 from servers.sqlite.access.opening import Mode, open_database
 from servers.sqlite.access.policy import Policy
-from servers.sqlite.access.stopping import Stop
+from servers.sqlite.access.stopping import Stop, patiently
 from servers.sqlite.errors import SqliteError, from_sqlite
 
 __all__ = ["Connection", "Work", "patiently"]
@@ -113,14 +113,3 @@ class Connection(aiosqlite.Connection):
         if self.policy.refused is not None:
             return SqliteError("refused", f"the statement is not allowed: {self.policy.refused}")
         return from_sqlite(error)
-
-
-def patiently(stop: Stop, act: Callable[[], T]) -> T:
-    """Does `act` again while it fails because of a lock, as long as the `Stop` allows."""
-    while True:
-        try:
-            return act()
-        except sqlite3.OperationalError as error:
-            name = getattr(error, "sqlite_errorname", "")
-            if not name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")) or not stop.pause():
-                raise

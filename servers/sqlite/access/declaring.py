@@ -6,8 +6,9 @@ of a client ever runs on, and it is never read.
 
 import re
 import sqlite3
+from functools import partial
 
-from servers.sqlite.access.stopping import Stop
+from servers.sqlite.access.stopping import Stop, patiently
 
 __all__ = ["declared"]
 
@@ -19,11 +20,11 @@ _TOKENS = re.compile(
 )
 
 
-def declared(query: str, connection: sqlite3.Connection, _: Stop) -> list[str | None]:
+def declared(query: str, connection: sqlite3.Connection, stop: Stop) -> list[str | None]:
     """The declared type of each column of `query`, None for an expression; nothing where it can't be a view."""
     bare = _TOKENS.sub(lambda token: "NULL" if token["parameter"] else token[0], query)
     try:
-        connection.execute(f"CREATE TEMP VIEW declared AS {bare}")
+        patiently(stop, partial(connection.execute, f"CREATE TEMP VIEW declared AS {bare}"))
     except (sqlite3.Error, sqlite3.Warning):
         return []  # VALUES without SELECT, PRAGMA, EXPLAIN
     try:

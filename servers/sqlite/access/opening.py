@@ -3,11 +3,13 @@
 import os
 import sqlite3
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
 from servers.sqlite.access.limits import Limits, impose
 from servers.sqlite.access.policy import Policy, closed_modules
+from servers.sqlite.access.stopping import Stop, patiently
 from servers.sqlite.errors import SqliteError, from_sqlite
 
 __all__ = ["Mode", "open_database"]
@@ -86,7 +88,8 @@ def _guarded(connection: sqlite3.Connection, mode: Mode, limits: Limits) -> Poli
         connection.execute(f"PRAGMA {pragma}")
     if mode == "ro":
         connection.execute("PRAGMA query_only = ON")
-    policy = Policy(mode in ("rw", "rwc"), closed_modules(connection), views=mode == "views")
+    modules = patiently(Stop(limits.seconds, limits.busy_seconds), partial(closed_modules, connection))
+    policy = Policy(mode in ("rw", "rwc"), modules, views=mode == "views")
     connection.set_authorizer(policy)
     return policy
 

@@ -63,8 +63,9 @@ def bound(parameters: Parameters) -> Parameters:
 def begin(query: Query, room: Room, connection: sqlite3.Connection, stop: Stop) -> Answer:
     """Runs the query up to the rows that it shall give."""
     began = time.monotonic()
-    (data_version,) = connection.execute("PRAGMA data_version").fetchone()
-    (schema_version,) = patiently(stop, connection.execute("PRAGMA schema_version").fetchone)
+    # These, too, need the lock for reading.
+    (data_version,) = patiently(stop, lambda: connection.execute("PRAGMA data_version").fetchone())
+    (schema_version,) = patiently(stop, lambda: connection.execute("PRAGMA schema_version").fetchone())
     with ExitStack() as unless_kept:
         cursor = patiently(stop, partial(connection.execute, query.sql, query.parameters))
         unless_kept.callback(cursor.close)

@@ -8,7 +8,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
@@ -19,7 +19,10 @@ import httpx
 import pytest
 
 from servers.sqlite.access.limits import Limits
+from servers.sqlite.access.stopping import Stop
 from servers.sqlite.errors import SqliteError
+from servers.sqlite.reading.pages import Room
+from servers.sqlite.reading.query import Query, begin
 from servers.sqlite.writing.session import Session, write
 from tests.faults.test_writing import own_mounts
 from tests.servers.sqlite.serving import served
@@ -245,6 +248,65 @@ async def test_s9_a_lock_that_others_let_go_of_is_waited_for(tmp_path: Path) -> 
             seen = await mine.read(lambda connection, _: connection.execute("SELECT n FROM counter").fetchone())
             db.execute("COMMIT")
         assert (seen, db.execute("SELECT n FROM counter").fetchone()) == ((0,), (5,))
+
+
+@pytest.fixture
+def waiting(monkeypatch: pytest.MonkeyPatch) -> tuple[threading.Event, threading.Event]:
+    """Set once somebody waits for a lock, and to be set once that is free."""
+    waits, free, plain = threading.Event(), threading.Event(), Stop.pause
+
+    def pause(self: Stop) -> bool:
+        waits.set()
+        return free.wait(PATIENCE) and plain(self)
+
+    monkeypatch.setattr(Stop, "pause", pause)
+    return waits, free
+
+
+async def change(path: Path) -> None:
+    """A change by a connection that is only opened for it."""
+    async with opened(path) as mine:
+        await execute(mine, "UPDATE counter SET n = 5")
+
+
+async def read(path: Path) -> None:
+    """A query by a connection that is only opened for it."""
+    async with opened(path) as mine:
+        answer = await mine.read(partial(begin, Query("SELECT n FROM counter", ()), Room(10, 10_000, 1_000)))
+    assert list(answer.page.rows) == [(0,)]
+
+
+@pytest.mark.parametrize("act", [change, read])
+async def test_s9_who_comes_while_the_database_is_locked_waits(
+    tmp_path: Path, waiting: tuple[threading.Event, threading.Event], act: Callable[[Path], Awaitable[None]]
+) -> None:
+    waits, free = waiting
+    with database(tmp_path, "delete") as db:
+        db.execute("BEGIN EXCLUSIVE")
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(act, tmp_path / "data.db")
+            assert await anyio.to_thread.run_sync(waits.wait, PATIENCE)
+            db.execute("COMMIT")
+            free.set()
+
+
+@pytest.mark.parametrize("act", ["write", "read"])
+async def test_s9_who_is_there_while_the_database_is_locked_waits(
+    tmp_path: Path, waiting: tuple[threading.Event, threading.Event], act: str
+) -> None:
+    waits, free = waiting
+    with database(tmp_path, "delete") as db:
+        async with opened(tmp_path / "data.db") as mine, anyio.create_task_group() as tasks:
+            await execute(mine, "DELETE FROM rows")
+            db.execute("BEGIN EXCLUSIVE")
+            if act == "write":
+                tasks.start_soon(execute, mine, "UPDATE counter SET n = 5")
+            else:
+                work = partial(begin, Query("SELECT n FROM counter", ()), Room(10, 10_000, 1_000))
+                tasks.start_soon(mine.read, work)
+            assert await anyio.to_thread.run_sync(waits.wait, PATIENCE)
+            db.execute("COMMIT")
+            free.set()
 
 
 async def test_a_commit_waits_for_a_reader_where_it_must(tmp_path: Path) -> None:
