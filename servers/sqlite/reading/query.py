@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from servers.sqlite.access.connection import patiently
 from servers.sqlite.access.stopping import Stop
 from servers.sqlite.reading.cells import stored
-from servers.sqlite.reading.pages import Page, Room, Row, fetched, page
+from servers.sqlite.reading.pages import Page, Room, Row, page
 
 __all__ = ["Answer", "Parameters", "Query", "Rest", "begin", "bound", "go_on"]
 
@@ -104,8 +104,8 @@ def _skip(cursor: sqlite3.Cursor, offset: int, stop: Stop) -> None:
 
 
 def _given(names: Sequence[str], rest: Rest, room: Room, stop: Stop) -> tuple[Page, Rest | None]:
-    taken = fetched(chain(rest.waiting, rest.cursor), room)
+    waiting = iter(rest.waiting)
+    made, left = page(names, chain(waiting, rest.cursor), room)
     stop.check()
-    made = page(names, taken, room)
-    left = [*taken[len(made.rows) :], *rest.waiting[len(taken) :]] or list(islice(rest.cursor, 1))
+    left += waiting
     return made, Rest(rest.cursor, left) if left else None
