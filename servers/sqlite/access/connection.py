@@ -13,6 +13,7 @@ from typing import TypeVar
 
 import aiosqlite
 import anyio
+from anyio import to_thread
 
 from servers.sqlite.access.limits import Limits
 from servers.sqlite.access.opening import Mode, open_database
@@ -77,7 +78,12 @@ class Connection(aiosqlite.Connection):
 
     async def open(self) -> None:
         """Opens it. Raises SqliteError."""
-        await self
+        try:
+            await self
+        except SqliteError:
+            # Its thread is about to end, and would speak to an event loop that may end before.
+            await to_thread.run_sync(self._thread.join)
+            raise
 
     async def close(self) -> None:
         """Closes it; leaves it to its thread where that does not end its work."""
