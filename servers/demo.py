@@ -48,9 +48,10 @@ def run_demo() -> int:
         with tempfile.TemporaryDirectory(prefix="mcp-demo-") as folder:
             anyio.run(_show, part, Path(folder).resolve())
     say("\nTo use them in Claude Desktop, put this into claude_desktop_config.json:\n")
+    here = Path.cwd()
     servers = {
-        "filesystem": (PARTS[0].script, [str(Path.cwd())]),
-        "sqlite": (PARTS[1].script, ["--create", "data.db"]),
+        "filesystem": (PARTS[0].script, [str(here)]),
+        "sqlite": (PARTS[1].script, ["--create", str(here / "data.db")]),
     }
     say(snippet(claude_desktop(servers)))
     return 0

@@ -30,7 +30,7 @@ def arguments(folder: Path) -> list[str]:
 
 async def work(client: Client, _: Path) -> None:
     """Asks a question."""
-    query = "SELECT name, count(*) AS orders, sum(total) AS total FROM orders JOIN customers c ON c.id = customer "
+    query = "SELECT name, sum(total) AS total FROM orders JOIN customers ON customers.id = customer "
     await call(
-        client, "read_query", query=query + "WHERE total > ? GROUP BY name ORDER BY total DESC", parameters=[10]
+        client, "read_query", query=f"{query}WHERE total > ? GROUP BY name ORDER BY total DESC", parameters=[10]
     )
