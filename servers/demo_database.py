@@ -32,5 +32,5 @@ async def work(client: Client, _: Path) -> None:
     """Asks a question."""
     query = "SELECT name, sum(total) AS total FROM orders JOIN customers ON customers.id = customer "
     await call(
-        client, "read_query", query=f"{query}WHERE total > ? GROUP BY name ORDER BY total DESC", parameters=[10]
+        client, "read_query", query=f"{query}WHERE total > ? GROUP BY 1 ORDER BY 2 DESC", parameters=[10]
     )
