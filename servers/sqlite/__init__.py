@@ -1,0 +1,1 @@
+"""The SQLite server: asks databases anything, changes them where the operator allows it."""

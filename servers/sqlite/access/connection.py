@@ -1,0 +1,126 @@
+"""A connection in a thread of its own, whose work can be stopped and lets no caller wait longer than it may.
+
+SQLite looks at the clock between two instructions of its virtual machine. A single instruction may be long, though:
+`instr` of two large values takes hours. Then the caller is told in time all the same, and the connection is of no use
+until that instruction has ended.
+"""
+
+import asyncio
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+import aiosqlite
+import anyio
+
+from servers.sqlite.access.limits import Limits
+from servers.sqlite.access.opening import Mode, open_database
+from servers.sqlite.access.policy import Policy
+from servers.sqlite.access.stopping import Stop
+from servers.sqlite.errors import SqliteError, from_sqlite
+
+__all__ = ["Connection", "Work", "patiently"]
+
+T = TypeVar("T")
+
+Work = Callable[[sqlite3.Connection, Stop], T]
+"""What is done in the thread of a connection. It asks the `Stop` wherever SQLite is not at work for long."""
+
+_GRACE = 0.2
+"""Seconds beyond its time in which a statement should have noticed that it is over."""
+
+
+class Connection(aiosqlite.Connection):
+    """One connection to the database at `path`. Open it first, and close it at the end."""
+
+    policy: Policy
+
+    def __init__(self, path: Path, mode: Mode, limits: Limits) -> None:
+        self._path = path
+        self._mode = mode
+        self._limits = limits
+        self._at_work: Stop | None = None
+        self._when_idle: Callable[[], None] | None = None
+        super().__init__(self._opened, iter_chunk_size=64)
+        # A thread in an endless instruction must not keep the process alive.
+        self._thread.daemon = True
+
+    async def run(self, work: Work[T], seconds: float | None = None) -> T:
+        """Does `work`, within the time of a statement or `seconds` where that is less.
+
+        Raises SqliteError for what SQLite refuses, and `timeout` where it takes too long. When the caller is
+        cancelled, SQLite stops at its next look at the clock.
+        """
+        most = self._limits.seconds if seconds is None else min(seconds, self._limits.seconds)
+        stop = Stop(most, self._limits.busy_seconds)
+        self._at_work = stop
+        loop = asyncio.get_running_loop()
+        try:
+            with anyio.fail_after(most + _GRACE):
+                result: T = await self._execute(self._do, work, stop, loop)  # type: ignore[no-untyped-call]
+        except TimeoutError:
+            raise stop.reason() from None
+        finally:
+            if not stop.abandon():
+                self._at_work = None
+        return result
+
+    def when_idle(self, callback: Callable[[], None]) -> None:
+        """Calls back once no work is done here: at once, or when work that was abandoned has ended."""
+        if self._at_work is None:
+            callback()
+        else:
+            self._when_idle = callback
+
+    async def open(self) -> None:
+        """Opens it. Raises SqliteError."""
+        await self
+
+    async def close(self) -> None:
+        """Closes it; leaves it to its thread where that does not end its work."""
+        with anyio.move_on_after(_GRACE, shield=True):
+            await super().close()
+
+    def _opened(self) -> sqlite3.Connection:
+        connection, self.policy = open_database(self._path, self._mode, self._limits, self._stopped)
+        return connection
+
+    def _stopped(self) -> bool:
+        return self._at_work is not None and self._at_work()
+
+    def _do(self, work: Work[T], stop: Stop, loop: asyncio.AbstractEventLoop) -> T:
+        self.policy.forget()
+        try:
+            return work(self._conn, stop)
+        except (sqlite3.Error, sqlite3.Warning, MemoryError, OverflowError, UnicodeError) as error:
+            raise self._explained(error, stop) from None
+        finally:
+            if stop.end():
+                loop.call_soon_threadsafe(self._idle)
+
+    def _idle(self) -> None:
+        self._at_work = None
+        if self._when_idle is not None:
+            callback, self._when_idle = self._when_idle, None
+            callback()
+
+    def _explained(self, error: Exception, stop: Stop) -> SqliteError:
+        name = getattr(error, "sqlite_errorname", "")
+        if name == "SQLITE_INTERRUPT":
+            return stop.reason()
+        # Of what a view or a generated column does, SQLite says that it is not authorized, or names the view.
+        if self.policy.refused is not None:
+            return SqliteError("refused", f"the statement is not allowed: {self.policy.refused}")
+        return from_sqlite(error)
+
+
+def patiently(stop: Stop, act: Callable[[], T]) -> T:
+    """Does `act` again while it fails because of a lock, as long as the `Stop` allows."""
+    while True:
+        try:
+            return act()
+        except sqlite3.OperationalError as error:
+            name = getattr(error, "sqlite_errorname", "")
+            if not name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")) or not stop.pause():
+                raise

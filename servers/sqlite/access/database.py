@@ -1,0 +1,144 @@
+"""The databases under the names that clients use, with the connections to each."""
+
+import tempfile
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+from servers.sqlite.access.connection import Connection, Work
+from servers.sqlite.access.declaring import declared
+from servers.sqlite.access.limits import Limits
+from servers.sqlite.access.pool import Pool
+from servers.sqlite.errors import SqliteError
+
+__all__ = ["MEMORY", "Database", "Databases", "Source", "open_databases"]
+
+T = TypeVar("T")
+
+MEMORY = ":memory:"
+"""The path of a database that ends with the server. It is a file in a temporary directory, so that readers see what
+the writer writes."""
+
+_MOST_KNOWN = 256
+"""Queries whose declared types are remembered."""
+_LONGEST_KNOWN = 10_000
+"""Characters of such a query."""
+
+
+class Source(NamedTuple):
+    """A database as the operator gave it."""
+
+    name: str
+    path: Path
+    writable: bool
+
+
+class Database:
+    """One database: readers side by side, and one writer."""
+
+    def __init__(self, source: Source, limits: Limits, readers: int) -> None:
+        self.name = source.name
+        self.path = source.path
+        self.writable = source.writable
+        self.limits = limits
+        self.readers = Pool(partial(Connection, source.path, "ro", limits), readers, limits.seconds)
+        self._writers = Pool(partial(Connection, source.path, "rw", limits), 1, limits.seconds)
+        self._declarers = Pool(partial(Connection, source.path, "views", limits), 1, limits.seconds)
+        self._declared: OrderedDict[tuple[str, int], Sequence[str | None]] = OrderedDict()
+
+    async def read(self, work: Work[T], seconds: float | None = None) -> T:
+        """Does `work` with a connection that can't change the database. Raises SqliteError."""
+        async with self.readers.lent() as connection:
+            return await connection.run(work, seconds)
+
+    async def declared(self, query: str, schema_version: int) -> Sequence[str | None]:
+        """The declared types of the columns of `query`, as `declaring.declared` finds them; each is found once."""
+        key = (query, schema_version)
+        if key not in self._declared:
+            async with self._declarers.lent() as connection:
+                types = await connection.run(partial(declared, query))
+            if len(query) > _LONGEST_KNOWN:
+                return types
+            self._declared[key] = types
+            if len(self._declared) > _MOST_KNOWN:
+                self._declared.popitem(last=False)
+        return self._declared[key]
+
+    def writer(self) -> AbstractAsyncContextManager[Connection]:
+        """The connection that changes the database, for one caller at a time. Raises SqliteError."""
+        if not self.writable:
+            suggestion = "The operator can allow changes with --allow-write, or --db NAME=PATH:rw."
+            raise SqliteError("read_only", f"the database {self.name!r} may only be read", suggestion)
+        return self._writers.lent()
+
+    async def make(self) -> None:
+        """Makes the file where there is none. Raises SqliteError."""
+        connection = Connection(self.path, "rwc", self.limits)
+        await connection.open()
+        await connection.close()
+
+    async def close(self) -> None:
+        """Closes all connections."""
+        for pool in (self.readers, self._writers, self._declarers):
+            await pool.close()
+
+
+class Databases:
+    """The databases by name."""
+
+    def __init__(self, databases: Iterable[Database]) -> None:
+        self._by_name = {database.name: database for database in databases}
+
+    def __iter__(self) -> Iterator[Database]:
+        return iter(self._by_name.values())
+
+    def named(self, name: str | None) -> Database:
+        """The database called `name`; None is good where there is only one. Raises SqliteError."""
+        if name is None and len(self._by_name) == 1:
+            return next(iter(self))
+        if name is None:
+            raise SqliteError("bad_database", "there are several databases", f"Name one of them: {self._names()}.")
+        if name not in self._by_name:
+            raise SqliteError("bad_database", "there is no database of that name", f"There are: {self._names()}.")
+        return self._by_name[name]
+
+    def _names(self) -> str:
+        return ", ".join(self._by_name)
+
+
+@asynccontextmanager
+async def open_databases(
+    sources: Sequence[Source], limits: Limits, readers: int, *, create: bool = False
+) -> AsyncIterator[Databases]:
+    """Opens the databases until the end; with `create` makes those files that are missing.
+
+    Raises ValueError where one can't be opened.
+    """
+    with ExitStack() as temporary:
+        databases = [Database(_placed(source, temporary), limits, readers) for source in sources]
+        try:
+            for database, source in zip(databases, sources, strict=True):
+                await _open(database, create=create or str(source.path) == MEMORY)
+            yield Databases(databases)
+        finally:
+            for database in databases:
+                await database.close()
+
+
+def _placed(source: Source, temporary: ExitStack) -> Source:
+    if str(source.path) != MEMORY:
+        return source
+    directory = temporary.enter_context(tempfile.TemporaryDirectory(prefix="sqlite-", ignore_cleanup_errors=True))
+    return source._replace(path=Path(directory) / "memory.db", writable=True)
+
+
+async def _open(database: Database, *, create: bool) -> None:
+    try:
+        if create and not database.path.exists():
+            await database.make()
+        await database.read(lambda connection, _: connection.execute("PRAGMA schema_version").fetchone())
+    except SqliteError as error:
+        raise ValueError(f"{database.path}: {error}") from None

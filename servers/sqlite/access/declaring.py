@@ -1,0 +1,35 @@
+"""The types that a query's columns were declared with, which the `sqlite3` module does not tell.
+
+A temporary view of the query has them in its schema. The view is made by a connection of its own, which no statement
+of a client ever runs on, and it is never read.
+"""
+
+import re
+import sqlite3
+
+from servers.sqlite.access.stopping import Stop
+
+__all__ = ["declared"]
+
+# What a parameter is not in, then a parameter. A view may have none, and which value it has changes no type.
+_TOKENS = re.compile(
+    r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|`(?:[^`]|``)*`|\[[^\]]*\]|--[^\n]*|/\*.*?(?:\*/|$)|\w+"""
+    r"""|(?P<parameter>\?\d*|[:@$]\w+)""",
+    re.DOTALL,
+)
+
+
+def declared(query: str, connection: sqlite3.Connection, _: Stop) -> list[str | None]:
+    """The declared type of each column of `query`, None for an expression; nothing where it can't be a view."""
+    bare = _TOKENS.sub(lambda token: "NULL" if token["parameter"] else token[0], query)
+    try:
+        connection.execute(f"CREATE TEMP VIEW declared AS {bare}")
+    except (sqlite3.Error, sqlite3.Warning):
+        return []  # VALUES without SELECT, PRAGMA, EXPLAIN
+    try:
+        rows = connection.execute("PRAGMA temp.table_info(declared)").fetchall()
+    except sqlite3.Error:
+        return []
+    finally:
+        connection.execute("DROP VIEW temp.declared")
+    return [kind or None for _, _, kind, *_ in rows]

@@ -1,0 +1,154 @@
+"""What a statement may do, decided by what SQLite says that it does (https://sqlite.org/c3ref/set_authorizer.html).
+
+SQLite asks once for each act while it compiles a statement, views and triggers included. Everything that is not
+allowed here is refused; the text of the statement is never looked at.
+"""
+
+import sqlite3
+from collections.abc import Iterable
+
+__all__ = ["Policy", "closed_modules"]
+
+_READS = frozenset({sqlite3.SQLITE_SELECT, sqlite3.SQLITE_RECURSIVE})
+_CHANGES = frozenset({sqlite3.SQLITE_INSERT, sqlite3.SQLITE_UPDATE, sqlite3.SQLITE_DELETE})
+_DEFINITIONS = frozenset(
+    {
+        sqlite3.SQLITE_CREATE_TABLE,
+        sqlite3.SQLITE_CREATE_INDEX,
+        sqlite3.SQLITE_CREATE_VIEW,
+        sqlite3.SQLITE_CREATE_TRIGGER,
+        sqlite3.SQLITE_CREATE_VTABLE,
+        sqlite3.SQLITE_DROP_TABLE,
+        sqlite3.SQLITE_DROP_INDEX,
+        sqlite3.SQLITE_DROP_VIEW,
+        sqlite3.SQLITE_DROP_TRIGGER,
+        sqlite3.SQLITE_DROP_VTABLE,
+        sqlite3.SQLITE_ALTER_TABLE,
+        sqlite3.SQLITE_REINDEX,
+        sqlite3.SQLITE_ANALYZE,
+    }
+)
+_VIEWS = frozenset({sqlite3.SQLITE_CREATE_TEMP_VIEW, sqlite3.SQLITE_DROP_TEMP_VIEW})
+# SQLite says that it updates these whenever it declares a virtual table or renames something. A statement that would
+# do so itself it refuses.
+_SCHEMA = frozenset({"sqlite_master", "sqlite_temp_master"})
+_CLOSED_FUNCTIONS = frozenset({"load_extension", "readfile", "writefile", "edit", "fts3_tokenizer"})
+_OPEN_MODULES = frozenset(
+    {"json_each", "json_tree", "fts3", "fts4", "fts5", "fts4aux", "fts5vocab", "rtree", "rtree_i32", "geopoly"}
+)
+# With an argument these name what they tell of.
+_TELLING_PRAGMAS = frozenset(
+    {
+        "foreign_key_check",
+        "foreign_key_list",
+        "index_info",
+        "index_list",
+        "index_xinfo",
+        "integrity_check",
+        "quick_check",
+        "table_info",
+        "table_list",
+        "table_xinfo",
+    }
+)
+# With an argument these would change something.
+_QUIET_PRAGMAS = frozenset(
+    {
+        "application_id",
+        "auto_vacuum",
+        "collation_list",
+        "compile_options",
+        "data_version",
+        "encoding",
+        "foreign_keys",
+        "freelist_count",
+        "function_list",
+        "journal_mode",
+        "page_count",
+        "page_size",
+        "pragma_list",
+        "schema_version",
+        "user_version",
+    }
+)
+_WORDS = {
+    sqlite3.SQLITE_ATTACH: "it opens or writes another file (ATTACH, VACUUM)",
+    sqlite3.SQLITE_DETACH: "it detaches a database",
+    sqlite3.SQLITE_TRANSACTION: "it begins or ends a transaction, which each call does by itself",
+    sqlite3.SQLITE_SAVEPOINT: "it sets a savepoint, which each call does by itself",
+}
+
+
+class Policy:
+    """The authorizer of one connection: for statements that read, or also for those that change the database.
+
+    `closed_modules` are the virtual tables that no statement may read. With `views` temporary views may be made.
+    """
+
+    def __init__(self, writable: bool, closed_modules: Iterable[str] = (), *, views: bool = False) -> None:
+        self._writable = writable
+        self._views = views
+        self._closed_modules = frozenset(closed_modules)
+        self.refused: str | None = None
+        """Why the last statement that was refused was."""
+        self.defines = False
+        """Whether a statement since `forget` changes the schema."""
+        self.changed: set[str] = set()
+        """The tables that the statements since `forget` change, by their own words or by triggers."""
+
+    def forget(self) -> None:
+        """Begins with a new statement."""
+        self.refused, self.defines, self.changed = None, False, set()
+
+    def __call__(
+        self, action: int, first: str | None, second: str | None, schema: str | None, source: str | None
+    ) -> int:
+        """Whether SQLite may do this."""
+        reason = self._reason(action, first or "", second, schema)
+        if reason is None:
+            return sqlite3.SQLITE_OK
+        self.refused = reason
+        return sqlite3.SQLITE_DENY
+
+    def _reason(self, action: int, first: str, second: str | None, schema: str | None) -> str | None:
+        if action == sqlite3.SQLITE_READ:
+            closed = first.lower() in self._closed_modules
+            return f"it reads {first}, a virtual table that is not on the list" if closed else None
+        if action in _READS or (action == sqlite3.SQLITE_UPDATE and first in _SCHEMA):
+            return None
+        if action == sqlite3.SQLITE_FUNCTION:
+            return f"it calls {second}()" if (second or "").lower() in _CLOSED_FUNCTIONS else None
+        if action == sqlite3.SQLITE_PRAGMA:
+            return _pragma(first.lower(), second)
+        if self._views and (action in _VIEWS or (action in _CHANGES and schema == "temp")):
+            return None
+        if action in _CHANGES or action in _DEFINITIONS:
+            return self._change(action, first, second, schema)
+        return _WORDS.get(action, "it does what this server offers no statement for")
+
+    def _change(self, action: int, first: str, second: str | None, schema: str | None) -> str | None:
+        if not self._writable:
+            return "it changes the database, which only write_query and create_table may"
+        if schema == "temp":
+            return "it makes or changes something temporary"
+        if action == sqlite3.SQLITE_CREATE_VTABLE and (second or "").lower() not in _OPEN_MODULES:
+            return f"it makes a virtual table of {second}, which is not on the list"
+        if action in _DEFINITIONS:
+            self.defines = True
+        elif not first.startswith("sqlite_"):
+            self.changed.add(first)
+        return None
+
+
+def _pragma(name: str, argument: str | None) -> str | None:
+    if name in _TELLING_PRAGMAS or (name in _QUIET_PRAGMAS and argument is None):
+        return None
+    return f"it is PRAGMA {name}" + (" with a value" if name in _QUIET_PRAGMAS else "")
+
+
+def closed_modules(connection: sqlite3.Connection) -> set[str]:
+    """The virtual tables that this SQLite brings and a statement may not read, but for tables of the database that
+    bear such a name."""
+    modules = {str(name).lower() for (name,) in connection.execute("PRAGMA module_list")}
+    tables = {str(name).lower() for (name,) in connection.execute("SELECT name FROM sqlite_schema")}
+    return {name for name in modules - _OPEN_MODULES - tables if not name.startswith("pragma_")}

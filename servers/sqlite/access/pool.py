@@ -1,0 +1,75 @@
+"""The readers of one database: connections that are opened when they are first needed, and lent one call each."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+import anyio
+
+from servers.sqlite.access.connection import Connection
+from servers.sqlite.errors import SqliteError
+
+__all__ = ["Pool"]
+
+
+class Pool:
+    """At most `size` connections. A caller waits `seconds` at most for one to come back."""
+
+    def __init__(self, make: Callable[[], Connection], size: int, seconds: float) -> None:
+        self.size = size
+        self._make = make
+        self._seconds = seconds
+        self._slots = anyio.Semaphore(size)
+        self._idle: list[Connection] = []
+        self._all: set[Connection] = set()
+        self.pressed: Callable[[], Awaitable[None]] | None = None
+        """Called where all connections are lent, to have one given back that is merely kept."""
+
+    @asynccontextmanager
+    async def lent(self) -> AsyncIterator[Connection]:
+        """A connection for the time of the block."""
+        connection = await self.take()
+        try:
+            yield connection
+        finally:
+            self.give(connection)
+
+    async def take(self, wanted: Connection | None = None) -> Connection:
+        """A connection, `wanted` itself where that is idle. Raises SqliteError `busy` where none comes back."""
+        if self._slots.value == 0 and self.pressed is not None:
+            await self.pressed()
+        try:
+            with anyio.fail_after(self._seconds):
+                await self._slots.acquire()
+        except TimeoutError:
+            reason = "all connections to the database are at work"
+            raise SqliteError("busy", reason, "Try again when other queries have ended.") from None
+        idle = self._from_idle(wanted)
+        if idle is not None:
+            return idle
+        connection = self._make()
+        try:
+            await connection.open()
+            self._all.add(connection)
+        finally:
+            if connection not in self._all:
+                self._slots.release()
+        return connection
+
+    def give(self, connection: Connection) -> None:
+        """Takes a connection back. One that is still at work, because nobody waited for it, comes back by itself."""
+        connection.when_idle(lambda: self._returned(connection))
+
+    async def close(self) -> None:
+        """Closes all connections."""
+        for connection in self._all:
+            await connection.close()
+
+    def _from_idle(self, wanted: Connection | None) -> Connection | None:
+        if wanted is not None and wanted in self._idle:
+            self._idle.remove(wanted)
+            return wanted
+        return self._idle.pop() if self._idle else None
+
+    def _returned(self, connection: Connection) -> None:
+        self._idle.append(connection)
+        self._slots.release()

@@ -1,0 +1,62 @@
+"""When a statement must end: its time is over, or nobody waits for it any more."""
+
+import threading
+import time
+
+from servers.sqlite.errors import SqliteError
+
+__all__ = ["Stop"]
+
+_PAUSE = 0.01
+"""Seconds between two tries to get a lock."""
+
+
+class Stop:
+    """The end of one piece of work: SQLite and the work itself ask whether it has come."""
+
+    def __init__(self, seconds: float, busy_seconds: float) -> None:
+        now = time.monotonic()
+        self.seconds = seconds
+        self._end = now + seconds
+        self._busy_end = now + min(busy_seconds, seconds)
+        self._lock = threading.Lock()
+        self._abandoned = False
+        self._ended = False
+
+    def __call__(self) -> bool:
+        """Whether to stop."""
+        return self._abandoned or time.monotonic() > self._end
+
+    def check(self) -> None:
+        """Raises SqliteError `timeout` or `cancelled` where it is time to stop."""
+        if self():
+            raise self.reason()
+
+    def reason(self) -> SqliteError:
+        """Why it stopped."""
+        if time.monotonic() <= self._end:
+            return SqliteError("cancelled", "the call was cancelled")
+        return SqliteError(
+            "timeout",
+            f"stopped after {self.seconds:g} seconds",
+            "Ask for less: add a condition or LIMIT, and look with explain_query whether an index is used.",
+        )
+
+    def pause(self) -> bool:
+        """Waits a moment for a lock; whether to try again."""
+        if self() or time.monotonic() > self._busy_end:
+            return False
+        time.sleep(_PAUSE)
+        return True
+
+    def abandon(self) -> bool:
+        """Has the work stop, because nobody waits for it; whether it goes on until it notices."""
+        with self._lock:
+            self._abandoned = True
+            return not self._ended
+
+    def end(self) -> bool:
+        """Says that the work has ended; whether it was abandoned meanwhile."""
+        with self._lock:
+            self._ended = True
+            return self._abandoned

@@ -1,0 +1,58 @@
+"""What can go wrong with a database, as one exception with a stable code.
+
+`SqliteError` is the only exception the domain lets out on purpose. `from_sqlite` is the only place where an error of
+the `sqlite3` module becomes one: the code comes from SQLite's own name of the error, never from its words.
+"""
+
+__all__ = ["SqliteError", "from_sqlite"]
+
+_MESSAGE = 500
+"""Characters of SQLite's own words, which may repeat the statement."""
+
+# By SQLite's name of the error or the beginning of that name: a code, what it means, and what to do.
+# Where nothing is said, SQLite's words say it best.
+_BY_NAME: dict[str, tuple[str, str, str]] = {
+    "SQLITE_BUSY": ("busy", "another process holds a lock on the database", "Try again."),
+    "SQLITE_LOCKED": ("busy", "another statement holds a lock on the table", "Try again."),
+    "SQLITE_READONLY": ("read_only", "the database may only be read", ""),
+    "SQLITE_CORRUPT": ("corrupt", "the database file is damaged", "The operator can restore a backup."),
+    "SQLITE_NOTADB": ("corrupt", "the file is no SQLite database, or is encrypted", ""),
+    "SQLITE_TOOBIG": ("too_large", "a value or the statement is larger than the limit", "Ask for a part of it."),
+    "SQLITE_FULL": ("no_space", "the disk is full", ""),
+    "SQLITE_NOMEM": ("too_large", "it takes more memory than the limit", "Ask for less, or sort and group less."),
+    "SQLITE_IOERR": ("io_error", "reading or writing the file failed", ""),
+    "SQLITE_CANTOPEN": ("io_error", "a file of the database can't be opened", ""),
+    "SQLITE_CONSTRAINT": ("constraint", "", ""),
+    "SQLITE_MISMATCH": ("bad_value", "", ""),
+    "SQLITE_RANGE": ("bad_parameters", "", ""),
+}
+
+
+class SqliteError(Exception):
+    """A refusal or failure: `code` for programs, `reason` and `suggestion` for readers."""
+
+    def __init__(self, code: str, reason: str, suggestion: str = "") -> None:
+        self.code = code
+        self.reason = reason
+        self.suggestion = suggestion
+        super().__init__(code, reason, suggestion)
+
+    def __str__(self) -> str:
+        return f"{self.reason}. {self.suggestion}" if self.suggestion else self.reason
+
+
+def from_sqlite(error: Exception) -> SqliteError:
+    """The `SqliteError` for what the `sqlite3` module raised over a caller's statement or its parameters."""
+    if isinstance(error, MemoryError):
+        return SqliteError(*_BY_NAME["SQLITE_NOMEM"])
+    words = str(error)[:_MESSAGE]
+    if isinstance(error, OverflowError):
+        return SqliteError("bad_parameters", "an integer has more than 64 bits")
+    if isinstance(error, UnicodeError):
+        return SqliteError("bad_parameters", "a text holds half of a surrogate pair, which UTF-8 can't carry")
+    name = getattr(error, "sqlite_errorname", "")
+    if not name:
+        # What the module finds before SQLite does: the number of parameters, a second statement, a NUL character.
+        return SqliteError("bad_parameters" if "binding" in words else "bad_statement", words)
+    code, reason, suggestion = _BY_NAME.get("_".join(name.split("_")[:2]), ("bad_statement", "", ""))
+    return SqliteError(code, f"{reason or words} ({name})", suggestion)

@@ -1,0 +1,1 @@
+"""Queries, and their rows as a client gets them."""

@@ -1,0 +1,11 @@
+"""The SQLite server: its tools and resources.
+
+Every function in a `tools.py`, and in `resources.py`, says what a client sees; the work is done by the files beside
+it, in the threads of the connections.
+"""
+
+# Importing a part adds what it has to the server.
+from .app import app
+from .reading import tools as reading  # noqa: F401
+
+__all__ = ["app"]
