@@ -39,9 +39,11 @@ class Column(NamedTuple):
 def column(values: Sequence[Any], max_bytes: int) -> Column:
     """The column that has these `values`; of each `max_bytes` bytes at most."""
     kinds = set(map(type, values))
-    cells = values if _is_plain(values, kinds, max_bytes) else [_cell(value, max_bytes) for value in values]
     types = {_TYPES[kind] for kind in kinds}
-    return Column(cells, _texts(cells, kinds), types)
+    if _is_plain(values, kinds, max_bytes):
+        return Column(values, _texts(values, kinds), types)
+    cells = [_cell(value, max_bytes) for value in values]
+    return Column(cells, [_shown(cell) for cell in cells], types)
 
 
 def stored(value: Any) -> Any:
@@ -120,7 +122,7 @@ def _base64(raw: bytes, max_bytes: int) -> dict[str, Any]:
 
 
 def _texts(cells: Sequence[Any], kinds: set[type]) -> Sequence[str]:
-    """The cells as a reader sees them in a table. A text that could be taken for something else stands in quotes."""
+    """Plain cells as a reader sees them. A text that could be taken for something else stands in quotes."""
     if kinds == {str}:
         joined = "\n".join(("", *cells, ""))
         odd = any(mark in joined for mark in _PERHAPS_ODD) or _ODD_BEGINNING.search(joined) is not None

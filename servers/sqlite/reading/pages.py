@@ -53,7 +53,7 @@ def page(names: Sequence[str], rows: Iterator[Row], room: Room) -> tuple[Page, l
     """
     made = Page([], [], [set() for _ in names])
     left = all_left = room.bytes - _FRAME - 2 * len(to_json(names)) - _COLUMN * len(names)
-    while left > all_left * (1 - _FULL) and len(made.rows) < room.rows:
+    while len(made.rows) < room.rows and (left > all_left * (1 - _FULL) or not made.rows):
         fetched = _fetched(rows, room.rows - len(made.rows), left)
         if not fetched:
             return made, []

@@ -8,8 +8,7 @@ from functools import partial
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
-from servers.sqlite.access.connection import patiently
-from servers.sqlite.access.stopping import Stop
+from servers.sqlite.access.stopping import Stop, patiently
 from servers.sqlite.reading.cells import stored
 from servers.sqlite.reading.pages import Page, Room, Row, page
 
