@@ -70,9 +70,7 @@ def versions() -> dict[str, str]:
 
 OURS = Peer("ours", lambda folder: ours_command(folder / BENCH))
 # With limits as wide as the operator can make them.
-OURS_WIDE = Peer(
-    "ours", lambda folder: ours_command(folder / BENCH, "--max-rows", 1_000_000, "--max-result", 900_000)
-)
+OURS_WIDE = Peer("ours", lambda folder: ours_command(folder / BENCH, "--max-rows", 1_000_000, "--max-page", 900_000))
 OURS_SHARED = Peer("ours", lambda folder: ours_command(folder / SHARED))
 OURS_BIG = Peer("ours", lambda folder: ours_command(folder / BIG))
 EMPTY = Peer("empty", lambda folder: ours_command(folder / NOTHING))
