@@ -62,8 +62,9 @@ def bound(parameters: Parameters) -> Parameters:
 def begin(query: Query, room: Room, connection: sqlite3.Connection, stop: Stop) -> Answer:
     """Runs the query up to the rows that it shall give."""
     began = time.monotonic()
-    (data_version,) = connection.execute("PRAGMA data_version").fetchone()
-    (schema_version,) = patiently(stop, connection.execute("PRAGMA schema_version").fetchone)
+    data_version, schema_version = (
+        patiently(stop, partial(_pragma, connection, name)) for name in ("data_version", "schema_version")
+    )
     with ExitStack() as unless_kept:
         cursor = patiently(stop, partial(connection.execute, query.sql, query.parameters))
         unless_kept.callback(cursor.close)
@@ -85,6 +86,11 @@ def go_on(answer: Answer, rest: Rest, room: Room, _: sqlite3.Connection, stop: S
         if left is not None:
             unless_kept.pop_all()
     return answer._replace(page=page, more=left is not None, rest=left, seconds=time.monotonic() - began)
+
+
+def _pragma(connection: sqlite3.Connection, name: str) -> int:
+    (value,) = connection.execute(f"PRAGMA {name}").fetchone()
+    return int(value)
 
 
 def _keeps_snapshots(connection: sqlite3.Connection) -> bool:

@@ -128,8 +128,8 @@ async def test_a_pool_says_that_all_are_lent(file: Path) -> None:
 
 async def test_a_connection_at_work_comes_back_to_its_pool_when_it_is_done(file: Path) -> None:
     pool = Pool(lambda: Connection(file, "ro", Limits()), 1, 5)
-    with anyio.move_on_after(0.01):
-        async with pool.lent() as connection:
+    async with pool.lent() as connection:
+        with anyio.move_on_after(0.01):
             await connection.run(lambda raw, stop: ask(ENDLESS, raw, stop))
     async with pool.lent() as again:
         assert again is connection
