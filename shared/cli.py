@@ -5,14 +5,11 @@ This is the one file that imports inside functions: what a chosen transport need
 so that a stdio server never loads a web server.
 """
 
-import asyncio
 import logging
 import os
 import re
-import signal
 import sys
-import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
@@ -26,6 +23,7 @@ from pydantic import BaseModel, Field
 
 from .ops.garbage import settle
 from .ops.logs import set_up_logging
+from .ops.signals import ending_signals
 from .options import OptionParser, add_options, complain, hidden, read_options
 from .server.app import Server
 from .server.dispatch import serve
@@ -214,7 +212,7 @@ async def _run_stdio(app: Server[Any], options: Options, tasks: TaskGroup) -> No
                 # A client that has ended its stream and sends a signal nevertheless has lost its patience.
                 (serving.cancel if transport.ended.is_set() else transport.stop)()
 
-            with _signals(stop):
+            with ending_signals(stop):
                 await serve(app, transport)
 
 
@@ -245,7 +243,7 @@ async def _run_http(app: Server[Any], options: Options, token: str | None, tasks
     )
     tasks.start_soon(_end_in_time, stop, 2 * app.limits.drain_seconds)
     announce = partial(_announce, options)
-    with _signals(stop.set), _starting(f"can't listen on {options.host} port {options.port}"):
+    with ending_signals(stop.set), _starting(f"can't listen on {options.host} port {options.port}"):
         await run_http(app, bound, started=announce, stop=stop)
 
 
@@ -256,32 +254,3 @@ def _announce(options: Options, host: str, port: int) -> None:
         log.handle(log.makeRecord(log.name, logging.INFO, __file__, 0, text, (), None))
     else:
         print(text, file=sys.stderr, flush=True)  # noqa: T201
-
-
-@contextmanager
-def _signals(stop: Callable[[], None]) -> Iterator[None]:
-    """Calls `stop` at SIGTERM or SIGINT; a second signal ends the program at once, even if the loop is held up."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    loop = asyncio.get_running_loop()
-    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
-
-    def end(number: int, _frame: object) -> None:
-        for one in before:
-            signal.signal(one, signal.SIG_DFL)
-            before[one] = signal.SIG_DFL
-        loop.call_soon_threadsafe(_end, number, stop)
-
-    for number in before:
-        signal.signal(number, end)
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-def _end(number: int, stop: Callable[[], None]) -> None:
-    log.info("%s: ending", signal.Signals(number).name)
-    stop()
