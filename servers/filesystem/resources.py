@@ -171,8 +171,8 @@ async def complete_path(ctx: Ctx, typed: str, _settled: dict[str, str]) -> list[
 
 
 @app.on_subscribe
-async def _watch(uri: str) -> str:
-    files: Files = app.state
+async def _watch(ctx: Ctx, uri: str) -> str:
+    files = ctx.state
     if not uri.startswith("file:"):
         raise ResourceNotFound(uri)
     with _served(uri):

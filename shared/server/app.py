@@ -170,9 +170,9 @@ class Server(Generic[State]):
         self._lifespan = asynccontextmanager(opening)
         return opening
 
-    def on_subscribe(self, hook: Callable[[str], Any]) -> Callable[[str], Any]:
-        """Has this function begin a subscription: it takes the URI and returns the key under which changes are
-        published. It raises ResourceNotFound for what is not served."""
+    def on_subscribe(self, hook: Callable[[Any, str], Any]) -> Callable[[Any, str], Any]:
+        """Has this function begin a subscription: it takes the context and the URI, and returns the key
+        under which changes are published. It raises ResourceNotFound for what is not served."""
         self.changes.on_subscribe = hook
         return hook
 
