@@ -33,6 +33,9 @@ class Settings(BaseModel):
         False, description="also change files that are write-protected, or have several hard links, which then part"
     )
     confirm: bool = Field(False, description="ask the user before a file is overwritten or deleted")
+    client_roots: bool = Field(
+        False, description="serve a client that has roots in these only; one whose roots are elsewhere gets nothing"
+    )
 
     @field_validator("roots", "root", mode="before")
     @classmethod

@@ -18,7 +18,7 @@ from servers.filesystem.access.roots import Place, Roots, collapse, components, 
 from servers.filesystem.errors import FilesError
 
 MAX_ROOTS = 100
-"""Roots of one client that count; there is no more to have of the others than of none."""
+"""Roots of one client that count; further ones give nothing."""
 
 Names = list[str]
 
