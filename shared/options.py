@@ -22,9 +22,9 @@ __all__ = [
     "Written",
     "add_options",
     "complain",
-    "has_paths",
     "hidden",
     "is_hidden",
+    "paths_after",
     "positional",
     "read_options",
 ]
@@ -89,9 +89,10 @@ def is_hidden(field: FieldInfo) -> bool:
     return bool(_extra(field).get("hidden"))
 
 
-def has_paths(field: FieldInfo) -> bool:
-    """Whether the values of the field are paths: by their type, or because `json_schema_extra` has `paths`."""
-    return bool(_extra(field).get("paths")) or Path in (field.annotation, *get_args(field.annotation))
+def paths_after(field: FieldInfo) -> str | None:
+    """What a path in a value of the field follows: nothing where the value is a path, by its type or by `paths_after`
+    in `json_schema_extra`, which may be as well what ends a name before it. None where there is no path."""
+    return "" if Path in (field.annotation, *get_args(field.annotation)) else _extra(field).get("paths_after")
 
 
 def add_options(parser: OptionParser, model: type[BaseModel], title: str, prefix: str) -> None:

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from pydantic.fields import FieldInfo
 
-from .options import Written, has_paths, is_hidden
+from .options import Written, is_hidden, paths_after
 
 __all__ = ["SettingsFile", "read_settings_file"]
 
@@ -72,14 +72,19 @@ def _nearest(name: str, known: Iterable[str]) -> str:
 
 def _placed(value: Any, field: FieldInfo, directory: Path, source: str) -> Any:
     """The value, its paths made absolute where it has some."""
-    if not has_paths(field):
+    before = paths_after(field)
+    if before is None:
         return value
     if isinstance(value, list):
         return [_placed(one, field, directory, source) for one in value]
-    # What names no path, "" or ":rw", must not become the directory itself: the model refuses it.
-    if not isinstance(value, str) or not value.partition(":")[0]:
+    if not isinstance(value, str):
+        return value
+    start = value.find(before) + len(before)
+    path = value[start:]
+    # What names no file, such as "", ":rw" or ":memory:", must not come to name one.
+    if not path.partition(":")[0]:
         return value
     try:
-        return str(directory / Path(value).expanduser())
+        return value[:start] + str(directory / Path(path).expanduser())
     except RuntimeError:
-        raise ValueError(f"{source}: nobody has the home directory of {value!r}") from None
+        raise ValueError(f"{source}: nobody has the home directory of {path!r}") from None

@@ -10,12 +10,14 @@ from typing import Any
 
 import anyio
 import pytest
+from pydantic import BaseModel, Field
 
 from servers.filesystem.server import app as filesystem
 from servers.filesystem.settings import Settings
 from shared import cli
 from shared.cli import Options, run
 from shared.options import read_options
+from shared.settings_file import read_settings_file
 from tests.faults.raw import FILES, ROOT, SLOW, Raw
 
 # An option: its words on the command line and their value, its variable's text and another value.
@@ -142,6 +144,19 @@ def test_the_settings_of_a_server_come_from_the_file(tmp_path: Path, monkeypatch
     assert settings.roots == [folder / "a", home, Path("/")]
     assert settings.directories[-1] == (folder / "b", True)
     assert (settings.allow_write, settings.deny, settings.max_read) == (True, ["*.log"], 5_000)
+
+
+class Named(BaseModel):
+    """Settings whose paths follow names."""
+
+    file: list[str] = Field([], json_schema_extra={"paths_after": "="})
+
+
+def test_a_path_may_follow_a_name(tmp_path: Path) -> None:
+    path = write(tmp_path / "settings.toml", "file = ['a=b', 'a=b=c:rw', 'a=/b', 'a=', 'a=:memory:', 'a']")
+    options, _ = read_settings_file(path, Named.model_fields)
+    at = str(tmp_path)
+    assert options["file"].value == [f"a={at}/b", f"a={at}/b=c:rw", "a=/b", "a=", "a=:memory:", f"{at}/a"]
 
 
 def test_a_list_of_the_command_line_takes_the_place_of_that_of_the_file(tmp_path: Path) -> None:

@@ -21,7 +21,9 @@ class Settings(BaseModel):
 
     roots: list[Path] = positional("directories that may be read", "DIR")
     root: list[str] = Field(
-        [], description="directory with a permission of its own: DIR:ro or DIR:rw", json_schema_extra={"paths": True}
+        [],
+        description="directory with a permission of its own: DIR:ro or DIR:rw",
+        json_schema_extra={"paths_after": ""},
     )
     allow_write: bool = Field(False, description="offer the tools that change files, in every DIR without :ro")
     deny: list[str] = Field([], description="glob of what stays closed, besides the built-in list of secrets")
