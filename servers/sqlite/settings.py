@@ -22,7 +22,11 @@ class Settings(BaseModel):
     """The databases, whether they may be changed, and what one statement may cost."""
 
     databases: list[Path] = positional("database files; each is named by its file name without ending", "DATABASE")
-    db: list[str] = Field([], description="database with a name or a permission of its own: NAME=PATH[:ro|:rw]")
+    db: list[str] = Field(
+        [],
+        description="database with a name or a permission of its own: NAME=PATH[:ro|:rw]",
+        json_schema_extra={"paths_after": "="},
+    )
     allow_write: bool = Field(False, description="allow changes, in every database without :ro")
     create: bool = Field(False, description="make database files that do not exist")
     timeout: float = Field(30, gt=0, le=3_600, description="seconds until a statement is stopped")
