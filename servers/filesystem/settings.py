@@ -1,5 +1,6 @@
 """What the operator of the filesystem server may set."""
 
+import os
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
@@ -52,7 +53,7 @@ class Settings(BaseModel):
     def _are_directories(cls, roots: list[Any]) -> list[Any]:
         for root in roots:
             path = root if isinstance(root, Path) else _split(root)[0]
-            if not path.expanduser().is_dir():
+            if not Path(os.path.expanduser(path)).is_dir():  # noqa: PTH111 (pathlib raises where nobody has it)
                 raise ValueError(f"{path} is not a directory")
         return roots
 

@@ -1,5 +1,6 @@
 """What the operator of the SQLite server may set."""
 
+import os
 import re
 from functools import cached_property
 from pathlib import Path
@@ -68,7 +69,7 @@ class Settings(BaseModel):
     @cached_property
     def sources(self) -> list[Source]:
         """Each database, and whether it may be changed."""
-        plain = [Source(_stem(path), path.expanduser(), self.allow_write) for path in self.databases]
+        plain = [Source(_stem(path), _expanded(path), self.allow_write) for path in self.databases]
         return plain + [_source(one, self.allow_write) for one in self.db]
 
     @property
@@ -91,5 +92,9 @@ def _source(given: str, writable: bool) -> Source:
     name, _, written = given.partition("=")
     path, _, mode = written.rpartition(":")
     if mode in _MODES and path:
-        return Source(name, Path(path).expanduser(), _MODES[mode])
-    return Source(name, Path(written).expanduser(), writable)
+        return Source(name, _expanded(path), _MODES[mode])
+    return Source(name, _expanded(written), writable)
+
+
+def _expanded(path: str | Path) -> Path:
+    return Path(os.path.expanduser(path))  # noqa: PTH111 (pathlib raises where nobody has such a home)

@@ -85,3 +85,8 @@ async def test_paths_in_a_file_of_settings_begin_at_the_file(file: Path, tmp_pat
         for name in ("data", "again"):
             data = await peer.data("read_query", query="SELECT count(*) FROM numbers", database=name)
             assert data["rows"] == [[1_000]]
+
+
+def test_a_home_that_nobody_has_holds_no_database() -> None:
+    ended = start("~nobody-of-that-name/a.db")
+    assert (ended.returncode, ended.stderr.count("\n")) == (2, 1)
