@@ -6,6 +6,7 @@ it, in the threads of the connections.
 
 # Importing a part adds what it has to the server.
 from .app import app
+from .describing import tools as describing  # noqa: F401
 from .reading import tools as reading  # noqa: F401
 
 __all__ = ["app"]
