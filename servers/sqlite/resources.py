@@ -10,7 +10,7 @@ from shared import InvalidParams, Resource, ResourceNotFound
 
 from .access.database import Database
 from .app import Ctx, app, room
-from .describing.listing import TableList, TablePage, list_tables
+from .describing.listing import ListedTable, TablePage, list_tables
 from .describing.names import select
 from .describing.rows import Rows, first_rows, in_order, keys_like, row_of
 from .describing.sql import schema_sql
@@ -91,7 +91,7 @@ async def list_resources(ctx: Ctx) -> list[Resource]:
     for database in ctx.state.databases:
         title = f"Schema of {database.name}"
         listed.append(Resource(uri=uri_of(Target(database.name)), name="schema", title=title, mime_type=_SQL))
-        for table in (await _tables(ctx, database))["tables"]:
+        for table in await _tables(ctx, database, _LISTED):
             # A table may have an empty name, which no URI can hold.
             if table["name"]:
                 uri = uri_of(Target(database.name, table["name"]))
@@ -99,12 +99,13 @@ async def list_resources(ctx: Ctx) -> list[Resource]:
     return listed
 
 
-async def _tables(ctx: Ctx, database: Database) -> TableList:
+async def _tables(ctx: Ctx, database: Database, most: int) -> list[ListedTable]:
     """The first tables and views; none of a database that can't be read now."""
     try:
-        return await database.read(partial(list_tables, TablePage(None, _LISTED, ctx.budget.result_bytes)))
+        found = await database.read(partial(list_tables, TablePage(None, most, ctx.budget.result_bytes)))
     except SqliteError:
-        return {"tables": [], "total": 0, "next_cursor": None}
+        return []
+    return found["tables"]
 
 
 @app.completes("resource", _SCHEMA, "db")
@@ -124,7 +125,7 @@ async def complete_table(ctx: Ctx, typed: str, settled: dict[str, str]) -> list[
         database = ctx.state.databases.named(settled.get("db"))
     except SqliteError:
         return []
-    tables = (await _tables(ctx, database))["tables"]
+    tables = await _tables(ctx, database, ctx.budget.entries)
     return [table["name"] for table in tables if table["name"].lower().startswith(typed.lower())]
 
 

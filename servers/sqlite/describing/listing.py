@@ -6,8 +6,9 @@ from typing import NamedTuple
 from typing_extensions import TypedDict
 
 from servers.sqlite.access.stopping import Stop
+from servers.sqlite.describing.entries import Kind, entries, steady
 from servers.sqlite.describing.names import shown
-from servers.sqlite.describing.schema import Kind, entries, row_estimates, steady
+from servers.sqlite.describing.schema import row_estimates
 from servers.sqlite.describing.space import Space
 from servers.sqlite.reading.texts import fenced
 

@@ -1,6 +1,7 @@
 """A first look at a database: as much of its schema as there is room for, what is most useful first."""
 
 import sqlite3
+import time
 from collections import Counter
 from collections.abc import Sequence
 
@@ -8,17 +9,9 @@ from typing_extensions import TypedDict
 
 from servers.sqlite.access.stopping import Stop
 from servers.sqlite.describing import lines
+from servers.sqlite.describing.entries import Entry, Kind, entries, steady
 from servers.sqlite.describing.names import shown
-from servers.sqlite.describing.schema import (
-    Entry,
-    Kind,
-    columns_of,
-    entries,
-    foreign_keys,
-    indexes,
-    row_estimates,
-    steady,
-)
+from servers.sqlite.describing.schema import columns_of, foreign_keys, indexes, row_estimates
 from servers.sqlite.describing.space import Space
 
 __all__ = [
@@ -36,6 +29,8 @@ _COLUMNS = 100
 """Columns of one table that are told."""
 _TRIES = 3
 """Tables in a row that don't fit, after which only names are told."""
+_SHARE = 0.1
+"""Of the seconds of the call, those in which columns are looked for."""
 _NAMES_SHARE = 8
 """Of the room, one part in so many is kept for the names of tables that have none for their columns."""
 
@@ -78,17 +73,21 @@ class Overview(TypedDict):
 def summarize(name: str, writable: bool, space: Space, connection: sqlite3.Connection, stop: Stop) -> DatabaseSummary:
     """The summary of the database called `name`, in which the tables that others refer to most come first."""
     with steady(connection, stop):
-        keys, estimates = foreign_keys(connection), row_estimates(connection)
+        keys = foreign_keys(connection)
         degree = Counter(key["to_table"].lower() for key in keys) + Counter(key["table"].lower() for key in keys)
         found = sorted(entries(connection), key=lambda one: (one.kind == "view", -degree[one.name.lower()], one.name))
         space.left -= _FRAME
         for_names = space.share(_NAMES_SHARE)
-        tables, others = _tables(found, estimates, space, connection)
-        stop.check()
+        tables, others = _tables(found, space, connection, stop)
         space.left += for_names.left
         names, unnamed = space.fitting(others, shown)
         shown_keys, more_keys = space.fitting(map(lines.foreign_key, keys), str)
-        known = (lines.brief_index(*one) for one in indexes(connection) if one[1]["origin"] != "PRIMARY KEY")
+        shown_tables = {one.name for one in found}
+        known = (
+            lines.brief_index(table, index)
+            for table, index in indexes(connection)
+            if table in shown_tables and index["origin"] != "PRIMARY KEY"
+        )
         shown_indexes, more_indexes = space.fitting(known, str)
     left_out = {"tables": unnamed, "foreign_keys": more_keys, "indexes": more_indexes}
     return {
@@ -126,14 +125,17 @@ def table_line(table: TableSummary) -> str:
 
 
 def _tables(
-    found: Sequence[Entry], estimates: dict[str, int], space: Space, connection: sqlite3.Connection
+    found: Sequence[Entry], space: Space, connection: sqlite3.Connection, stop: Stop
 ) -> tuple[list[TableSummary], list[str]]:
-    """Those that there is room for, and the names of the others."""
+    """Those that there is room and time for, and the names of the others."""
+    estimates = row_estimates(connection)
+    # A view may take a second to be compiled, and SQLite can't be stopped then.
+    until = time.monotonic() + stop.seconds * _SHARE
     tables: list[TableSummary] = []
     others: list[str] = []
     failed = 0
     for one in found:
-        if failed == _TRIES:
+        if failed == _TRIES or time.monotonic() > until:
             others.append(one.name)
             continue
         columns, _ = columns_of(connection, one.name)

@@ -12,12 +12,15 @@ from typing_extensions import TypedDict
 from servers.sqlite.access.connection import patiently
 from servers.sqlite.access.stopping import Stop
 from servers.sqlite.describing.names import short, shown
+from servers.sqlite.describing.space import Space
 from servers.sqlite.reading.query import Query
 from servers.sqlite.reading.texts import fenced
 
 __all__ = ["Plan", "PlanStep", "explain", "plan_text"]
 
 _STEPS = 500
+_FRAME = 300
+"""Bytes of a plan besides its lists."""
 _DETAIL = 500
 """Characters."""
 _SCAN = re.compile(r"SCAN (.+?)(?: USING (?:COVERING )?INDEX .+)?(?: LEFT-JOIN)?", re.DOTALL)
@@ -42,8 +45,8 @@ class Plan(TypedDict):
     truncated: bool
 
 
-def explain(query: Query, connection: sqlite3.Connection, stop: Stop) -> Plan:
-    """The plan of one statement. Raises SqliteError for what the connection may not do either."""
+def explain(query: Query, most: int, connection: sqlite3.Connection, stop: Stop) -> Plan:
+    """The plan of one statement, in `most` bytes. Raises SqliteError for what the connection may not do either."""
     # SQLite takes EXPLAIN before one statement only, and `sqlite3` no second statement.
     asked = f"EXPLAIN QUERY PLAN {query.sql}"
     cursor = patiently(stop, partial(connection.execute, asked, query.parameters))
@@ -53,15 +56,22 @@ def explain(query: Query, connection: sqlite3.Connection, stop: Stop) -> Plan:
     for step, parent, _, detail in rows[:_STEPS]:
         children[parent].append((step, short(detail, _DETAIL)))
     steps: list[PlanStep] = [{"level": level, "detail": detail} for level, detail in _tree(children)]
-    return {"steps": steps, "scans": _scans([one["detail"] for one in steps]), "truncated": len(rows) > _STEPS}
+    space = Space(most - _FRAME)
+    scans, more_scans = space.share(2).fitting(_scans([one["detail"] for one in steps]), shown)
+    shown_steps, more_steps = space.fitting(steps, _line)
+    truncated = len(rows) > _STEPS or more_scans + more_steps > 0
+    return {"steps": shown_steps, "scans": scans, "truncated": truncated}
 
 
 def plan_text(plan: Plan) -> str:
     """The same as text."""
     head = f"{len(plan['steps'])} steps{', cut' if plan['truncated'] else ''}; the statement was not run"
-    tree = ["  " * step["level"] + step["detail"] for step in plan["steps"]]
     scans = [f"read whole: {', '.join(map(shown, plan['scans']))}"] if plan["scans"] else []
-    return "\n".join((head, fenced([*tree, *scans])))
+    return "\n".join((head, fenced([*map(_line, plan["steps"]), *scans])))
+
+
+def _line(step: PlanStep) -> str:
+    return "  " * step["level"] + step["detail"]
 
 
 def _tree(children: dict[int, list[tuple[int, str]]]) -> Iterator[tuple[int, str]]:

@@ -15,8 +15,9 @@ from typing_extensions import TypedDict
 
 from servers.sqlite.access.connection import patiently
 from servers.sqlite.access.stopping import Stop
+from servers.sqlite.describing.entries import Entry, find, steady
 from servers.sqlite.describing.names import quoted, select
-from servers.sqlite.describing.schema import Entry, columns_of, find, steady
+from servers.sqlite.describing.schema import columns_of
 from servers.sqlite.errors import SqliteError
 from servers.sqlite.reading.pages import Page, Room, fetched, page
 from servers.sqlite.uris import key_of, parts_of
@@ -70,7 +71,7 @@ def row_of(table: str, key: str, room: Room, connection: sqlite3.Connection, sto
         # A comma parts nothing in the key of one column.
         parts = parts_of(key) if len(columns) != 1 else [",".join(parts_of(key))]
         if not columns or len(parts) != len(columns):
-            raise SqliteError("not_found", "no row has such a key", f"It has {len(columns)} values.")
+            raise SqliteError("not_found", "no row has such a key")
         values = [_values(part) for part in parts]
         conditions = (
             f"{quoted(column)} IN ({', '.join('?' * len(one))})" for column, one in zip(columns, values, strict=True)

@@ -4,39 +4,26 @@ They run on the connections of the readers, under the same policy and limits as 
 """
 
 import sqlite3
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
-from functools import partial
 from itertools import groupby
 from operator import itemgetter
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from typing_extensions import TypedDict
 
-from servers.sqlite.access.connection import patiently
-from servers.sqlite.access.stopping import Stop
-from servers.sqlite.describing.names import nearest, short
-from servers.sqlite.errors import SqliteError
-from servers.sqlite.reading.texts import fenced
+from servers.sqlite.describing.entries import ask
+from servers.sqlite.describing.names import short
 
 __all__ = [
-    "Entry",
     "ForeignKey",
     "Index",
-    "Kind",
     "TableColumn",
-    "ask",
     "columns_of",
-    "entries",
-    "find",
     "foreign_keys",
     "indexes",
     "row_estimates",
-    "steady",
     "triggers_of",
 ]
 
-Kind = Literal["table", "view", "virtual", "shadow"]
 ColumnKind = Literal["ordinary", "hidden", "generated virtual", "generated stored"]
 
 _COLUMN_KINDS: tuple[ColumnKind, ...] = ("ordinary", "hidden", "generated virtual", "generated stored")
@@ -44,22 +31,6 @@ _ORIGINS = {"c": "CREATE INDEX", "u": "UNIQUE", "pk": "PRIMARY KEY"}
 _TYPE, _DEFAULT, _INDEX_SQL, _TRIGGER_SQL = 200, 500, 500, 1_000
 """Characters that are told of each."""
 _LARGEST = 1 << 53
-# A name that is no UTF-8 can't be sent, and no statement could name it either.
-_READABLE = dict.fromkeys(range(0xDC80, 0xDD00), "\ufffd")
-
-
-class Entry(NamedTuple):
-    """A table or view."""
-
-    name: str
-    kind: Kind
-    without_rowid: bool
-    strict: bool
-
-    @property
-    def internal(self) -> bool:
-        """Whether it is one that SQLite or a virtual table keeps for itself."""
-        return self.kind == "shadow" or self.name.startswith("sqlite_")
 
 
 class TableColumn(TypedDict):
@@ -96,42 +67,6 @@ class Index(TypedDict):
     partial: bool
     origin: str
     sql: str | None
-
-
-@contextmanager
-def steady(connection: sqlite3.Connection, stop: Stop) -> Iterator[None]:
-    """Has all statements in the block see the same state of the database.
-
-    A statement that has not come to its end holds a state of the database, and those beside it see that one too.
-    """
-    holding = "SELECT count(*) FROM sqlite_schema UNION ALL SELECT 0"
-    with closing(patiently(stop, partial(connection.execute, holding))):
-        yield
-
-
-def ask(connection: sqlite3.Connection, question: str, *values: Any) -> list[tuple[Any, ...]]:
-    """The rows that a question of our own gives."""
-    rows = connection.execute(question, values)
-    return [tuple(one.translate(_READABLE) if type(one) is str else one for one in row) for row in rows]
-
-
-def entries(connection: sqlite3.Connection) -> list[Entry]:
-    """The tables and views that are not internal, by name."""
-    rows = ask(connection, "SELECT name, type, wr, strict FROM pragma_table_list WHERE schema = 'main'")
-    return sorted(one for one in map(_entry, rows) if not one.internal)
-
-
-def find(connection: sqlite3.Connection, name: str) -> Entry:
-    """The table or view of that name, in upper or lower case. Raises SqliteError `not_found`, with the nearest."""
-    # The pragma takes a name up to its first NUL character, so what it gives is compared again.
-    question = """
-        SELECT name, type, wr, strict FROM pragma_table_list(?1) WHERE schema = 'main' AND name = ?1 COLLATE NOCASE"""
-    rows = ask(connection, question, name)
-    if rows:
-        return _entry(rows[0])
-    close = nearest(name, (one.name for one in entries(connection)))
-    suggestion = f"The nearest names are:\n{fenced(close)}" if close else "list_tables names those that there are."
-    raise SqliteError("not_found", "there is no table or view of that name", suggestion)
 
 
 def row_estimates(connection: sqlite3.Connection) -> dict[str, int]:
@@ -189,14 +124,12 @@ def foreign_keys(connection: sqlite3.Connection) -> list[ForeignKey]:
 
 
 def indexes(connection: sqlite3.Connection, table: str | None = None) -> list[tuple[str, Index]]:
-    """The indexes of one table, or of all but internal ones, each with the name of its table."""
+    """The indexes of one table, or of all, each with the name of its table."""
     question = """
-        SELECT t.name, i.name, i."unique", i.partial, i.origin, x.name, d.sql
-        FROM pragma_table_list AS t, pragma_index_list(t.name, 'main') AS i, pragma_index_xinfo(i.name, 'main') AS x
+        SELECT s.name, i.name, i."unique", i.partial, i.origin, x.name, d.sql
+        FROM sqlite_schema AS s, pragma_index_list(s.name, 'main') AS i, pragma_index_xinfo(i.name, 'main') AS x
         LEFT JOIN sqlite_schema AS d ON d.type = 'index' AND d.name = i.name
-        WHERE t.schema = 'main' AND x.key
-        AND (t.name = ?1 OR (?1 IS NULL AND t.type = 'table' AND substr(t.name, 1, 7) <> 'sqlite_'))
-        ORDER BY t.name, i.seq, x.seqno"""
+        WHERE s.type = 'table' AND x.key AND (?1 IS NULL OR s.name = ?1) ORDER BY s.name, i.seq, x.seqno"""
     return [_index(list(parts)) for _, parts in groupby(ask(connection, question, table), itemgetter(0, 1))]
 
 
@@ -206,11 +139,6 @@ def triggers_of(connection: sqlite3.Connection, table: str) -> list[str]:
         SELECT sql FROM sqlite_schema
         WHERE type = 'trigger' AND sql IS NOT NULL AND tbl_name = ? COLLATE NOCASE ORDER BY name"""
     return [short(sql, _TRIGGER_SQL) for (sql,) in ask(connection, question, table)]
-
-
-def _entry(row: tuple[Any, ...]) -> Entry:
-    name, kind, without_rowid, strict = row
-    return Entry(name, kind, bool(without_rowid), bool(strict))
 
 
 def _index(rows: list[tuple[Any, ...]]) -> tuple[str, Index]:

@@ -3,19 +3,23 @@
 import sqlite3
 
 from servers.sqlite.access.stopping import Stop
-from servers.sqlite.describing.schema import ask, steady
+from servers.sqlite.describing.entries import all_entries, ask, steady
 from servers.sqlite.reading.texts import fenced
 
 __all__ = ["schema_sql"]
 
 
 def schema_sql(most: int, connection: sqlite3.Connection, stop: Stop) -> str:
-    """The statements that made the schema, tables first, `most` bytes at most; what is left out is counted."""
+    """The statements that make the schema again, `most` bytes at most; what is left out is counted.
+
+    A virtual table makes those tables itself that it keeps its data in.
+    """
     question = """
-        SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL AND substr(name, 1, 7) <> 'sqlite_'
+        SELECT tbl_name, sql FROM sqlite_schema WHERE sql IS NOT NULL AND substr(name, 1, 7) <> 'sqlite_'
         ORDER BY instr('table index view  trigger', type), name"""
     with steady(connection, stop):
-        statements = [f"{sql};" for (sql,) in ask(connection, question)]
+        shadows = {one.name for one in all_entries(connection) if one.kind == "shadow"}
+        statements = [f"{sql};" for table, sql in ask(connection, question) if table not in shadows]
     shown: list[str] = []
     for statement in statements:
         most -= len(statement.encode()) + len("\n\n")

@@ -6,8 +6,9 @@ from typing import Any
 from typing_extensions import TypedDict
 
 from servers.sqlite.access.stopping import Stop
+from servers.sqlite.describing.entries import Entry, ask
 from servers.sqlite.describing.names import quoted, select
-from servers.sqlite.describing.schema import Entry, TableColumn, ask
+from servers.sqlite.describing.schema import TableColumn
 from servers.sqlite.reading.cells import column
 
 __all__ = ["ColumnStatistics", "Statistics", "statistics_of"]
@@ -46,9 +47,11 @@ class Statistics(TypedDict):
 def statistics_of(entry: Entry, columns: list[TableColumn], connection: sqlite3.Connection, stop: Stop) -> Statistics:
     """Statistics of those columns that can be done in the time there is. Raises SqliteError."""
     found: Statistics = {"rows_examined": 0, "partial": False, "columns": []}
+    # What a virtual table hides are arguments.
+    seen = [one for one in columns if one["kind"] != "hidden"]
     try:
         with stop.at_most(stop.seconds * _SHARE):
-            for one in columns:
+            for one in seen:
                 _examine(entry, one, connection, found)
     except sqlite3.OperationalError as error:
         if getattr(error, "sqlite_errorname", "") != "SQLITE_INTERRUPT":

@@ -2,37 +2,35 @@
 
 import sqlite3
 from collections.abc import Sequence
+from contextlib import closing
 from typing import Any, NamedTuple
 
 from typing_extensions import TypedDict
 
 from servers.sqlite.access.stopping import Stop
 from servers.sqlite.describing import lines
+from servers.sqlite.describing.entries import Entry, Kind, find, steady
 from servers.sqlite.describing.names import select, short
 from servers.sqlite.describing.schema import (
-    Entry,
     ForeignKey,
     Index,
-    Kind,
     TableColumn,
-    ask,
     columns_of,
-    find,
     foreign_keys,
     indexes,
     row_estimates,
-    steady,
     triggers_of,
 )
 from servers.sqlite.describing.space import Space
 from servers.sqlite.describing.statistics import Statistics, statistics_of
-from servers.sqlite.reading.pages import Page, Room, fetched, page
+from servers.sqlite.errors import SqliteError
+from servers.sqlite.reading.pages import Room, fetched, page
 
 __all__ = ["Described", "Sample", "TableDescription", "Wanted", "describe"]
 
 _SQL = 4_000
 """Characters of a CREATE statement that are told."""
-_FRAME = 2_000
+_FRAME = 800
 """Bytes of a description besides its lists."""
 _SAMPLE_CELL = 200
 """Bytes of a value in a sample."""
@@ -68,7 +66,7 @@ class TableDescription(TypedDict):
     indexes: list[Index]
     triggers: list[str]
     """The SQL of each."""
-    sql: str | None
+    sql: str
     """The CREATE statement, with the checks and expressions in it."""
     problem: str | None
     """Why the columns can't be told, as of a view of a table that is gone."""
@@ -98,17 +96,25 @@ def describe(wanted: Wanted, room: Room, connection: sqlite3.Connection, stop: S
         if wanted.sample and problem is None:
             part = extras.share(2) if wanted.statistics else extras
             limits = Room(wanted.sample, part.left, min(room.cell_bytes, _SAMPLE_CELL))
-            names, rows = _sampled(entry, limits, connection)
-            made["sample"], sample_lines = {"columns": names, "rows": list(rows.rows)}, rows.lines
+            made["sample"], sample_lines = _sampled(entry, limits, connection)
+            if made["sample"] is None:
+                made["left_out"]["sample"] = wanted.sample
         if wanted.statistics and problem is None:
             made["statistics"] = _fitted(statistics_of(entry, made["columns"], connection, stop), extras)
     return Described(made, sample_lines)
 
 
-def _sampled(entry: Entry, room: Room, connection: sqlite3.Connection) -> tuple[list[str], Page]:
-    cursor = connection.execute(select("*", entry.name, f"LIMIT {room.rows}"))
-    names = [column[0] for column in cursor.description]
-    return names, page(names, fetched(cursor, room), room)
+def _sampled(entry: Entry, room: Room, connection: sqlite3.Connection) -> tuple[Sample | None, Sequence[str]]:
+    """The first rows, also as text; None where not even one has room."""
+    with closing(connection.execute(select("*", entry.name, f"LIMIT {room.rows}"))) as cursor:
+        names = [column[0] for column in cursor.description]
+        try:
+            found = page(names, fetched(cursor, room), room)
+        except SqliteError as error:
+            if error.code != "too_large":
+                raise
+            return None, ()
+    return {"columns": names, "rows": list(found.rows)}, found.lines
 
 
 def _facts(
@@ -116,7 +122,6 @@ def _facts(
 ) -> TableDescription:
     keys = foreign_keys(connection)
     name = entry.name.lower()
-    sql = ask(connection, "SELECT sql FROM sqlite_schema WHERE name = ? AND type IN ('table', 'view')", entry.name)
     left_out: dict[str, int] = {}
     shown_columns, left_out["columns"] = space.fitting(columns, lines.column)
     outward = (key for key in keys if key["table"] == entry.name)
@@ -126,21 +131,21 @@ def _facts(
     shown_triggers, left_out["triggers"] = space.fitting(triggers_of(connection, entry.name), str)
     inward = (key for key in keys if key["to_table"].lower() == name)
     shown_references, left_out["referenced_by"] = space.fitting(inward, lines.foreign_key)
-    text = short(sql[0][0], _SQL) if sql and sql[0][0] is not None else None
-    if text is not None and not space.takes(text, text):
-        text = short(text, 0)
+    sql = short(entry.sql, _SQL)
+    if not space.takes(sql, sql):
+        sql = short(entry.sql, 0)
     return {
         "name": entry.name,
         "kind": entry.kind,
-        "strict": entry.strict,
-        "without_rowid": entry.without_rowid,
+        "strict": "STRICT" in entry.options,
+        "without_rowid": "ROWID" in entry.options,
         "rows_estimated": row_estimates(connection).get(entry.name),
         "columns": shown_columns,
         "foreign_keys": shown_keys,
         "referenced_by": shown_references,
         "indexes": shown_indexes,
         "triggers": shown_triggers,
-        "sql": text,
+        "sql": sql,
         "problem": None,
         "left_out": {what: count for what, count in left_out.items() if count},
         "sample": None,

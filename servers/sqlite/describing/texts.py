@@ -62,7 +62,7 @@ def _parts(table: TableDescription, sample_lines: Sequence[str]) -> Iterator[str
     yield from _section("referenced by", [lines.foreign_key(one) for one in table["referenced_by"]])
     yield from _section("indexes", [lines.index(one) for one in table["indexes"]])
     yield from _section("triggers", table["triggers"])
-    yield from _section("sql", [] if table["sql"] is None else [table["sql"]])
+    yield from _section("sql", [table["sql"]])
     if table["sample"] is not None:
         yield from _section(f"sample of {listed(table['sample']['columns'])}", sample_lines)
     if table["statistics"] is not None:

@@ -95,7 +95,7 @@ async def explain_query(
     """Tell how SQLite would run a statement, without running it: the query plan as a tree, and which tables are read
     whole."""
     source = ctx.state.databases.named(database)
-    work = partial(explain, Query(query, bound(parameters)))
+    work = partial(explain, Query(query, bound(parameters)), room(ctx, None).bytes)
     try:
         plan = await source.read(work)
     except SqliteError as error:

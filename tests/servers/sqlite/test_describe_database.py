@@ -84,6 +84,19 @@ async def test_a_database_that_is_damaged_does_not_hide_the_others(tmp_path: Pat
     assert error.startswith("corrupt: ")
 
 
+@pytest.mark.slow
+async def test_s7_views_that_take_long_to_compile_hold_up_nothing(tmp_path: Path) -> None:
+    views = (f"CREATE VIEW v{n} AS SELECT * FROM v{n - 1} UNION ALL SELECT * FROM v{n - 1};" for n in range(1, 200))
+    path = made(tmp_path / "bomb.db", f"CREATE TABLE t (x); CREATE VIEW v0 AS SELECT * FROM t; {''.join(views)}")
+    async with served("--timeout", "15", path) as peer:
+        listed = await peer.data("list_tables")
+        (data,) = (await peer.data("describe_database"))["databases"]
+        table = await peer.data("describe_table", table_name="t")
+    assert listed["total"] == 201
+    assert data["tables"][0]["name"] == table["name"] == "t"
+    assert len(data["other_tables"]) > 100
+
+
 async def test_s6_names_of_any_characters_are_told(tmp_path: Path) -> None:
     (data,) = await overview(hostile(tmp_path / "odd.db", *HOSTILE))
     assert {table["name"] for table in data["tables"]} == {"victim", *HOSTILE}

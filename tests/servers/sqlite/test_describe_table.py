@@ -151,9 +151,11 @@ async def test_statistics_of_a_large_table_say_that_they_are_partial(tmp_path: P
 
 @pytest.mark.slow
 async def test_statistics_that_take_too_long_are_given_as_far_as_they_came(tmp_path: Path) -> None:
-    slow = "slow INTEGER GENERATED ALWAYS AS (length(hex(zeroblob(1000000 + fast))))"
     rows = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c LIMIT 10000) SELECT x FROM c"
-    path = made(tmp_path / "slow.db", f"CREATE TABLE t (fast, {slow}); INSERT INTO t (fast) {rows};")
+    slow = "slow INTEGER GENERATED ALWAYS AS (length(hex(zeroblob(1000000 + fast))))"
+    path = made(
+        tmp_path / "slow.db", f"CREATE TABLE t (fast); INSERT INTO t {rows}; ALTER TABLE t ADD COLUMN {slow};"
+    )
     async with served("--timeout", "1", path) as peer:
         data = await peer.data("describe_table", table_name="t", statistics=True)
     assert [column["column"] for column in data["statistics"]["columns"]] == ["fast"]
