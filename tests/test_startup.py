@@ -107,6 +107,11 @@ def test_asyncio_still_encrypts() -> None:
     assert "_ssl" in _loaded_by(f"{ENCRYPTED}pass")
 
 
+@pytest.mark.parametrize("server", ["filesystem", "everything"])
+def test_nobody_looks_for_garbage_while_a_program_loads(server: str) -> None:
+    assert _loaded_by(f"import gc, servers.{server}.__main__; assert not gc.isenabled()")
+
+
 def test_models_of_tools_wait_until_they_are_needed() -> None:
     script = "from servers.filesystem.server import app; made = [vars(one.function) for one in app.tools.all()]"
     assert _loaded_by(f"{script}; assert made and not any('_model' in one for one in made)")
