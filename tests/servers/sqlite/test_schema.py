@@ -6,13 +6,21 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
 from servers.sqlite.access.stopping import Stop
 from servers.sqlite.describing.entries import Entry, all_entries, ask, entries, find, steady
 from servers.sqlite.describing.names import nearest, quoted, short, shown
+from servers.sqlite.describing.rows import row_of
 from servers.sqlite.describing.schema import indexes, row_estimates
+from servers.sqlite.describing.table import Wanted, describe
 from servers.sqlite.errors import SqliteError
+from servers.sqlite.reading.pages import Room
+from servers.sqlite.uris import key_of
 from tests.servers.sqlite.schemas import HOSTILE, SHOP, hostile, made
+
+ROOM = Room(10, 100_000, 10_000)
 
 
 @pytest.fixture
@@ -123,3 +131,23 @@ def test_the_nearest_names_are_found_in_upper_and_lower_case() -> None:
 
 def test_a_text_is_cut_and_says_how_long_it_was() -> None:
     assert (short("abc", 3), short("abcd", 3)) == ("abc", "abc … (4 characters)")
+
+
+any_name = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), min_size=1, max_size=30)
+
+
+@given(any_name, any_name)
+def test_s6_a_table_of_any_name_with_a_column_of_any_name_is_described_and_its_row_found(
+    table: str, column: str
+) -> None:
+    assume(not table.lower().startswith("sqlite_"))
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.execute(f"CREATE TABLE {quoted(table)} ({quoted(column)} TEXT PRIMARY KEY)")
+        connection.execute(f"INSERT INTO {quoted(table)} VALUES (?)", [column])
+        found = describe(Wanted(table, 1, True), ROOM, connection, Stop(5, 1)).table
+        row = row_of(table, key_of([column]), ROOM, connection, Stop(5, 1))
+    assert (found["name"], found["columns"][0]["name"]) == (table, column)
+    assert found["sample"] == {"columns": [column], "rows": [(column,)]}
+    assert found["statistics"] is not None
+    assert found["statistics"]["columns"][0]["min"] == column
+    assert row["rows"] == [(column,)]
