@@ -13,6 +13,7 @@ from typing import TypeVar
 
 import aiosqlite
 import anyio
+from anyio import to_thread
 
 from servers.sqlite.access.limits import Limits
 from servers.sqlite.access.opening import Mode, open_database
@@ -20,7 +21,7 @@ from servers.sqlite.access.policy import Policy
 from servers.sqlite.access.stopping import Stop
 from servers.sqlite.errors import SqliteError, from_sqlite
 
-__all__ = ["Connection", "Work", "patiently"]
+__all__ = ["Connection", "Work"]
 
 T = TypeVar("T")
 
@@ -29,6 +30,8 @@ Work = Callable[[sqlite3.Connection, Stop], T]
 
 _GRACE = 0.2
 """Seconds beyond its time in which a statement should have noticed that it is over."""
+_CLOSING = 10.0
+"""Seconds that closing may take, which writes what is still to be written."""
 
 
 class Connection(aiosqlite.Connection):
@@ -75,11 +78,16 @@ class Connection(aiosqlite.Connection):
 
     async def open(self) -> None:
         """Opens it. Raises SqliteError."""
-        await self
+        try:
+            await self
+        except SqliteError:
+            # Its thread is about to end, and would speak to an event loop that may end before.
+            await to_thread.run_sync(self._thread.join)
+            raise
 
     async def close(self) -> None:
         """Closes it; leaves it to its thread where that does not end its work."""
-        with anyio.move_on_after(_GRACE, shield=True):
+        with anyio.move_on_after(_CLOSING if self._at_work is None else _GRACE, shield=True):
             await super().close()
 
     def _opened(self) -> sqlite3.Connection:
@@ -113,14 +121,3 @@ class Connection(aiosqlite.Connection):
         if self.policy.refused is not None:
             return SqliteError("refused", f"the statement is not allowed: {self.policy.refused}")
         return from_sqlite(error)
-
-
-def patiently(stop: Stop, act: Callable[[], T]) -> T:
-    """Does `act` again while it fails because of a lock, as long as the `Stop` allows."""
-    while True:
-        try:
-            return act()
-        except sqlite3.OperationalError as error:
-            name = getattr(error, "sqlite_errorname", "")
-            if not name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")) or not stop.pause():
-                raise

@@ -141,4 +141,6 @@ async def _open(database: Database, *, create: bool) -> None:
             await database.make()
         await database.read(lambda connection, _: connection.execute("PRAGMA schema_version").fetchone())
     except SqliteError as error:
+        if error.code == "busy":
+            return  # It will be free when it is asked.
         raise ValueError(f"{database.path}: {error}") from None

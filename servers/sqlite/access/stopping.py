@@ -3,12 +3,15 @@
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TypeVar
 
 from servers.sqlite.errors import SqliteError
 
-__all__ = ["Stop"]
+__all__ = ["Stop", "patiently"]
+
+T = TypeVar("T")
 
 _PAUSE = 0.01
 """Seconds between two tries to get a lock."""
@@ -77,3 +80,14 @@ class Stop:
         with self._lock:
             self._ended = True
             return self._abandoned
+
+
+def patiently(stop: Stop, act: Callable[[], T]) -> T:
+    """Does `act` again while it fails because of a lock, as long as the `Stop` allows."""
+    while True:
+        try:
+            return act()
+        except sqlite3.OperationalError as error:
+            name = getattr(error, "sqlite_errorname", "")
+            if not name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")) or not stop.pause():
+                raise

@@ -11,8 +11,7 @@ from contextlib import closing, contextmanager
 from functools import partial
 from typing import Any, Literal, NamedTuple
 
-from servers.sqlite.access.connection import patiently
-from servers.sqlite.access.stopping import Stop
+from servers.sqlite.access.stopping import Stop, patiently
 from servers.sqlite.describing.names import nearest
 from servers.sqlite.errors import SqliteError
 from servers.sqlite.reading.texts import fenced

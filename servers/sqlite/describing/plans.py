@@ -9,8 +9,7 @@ from itertools import islice
 
 from typing_extensions import TypedDict
 
-from servers.sqlite.access.connection import patiently
-from servers.sqlite.access.stopping import Stop
+from servers.sqlite.access.stopping import Stop, patiently
 from servers.sqlite.describing.names import short, shown
 from servers.sqlite.describing.space import Space
 from servers.sqlite.reading.query import Query

@@ -13,13 +13,12 @@ from typing import Any
 
 from typing_extensions import TypedDict
 
-from servers.sqlite.access.connection import patiently
-from servers.sqlite.access.stopping import Stop
+from servers.sqlite.access.stopping import Stop, patiently
 from servers.sqlite.describing.entries import Entry, find, steady
 from servers.sqlite.describing.names import quoted, select
 from servers.sqlite.describing.schema import columns_of
 from servers.sqlite.errors import SqliteError
-from servers.sqlite.reading.pages import Page, Room, fetched, page
+from servers.sqlite.reading.pages import Page, Room, page
 from servers.sqlite.uris import key_of, parts_of
 
 __all__ = ["Rows", "first_rows", "in_order", "keys_like", "row_of"]
@@ -53,9 +52,8 @@ def first_rows(table: str, room: Room, connection: sqlite3.Connection, stop: Sto
         query = select("*", entry.name, f"{in_order(key)}LIMIT {room.rows + 1}")
         cursor = patiently(stop, partial(connection.execute, query))
         names = [column[0] for column in cursor.description]
-        taken = fetched(cursor, room)
-        made = page(names, taken, room)
-    return _rows(entry, key, names, made, truncated=len(made.rows) < len(taken))
+        made, left = page(names, cursor, room)
+    return _rows(entry, key, names, made, truncated=bool(left))
 
 
 def in_order(key: list[str]) -> str:
@@ -79,7 +77,7 @@ def row_of(table: str, key: str, room: Room, connection: sqlite3.Connection, sto
         query = select("*", entry.name, f"WHERE {' AND '.join(conditions)} LIMIT 1")
         cursor = patiently(stop, partial(connection.execute, query, [value for one in values for value in one]))
         names = [column[0] for column in cursor.description]
-        made = page(names, cursor.fetchall(), room)
+        made, _ = page(names, cursor, room)
     if not made.rows:
         raise SqliteError("not_found", "no row has that key")
     return _rows(entry, columns, names, made, truncated=False)

@@ -24,7 +24,7 @@ from servers.sqlite.describing.schema import (
 from servers.sqlite.describing.space import Space
 from servers.sqlite.describing.statistics import Statistics, statistics_of
 from servers.sqlite.errors import SqliteError
-from servers.sqlite.reading.pages import Room, fetched, page
+from servers.sqlite.reading.pages import Room, page
 
 __all__ = ["Described", "Sample", "TableDescription", "Wanted", "describe"]
 
@@ -112,7 +112,7 @@ def _sampled(entry: Entry, room: Room, connection: sqlite3.Connection) -> tuple[
     with closing(connection.execute(select("*", entry.name, f"LIMIT {room.rows}"))) as cursor:
         names = [column[0] for column in cursor.description]
         try:
-            found = page(names, fetched(cursor, room), room)
+            found, _ = page(names, cursor, room)
         except SqliteError as error:
             if error.code != "too_large":
                 raise
