@@ -31,6 +31,4 @@ def arguments(folder: Path) -> list[str]:
 async def work(client: Client, _: Path) -> None:
     """Asks a question."""
     query = "SELECT name, sum(total) AS total FROM orders JOIN customers ON customers.id = customer "
-    await call(
-        client, "read_query", query=f"{query}WHERE total > ? GROUP BY 1 ORDER BY 2 DESC", parameters=[10]
-    )
+    await call(client, "read_query", query=f"{query}WHERE total > ? GROUP BY 1 ORDER BY 2 DESC", parameters=[10])

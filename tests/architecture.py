@@ -21,7 +21,7 @@ LADDER = [
     {"server", "client"},
     {"transports", "auth", "ops"},
     {""},
-    {"options"},
+    {"options", "settings_file"},
     {"cli", "testing"},
 ]
 STRANGERS = {("server", "client"), ("client", "server")}
@@ -41,7 +41,7 @@ KNOW_SHARED: dict[str, str] = {  # servers all of whose files may import it
     "everything": "its domain is the protocol itself",
 }
 LATE_IMPORTS: dict[str, str] = {
-    "shared/cli.py": "a transport is imported when it is chosen: stdio never loads the HTTP stack",
+    "shared/cli.py": "a transport is imported when it is chosen, a reader of files of settings where there is one",
     "servers/__main__.py": "each subcommand loads what it needs and nothing else",
     "servers/filesystem/finding/engine.py": "google-re2 is an extra, loaded with the first search of contents",
     "servers/filesystem/finding/ignoring.py": "pathspec is an extra, loaded with the first .gitignore",

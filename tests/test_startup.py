@@ -15,6 +15,7 @@ ROOT = Path(__file__).resolve().parents[1]
 OTHERS = {
     *("starlette", "uvicorn", "httptools", "uvloop", "httpx", "jsonschema", "yaml", "mcp"),
     *("watchfiles", "charset_normalizer"),  # loaded with the first use
+    *("tomllib", "shared.settings_file"),  # for a file of settings
 }
 DEAR = {
     *("importlib.metadata", "email", "csv"),  # pydantic's search for plugins

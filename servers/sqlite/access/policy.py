@@ -71,7 +71,7 @@ _QUIET_PRAGMAS = frozenset(
         "user_version",
     }
 )
-# An R-tree compiles the changes of the tables beneath it when it is first read. With a file that is opened to be read,
+# An R-tree compiles the changes of the tables beneath it when it is first read. In a file that is opened to be read
 # SQLite runs none of them, nor those that a client writes itself.
 _OF_A_TREE = ("_node", "_rowid", "_parent")
 _WORDS = {

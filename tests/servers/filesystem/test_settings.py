@@ -36,3 +36,8 @@ def test_each_directory_has_its_permission(given, directories):
 
 def test_plain_directories_come_first():
     assert [path for path, _ in Settings(root=["a:rw"], roots=["b"]).directories] == [Path("b"), Path("a")]
+
+
+def test_a_home_that_nobody_has_is_no_directory() -> None:
+    with pytest.raises(ValidationError, match="~nobody-of-that-name is not a directory"):
+        Settings(roots=[Path("~nobody-of-that-name")])

@@ -77,3 +77,16 @@ async def test_one_of_several_databases_must_be_named(file: Path, tmp_path: Path
         assert (await peer.error("read_query", query="SELECT 1")).startswith("bad_database: ")
         assert (await peer.error("read_query", query="SELECT 1", database="x")).endswith("There are: data, other.")
         assert (await peer.data("read_query", query="SELECT 1", database="other"))["rows"] == [[1]]
+
+
+async def test_paths_in_a_file_of_settings_begin_at_the_file(file: Path, tmp_path: Path) -> None:
+    (tmp_path / "settings.toml").write_text('databases = ["data.db"]\ndb = ["again=data.db:ro"]\n')
+    async with served("--settings", tmp_path / "settings.toml") as peer:
+        for name in ("data", "again"):
+            data = await peer.data("read_query", query="SELECT count(*) FROM numbers", database=name)
+            assert data["rows"] == [[1_000]]
+
+
+def test_a_home_that_nobody_has_holds_no_database() -> None:
+    ended = start("~nobody-of-that-name/a.db")
+    assert (ended.returncode, ended.stderr.count("\n")) == (2, 1)
