@@ -213,6 +213,10 @@ async def s5_a_change_behind_a_comment_is_told_truly(server: Server) -> bool:
     return result is not None and COUNT_OF_ONE.search(json.dumps(result)) is not None
 
 
+async def s6_a_name_with_quotes_is_described(server: Server) -> bool:
+    return "TEXT" in (await server.columns('a"b]c`d') or "")
+
+
 async def s6_a_name_with_sql_in_it_is_not_run(server: Server) -> bool:
     told = await server.columns("account); SELECT owner FROM account; --")
     return (told is None or "Ada" not in told) and server.unharmed()
@@ -270,6 +274,13 @@ async def s9_a_lock_is_an_error_and_no_hang(server: Server) -> bool:
     return refused and pinged and await server.lives()
 
 
+async def s10_a_name_forges_no_line(server: Server) -> bool:
+    listing = "search_objects" if server.name == "dbhub" else "list_tables"
+    more = {"object_type": "table"} if server.name == "dbhub" else {}
+    result = await server.call(listing, **more)
+    return result is not None and not any(line.startswith("SYSTEM") for line in _text(result).splitlines())
+
+
 async def s11_a_page_goes_on_where_the_last_one_ended(server: Server) -> bool:
     """Rows that another process deletes in between are still there, or the answer says that they are not."""
     first = await server.read("SELECT n FROM number ORDER BY n", max_rows=10)
@@ -311,6 +322,7 @@ SCENARIOS: dict[Scenario, Maker] = {
     s5_a_query_may_begin_with_with: ordinary,
     s5_values_is_a_query: ordinary,
     s5_a_change_behind_a_comment_is_told_truly: ordinary,
+    s6_a_name_with_quotes_is_described: malicious.names_that_give_orders,
     s6_a_name_with_sql_in_it_is_not_run: ordinary,
     s6_a_table_that_is_not_there_is_an_error: ordinary,
     s7_a_view_without_end_is_stopped: malicious.view_without_end,
@@ -323,6 +335,7 @@ SCENARIOS: dict[Scenario, Maker] = {
     s8_a_blob_is_told_from_a_text: ordinary,
     s8_text_that_is_not_utf_8_is_not_lost: ordinary,
     s9_a_lock_is_an_error_and_no_hang: ordinary,
+    s10_a_name_forges_no_line: malicious.names_that_give_orders,
     s11_a_page_goes_on_where_the_last_one_ended: ordinary,
     s12_a_missing_file_is_not_made: lambda folder: folder / "data.db",
 }
@@ -370,7 +383,9 @@ async def test_a_failure_that_was_seen(
         async with _started(_command(server, database, writes=scenario in WRITING), server, database) as started:
             passed = await scenario(started)
             outcome = "passes" if passed else "fails"
-    except (TimeoutError, EOFError, anyio.BrokenResourceError):
+    except TimeoutError:
         passed, outcome = False, "hangs"
+    except (EOFError, anyio.BrokenResourceError):
+        passed, outcome = False, "ends"
     outcomes[scenario.__name__][server] = outcome
     assert passed or server != "ours"
