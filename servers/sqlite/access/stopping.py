@@ -35,10 +35,15 @@ class Stop:
 
     @contextmanager
     def at_most(self, seconds: float) -> Iterator[None]:
-        """Also has what is done in the block stop after `seconds`; the work itself may go on after that."""
+        """Ends a block of statements after `seconds`, where it has not come to its end, without an error."""
         self._until = min(self._end, time.monotonic() + seconds)
         try:
             yield
+        except sqlite3.OperationalError as error:
+            if getattr(error, "sqlite_errorname", "") != "SQLITE_INTERRUPT":
+                raise
+            self._until = self._end
+            self.check()
         finally:
             self._until = self._end
 

@@ -89,13 +89,8 @@ def keys_like(table: str, typed: str, connection: sqlite3.Connection, stop: Stop
         entry = find(connection, table)
         columns = _key_columns(connection, entry)
         found: list[str] = []
-        try:
-            with stop.at_most(_SECONDS):
-                _collect(found, typed, _keys(entry, columns, connection))
-        except sqlite3.OperationalError as error:
-            if getattr(error, "sqlite_errorname", "") != "SQLITE_INTERRUPT":
-                raise
-            stop.check()
+        with stop.at_most(_SECONDS):
+            _collect(found, typed, _keys(entry, columns, connection))
     return found
 
 

@@ -34,6 +34,8 @@ _FRAME = 800
 """Bytes of a description besides its lists."""
 _SAMPLE_CELL = 200
 """Bytes of a value in a sample."""
+_SHARE = 0.25
+"""Of the seconds of the call, those for a sample."""
 
 
 class Wanted(NamedTuple):
@@ -71,7 +73,7 @@ class TableDescription(TypedDict):
     problem: str | None
     """Why the columns can't be told, as of a view of a table that is gone."""
     left_out: dict[str, int]
-    """How many columns and so on there was no room for."""
+    """How many columns and so on there was no room for, and rows of a sample also where there was no time."""
     sample: Sample | None
     statistics: Statistics | None
 
@@ -96,7 +98,8 @@ def describe(wanted: Wanted, room: Room, connection: sqlite3.Connection, stop: S
         if wanted.sample and problem is None:
             part = extras.share(2) if wanted.statistics else extras
             limits = Room(wanted.sample, part.left, min(room.cell_bytes, _SAMPLE_CELL))
-            made["sample"], sample_lines = _sampled(entry, limits, connection)
+            with stop.at_most(stop.seconds * _SHARE):
+                made["sample"], sample_lines = _sampled(entry, limits, connection)
             if made["sample"] is None:
                 made["left_out"]["sample"] = wanted.sample
         if wanted.statistics and problem is None:

@@ -22,7 +22,7 @@ def table_text(found: Described) -> str:
     if table["rows_estimated"] is not None:
         facts.append(f"about {table['rows_estimated']} rows by the last ANALYZE")
     if table["left_out"]:
-        facts.append(f"no room for {_counted(table['left_out'])}")
+        facts.append(f"left out: {_counted(table['left_out'])}")
     statistics = table["statistics"]
     if statistics is not None:
         partial = ", partial: more rows, or columns that are missing" if statistics["partial"] else ""
@@ -40,7 +40,7 @@ def _database_text(one: DatabaseSummary) -> str:
     if one["problem"] is not None:
         return "\n".join(("; ".join([*facts, "can't be read"]), fenced([one["problem"]])))
     if one["left_out"]:
-        facts.append(f"no room for {_counted(one['left_out'])}")
+        facts.append(f"left out: {_counted(one['left_out'])}")
     parts = [
         *map(table_line, one["tables"]),
         *_section("tables and views without their columns", list(map(shown, one["other_tables"]))),

@@ -162,6 +162,16 @@ async def test_statistics_that_take_too_long_are_given_as_far_as_they_came(tmp_p
     assert data["statistics"]["partial"]
 
 
+@pytest.mark.slow
+async def test_a_view_without_an_end_is_described_without_its_rows(tmp_path: Path) -> None:
+    endless = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT max(x) AS top FROM c"
+    async with served("--timeout", "1", made(tmp_path / "v.db", f"CREATE VIEW v AS {endless};")) as peer:
+        data = await peer.data("describe_table", table_name="v", sample=3, statistics=True)
+    assert [column["name"] for column in data["columns"]] == ["top"]
+    assert (data["sample"], data["left_out"]) == (None, {"sample": 3})
+    assert data["statistics"] == {"rows_examined": 0, "partial": True, "columns": []}
+
+
 async def test_values_too_large_to_compare_are_not_counted(tmp_path: Path) -> None:
     path = made(
         tmp_path / "large.db", "CREATE TABLE t (x); INSERT INTO t VALUES (zeroblob(9000000)), (zeroblob(9000000));"

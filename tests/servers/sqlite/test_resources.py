@@ -118,6 +118,20 @@ async def test_a_table_is_its_first_rows_and_says_how_to_go_on(file: Path) -> No
     assert found["row"] == "sqlite:///data/numbers/{+key}"
 
 
+async def test_the_rows_of_a_table_are_in_the_order_of_their_keys_and_so_are_those_that_follow(
+    tmp_path: Path,
+) -> None:
+    rows = "WITH RECURSIVE c(x) AS (SELECT 250 UNION ALL SELECT x - 1 FROM c WHERE x > 1)"
+    path = made(
+        tmp_path / "t.db",
+        f"CREATE TABLE t (k TEXT PRIMARY KEY, v); {rows} INSERT INTO t (k) SELECT printf('%03d', x) FROM c;",
+    )
+    found = await data(path, "sqlite:///t/t")
+    with closing(sqlite3.connect(path)) as connection:
+        rest = connection.execute(found["next"]["arguments"]["query"]).fetchall()
+    assert [row[0] for row in [*found["rows"], *rest]] == [f"{n:03}" for n in range(1, 201)]
+
+
 async def test_a_view_has_rows_and_no_keys(shop: Path) -> None:
     found = await data(shop, "sqlite:///shop/names")
     assert (found["rows"], found["key"], found["truncated"]) == ([["Ada"], ["Grace"], ["Ada"]], [], False)

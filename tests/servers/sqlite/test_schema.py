@@ -1,65 +1,25 @@
-"""The questions of a description see one state of the database, and a name is never SQL."""
+"""What is asked of a schema, whatever its names."""
 
 import sqlite3
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
 from servers.sqlite.access.stopping import Stop
-from servers.sqlite.describing.entries import Entry, all_entries, ask, entries, find, steady
-from servers.sqlite.describing.names import nearest, quoted, short, shown
+from servers.sqlite.describing.names import quoted
+from servers.sqlite.describing.rows import row_of
 from servers.sqlite.describing.schema import indexes, row_estimates
-from servers.sqlite.errors import SqliteError
-from tests.servers.sqlite.schemas import HOSTILE, SHOP, hostile, made
+from servers.sqlite.describing.table import Wanted, describe
+from servers.sqlite.reading.pages import Room
+from servers.sqlite.uris import key_of
+from tests.servers.sqlite.schemas import SHOP, made
 
+ROOM = Room(10, 100_000, 10_000)
 
-@pytest.fixture
-def reader(file: Path) -> Iterator[sqlite3.Connection]:
-    with closing(sqlite3.connect(file, isolation_level=None)) as connection:
-        yield connection
-
-
-def test_in_wal_mode_a_change_meanwhile_is_not_seen(file: Path, reader: sqlite3.Connection) -> None:
-    with steady(reader, Stop(5, 1)):
-        before = entries(reader)
-        made(file, "CREATE TABLE other (x);")
-        assert entries(reader) == before
-    assert len(entries(reader)) == len(before) + 1
-
-
-def test_without_wal_a_change_waits(file: Path, reader: sqlite3.Connection) -> None:
-    made(file, "PRAGMA journal_mode = DELETE;")
-    with closing(sqlite3.connect(file, timeout=0)) as writer:
-        with steady(reader, Stop(5, 1)), pytest.raises(sqlite3.OperationalError, match="locked"):
-            writer.execute("CREATE TABLE other (x)")
-        writer.execute("CREATE TABLE other (x)")
-
-
-def test_after_the_block_nothing_is_held(file: Path, reader: sqlite3.Connection) -> None:
-    with pytest.raises(ZeroDivisionError), steady(reader, Stop(5, 1)):
-        _ = 1 / 0
-    made(file, "CREATE TABLE other (x);")
-    assert len(entries(reader)) == 2
-
-
-@pytest.mark.parametrize("name", HOSTILE)
-def test_s6_a_quoted_name_is_a_name(tmp_path: Path, name: str) -> None:
-    with closing(sqlite3.connect(hostile(tmp_path / "odd.db", name))) as connection:
-        assert ask(connection, f"SELECT * FROM {quoted(name)}") == [(name,)]
-        assert find(connection, name).name == name
-
-
-def test_s6_a_name_that_is_no_utf8_is_listed_with_marks_and_found_by_none(tmp_path: Path) -> None:
-    path = made(tmp_path / "odd.db", "CREATE TABLE t_x (a);")
-    path.write_bytes(path.read_bytes().replace(b"t_x", b"t\xffx"))
-    with closing(sqlite3.connect(path)) as connection:
-        connection.text_factory = lambda raw: raw.decode("utf-8", "surrogateescape")
-        assert [one.name for one in entries(connection)] == ["t\ufffdx"]
-        with pytest.raises(SqliteError) as raised:
-            find(connection, "t\ufffdx")
-    assert raised.value.code == "not_found"
+any_name = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), min_size=1, max_size=30)
 
 
 def test_estimates_are_of_tables_and_not_of_parts_of_them(tmp_path: Path) -> None:
@@ -73,53 +33,17 @@ def test_indexes_are_those_of_one_table_or_of_all(tmp_path: Path) -> None:
         assert [index["name"] for _, index in indexes(connection, "orders")] == ["large"]
 
 
-def test_what_virtual_tables_keep_their_data_in_is_told_apart_as_sqlite_does(tmp_path: Path) -> None:
-    script = """
-        CREATE VIRTUAL TABLE a USING fts3(x);
-        CREATE VIRTUAL TABLE "b c" USING FTS4(x);
-        CREATE VIRTUAL TABLE d using fts5(x);
-        CREATE VIRTUAL TABLE e USING\n"rtree"(id, x, y);
-        CREATE TABLE e_data (x); CREATE TABLE d_other (x); CREATE VIEW d_view AS SELECT 1; CREATE TABLE f_data (x);
-    """
-    with closing(sqlite3.connect(made(tmp_path / "virtual.db", script))) as connection:
-        told = {(one.name, one.kind) for one in all_entries(connection)}
-        kinds = "SELECT name, type FROM pragma_table_list WHERE schema = 'main' AND name <> 'sqlite_schema'"
-        assert told == set(connection.execute(kinds))
-
-
-@pytest.mark.parametrize(
-    ("end", "options"),
-    [
-        ("(x INT)", []),
-        ("(x INT) STRICT", ["STRICT"]),
-        ("(x INT PRIMARY KEY) without/* ) */ rowid , strict -- )", ["WITHOUT", "ROWID", "STRICT"]),
-        ("(x INT CHECK (x <> ') STRICT')) -- STRICT", []),
-        ('([) STRICT] INT, ") STRICT " INT, `) STRICT`` ` INT)', []),
-    ],
-)
-def test_the_options_of_a_table_are_the_words_at_its_end(end: str, options: list[str]) -> None:
-    sql = f"CREATE TABLE t {end}"
-    assert Entry("t", "table", sql).options == options
+@pytest.mark.slow
+@given(any_name, any_name)
+def test_s6_any_names_of_table_and_column_are_described(table: str, column: str) -> None:
+    assume(not table.lower().startswith("sqlite_"))
     with closing(sqlite3.connect(":memory:")) as connection:
-        connection.execute(sql)
-        flags = connection.execute("SELECT wr, strict FROM pragma_table_list('t')").fetchone()
-    assert flags == ("ROWID" in options, "STRICT" in options)
-
-
-def test_names_are_shown_plain_or_in_quotes() -> None:
-    assert [shown(name) for name in ("a_1", "größe", "1a", 'a"b', "a\nb", "")] == [
-        "a_1",
-        "größe",
-        '"1a"',
-        '"a\\"b"',
-        '"a\\nb"',
-        '""',
-    ]
-
-
-def test_the_nearest_names_are_found_in_upper_and_lower_case() -> None:
-    assert nearest("ordres", ["Orders", "customers", "x" * 1_000]) == ["Orders"]
-
-
-def test_a_text_is_cut_and_says_how_long_it_was() -> None:
-    assert (short("abc", 3), short("abcd", 3)) == ("abc", "abc … (4 characters)")
+        connection.execute(f"CREATE TABLE {quoted(table)} ({quoted(column)} TEXT PRIMARY KEY)")
+        connection.execute(f"INSERT INTO {quoted(table)} VALUES (?)", [column])
+        found = describe(Wanted(table, 1, True), ROOM, connection, Stop(5, 1)).table
+        row = row_of(table, key_of([column]), ROOM, connection, Stop(5, 1))
+    assert (found["name"], found["columns"][0]["name"]) == (table, column)
+    assert found["sample"] == {"columns": [column], "rows": [(column,)]}
+    assert found["statistics"] is not None
+    assert found["statistics"]["columns"][0]["min"] == column
+    assert row["rows"] == [(column,)]
