@@ -9,5 +9,6 @@ from . import prompts, resources  # noqa: F401
 from .app import app
 from .describing import tools as describing  # noqa: F401
 from .reading import tools as reading  # noqa: F401
+from .writing import tools as writing  # noqa: F401
 
 __all__ = ["app"]
