@@ -1,16 +1,15 @@
-"""`make demo`: real work on real files, through the server as a desktop host would start it.
+"""`make demo`: real work on real files, through the servers as a desktop host would start them.
 
 It needs no Node and no network. Everything happens in a temporary directory, which is gone at the end.
 """
 
 import os
 import secrets
-import sys
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import anyio
 
@@ -19,92 +18,72 @@ from shared.client.options import ClientOptions
 from shared.transports.http_client import connect_http
 from shared.transports.process import connect_stdio
 
+from . import demo_database, demo_files
 from .hosts import claude_desktop, script_path, snippet
+from .telling import say
 
 __all__ = ["run_demo"]
 
-SCRIPT = "mcp-bundle-filesystem"
 MODES = ("handshake", "stateless")
-NOTES = "# Shopping\n\n- bread\n- milk\n"
+
+
+class Part(NamedTuple):
+    """What is shown of one server."""
+
+    script: str
+    arguments: Callable[[Path], list[str]]
+    """Lays something out in a directory, and starts the server over it."""
+    work: Callable[[Client, Path], Awaitable[None]]
+
+
+PARTS = (
+    Part("mcp-bundle-filesystem", demo_files.arguments, demo_files.work),
+    Part("mcp-bundle-sqlite", demo_database.arguments, demo_database.work),
+)
 
 
 def run_demo() -> int:
     """Runs the demo; 0 when all of it worked. Raises what went wrong."""
-    with tempfile.TemporaryDirectory(prefix="mcp-demo-") as folder:
-        anyio.run(_demo, Path(folder).resolve())
-    _say("\nTo use it in Claude Desktop, put this into claude_desktop_config.json:\n")
-    _say(snippet(claude_desktop("filesystem", SCRIPT, [str(Path.cwd())])))
+    for part in PARTS:
+        with tempfile.TemporaryDirectory(prefix="mcp-demo-") as folder:
+            anyio.run(_show, part, Path(folder).resolve())
+    say("\nTo use them in Claude Desktop, put this into claude_desktop_config.json:\n")
+    here = Path.cwd()
+    servers = {
+        "filesystem": (PARTS[0].script, [str(here)]),
+        "sqlite": (PARTS[1].script, ["--create", str(here / "data.db")]),
+    }
+    say(snippet(claude_desktop(servers)))
     return 0
 
 
-async def _demo(folder: Path) -> None:
-    (folder / "notes.md").write_text(NOTES)
-    (folder / "src").mkdir()
-    (folder / "src" / "hello.py").write_text('print("hello")\n')
+async def _show(part: Part, folder: Path) -> None:
+    command = [str(script_path(part.script)), *part.arguments(folder)]
     for mode in MODES:
-        _say(f"\n=== stdio, {mode}")
-        async with connect_stdio(_command(folder), ClientOptions(mode=mode)) as client:
-            await _work(client, folder)
+        say(f"\n=== {part.script}, stdio, {mode}")
+        async with connect_stdio(command, ClientOptions(mode=mode)) as client:
+            await _work(part, client, folder)
     token = secrets.token_urlsafe(24)
-    async with _http_server(folder, token) as url:
+    async with _http_server(command, token) as url:
         for mode in MODES:
-            _say(f"\n=== HTTP at {url} with a token, {mode}")
+            say(f"\n=== {part.script}, HTTP at {url} with a token, {mode}")
             async with connect_http(url, ClientOptions(mode=mode), token=token) as client:
-                await _work(client, folder)
+                await _work(part, client, folder)
 
 
-def _command(folder: Path) -> list[str]:
-    return [str(script_path(SCRIPT)), "--allow-write", str(folder)]
-
-
-async def _work(client: Client, folder: Path) -> None:
-    """Lists, reads, edits, and is told of a change from outside."""
-    (folder / "notes.md").write_text(NOTES)
+async def _work(part: Part, client: Client, folder: Path) -> None:
     tools = await client.list_tools()
     names = ", ".join(tool["name"] for tool in tools)
     name, version = client.server.info["name"], client.server.info["version"]
-    _say(f"{name} {version} speaks {client.server.version} and offers {len(tools)} tools: {names}")
-    await _call(client, "list_directory", path=str(folder))
-    await _call(client, "search_files", path=str(folder), pattern="*.py")
-    await _call(client, "read_text_file", path="notes.md")
-    edits = [{"oldText": "- milk", "newText": "- oat milk\n- coffee"}]
-    await _call(client, "edit_file", path="notes.md", edits=edits)
-    await _watch(client, folder / "notes.md")
-
-
-async def _watch(client: Client, file: Path) -> None:
-    uri, told = file.as_uri(), anyio.Event()
-
-    def notice(method: str, params: dict[str, Any]) -> None:
-        if method == "notifications/resources/updated" and not told.is_set():
-            _say(f"<- {method} {params['uri']}")
-            told.set()
-
-    async with client.subscribed([uri], notice):
-        _say(f"-> subscribed to {uri}; now another program writes to it")
-        file.write_text(NOTES + "- tea\n")
-        with anyio.fail_after(10):
-            await told.wait()
-    contents = (await client.read_resource(uri))["contents"][0]["text"]
-    _say(f"   it ends with {contents.splitlines()[-1]!r} now")
-
-
-async def _call(client: Client, tool: str, **arguments: Any) -> None:
-    result = await client.call_tool(tool, arguments)
-    text = result["content"][0]["text"]
-    if result.get("isError"):
-        raise RuntimeError(f"{tool} failed: {text}")
-    shown = ", ".join(f"{name}={value!r}" for name, value in arguments.items())
-    _say(f"-> {tool}({shown})")
-    for line in text.splitlines():
-        _say(f"   {line}")
+    say(f"{name} {version} speaks {client.server.version} and offers {len(tools)} tools: {names}")
+    await part.work(client, folder)
 
 
 @asynccontextmanager
-async def _http_server(folder: Path, token: str) -> AsyncIterator[str]:
+async def _http_server(command: list[str], token: str) -> AsyncIterator[str]:
     """The server over HTTP on a free port, until the end of the block; its URL is what it says on stderr."""
-    command = [*_command(folder), "--transport", "http", "--port", "0"]
-    async with await anyio.open_process(command, env={**os.environ, "MCP_TOKEN": token}, stdout=None) as process:
+    served = [*command, "--transport", "http", "--port", "0"]
+    async with await anyio.open_process(served, env={**os.environ, "MCP_TOKEN": token}, stdout=None) as process:
         try:
             yield await _announced(process)
         finally:
@@ -118,7 +97,3 @@ async def _announced(process: anyio.abc.Process) -> str:
         while stderr is not None and not said.endswith(b"\n"):
             said += await stderr.receive()
     return said.decode().removeprefix("listening on ").strip()
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stdout, flush=True)  # noqa: T201 - showing is what a demo is for

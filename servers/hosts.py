@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +19,13 @@ def script_path(script: str) -> Path:
     return path
 
 
-def claude_desktop(name: str, script: str, arguments: Sequence[str]) -> dict[str, Any]:
-    """The entry of `claude_desktop_config.json` that starts a server with `arguments`."""
-    return {"mcpServers": {name: {"command": str(script_path(script)), "args": list(arguments)}}}
+def claude_desktop(servers: Mapping[str, tuple[str, Sequence[str]]]) -> dict[str, Any]:
+    """The entries of `claude_desktop_config.json` that start these servers, each by its script and its arguments."""
+    entries = {
+        name: {"command": str(script_path(script)), "args": list(arguments)}
+        for name, (script, arguments) in servers.items()
+    }
+    return {"mcpServers": entries}
 
 
 def snippet(config: dict[str, Any]) -> str:

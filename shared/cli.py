@@ -2,31 +2,30 @@
 
 Exit codes: 0 when it ended in order, 2 for a refused option or a busy port, 1 for a failure of ours.
 This is the one file that imports inside functions: what a chosen transport needs is loaded when it is chosen,
-so that a stdio server never loads a web server.
+so that a stdio server never loads a web server, and what reads a file of settings where there is one.
 """
 
-import asyncio
 import logging
 import os
 import re
-import signal
 import sys
-import threading
-from collections.abc import Callable, Iterator, Sequence
+from argparse import Namespace
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import anyio
 from anyio.abc import TaskGroup
-from pydantic import BaseModel, Field
+from pydantic import AfterValidator, BaseModel, Field
 
 from .ops.garbage import settle
 from .ops.logs import set_up_logging
-from .options import OptionParser, add_options, complain, hidden, read_options
+from .ops.signals import ending_signals
+from .options import OptionParser, Written, add_options, complain, hidden, read_options
 from .server.app import Server
 from .server.dispatch import serve
 
@@ -38,9 +37,16 @@ _TOKEN = re.compile(r"[!-~]+")
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
+def _one_word(token: str) -> str:
+    if not _TOKEN.fullmatch(token):
+        raise ValueError("a token is one word of printable ASCII characters")
+    return token
+
+
 class Options(BaseModel):
     """The options of every server."""
 
+    settings: Path | None = Field(None, description="TOML file of options by their names, such as log-level")
     transport: Literal["stdio", "http"] = Field("stdio", description="how clients connect")
     host: str = Field("127.0.0.1", description="address to bind, for HTTP")
     port: int = Field(8000, ge=0, le=65535, description="port to bind, for HTTP; 0 takes a free one")
@@ -48,7 +54,7 @@ class Options(BaseModel):
     allowed_host: list[str] = Field([], description="value of the Host header to accept besides our own address")
     allowed_origin: list[str] = Field([], description="origin of web pages that may connect")
     token_file: Path | None = Field(None, description="file with the token that every HTTP request must carry")
-    token: str | None = hidden(None, "the token itself")
+    token: Annotated[str, AfterValidator(_one_word)] | None = hidden(None, "the token itself")
     no_auth: bool = Field(False, description="serve beyond loopback without a token")
     log_level: Literal["debug", "info", "warning", "error"] = Field("warning", description="what is logged to stderr")
     log_format: Literal["text", "json"] = Field("text", description="how log lines look")
@@ -68,14 +74,17 @@ def run(app: Server[Any], argv: Sequence[str] | None = None) -> int:
     parser = _parser(app)
     given = parser.read(argv)
     try:
-        options = read_options(Options, given, os.environ, "MCP")
-        settings = read_options(app.settings_model, given, os.environ, _own_prefix(app))
+        file, exposed = _settings_file(app, given)
+        options = read_options(Options, given, os.environ, "MCP", file)
+        settings = read_options(app.settings_model, given, os.environ, _own_prefix(app), file)
         token = _token(options)
         _check_extra(options)
         trace = _open_trace(options)
     except ValueError as error:
         complain(parser, str(error))
     set_up_logging(options.log_level, options.log_format)
+    if exposed is not None:
+        log.warning("%s: others can read this secret; let nobody but the owner read the file", exposed)
     app.trace = trace
     app.budget = replace(
         app.budget, result_bytes=options.max_result, seconds=options.max_seconds, entries=options.max_entries
@@ -136,13 +145,21 @@ def _parser(app: Server[Any]) -> OptionParser:
     return parser
 
 
+def _settings_file(app: Server[Any], given: Namespace) -> tuple[Mapping[str, Written], str | None]:
+    """What stands in the file of settings, and which secret in it others can read. Raises ValueError."""
+    path = getattr(given, "settings", os.environ.get("MCP_SETTINGS") or None)
+    if path is None:
+        return {}, None
+    from .settings_file import read_settings_file
+
+    # It can't name another such file.
+    own = {name: field for name, field in Options.model_fields.items() if name != "settings"}
+    return read_settings_file(Path(path), {**app.settings_model.model_fields, **own})
+
+
 def _token(options: Options) -> str | None:
     """The token that HTTP requests must carry. Raises ValueError where it is missing but needed, or unusable."""
-    token, source = options.token, "MCP_TOKEN"
-    if options.token_file is not None:
-        token, source = _read_token(options.token_file), f"--token-file: {options.token_file}"
-    if token is not None and not _TOKEN.fullmatch(token):
-        raise ValueError(f"{source}: a token is one word of printable ASCII characters")
+    token = options.token if options.token_file is None else _read_token(options.token_file)
     if options.transport == "http" and not (token or options.no_auth or options.host in LOOPBACK):
         raise ValueError(
             f"--host {options.host} is reachable from other machines: give a token by --token-file or MCP_TOKEN, "
@@ -158,7 +175,10 @@ def _read_token(path: Path) -> str:
         raise ValueError(f"--token-file: {path}: {error.strerror}") from None
     if not token:
         raise ValueError(f"--token-file: {path} is empty")
-    return token
+    try:
+        return _one_word(token)
+    except ValueError as error:
+        raise ValueError(f"--token-file: {path}: {error}") from None
 
 
 def _check_extra(options: Options) -> None:
@@ -214,7 +234,7 @@ async def _run_stdio(app: Server[Any], options: Options, tasks: TaskGroup) -> No
                 # A client that has ended its stream and sends a signal nevertheless has lost its patience.
                 (serving.cancel if transport.ended.is_set() else transport.stop)()
 
-            with _signals(stop):
+            with ending_signals(stop):
                 await serve(app, transport)
 
 
@@ -245,7 +265,7 @@ async def _run_http(app: Server[Any], options: Options, token: str | None, tasks
     )
     tasks.start_soon(_end_in_time, stop, 2 * app.limits.drain_seconds)
     announce = partial(_announce, options)
-    with _signals(stop.set), _starting(f"can't listen on {options.host} port {options.port}"):
+    with ending_signals(stop.set), _starting(f"can't listen on {options.host} port {options.port}"):
         await run_http(app, bound, started=announce, stop=stop)
 
 
@@ -256,32 +276,3 @@ def _announce(options: Options, host: str, port: int) -> None:
         log.handle(log.makeRecord(log.name, logging.INFO, __file__, 0, text, (), None))
     else:
         print(text, file=sys.stderr, flush=True)  # noqa: T201
-
-
-@contextmanager
-def _signals(stop: Callable[[], None]) -> Iterator[None]:
-    """Calls `stop` at SIGTERM or SIGINT; a second signal ends the program at once, even if the loop is held up."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    loop = asyncio.get_running_loop()
-    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
-
-    def end(number: int, _frame: object) -> None:
-        for one in before:
-            signal.signal(one, signal.SIG_DFL)
-            before[one] = signal.SIG_DFL
-        loop.call_soon_threadsafe(_end, number, stop)
-
-    for number in before:
-        signal.signal(number, end)
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-def _end(number: int, stop: Callable[[], None]) -> None:
-    log.info("%s: ending", signal.Signals(number).name)
-    stop()

@@ -1,8 +1,9 @@
-"""A pydantic model as command-line options and environment variables.
+"""A pydantic model as command-line options, environment variables, and keys of a file.
 
-Each field becomes `--its-name` and `PREFIX_ITS_NAME`; the command line wins. A field marked `positional()` takes
-the arguments that have no name. From the environment a switch takes `1`, `true`, `yes` or `on`; a list of paths is
-separated as `PATH` is, any other list by commas. Bad values end the program with one clear line and exit code 2.
+Each field becomes `--its-name` and `PREFIX_ITS_NAME`. The command line wins over the environment, and that over the
+file. A field marked `positional()` takes the arguments that have no name. From the environment a switch takes `1`,
+`true`, `yes` or `on`; a list of paths is separated as `PATH` is, any other list by commas. Bad values end the program
+with one clear line and exit code 2.
 """
 
 import argparse
@@ -10,14 +11,32 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, NoReturn, TypeVar, get_args, get_origin
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple, NoReturn, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, Field, ValidationError
 from pydantic.fields import FieldInfo
 
-__all__ = ["OptionParser", "add_options", "complain", "hidden", "positional", "read_options"]
+__all__ = [
+    "OptionParser",
+    "Written",
+    "add_options",
+    "complain",
+    "hidden",
+    "is_hidden",
+    "paths_after",
+    "positional",
+    "read_options",
+]
 
 Model = TypeVar("Model", bound=BaseModel)
+
+
+class Written(NamedTuple):
+    """A value that stands in a file, and where it does: `FILE: key`."""
+
+    value: Any
+    source: str
 
 
 class OptionParser(argparse.ArgumentParser):
@@ -61,8 +80,19 @@ def positional(description: str, metavar: str) -> Any:
 
 
 def hidden(default: Any, description: str) -> Any:
-    """A field that only the environment sets: a secret, which a command line would show to every process."""
+    """A field for a secret, which no command line sets, because that would show it to every process."""
     return Field(default=default, description=description, json_schema_extra={"hidden": True})
+
+
+def is_hidden(field: FieldInfo) -> bool:
+    """Whether the field is a secret."""
+    return bool(_extra(field).get("hidden"))
+
+
+def paths_after(field: FieldInfo) -> str | None:
+    """What a path in a value of the field follows: nothing where the value is a path, by its type or by `paths_after`
+    in `json_schema_extra`, which may be as well what ends a name before it. None where there is no path."""
+    return "" if Path in (field.annotation, *get_args(field.annotation)) else _extra(field).get("paths_after")
 
 
 def add_options(parser: OptionParser, model: type[BaseModel], title: str, prefix: str) -> None:
@@ -76,16 +106,22 @@ def add_options(parser: OptionParser, model: type[BaseModel], title: str, prefix
             parser.unnamed = name
             parser.usage = f"{parser.usage} [{extra['positional']} ...]"
             group.add_argument(name, nargs="*", metavar=extra["positional"], help=text, default=[])
-        elif not extra.get("hidden"):
+        elif not is_hidden(field):
             group.add_argument(
                 _flag(name), **_shape(name, field), help=_help(field, variable), default=argparse.SUPPRESS
             )
 
 
-def read_options(model: type[Model], given: argparse.Namespace, environment: Mapping[str, str], prefix: str) -> Model:
-    """The model filled from the command line, else the environment, else its defaults.
+def read_options(
+    model: type[Model],
+    given: argparse.Namespace,
+    environment: Mapping[str, str],
+    prefix: str,
+    file: Mapping[str, Written] = MappingProxyType({}),
+) -> Model:
+    """The model filled from the command line, else the environment, else the file, else its defaults.
 
-    Raises ValueError with one line that names the option or the variable and what is wrong with it.
+    Raises ValueError with one line that names the option, the variable or the key, and what is wrong with it.
     """
     values: dict[str, Any] = {}
     sources: dict[str, str] = {}
@@ -97,6 +133,8 @@ def read_options(model: type[Model], given: argparse.Namespace, environment: Map
         elif environment.get(variable):
             values[name] = _from_environment(environment[variable], field)
             sources[name] = variable
+        elif name in file:
+            values[name], sources[name] = file[name]
     try:
         return model.model_validate(values)
     except ValidationError as error:

@@ -21,7 +21,7 @@ LADDER = [
     {"server", "client"},
     {"transports", "auth", "ops"},
     {""},
-    {"options"},
+    {"options", "settings_file"},
     {"cli", "testing"},
 ]
 STRANGERS = {("server", "client"), ("client", "server")}
@@ -31,7 +31,7 @@ IMPURE = set("anyio asyncio os sys socket threading time logging starlette httpx
 SDKS = {"mcp", "mcp_types", "fastmcp"}
 DATES = {"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"}
 # The files of a server that know `shared`.
-FACES = {"app.py", "server.py", "tools.py", "resources.py", "__main__.py", "settings.py"}
+FACES = {"app.py", "server.py", "tools.py", "resources.py", "prompts.py", "__main__.py", "settings.py"}
 
 MAX_FILE, MAX_BODY, MAX_PARAMETERS, MAX_NESTING = 300, 50, 6, 3
 
@@ -41,7 +41,7 @@ KNOW_SHARED: dict[str, str] = {  # servers all of whose files may import it
     "everything": "its domain is the protocol itself",
 }
 LATE_IMPORTS: dict[str, str] = {
-    "shared/cli.py": "a transport is imported when it is chosen: stdio never loads the HTTP stack",
+    "shared/cli.py": "a transport is imported when it is chosen, a reader of files of settings where there is one",
     "servers/__main__.py": "each subcommand loads what it needs and nothing else",
     "servers/filesystem/finding/engine.py": "google-re2 is an extra, loaded with the first search of contents",
     "servers/filesystem/finding/ignoring.py": "pathspec is an extra, loaded with the first .gitignore",

@@ -1,23 +1,28 @@
 """Any server as a program: its options, what it refuses, and what it leaves behind."""
 
+import json
 import os
 import socket
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
+from pydantic import BaseModel, Field
 
 from servers.filesystem.server import app as filesystem
 from servers.filesystem.settings import Settings
 from shared import cli
 from shared.cli import Options, run
 from shared.options import read_options
+from shared.settings_file import read_settings_file
 from tests.faults.raw import FILES, ROOT, SLOW, Raw
 
 # An option: its words on the command line and their value, its variable's text and another value.
 GIVEN: dict[str, tuple[list[str], Any, str, Any]] = {
+    "settings": (["--settings", "/a"], Path("/a"), "/b", Path("/b")),
     "transport": (["--transport", "http"], "http", "stdio", "stdio"),
     "host": (["--host", "::1"], "::1", "10.0.0.1", "10.0.0.1"),
     "port": (["--port", "1"], 1, "65535", 65_535),
@@ -63,7 +68,7 @@ def test_an_option_comes_from_the_command_line_or_the_environment(name: str) -> 
     assert getattr(options([], {f"MCP_{name.upper()}": ""}), name) == Options.model_fields[name].default
 
 
-def test_a_secret_comes_from_the_environment_only(capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_command_line_sets_a_secret(capsys: pytest.CaptureFixture[str]) -> None:
     assert options([], {"MCP_TOKEN": "hunter2"}).token == "hunter2"
     with pytest.raises(SystemExit, match="2"):
         options(["--token", "hunter2"], {})
@@ -95,6 +100,145 @@ def test_the_settings_of_a_server(
     given = cli._parser(filesystem).read(arguments)
     settings = read_options(Settings, given, environment, "MCP_FILESYSTEM")
     assert ([str(root) for root in settings.roots], settings.allow_write) == (roots, writes)
+
+
+# The file of settings
+
+
+def write(path: Path, text: str) -> Path:
+    path.write_text(text)
+    path.chmod(0o600)
+    return path
+
+
+def of_file(text: str, arguments: list[str], environment: dict[str, str], folder: Path) -> tuple[Options, Settings]:
+    """The options of the filesystem server, with a file of settings that has this text."""
+    given = cli._parser(filesystem).read(["--settings", str(write(folder / "settings.toml", text)), *arguments])
+    file, _ = cli._settings_file(filesystem, given)
+    return (
+        read_options(Options, given, environment, "MCP", file),
+        read_options(Settings, given, environment, "MCP_FILESYSTEM", file),
+    )
+
+
+@pytest.mark.parametrize("name", sorted(GIVEN.keys() - {"settings"}))
+@pytest.mark.parametrize("written", [str, lambda name: name.replace("_", "-")], ids=["underscore", "hyphen"])
+def test_an_option_comes_from_the_file(name: str, written: Callable[[str], str], tmp_path: Path) -> None:
+    words, value, text, other = GIVEN[name]
+    shown = json.dumps(str(other) if isinstance(other, Path) else other)
+    in_file = tmp_path / other if isinstance(other, Path) else other
+    file = f"roots = ['.']\n{written(name)} = {shown}"
+    assert getattr(of_file(file, [], {}, tmp_path)[0], name) == in_file
+    assert getattr(of_file(file, words, {}, tmp_path)[0], name) == value
+    file = f"roots = ['.']\n{written(name)} = {json.dumps(str(value) if isinstance(value, Path) else value)}"
+    assert getattr(of_file(file, [], {f"MCP_{name.upper()}": text}, tmp_path)[0], name) == other
+
+
+def test_the_settings_of_a_server_come_from_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home, folder = tmp_path / "home", tmp_path / "folder"
+    for path in (home, folder / "a", folder / "b"):
+        path.mkdir(parents=True)
+    monkeypatch.setenv("HOME", str(home))
+    text = 'roots = ["a", "~", "/"]\nroot = ["b:rw"]\nallow-write = true\ndeny = ["*.log"]\nmax_read = 5_000'
+    settings = of_file(text, [], {}, folder)[1]
+    assert settings.roots == [folder / "a", home, Path("/")]
+    assert settings.directories[-1] == (folder / "b", True)
+    assert (settings.allow_write, settings.deny, settings.max_read) == (True, ["*.log"], 5_000)
+
+
+class Named(BaseModel):
+    """Settings whose paths follow names."""
+
+    file: list[str] = Field([], json_schema_extra={"paths_after": "="})
+
+
+def test_a_path_may_follow_a_name(tmp_path: Path) -> None:
+    path = write(tmp_path / "settings.toml", "file = ['a=b', 'a=b=c:rw', 'a=/b', 'a=', 'a=:memory:', 'a']")
+    options, _ = read_settings_file(path, Named.model_fields)
+    at = str(tmp_path)
+    assert options["file"].value == [f"a={at}/b", f"a={at}/b=c:rw", "a=/b", "a=", "a=:memory:", f"{at}/a"]
+
+
+def test_a_list_of_the_command_line_takes_the_place_of_that_of_the_file(tmp_path: Path) -> None:
+    settings = of_file('roots = ["."]\ndeny = ["a", "b"]', ["--deny", "c"], {}, tmp_path)[1]
+    assert settings.deny == ["c"]
+
+
+def test_a_secret_comes_from_the_file_too(tmp_path: Path) -> None:
+    assert of_file("roots = ['.']\ntoken = 'hunter2'", [], {}, tmp_path)[0].token == "hunter2"
+    assert of_file("roots = ['.']\ntoken = 'hunter2'", [], {"MCP_TOKEN": "hunter3"}, tmp_path)[0].token == "hunter3"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="these permissions are those of POSIX")
+@pytest.mark.parametrize(("mode", "exposed"), [(0o600, False), (0o620, False), (0o640, True), (0o604, True)])
+def test_a_secret_that_others_can_read_is_told(
+    mode: int, exposed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write(tmp_path / "settings.toml", "token = 'hunter2'\nport = 1")
+    path.chmod(mode)
+    monkeypatch.setenv("MCP_SETTINGS", str(path))
+    _, told = cli._settings_file(filesystem, cli._parser(filesystem).read([]))
+    assert told == (f"{path}: token" if exposed else None)
+
+
+@pytest.mark.slow
+def test_a_process_tells_of_a_secret_that_others_can_read(tmp_path: Path) -> None:
+    path = write(tmp_path / "settings.toml", "token = 'hunter2'")
+    path.chmod(0o644)
+    with Raw(SLOW, env={**os.environ, "MCP_SETTINGS": str(path)}) as server:
+        server.open().close_stdin()
+        assert server.wait() == 0
+        assert f"{path}: token: others can read this secret" in server.stderr()
+        assert "hunter2" not in server.stderr()
+
+
+def test_the_file_is_where_the_environment_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MCP_SETTINGS", str(write(tmp_path / "settings.toml", "port = 5")))
+    file, _ = cli._settings_file(filesystem, cli._parser(filesystem).read([]))
+    assert file["port"].value == 5
+    monkeypatch.setenv("MCP_SETTINGS", "")
+    assert cli._settings_file(filesystem, cli._parser(filesystem).read([])) == ({}, None)
+
+
+BAD_FILES = [
+    ("alow-write = true", "f.toml: there is no option 'alow-write'; did you mean 'allow-write'?"),
+    ("max_secnds = 1", "f.toml: there is no option 'max_secnds'; did you mean 'max-seconds'?"),
+    ("zzz = 1", "f.toml: there is no option 'zzz'\n"),
+    ('"two\\nlines" = 1', "f.toml: there is no option 'two\\nlines'"),
+    ("[filesystem]\nport = 1", "f.toml: there is no option 'filesystem'"),
+    ("settings = 'other.toml'", "f.toml: there is no option 'settings'"),
+    ("allow-write = true\nallow_write = false", "f.toml: allow_write is given twice"),
+    ("port = 'x'", "f.toml: port: Input should be a valid integer"),
+    ("max-seconds = 0", "f.toml: max-seconds: Input should be greater than 0"),
+    ("deny = '*.log'", "f.toml: deny: Input should be a valid list"),
+    ("deny = ['/etc/*']", "f.toml: deny: pattern /etc/*: "),
+    ("roots = ['no/such']", "/no/such is not a directory"),
+    ("roots = ['']", "f.toml: roots: the name of a directory is empty"),
+    ("root = [':rw']", "f.toml: root: the name of a directory is empty"),
+    ("roots = ['~no.such.user']", "f.toml: roots: nobody has the home directory of '~no.such.user'"),
+    ("token = 'hunter2 hunter3'", "f.toml: token: a token is one word"),
+    ("port = ", "f.toml: Invalid value (at "),
+    ("port", "f.toml: Expected '='"),
+    ("port = 1 # \udcff", "f.toml: is not UTF-8"),
+    (None, "f.toml: No such file or directory"),
+]
+
+
+@pytest.mark.parametrize(("text", "reason"), BAD_FILES)
+def test_what_is_refused_of_a_file_in_one_line(
+    text: str | None, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    if text is not None:
+        Path("f.toml").write_bytes(text.encode(errors="surrogateescape"))
+    with pytest.raises(SystemExit) as ended:
+        run(filesystem, ["--settings", "f.toml", *([] if "root" in (text or "") else ["."])])
+    said = capfd.readouterr()
+    assert ended.value.code == 2
+    assert said.err.startswith("python -m servers.filesystem: f.toml: ")
+    assert reason in said.err
+    assert said.err.count("\n") == 1
+    assert "hunter2" not in said.err
 
 
 # What is refused
@@ -138,6 +282,8 @@ REFUSED = [
     ([], {"MCP_TOKEN": "hunter2 hunter3"}, "MCP_TOKEN: a token is one word"),
     (["--transport", "http", "--host", "0.0.0.0"], {}, "give a token by --token-file or MCP_TOKEN, or say --no-auth"),
     (["--transport", "http", "--host", ""], {}, "give a token by --token-file or MCP_TOKEN, or say --no-auth"),
+    (["--settings", "."], {}, ".: Is a directory"),
+    (["--settings", ""], {}, ".: Is a directory"),
     (["--trace", "no/such/file"], {}, "--trace: no/such/file: No such file or directory"),
     (["--trace", "."], {}, "--trace: .: Is a directory"),
     (["--trace", os.devnull], {}, "--trace: /dev/null is no ordinary file"),

@@ -166,7 +166,7 @@ def _resources(app: Server[Calls]) -> None:
         return f"page {number}"
 
     @app.on_subscribe
-    async def key(uri: str) -> str:
+    async def key(_ctx: object, uri: str) -> str:
         if not uri.lower().startswith("memo:///"):
             raise ResourceNotFound(uri)
         return uri.lower()

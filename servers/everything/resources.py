@@ -49,7 +49,7 @@ async def template_data(id: str) -> TextResourceContents:
 
 
 @app.on_subscribe
-async def _subscribe(uri: str) -> str:
+async def _subscribe(_ctx: object, uri: str) -> str:
     if uri != WATCHED.uri:
         raise ResourceNotFound(uri)
     return uri

@@ -2,7 +2,9 @@
 
 import logging
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+
+from anyio import to_thread
 
 from shared import Context, Implementation, Server, ToolError, __version__
 
@@ -45,7 +47,12 @@ async def _open(settings: Settings) -> AsyncIterator[Files]:
         async with open_files(
             paths, writable, app.changes.resource, settings.denylist, settings.max_read, settings.poll
         ) as files:
-            yield files
+            with app.narrowed(_in_roots) if settings.client_roots else nullcontext():
+                yield files
+
+
+async def _in_roots(files: Files, uris: Sequence[str]) -> Files:
+    return await to_thread.run_sync(files.narrowed, uris)
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import anyio
@@ -11,14 +11,16 @@ from anyio import from_thread, to_thread
 from .access.beneath import Beneath
 from .access.denylist import Denylist
 from .access.mounts import Mounts
+from .access.narrowing import narrowed
 from .access.roots import Place, Roots
 from .reading import pages, read
 from .reading.charsets import plain
 from .reading.pages import TextRead
 from .reading.parts import WHOLE, Part
 from .reading.read import BytesRead
-from .reading.small import SmallFiles
+from .reading.small import NarrowedSmallFiles, SmallFiles
 from .watching.journal import Journal
+from .watching.listings import Listings
 from .watching.watcher import Watcher
 
 __all__ = ["Files", "open_files"]
@@ -31,6 +33,7 @@ class Files:
     beneath: Beneath
     small: SmallFiles
     watcher: Watcher
+    listings: Listings
     journal: Journal
     max_read: int
 
@@ -41,6 +44,15 @@ class Files:
     def uri(self, place: Place) -> str:
         """The `file:` URI of a place."""
         return self.beneath.roots.uri(place)
+
+    def narrowed(self, uris: Sequence[str]) -> "Files":
+        """These files as far as they are in the directories of the `file:` URIs. Blocks."""
+        beneath = narrowed(self.beneath, uris)
+        return replace(self, beneath=beneath, small=NarrowedSmallFiles(self.small, beneath.roots))
+
+    def key(self, uri: str) -> str:
+        """Under which key changes of `uri` are told to those who work in these directories."""
+        return self.beneath.roots.mark + uri
 
     async def read_text(self, place: Place, budget: int, part: Part = WHOLE) -> TextRead:
         """A part of the text at `place`, `budget` bytes of JSON at most. Raises FilesError.
@@ -93,7 +105,7 @@ async def open_files(
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(watcher.run)
             tasks.start_soon(journal.run)
-            yield Files(beneath, SmallFiles(beneath, mounts), watcher, journal, max_read)
+            yield Files(beneath, SmallFiles(beneath, mounts), watcher, Listings(watcher), journal, max_read)
             tasks.cancel_scope.cancel()
     finally:
         mounts.close()

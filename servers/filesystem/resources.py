@@ -123,6 +123,8 @@ def _directory(files: Files, uri: str, place: Place, budget: int, limit: int) ->
 @app.lists_resources
 async def list_resources(ctx: Ctx) -> list[Resource]:
     """The allowed directories, then the directories and files that stand directly in them."""
+    if ctx.state is not app.state:
+        await ctx.state.listings.watch(ctx.state.beneath, _tell_list)
     return await to_thread.run_sync(_top_level, ctx.state, ctx.budget.entries)
 
 
@@ -171,8 +173,8 @@ async def complete_path(ctx: Ctx, typed: str, _settled: dict[str, str]) -> list[
 
 
 @app.on_subscribe
-async def _watch(uri: str) -> str:
-    files: Files = app.state
+async def _watch(ctx: Ctx, uri: str) -> str:
+    files = ctx.state
     if not uri.startswith("file:"):
         raise ResourceNotFound(uri)
     with _served(uri):
@@ -180,13 +182,13 @@ async def _watch(uri: str) -> str:
         if glob is None:
             place = files.place(uri)
             files.beneath.roots.require_allowed(place)
-            key = files.uri(place)
-            await files.watcher.watch(key, place)
+            key = files.key(files.uri(place))
+            await files.watcher.watch(key, place, files.beneath)
         else:
             place = files.place(glob[0])
             files.beneath.roots.require_allowed(place)
-            key = f"{files.uri(place)}/{glob[1]}"
-            await files.watcher.watch_glob(key, place, glob[1])
+            key = files.key(f"{files.uri(place)}/{glob[1]}")
+            await files.watcher.watch_glob(key, place, glob[1], files.beneath)
     return key
 
 
@@ -197,10 +199,10 @@ async def _unwatch(key: str) -> None:
 
 
 @app.on_wanted
-async def _watch_listing() -> None:
+async def _watch_list() -> None:
     files: Files = app.state
+    await files.watcher.watch_listing("listing", _tell_list)
 
-    async def tell() -> None:
-        app.changes.resources()
 
-    await files.watcher.watch_listing(tell)
+async def _tell_list() -> None:
+    app.changes.resources()

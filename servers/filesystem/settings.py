@@ -1,5 +1,6 @@
 """What the operator of the filesystem server may set."""
 
+import os
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
@@ -20,7 +21,11 @@ class Settings(BaseModel):
     """The allowed directories, and whether files may be changed there, and how much one read may give."""
 
     roots: list[Path] = positional("directories that may be read", "DIR")
-    root: list[str] = Field([], description="directory with a permission of its own: DIR:ro or DIR:rw")
+    root: list[str] = Field(
+        [],
+        description="directory with a permission of its own: DIR:ro or DIR:rw",
+        json_schema_extra={"paths_after": ""},
+    )
     allow_write: bool = Field(False, description="offer the tools that change files, in every DIR without :ro")
     deny: list[str] = Field([], description="glob of what stays closed, besides the built-in list of secrets")
     allow: list[str] = Field([], description="glob of what the built-in list of secrets shall not close")
@@ -31,6 +36,9 @@ class Settings(BaseModel):
         False, description="also change files that are write-protected, or have several hard links, which then part"
     )
     confirm: bool = Field(False, description="ask the user before a file is overwritten or deleted")
+    client_roots: bool = Field(
+        False, description="serve a client that has roots in these only; one whose roots are elsewhere gets nothing"
+    )
 
     @field_validator("roots", "root", mode="before")
     @classmethod
@@ -45,7 +53,7 @@ class Settings(BaseModel):
     def _are_directories(cls, roots: list[Any]) -> list[Any]:
         for root in roots:
             path = root if isinstance(root, Path) else _split(root)[0]
-            if not path.expanduser().is_dir():
+            if not Path(os.path.expanduser(path)).is_dir():  # noqa: PTH111 (pathlib raises where nobody has it)
                 raise ValueError(f"{path} is not a directory")
         return roots
 

@@ -9,6 +9,7 @@ import anyio
 from shared import Context, Implementation, Server, ToolError, __version__
 
 from .access.database import Databases, open_databases
+from .describing.insights import Insights
 from .errors import SqliteError
 from .reading.pages import Room
 from .reading.snapshots import Snapshots
@@ -24,6 +25,7 @@ class Opened:
     databases: Databases
     snapshots: Snapshots
     settings: Settings
+    insights: Insights
 
 
 Ctx = Context[Opened]
@@ -52,7 +54,7 @@ async def _open(settings: Settings) -> AsyncIterator[Opened]:
         for database in databases:
             database.readers.pressed = partial(snapshots.press, database)
         tasks.start_soon(snapshots.run)
-        yield Opened(databases, snapshots, settings)
+        yield Opened(databases, snapshots, settings, Insights())
         tasks.cancel_scope.cancel()
 
 

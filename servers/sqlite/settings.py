@@ -1,5 +1,6 @@
 """What the operator of the SQLite server may set."""
 
+import os
 import re
 from functools import cached_property
 from pathlib import Path
@@ -22,7 +23,11 @@ class Settings(BaseModel):
     """The databases, whether they may be changed, and what one statement may cost."""
 
     databases: list[Path] = positional("database files; each is named by its file name without ending", "DATABASE")
-    db: list[str] = Field([], description="database with a name or a permission of its own: NAME=PATH[:ro|:rw]")
+    db: list[str] = Field(
+        [],
+        description="database with a name or a permission of its own: NAME=PATH[:ro|:rw]",
+        json_schema_extra={"paths_after": "="},
+    )
     allow_write: bool = Field(False, description="allow changes, in every database without :ro")
     create: bool = Field(False, description="make database files that do not exist")
     timeout: float = Field(30, gt=0, le=3_600, description="seconds until a statement is stopped")
@@ -75,7 +80,7 @@ class Settings(BaseModel):
     @cached_property
     def sources(self) -> list[Source]:
         """Each database, and whether it may be changed."""
-        plain = [Source(_stem(path), path.expanduser(), self.allow_write) for path in self.databases]
+        plain = [Source(_stem(path), _expanded(path), self.allow_write) for path in self.databases]
         return plain + [_source(one, self.allow_write) for one in self.db]
 
     @property
@@ -98,5 +103,9 @@ def _source(given: str, writable: bool) -> Source:
     name, _, written = given.partition("=")
     path, _, mode = written.rpartition(":")
     if mode in _MODES and path:
-        return Source(name, Path(path).expanduser(), _MODES[mode])
-    return Source(name, Path(written).expanduser(), writable)
+        return Source(name, _expanded(path), _MODES[mode])
+    return Source(name, _expanded(written), writable)
+
+
+def _expanded(path: str | Path) -> Path:
+    return Path(os.path.expanduser(path))  # noqa: PTH111 (pathlib raises where nobody has such a home)

@@ -24,6 +24,11 @@ class Peer:
     principal: str | None = None
     """Whom the transport authenticated; sessions, subscriptions and sealed state belong to it."""
 
+    @property
+    def lasts(self) -> bool:
+        """Whether what is learned of it in one request holds in the next: it shook hands."""
+        return not self.version.stateless
+
     def can(self, *path: str) -> bool:
         """Whether it declared this capability, e.g. `can("sampling", "tools")`."""
         node: Any = self.capabilities

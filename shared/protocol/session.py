@@ -51,6 +51,8 @@ class ServerSession:
     ) -> None:
         self.subscriptions = Subscriptions()
         self.principal = principal
+        self.roots_changed = 0
+        """How often the peer has said that its roots are others now."""
         self._identity = identity
         self._seal = seal
         self._now = now
@@ -137,6 +139,8 @@ class ServerSession:
                 self._handshake.initialized()
             case "notifications/cancelled":
                 return self._cancelled(message)
+            case "notifications/roots/list_changed":
+                self.roots_changed += 1
         return None
 
     def _cancelled(self, message: Notification) -> Event | None:

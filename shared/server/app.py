@@ -16,10 +16,9 @@ The decorators give the function back unchanged, so it can be called in a test w
 
 import logging
 import os
-import secrets
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from functools import cached_property
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -35,6 +34,7 @@ from ..protocol.session import ServerSession
 from ..protocol.types.base import Implementation, Params
 from .budget import Budget
 from .changes import Changes
+from .client_roots import ClientRoots, Narrow
 from .completion import Completer, Completions
 from .context import Context
 from .deadlines import Deadlines
@@ -170,9 +170,9 @@ class Server(Generic[State]):
         self._lifespan = asynccontextmanager(opening)
         return opening
 
-    def on_subscribe(self, hook: Callable[[str], Any]) -> Callable[[str], Any]:
-        """Has this function begin a subscription: it takes the URI and returns the key under which changes are
-        published. It raises ResourceNotFound for what is not served."""
+    def on_subscribe(self, hook: Callable[[Any, str], Any]) -> Callable[[Any, str], Any]:
+        """Has this function begin a subscription: it takes the context and the URI, and returns the key
+        under which changes are published. It raises ResourceNotFound for what is not served."""
         self.changes.on_subscribe = hook
         return hook
 
@@ -202,6 +202,19 @@ class Server(Generic[State]):
 
     # Serving
 
+    @contextmanager
+    def narrowed(self, narrow: Narrow) -> Iterator[None]:
+        """Meanwhile each call of a client that has roots gets the state that `narrow` makes for them.
+
+        For a lifespan: it takes the state and the URIs of the roots. Where the client does not name its roots, calls
+        that need the state fail.
+        """
+        before, self.handlers = self.handlers, ClientRoots(narrow, self.limits.roots_seconds).around(self.handlers)
+        try:
+            yield
+        finally:
+            self.handlers = before
+
     @asynccontextmanager
     async def running(self, settings: BaseModel | None = None) -> AsyncIterator["Server[State]"]:
         """Opens what the lifespan opens, with `settings` or the defaults; closes it at the end."""
@@ -219,7 +232,7 @@ class Server(Generic[State]):
     def seal(self) -> Seal:
         """Seals cursors and request states: with MCP_STATE_KEY, which several processes may share, or with a
         key of this process alone."""
-        return Seal(os.environ.get("MCP_STATE_KEY", "").encode() or secrets.token_bytes(32))
+        return Seal(os.environ.get("MCP_STATE_KEY", "").encode() or os.urandom(32))
 
     @cached_property
     def identity(self) -> Identity:

@@ -11,7 +11,7 @@ may be interested in its changes.
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable
-from typing import Protocol
+from typing import Any, Protocol
 
 from anyio import CancelScope
 
@@ -20,7 +20,7 @@ from ..protocol.events import Change
 
 __all__ = ["Changes", "Listener"]
 
-Subscribed = Callable[[str], Awaitable[str]]
+Subscribed = Callable[[Any, str], Awaitable[str]]
 Wanted = Callable[[], Awaitable[None]]
 Unsubscribed = Callable[[str], Awaitable[None]]
 
@@ -75,12 +75,15 @@ class Changes:
             if self.on_wanted is not None:
                 await self.on_wanted()
 
-    async def hold(self, uri: str) -> str:
-        """Begins a subscription to `uri`; its key. Raises ResourceNotFound where it may not be subscribed to."""
+    async def hold(self, context: Any, uri: str) -> str:
+        """Begins a subscription to `uri`, for the call of `context`; its key.
+
+        Raises ResourceNotFound where it may not be subscribed to.
+        """
         if self.on_subscribe is None:
             raise ResourceNotFound(uri)
         with CancelScope(shield=True):
-            key = await self.on_subscribe(uri)
+            key = await self.on_subscribe(context, uri)
         self._holders[key] += 1
         return key
 

@@ -97,7 +97,7 @@ async def subscribe(app: "Server[Any]", context: Context[Any], params: UriParams
     if len(subscriptions.subscribed) >= app.limits.subscriptions:
         raise InvalidParams(f"there are {app.limits.subscriptions} subscriptions, the most there may be")
     with subscriptions.coming(params.uri) as still_wanted:
-        key = await app.changes.hold(params.uri)
+        key = await app.changes.hold(context, params.uri)
         unheld = subscriptions.subscribe(params.uri, key) if still_wanted() else [key]
     await app.changes.release(unheld)
     return {}
@@ -118,7 +118,7 @@ async def listen(app: "Server[Any]", context: Context[Any], params: ListenParams
     try:
         for uri in dict.fromkeys(wanted.resource_subscriptions):
             with suppress(ResourceNotFound):
-                uris[uri] = await app.changes.hold(uri)
+                uris[uri] = await app.changes.hold(context, uri)
         lists = _wanted_lists(app, wanted)
         if "resources" in lists:
             await app.changes.want_resources()

@@ -1,11 +1,11 @@
 """What one peer may take of a server, whatever it sends. Each is an option of every server."""
 
-from dataclasses import dataclass
+from ..protocol.records import record
 
 __all__ = ["Limits"]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Limits:
     """Caps per connection or HTTP session."""
 
@@ -19,5 +19,7 @@ class Limits:
     """Listen streams open at once."""
     waiting_messages: int = 256
     """Messages not yet taken by a slow peer, before we stop reading what it sends."""
+    roots_seconds: float = 10.0
+    """Time for a client to name its roots, where a server works in these only."""
     drain_seconds: float = 5.0
     """Time for calls under way to finish when the peer ends its stream or the server stops."""

@@ -3,6 +3,7 @@
 import os
 import platform
 import shutil
+import sqlite3
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -10,7 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from tests.benchmarks import peers
+from tests.benchmarks import peers, sqlite_peers
 from tests.npm import Unavailable
 
 MIB = 1_048_576
@@ -23,7 +24,7 @@ def describe() -> dict[str, Any]:
         "cores": len(cores()),
         "memory, GiB": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1_024 / MIB, 1),
         "system": f"{platform.system()} {platform.machine()}",
-        "versions": {"Python": platform.python_version(), **_packages(), **_programs()},
+        "versions": {"Python": platform.python_version(), **_packages(), **_programs(), **_sqlite()},
     }
 
 
@@ -43,6 +44,10 @@ def _programs() -> dict[str, str]:
     if (wrk := shutil.which("wrk")) is not None:
         found["wrk"] = _said([wrk, "--version"]).split()[1]
     return found
+
+
+def _sqlite() -> dict[str, str]:
+    return {"SQLite": sqlite3.sqlite_version, **sqlite_peers.versions()}
 
 
 def _said(command: list[str]) -> str:

@@ -98,6 +98,15 @@ class Pipes:
 
     def pipelined(self, ask: Ask, count: int) -> float:
         """Requests a second, all sent at once."""
+        answers, seconds = self._all_at_once(ask, count)
+        self._check(ask, answers, count)
+        return count / seconds
+
+    def answers(self, ask: Ask, count: int) -> list[bytes]:
+        """What is answered to requests that are all sent at once, good or not."""
+        return self._all_at_once(ask, count)[0]
+
+    def _all_at_once(self, ask: Ask, count: int) -> tuple[list[bytes], float]:
         data, chunks, seen = b"".join(self._lines(ask, count)), [b""], 0
         with self._bounded():
             sender = threading.Thread(target=self._send, args=(data,))
@@ -108,8 +117,7 @@ class Pipes:
                 seen += chunks[-1].count(b"\n")
             took = time.perf_counter() - began
             sender.join()
-        self._check(ask, b"".join(chunks).splitlines(), count)
-        return count / took
+        return b"".join(chunks).splitlines(), took
 
     def _lines(self, ask: Ask, count: int) -> list[bytes]:
         first = self._last_id + 1

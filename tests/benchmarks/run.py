@@ -1,6 +1,6 @@
-"""`make bench`: our filesystem server beside the official SDK's, npm's, and the least that Python needs.
+"""`make bench`: our servers beside others: the official SDK's, npm's, dbhub, and the least that Python needs.
 
-python -m tests.benchmarks.run [--rounds N] [--only stdio|http|sessions|files] [--json FILE]
+python -m tests.benchmarks.run [--rounds N] [--only stdio|http|sessions|files|sqlite] [--json FILE]
 
 A client without an SDK drives all of them, round by round, each server fresh in each round, so that a machine that
 slows down slows all. What counts are the ratios; the figures themselves are this machine's. They are no assertions:
@@ -17,13 +17,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from tests.benchmarks import messages, targets
+from tests.benchmarks import messages, sqlite_peers, targets
 from tests.benchmarks.files_rows import content_row, huge_row, notice_rows, text_rows, tree_rows
 from tests.benchmarks.http_rows import growth_rows, http_rows, idle_rows
 from tests.benchmarks.machine import describe
 from tests.benchmarks.peers import FLOOR, NPM, OURS, OURS_WIDE, RG, ROOT, SDK, Peer
 from tests.benchmarks.report import table
 from tests.benchmarks.results import Results
+from tests.benchmarks.sqlite_rows import busy_row, first_row, many_row, one_row, paged_row
+from tests.benchmarks.sqlite_tables import make_databases
 from tests.benchmarks.stdio_rows import stdio_rows, subscription_rows
 from tests.benchmarks.targets import Measure
 from tests.benchmarks.tree import make_texts, make_tree
@@ -54,6 +56,11 @@ SERIES = (
     Series("files", notice_rows, targets.NOTICES, (OURS,)),
     # The SDK's server takes no subscriptions to files.
     Series("sessions", subscription_rows, targets.SUBSCRIBED, (OURS,)),
+    Series("sqlite", one_row, (targets.ONE_ROW,), (sqlite_peers.OURS, sqlite_peers.DBHUB, sqlite_peers.ARCHIVED)),
+    Series("sqlite", many_row, (targets.MANY_ROWS,), (sqlite_peers.OURS_WIDE, sqlite_peers.PLAIN)),
+    Series("sqlite", busy_row, (targets.BUSY,), (sqlite_peers.OURS_SHARED,)),
+    Series("sqlite", first_row, (targets.FIRST,), (sqlite_peers.OURS_BIG, sqlite_peers.EMPTY)),
+    Series("sqlite", paged_row, (targets.PAGED,), (sqlite_peers.OURS_WIDE,)),
 )
 PARTS = tuple(dict.fromkeys(one.part for one in SERIES))
 
@@ -69,6 +76,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if any(one.part == "files" for one in chosen):
             make_tree(Path(folder))
             make_texts(Path(folder))
+        if any(one.part == "sqlite" for one in chosen):
+            make_databases(Path(folder))
         for number in range(options.rounds):
             _say(f"round {number + 1} of {options.rounds}")
             _round(results, number, chosen, Path(folder))

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-LESS_IS_BETTER = {"ms", "MiB"}
+LESS_IS_BETTER = {"ms", "MiB", "errors"}
 
 
 @dataclass(frozen=True)
@@ -64,6 +64,12 @@ CONTENT = Measure("20,000 files: `search_content`", "ms", (Bound(3.0, "rg"),))
 NOTICE = Measure("change to notification, median", "ms", (Bound(60),))
 LATE_NOTICE = Measure("change to notification, 99th of 100", "ms", (Bound(200),))
 
+ONE_ROW = Measure("SQLite: one row, one at a time", "1/s", (Bound(4, "archived"), Bound(3, "dbhub")))
+MANY_ROWS = Measure("SQLite: 10,000 rows of 10 columns", "ms", (Bound(2.5, "plain"),))
+BUSY = Measure("SQLite: 8 readers beside a writer, refused", "errors", (Bound(0),))
+FIRST = Measure("SQLite, 1 GB: start to the first answer", "ms", (Bound(1.2, "empty"),))
+PAGED = Measure("SQLite: 1,000,000 rows in pages, memory grows by", "MiB", (Bound(40),))
+
 STDIO = (
     START,
     RESIDENT,
@@ -82,4 +88,5 @@ TEXTS = (PAGES, HEAD, TAIL, EDIT)
 TREES = (SEARCH, TREE)
 NOTICES = (NOTICE, LATE_NOTICE)
 FILES = (*TEXTS, HUGE, *TREES, CONTENT, *NOTICES)
-MEASURES = (*STDIO, *HTTP, *CLIENTS, *IDLE_SESSIONS, *FILES, *SUBSCRIBED)
+SQLITE = (ONE_ROW, MANY_ROWS, BUSY, FIRST, PAGED)
+MEASURES = (*STDIO, *HTTP, *CLIENTS, *IDLE_SESSIONS, *FILES, *SUBSCRIBED, *SQLITE)

@@ -116,7 +116,7 @@ class Small:
         """Plan."""
         return f"Plan {goal}."
 
-    async def hold(self, uri: str) -> str:
+    async def hold(self, _ctx: object, uri: str) -> str:
         if not uri.startswith("memo://"):
             raise ResourceNotFound(uri)
         self.held.append(uri)

@@ -169,7 +169,7 @@ async def thing() -> str:
 
 
 @app.on_subscribe
-async def _watch(uri: str) -> str:
+async def _watch(_ctx: object, uri: str) -> str:
     if uri != URI:
         raise ResourceNotFound(uri)
     return uri

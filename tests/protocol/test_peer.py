@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from shared.protocol.peer import LOG_LEVELS, Peer
-from shared.protocol.versions import NEWEST_HANDSHAKE
+from shared.protocol.versions import NEWEST, NEWEST_HANDSHAKE
 
 
 def peer(**fields):
@@ -46,3 +46,8 @@ def test_it_wants_its_level_and_what_is_worse():
 def test_it_can_not_be_changed():
     with pytest.raises(dataclasses.FrozenInstanceError):
         peer().log_level = "debug"
+
+
+def test_what_is_learned_of_a_peer_lasts_where_there_is_a_handshake():
+    assert peer().lasts
+    assert not Peer(NEWEST).lasts

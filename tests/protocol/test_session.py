@@ -112,6 +112,13 @@ def test_an_unknown_notification_is_ignored(method):
     assert (made.receive(Notification(method)), sent(made)) == ([], [])
 
 
+def test_the_roots_of_the_peer_change_when_it_says_so():
+    made = session()
+    for times in (1, 2):
+        assert made.receive(Notification("notifications/roots/list_changed")) == []
+        assert made.roots_changed == times
+
+
 def test_an_id_under_way_can_not_be_used_again():
     made = calling(7)
     assert made.receive(Request(7, "ping")) == []

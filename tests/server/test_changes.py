@@ -2,7 +2,7 @@
 
 import pytest
 
-from shared import ResourceNotFound
+from shared import Context, ResourceNotFound
 from shared.protocol.events import Change
 from shared.server.changes import Changes
 from tests.quiet import quiet
@@ -27,7 +27,7 @@ class Watch:
         changes.on_subscribe = self.begin
         changes.on_unsubscribe = self.end
 
-    async def begin(self, uri):
+    async def begin(self, ctx, uri):
         if uri == "missing":
             raise ResourceNotFound(uri)
         self.log.append(f"+{uri}")
@@ -76,15 +76,15 @@ def test_a_resource_that_nobody_holds_is_not_told(changes):
 async def test_a_resource_that_is_held_is_told_by_its_key(changes, watch):
     ear = Ear()
     changes.join(ear)
-    assert await changes.hold("A") == "a"
+    assert await changes.hold(None, "A") == "a"
     changes.resource("a")
     changes.resource("A")
     assert ear.heard == [Change("resource", "a")]
 
 
 async def test_the_last_release_of_a_key_ends_the_watching(changes, watch):
-    await changes.hold("A")
-    await changes.hold("a")
+    await changes.hold(None, "A")
+    await changes.hold(None, "a")
     await changes.release(["a"])
     assert (watch.log, changes.held) == (["+A", "+a"], 1)
     await changes.release(["a"])
@@ -93,13 +93,13 @@ async def test_the_last_release_of_a_key_ends_the_watching(changes, watch):
 
 async def test_what_is_not_served_is_not_held(changes, watch):
     with pytest.raises(ResourceNotFound):
-        await changes.hold("missing")
+        await changes.hold(None, "missing")
     assert (watch.log, changes.held) == ([], 0)
 
 
 async def test_without_a_hook_nothing_can_be_held(changes):
     with pytest.raises(ResourceNotFound):
-        await changes.hold("a")
+        await changes.hold(None, "a")
 
 
 async def test_the_first_interest_in_the_list_is_told_once(changes):
@@ -199,11 +199,25 @@ async def test_a_client_that_leaves_its_streams_holds_nothing():
     assert (app.changes.held, watch.log[-2:]) == (0, ["-a", "-b"])
 
 
+async def test_the_hook_knows_who_subscribes():
+    app, _ = watched()
+    asked = []
+
+    @app.on_subscribe
+    async def begin(ctx: Context[None], uri: str) -> str:
+        asked.append((ctx.peer.info["name"], uri))
+        return uri
+
+    async with talking(app) as peer:
+        await peer.request("resources/subscribe", {"uri": "a"})
+    assert asked == [("wire", "a")]
+
+
 async def test_a_hook_that_fails_leaves_nothing_held():
     app, _ = watched()
 
     @app.on_subscribe
-    async def begin(uri: str) -> str:
+    async def begin(_ctx: object, uri: str) -> str:
         raise RuntimeError("no more watches")
 
     async with talking(app) as peer:

@@ -120,7 +120,7 @@ async def test_a_session_subscribes_to_so_many_resources_at_most():
     gate.app.resource("a:b")(gate_resource)
 
     @gate.app.on_subscribe
-    async def key(uri: str) -> str:
+    async def key(_ctx: object, uri: str) -> str:
         return uri
 
     async with talking(gate.app) as peer:

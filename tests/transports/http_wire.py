@@ -111,7 +111,7 @@ def make_server() -> Server[Probe]:  # noqa: C901 - a list of small functions
         return f"Hello {name}"
 
     @app.on_subscribe
-    async def begin(uri: str) -> str:
+    async def begin(_ctx: object, uri: str) -> str:
         return uri
 
     return app

@@ -42,12 +42,15 @@ class Handle(NamedTuple):
     stat: os.stat_result
 
 
+Walker = DescriptorWalker | PathWalker
+
+
 class Beneath:
     """The files beneath the roots. Thread-safe; `close` it when done."""
 
-    def __init__(self, roots: Roots, race_free: bool = RACE_FREE) -> None:
+    def __init__(self, roots: Roots, race_free: bool = RACE_FREE, walker: Walker | None = None) -> None:
         self.roots = roots
-        self._walker: DescriptorWalker | PathWalker = (DescriptorWalker if race_free else PathWalker)(roots)
+        self._walker = walker or (DescriptorWalker if race_free else PathWalker)(roots)
         self.locate = self._walker.locate
         """`with locate(place, follow=True) as entry`: the directory of the place, held open, and its name."""
         self.trail = self._walker.trail
@@ -55,6 +58,10 @@ class Beneath:
         self.held = self._walker.held
         """`held(index)`: the descriptor of a root, or None where the system has no such thing."""
         self.close = self._walker.close
+
+    def narrowed(self, roots: Roots) -> "Beneath":
+        """The files beneath `roots`, which are parts of these roots. Needs no closing."""
+        return Beneath(roots, walker=self._walker.narrowed(roots))
 
     @contextmanager
     def open_file(self, place: Place) -> Iterator[Handle]:

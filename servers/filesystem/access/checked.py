@@ -57,6 +57,10 @@ class PathWalker:
             passed += [self._roots.path(Place(index, parts[: i + 1], "")) for i in range(len(parts))]
         return tuple(dict.fromkeys(passed))
 
+    def narrowed(self, roots: Roots) -> "PathWalker":
+        """The walker for parts of the roots."""
+        return PathWalker(roots)
+
     def held(self, index: int) -> None:
         """Nothing is held."""
 

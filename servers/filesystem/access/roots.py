@@ -52,6 +52,9 @@ class Roots:
     Raises `ValueError` when there is none, when one does not exist, is no directory, or has two permissions.
     """
 
+    mark = ""
+    """Tells these roots from other ones over the same files."""
+
     def __init__(
         self, paths: Sequence[Path], writable: bool | Sequence[bool] = False, denylist: Denylist | None = None
     ) -> None:
@@ -65,22 +68,16 @@ class Roots:
                 raise ValueError(f"{path}: is given both as read-only and as writable")
         spelled = [Path(os.path.abspath(path.expanduser())) for path in paths]  # noqa: PTH100 (keeps links)
         prefixes = [
-            (_folded(components(str(path))), i) for group in (self.paths, spelled) for i, path in enumerate(group)
+            (folded(components(str(path))), i) for group in (self.paths, spelled) for i, path in enumerate(group)
         ]
         # The longest first: of two nested roots the inner one owns its paths.
         self._prefixes = sorted(prefixes, key=lambda prefix: -len(prefix[0]))
         self.denylist = denylist or Denylist()
-        self._ways = [self._way_into(components(str(path))) for path in self.paths]
+        self._ways = [self.way_into(components(str(path))) for path in self.paths]
 
     def place(self, written: str) -> Place:
         """The place `written` stands for. Raises `FilesError` `bad_path` or `outside_roots`."""
-        check_written(written)
-        path = path_from_uri(written) if written[:5].lower() == _FILE_URI else written
-        if path == "~" or path.startswith(("~/", "~" + os.sep)):
-            path = os.path.expanduser("~") + path[1:]  # noqa: PTH111 (never raises)
-        reason = windows.refusal(path) if _WINDOWS else None
-        if reason is not None:
-            raise FilesError("bad_path", written, reason)
+        path = path_of(written)
         if not os.path.isabs(path):  # noqa: PTH117 (pathlib would normalise first)
             return self._relative(path, written)
         found = self.locate(collapse(components(path)))
@@ -90,11 +87,19 @@ class Roots:
 
     def locate(self, parts: Sequence[str]) -> tuple[int, tuple[str, ...]] | None:
         """The root whose components begin the absolute `parts`, and what follows; None when outside."""
-        folded = _folded(parts)
+        names = folded(parts)
         for prefix, index in self._prefixes:
-            if folded[: len(prefix)] == prefix:
+            if names[: len(prefix)] == prefix:
                 return index, tuple(parts[len(prefix) :])
         return None
+
+    def spellings(self, index: int) -> list[list[str]]:
+        """The components that paths into a root may begin with, folded."""
+        return [prefix for prefix, owner in self._prefixes if owner == index]
+
+    def outer(self, place: Place) -> Place:
+        """The place as the operator's roots have it."""
+        return place
 
     def way(self, index: int) -> Way:
         """Where a walk from a root starts on the denylist."""
@@ -124,9 +129,9 @@ class Roots:
 
     def require_movable(self, place: Place) -> None:
         """Raise `bad_path` where `place` is a root or holds one, whose path is what the permission hangs on."""
-        parts = _folded(components(self.path(place)))
+        parts = folded(components(self.path(place)))
         for root in self.paths:
-            beneath = _folded(components(str(root)))
+            beneath = folded(components(str(root)))
             if beneath[: len(parts)] == parts:
                 reason = "is an allowed directory itself" if beneath == parts else "holds an allowed directory"
                 raise FilesError("bad_path", place.written, reason)
@@ -146,13 +151,14 @@ class Roots:
         """The `file:` URI of `place`."""
         return uri(self.path(place))
 
-    def _way_into(self, root: Sequence[str]) -> Way:
+    def way_into(self, root: Sequence[str]) -> Way:
+        """Where the absolute components `root`, which are canonical and beneath a root, stand on the denylist."""
         outer = [components(str(path)) for path in self.paths]
         return self.denylist.start([root[len(parts) :] for parts in outer if root[: len(parts)] == parts])
 
     def _relative(self, path: str, written: str) -> Place:
         collapsed = collapse(components(path), relative=True)
-        if collapsed[:1] == [".."]:
+        if collapsed[:1] == [".."] or not self.paths:
             raise self.outside(written)
         if len(self.paths) == 1:
             return Place(0, tuple(collapsed), written)
@@ -162,6 +168,18 @@ class Roots:
         names = ", ".join(map(str, self.paths))
         reason = "a relative path must begin with the name of one root"
         raise FilesError("bad_path", written, reason, f"Use an absolute path; the roots are {names}.")
+
+
+def path_of(written: str) -> str:
+    """The path `written` stands for, absolute or relative. Raises `FilesError` `bad_path`."""
+    check_written(written)
+    path = path_from_uri(written) if written[:5].lower() == _FILE_URI else written
+    if path == "~" or path.startswith(("~/", "~" + os.sep)):
+        path = os.path.expanduser("~") + path[1:]  # noqa: PTH111 (never raises)
+    reason = windows.refusal(path) if _WINDOWS else None
+    if reason is not None:
+        raise FilesError("bad_path", written, reason)
+    return path
 
 
 def check_written(written: str) -> None:
@@ -242,7 +260,8 @@ def _decoded(rest: str, written: str) -> str:
     return path
 
 
-def _folded(parts: Sequence[str]) -> list[str]:
+def folded(parts: Sequence[str]) -> list[str]:
+    """`parts` as they are compared: where the system takes no notice of case, in one case."""
     return [os.path.normcase(part) for part in parts] if _WINDOWS else list(parts)
 
 

@@ -103,12 +103,17 @@ class DescriptorWalker:
         while self._descriptors:
             os.close(self._descriptors.pop())
 
-    def held(self, index: int) -> int:
+    def narrowed(self, roots: Roots) -> "NarrowedWalker":
+        """The walker for parts of the roots."""
+        return NarrowedWalker(self, roots)
+
+    def held(self, index: int) -> int | None:
         """The descriptor of a root as it is; the root may have been deleted meanwhile."""
         return self._descriptors[index]
 
-    def root(self, index: int) -> int:
-        """The descriptor of a root; a root that was deleted and made again is opened anew."""
+    def root(self, index: int) -> tuple[int, bool]:
+        """The descriptor of a root, and whether the caller closes it; a root that was deleted and made again is
+        opened anew."""
         descriptor = self._descriptors[index]
         if os.fstat(descriptor).st_nlink == 0:
             fresh = os.open(self._roots.paths[index], DIRECTORY)
@@ -117,7 +122,44 @@ class DescriptorWalker:
                 os.dup2(fresh, descriptor, inheritable=False)
             finally:
                 os.close(fresh)
-        return descriptor
+        return descriptor, False
+
+
+class NarrowedWalker(DescriptorWalker):
+    """Finds entries beneath parts of the roots of another walker, to which it walks from there each time."""
+
+    def __init__(self, outer: DescriptorWalker, roots: Roots) -> None:
+        self._outer = outer
+        self._roots = roots
+
+    def trail(self, place: Place) -> tuple[str, ...]:
+        """Every path looked up on the way to `place`, and to the part it is in."""
+        way = self._outer.trail(self._roots.outer(Place(place.root_index, (), "")))
+        try:
+            return (*way, *super().trail(place))
+        except OSError:
+            # The part is not there, but may come.
+            return way
+
+    def held(self, index: int) -> None:
+        """Nothing is held."""
+
+    def root(self, index: int) -> tuple[int, bool]:
+        """The descriptor of a part, and that the caller closes it, unless it is a root as a whole."""
+        part = self._roots.outer(Place(index, (), ""))
+        current, is_ours = self._outer.root(part.root_index)
+        for name in part.parts:
+            try:
+                # No link is followed: the path of the part is canonical.
+                child = os.open(name, DIRECTORY, dir_fd=current)
+            finally:
+                if is_ours:
+                    os.close(current)
+            current, is_ours = child, True
+        return current, is_ours
+
+    def close(self) -> None:
+        """Nothing is held."""
 
 
 class _Walk:
@@ -158,7 +200,8 @@ class _Walk:
         self._index = index
         self._done: list[str] = []
         self._todo = list(reversed(parts))
-        self._current = self._walker.root(index)
+        self._current, is_ours = self._walker.root(index)
+        self._owned = self._current if is_ours else -1
         self._way = self._roots.way(index)
 
     def _count_step(self) -> None:

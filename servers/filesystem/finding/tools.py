@@ -147,7 +147,8 @@ async def list_allowed_directories(ctx: Ctx) -> Data[AllowedDirectories]:
         directories=[path for path, _ in pairs], writable=[path for path, change in pairs if change]
     )
     lines = [f"{path} ({'read and write' if change else 'read only'})" for path, change in pairs]
-    return Data(allowed, "\n".join(["Allowed directories:", *lines]))
+    none = ["none, since no root of the client is in a directory of this server"]
+    return Data(allowed, "\n".join(["Allowed directories:", *(lines or none)]))
 
 
 def _page(ctx: Ctx, limit: int | None, cursor: str | None) -> Page:

@@ -68,7 +68,9 @@ class Spot:
 
     def __init__(self, beneath: Beneath, place: Place) -> None:
         self._beneath = beneath
-        self.place = place
+        self._place = place
+        self.place = beneath.roots.outer(place)
+        """Where it is, beneath the operator's roots."""
         self.last: Sighting | None = None
 
     @property
@@ -89,7 +91,7 @@ class Spot:
     def look(self, _noticed: Collection[str] | None) -> bool:
         """Look again; whether there is a change since the look before."""
         before = self.last
-        self.last = look(self._beneath, self.place, before)
+        self.last = look(self._beneath, self._place, before)
         return before is not None and before.content != self.last.content
 
     def close(self) -> None:

@@ -76,6 +76,8 @@ class Tree:
     def __init__(self, beneath: Beneath, place: Place, glob: Glob, room: Room) -> None:
         self._beneath = beneath
         self._place = place
+        self.place = beneath.roots.outer(place)
+        """Where it is, beneath the operator's roots."""
         self._glob = glob
         self._room = room
         self._known: dict[Parts, _Directory] = {}

@@ -9,6 +9,8 @@ from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
+from servers.filesystem.access.roots import Place
+
 MAX_NOTICED = 2_000
 """Paths remembered for one look; after more of them the look is at everything."""
 
@@ -26,6 +28,10 @@ class Pace(NamedTuple):
 
 class Target(Protocol):
     """What is looked at. `look` blocks and raises nothing; it takes the paths notices named, or None for any."""
+
+    @property
+    def place(self) -> Place:
+        """Where it is, beneath the operator's roots."""
 
     @property
     def trail(self) -> Collection[str]:

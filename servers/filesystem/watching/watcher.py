@@ -54,7 +54,8 @@ TellEvents = Callable[[list[Event]], Awaitable[None]]
 class Watcher:
     """Calls `changed(key)` when what a watched key stands for changed. `run` it in a task.
 
-    The callbacks are awaited one after the other and must not raise. `local` says whether notices reach a place.
+    The callbacks are awaited one after the other and must not raise. `local` says whether notices reach a place. What
+    is watched is `beneath` the roots, or beneath parts of them where a method is given these.
     """
 
     def __init__(
@@ -92,19 +93,19 @@ class Watcher:
         polled = len(everything) if self.degraded else sum(watched.far for watched in everything)
         return {"watched": len(everything), "polled": polled, "degraded": self.degraded}
 
-    async def watch(self, key: str, place: Place) -> None:
+    async def watch(self, key: str, place: Place, beneath: Beneath | None = None) -> None:
         """Tell changes at `place` from now on as `key`; nothing has to exist there.
 
         Raises FilesError `outside_roots` for a link that leads out, and `too_many`.
         """
         if key in self._watched:
             return
-        spot = await self._first_spot(place)
+        spot = await self._first_spot(place, beneath)
         # Nothing is awaited between this and the count of subscribers: whoever ends the last subscription to the
         # key at the same time does it before or after.
-        self._add(key, place, spot, lambda: self._changed(key), Pace())
+        self._add(key, spot, lambda: self._changed(key), Pace())
 
-    async def watch_glob(self, key: str, place: Place, pattern: str) -> None:
+    async def watch_glob(self, key: str, place: Place, pattern: str, beneath: Beneath | None = None) -> None:
         """Tell as `key` when something below `place` that the glob `pattern` matches appears, changes or goes.
 
         Raises FilesError `bad_pattern`, `outside_roots` for a link that leads out, and `too_many`.
@@ -115,17 +116,17 @@ class Watcher:
 
         if key in self._watched:
             return
-        await self._first_spot(place)
-        tree = await self._first_tree(place, pattern)
+        await self._first_spot(place, beneath)
+        tree = await self._first_tree(place, pattern, beneath)
         if tree.full:
             tree.close()
             raise FilesError("too_many", place.written, "there are too many files to watch", "Watch fewer of them.")
-        self._add(key, place, tree, lambda: tell(tree.take()), Pace())
+        self._add(key, tree, lambda: tell(tree.take()), Pace())
 
     async def watch_tree(self, key: Hashable, place: Place, pattern: str, tell: TellEvents) -> Tree:
         """Tell what happens below `place` to what the glob `pattern` matches. Raises FilesError `bad_pattern`."""
         tree = await self._first_tree(place, pattern)
-        self._add(key, place, tree, lambda: tell(tree.take()), Pace())
+        self._add(key, tree, lambda: tell(tree.take()), Pace())
         return tree
 
     def unwatch(self, key: Hashable) -> None:
@@ -135,12 +136,11 @@ class Watcher:
             self._ended.append(watched)
             self._set_changed()
 
-    async def watch_listing(self, callback: Tell) -> None:
+    async def watch_listing(self, key: str, callback: Tell, beneath: Beneath | None = None) -> None:
         """Call `callback` when an entry of a root directory appears, goes, or changes its name."""
-        for index, path in enumerate(self._beneath.roots.paths):
-            place = Place(index, (), str(path))
-            spot = await self._first_spot(place)
-            self._add(("listing", index), place, spot, callback, LISTING_PACE)
+        for index, path in enumerate((beneath or self._beneath).roots.paths):
+            spot = await self._first_spot(Place(index, (), str(path)), beneath)
+            self._add((key, index), spot, callback, LISTING_PACE)
 
     async def run(self) -> None:
         """Watch until cancelled."""
@@ -174,30 +174,32 @@ class Watcher:
     def _which(self, far: bool) -> list[Watched]:
         return [watched for watched in self._watched.values() if watched.far == far]
 
-    async def _first_spot(self, place: Place) -> Spot:
-        spot = Spot(self._beneath, place)
-        await self._look(spot, place)
+    async def _first_spot(self, place: Place, beneath: Beneath | None = None) -> Spot:
+        beneath = beneath or self._beneath
+        spot = Spot(beneath, place)
+        await self._look(spot)
         if spot.is_outside:
-            raise self._beneath.roots.outside(place.written)
+            raise beneath.roots.outside(place.written)
         return spot
 
-    async def _first_tree(self, place: Place, pattern: str) -> Tree:
-        tree = Tree(self._beneath, place, Glob([pattern]), self._room)
-        await self._look(tree, place)
+    async def _first_tree(self, place: Place, pattern: str, beneath: Beneath | None = None) -> Tree:
+        tree = Tree(beneath or self._beneath, place, Glob([pattern]), self._room)
+        await self._look(tree)
         return tree
 
-    async def _look(self, target: Target, place: Place) -> None:
-        await self._threads.run(target.look, None, far=not self._local(place))
+    async def _look(self, target: Target) -> None:
+        await self._threads.run(target.look, None, far=not self._local(target.place))
 
-    def _add(self, key: Hashable, place: Place, target: Target, tell: Tell, pace: Pace) -> None:
-        watched = Watched(target, tell, pace, far=not self._local(place))
+    def _add(self, key: Hashable, target: Target, tell: Tell, pace: Pace) -> None:
+        watched = Watched(target, tell, pace, far=not self._local(target.place))
         if key in self._watched:
             # Somebody else was faster. What he knows is older, so he misses no change.
             self._ended.append(watched)
             return
         if len(self._watched) >= MAX_WATCHED:
             self._ended.append(watched)
-            raise FilesError("too_many", place.written, f"{MAX_WATCHED:,} things are watched, the most there may be")
+            reason = f"{MAX_WATCHED:,} things are watched, the most there may be"
+            raise FilesError("too_many", target.place.written, reason)
         if watched.far and not self._far_wanted.is_set():
             log.info("notices do not reach every allowed directory: looking for changes every second there")
         self._watched[key] = watched

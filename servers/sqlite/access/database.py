@@ -1,6 +1,5 @@
 """The databases under the names that clients use, with the connections to each."""
 
-import sqlite3
 import tempfile
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
@@ -13,7 +12,6 @@ from servers.sqlite.access.connection import Connection, Work
 from servers.sqlite.access.declaring import declared
 from servers.sqlite.access.limits import Limits
 from servers.sqlite.access.pool import Pool
-from servers.sqlite.access.stopping import Stop, patiently
 from servers.sqlite.errors import SqliteError
 
 __all__ = ["MEMORY", "Database", "Databases", "Source", "open_databases"]
@@ -141,10 +139,8 @@ async def _open(database: Database, *, create: bool) -> None:
     try:
         if create and not database.path.exists():
             await database.make()
-        await database.read(_look)
+        await database.read(lambda connection, _: connection.execute("PRAGMA schema_version").fetchone())
     except SqliteError as error:
+        if error.code == "busy":
+            return  # It will be free when it is asked.
         raise ValueError(f"{database.path}: {error}") from None
-
-
-def _look(connection: sqlite3.Connection, stop: Stop) -> None:
-    patiently(stop, lambda: connection.execute("PRAGMA schema_version").fetchone())

@@ -10,7 +10,7 @@ from functools import partial
 
 from servers.sqlite.access.stopping import Stop, patiently
 
-__all__ = ["declared"]
+__all__ = ["declared", "unbound"]
 
 # What a parameter is not in, then a parameter. A view may have none, and which value it has changes no type.
 _TOKENS = re.compile(
@@ -22,9 +22,8 @@ _TOKENS = re.compile(
 
 def declared(query: str, connection: sqlite3.Connection, stop: Stop) -> list[str | None]:
     """The declared type of each column of `query`, None for an expression; nothing where it can't be a view."""
-    bare = _TOKENS.sub(lambda token: "NULL" if token["parameter"] else token[0], query)
     try:
-        patiently(stop, partial(connection.execute, f"CREATE TEMP VIEW declared AS {bare}"))
+        patiently(stop, partial(connection.execute, f"CREATE TEMP VIEW declared AS {unbound(query)}"))
     except (sqlite3.Error, sqlite3.Warning):
         return []  # VALUES without SELECT, PRAGMA, EXPLAIN
     try:
@@ -34,3 +33,8 @@ def declared(query: str, connection: sqlite3.Connection, stop: Stop) -> list[str
     finally:
         connection.execute("DROP VIEW temp.declared")
     return [kind or None for _, _, kind, *_ in rows]
+
+
+def unbound(query: str) -> str:
+    """The query with NULL in the place of each parameter, as SQLite takes those that are not bound."""
+    return _TOKENS.sub(lambda token: "NULL" if token["parameter"] else token[0], query)

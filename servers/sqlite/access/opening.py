@@ -2,7 +2,8 @@
 
 import os
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Literal
@@ -32,15 +33,11 @@ def open_database(
     SQLite asks `stopped` some thousand times a second whether to stop. Raises SqliteError where the file can't be
     opened or is no database.
     """
+    stop = Stop(limits.seconds, limits.busy_seconds)
     try:
-        connection = _connected(path, mode)
-    except sqlite3.Error as error:
-        raise _unopened(path, error) from None
-    try:
-        policy = _guarded(connection, mode, limits)
+        connection, policy = patiently(stop, partial(_guarded, path, mode, limits))
     except (sqlite3.Error, MemoryError) as error:
-        connection.close()
-        raise from_sqlite(error) from None
+        raise _unopened(path, error) from None
     connection.set_progress_handler(stopped, _INSTRUCTIONS)
     return connection, policy
 
@@ -58,7 +55,7 @@ def _connected(path: Path, mode: Mode) -> sqlite3.Connection:
 
 
 def _first_look(uri: str, mode: Mode) -> sqlite3.Connection:
-    # Locks are waited for in `Connection.run`, which can be stopped; SQLite's own waiting can't.
+    # Locks are waited for with `patiently`, which can be stopped; SQLite's own waiting can't.
     connection = sqlite3.connect(
         # A writer's policy is lifted for its own statements, which no other may then find compiled.
         uri,
@@ -67,31 +64,33 @@ def _first_look(uri: str, mode: Mode) -> sqlite3.Connection:
         isolation_level=None,
         cached_statements=_CACHED_STATEMENTS if mode == "ro" else 0,
     )
-    try:
-        connection.execute("SELECT count(*) FROM sqlite_schema LIMIT 1").fetchall()
-    except sqlite3.OperationalError as error:
-        if getattr(error, "sqlite_errorname", "") not in ("SQLITE_BUSY", "SQLITE_LOCKED"):
-            connection.close()
-            raise
-    except sqlite3.Error:
-        connection.close()
-        raise
+    with _closed_unless_good(connection):
+        connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()
     return connection
 
 
-def _guarded(connection: sqlite3.Connection, mode: Mode, limits: Limits) -> Policy:
-    connection.text_factory = _text
-    impose(connection, limits)
-    if hasattr(connection, "setconfig"):  # Python 3.12
-        connection.setconfig(_DEFENSIVE, True)
-    for pragma in ("trusted_schema = OFF", "cell_size_check = ON", "temp_store = MEMORY", "foreign_keys = ON"):
-        connection.execute(f"PRAGMA {pragma}")
-    if mode == "ro":
-        connection.execute("PRAGMA query_only = ON")
-    modules = patiently(Stop(limits.seconds, limits.busy_seconds), partial(closed_modules, connection))
-    policy = Policy(mode in ("rw", "rwc"), modules, views=mode == "views")
-    connection.set_authorizer(policy)
-    return policy
+def _guarded(path: Path, mode: Mode, limits: Limits) -> tuple[sqlite3.Connection, Policy]:
+    connection = _connected(path, mode)
+    with _closed_unless_good(connection):
+        connection.text_factory = _text
+        impose(connection, limits)
+        if hasattr(connection, "setconfig"):  # Python 3.12
+            connection.setconfig(_DEFENSIVE, True)
+        for pragma in ("trusted_schema = OFF", "cell_size_check = ON", "temp_store = MEMORY", "foreign_keys = ON"):
+            connection.execute(f"PRAGMA {pragma}")
+        if mode == "ro":
+            connection.execute("PRAGMA query_only = ON")
+        policy = Policy(mode in ("rw", "rwc"), closed_modules(connection), views=mode == "views")
+        connection.set_authorizer(policy)
+    return connection, policy
+
+
+@contextmanager
+def _closed_unless_good(connection: sqlite3.Connection) -> Iterator[None]:
+    with ExitStack() as unless_good:
+        unless_good.callback(connection.close)
+        yield
+        unless_good.pop_all()
 
 
 def _text(stored: bytes) -> str:
@@ -99,7 +98,7 @@ def _text(stored: bytes) -> str:
     return stored.decode("utf-8", "surrogateescape")
 
 
-def _unopened(path: Path, error: sqlite3.Error) -> SqliteError:
+def _unopened(path: Path, error: Exception) -> SqliteError:
     if not path.exists():
         return SqliteError("not_found", f"there is no file {path.name}", "The operator can make it with --create.")
     return from_sqlite(error)

@@ -4,6 +4,7 @@ SQLite asks once for each act while it compiles a statement, views and triggers 
 allowed here is refused; the text of the statement is never looked at.
 """
 
+import re
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -72,6 +73,12 @@ _QUIET_PRAGMAS = frozenset(
         "user_version",
     }
 )
+# An R-tree compiles the changes of the tables beneath it when it is first read. In a file that is opened to be read
+# SQLite runs none of them, nor those that a client writes itself.
+_OF_A_TREE = ("_node", "_rowid", "_parent")
+# What SQLite keeps of the statement that made a virtual table begins like this.
+_NAME = r"""(?:"(?:[^"]|"")*"|'(?:[^']|'')*'|`(?:[^`]|``)*`|\[[^\]]*\]|\w+)"""
+_VIRTUAL = re.compile(rf"""CREATE VIRTUAL TABLE\s+{_NAME}\s+USING\s+["'`\[]?(\w+)""", re.IGNORECASE)
 _WORDS = {
     sqlite3.SQLITE_ATTACH: "it opens or writes another file (ATTACH, VACUUM)",
     sqlite3.SQLITE_DETACH: "it detaches a database",
@@ -150,6 +157,8 @@ class Policy:
         return _WORDS.get(action, "it does what this server offers no statement for")
 
     def _change(self, action: int, first: str, second: str | None, schema: str | None) -> str | None:
+        if not self._writable and action in _CHANGES and first.endswith(_OF_A_TREE):
+            return None
         if not self._writable:
             return "it changes the database, which only write_query and create_table may"
         if schema == "temp":
@@ -178,8 +187,15 @@ def _pragma(name: str, argument: str | None) -> str | None:
 
 
 def closed_modules(connection: sqlite3.Connection) -> set[str]:
-    """The virtual tables that this SQLite brings and a statement may not read, but for tables of the database that
-    bear such a name."""
+    """The virtual tables that a statement may not read: those that this SQLite brings, but for tables of the database
+    that bear such a name, and those in the database that are made of one."""
     modules = {str(name).lower() for (name,) in connection.execute("PRAGMA module_list")}
     tables = {str(name).lower() for (name,) in connection.execute("SELECT name FROM sqlite_schema")}
-    return {name for name in modules - _OPEN_MODULES - tables if not name.startswith("pragma_")}
+    closed = {name for name in modules - _OPEN_MODULES - tables if not name.startswith("pragma_")}
+    virtual = connection.execute("SELECT name, sql FROM sqlite_schema WHERE type = 'table' AND rootpage = 0")
+    return closed | {str(name).lower() for name, sql in virtual if not _is_open(str(sql))}
+
+
+def _is_open(sql: str) -> bool:
+    found = _VIRTUAL.match(sql)
+    return found is not None and found[1].lower() in _OPEN_MODULES

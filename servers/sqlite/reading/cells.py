@@ -20,7 +20,11 @@ _EXACT = 1 << 53
 
 _TYPES = {int: "integer", float: "real", str: "text", bytes: "blob", type(None): "null"}
 _HALF = re.compile("[\ud800-\udfff]")
-_ODD = re.compile(r'[|\r"{]|^$|^[ \t]|[ \t]$|^NULL$', re.MULTILINE)
+# What makes a text look like something else in a table. The first two are a quick look at all texts of a column, each
+# on a line.
+_PERHAPS_ODD = ("|", '"', "{", "\r", " \n", "\t\n", "\nNULL\n")
+_ODD_BEGINNING = re.compile(r"\n[-+.\d\s]")
+_ODD = re.compile(r'.*[|\r\n"{].*||[ \t].*|.*[ \t]|NULL|[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?', re.DOTALL)
 
 
 class Column(NamedTuple):
@@ -28,15 +32,17 @@ class Column(NamedTuple):
 
     cells: Sequence[Any]
     texts: Sequence[str]
-    types: tuple[str, ...]
+    types: set[str]
 
 
 def column(values: Sequence[Any], max_bytes: int) -> Column:
     """The column that has these `values`; of each `max_bytes` bytes at most."""
     kinds = set(map(type, values))
-    cells = values if _is_plain(values, kinds, max_bytes) else [_cell(value, max_bytes) for value in values]
-    types = tuple(sorted(_TYPES[kind] for kind in kinds))
-    return Column(cells, _texts(cells, kinds), types)
+    types = {_TYPES[kind] for kind in kinds}
+    if _is_plain(values, kinds, max_bytes):
+        return Column(values, _texts(values, kinds), types)
+    cells = [_cell(value, max_bytes) for value in values]
+    return Column(cells, [_shown(cell) for cell in cells], types)
 
 
 def stored(value: Any) -> Any:
@@ -115,19 +121,23 @@ def _base64(raw: bytes, max_bytes: int) -> dict[str, Any]:
 
 
 def _texts(cells: Sequence[Any], kinds: set[type]) -> Sequence[str]:
-    """The cells as a reader sees them in a table. What could be taken for something else stands in quotes."""
-    if str not in kinds:
-        return ["NULL" if cell is None else _shown(cell) for cell in cells]
+    """Plain cells as a reader sees them. A text that could be taken for something else stands in quotes."""
+    if kinds == {str}:
+        joined = "\n".join(("", *cells, ""))
+        odd = any(mark in joined for mark in _PERHAPS_ODD) or _ODD_BEGINNING.search(joined) is not None
+        if not odd and joined.count("\n") == len(cells) + 1:
+            return cells
+    elif kinds <= {int, float}:
+        return list(map(str, cells))
     if kinds <= {str, type(None)}:
-        texts = [cell for cell in cells if type(cell) is str]
-        joined = "\n".join(texts)
-        if len(texts) == len(cells) and _ODD.search(joined) is None and joined.count("\n") == len(texts) - 1:
-            return texts
-        return ["NULL" if cell is None else _shown(cell) for cell in cells]
-    return [json.dumps(cell, ensure_ascii=False) if cell is not None else "NULL" for cell in cells]
+        known = {cell: _shown(cell) for cell in set(cells)}  # many a column repeats few texts
+        return [known[cell] for cell in cells]
+    return [_shown(cell) for cell in cells]
 
 
 def _shown(cell: Any) -> str:
+    if cell is None:
+        return "NULL"
     if type(cell) is str:
-        return json.dumps(cell, ensure_ascii=False) if _ODD.search(cell) or "\n" in cell else cell
-    return repr(cell) if type(cell) in (int, float) else json.dumps(cell, ensure_ascii=False)
+        return cell if _ODD.fullmatch(cell) is None else json.dumps(cell, ensure_ascii=False)
+    return json.dumps(cell, ensure_ascii=False)

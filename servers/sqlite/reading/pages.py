@@ -1,16 +1,19 @@
-"""As many rows as one answer may have."""
+"""As many rows as one answer may have.
 
-from collections.abc import Iterable, Sequence
+How many bytes rows take in an answer is known when they have been made, which costs more than fetching them. So as
+many are fetched as should fit by a guess; what does not fit waits, and where there is room left more is fetched.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from sys import getsizeof
 from typing import Any, NamedTuple
 
 from pydantic_core import to_json
 
 from servers.sqlite.errors import SqliteError
-from servers.sqlite.reading.cells import Column, column
+from servers.sqlite.reading.cells import column
 
-__all__ = ["Page", "Room", "fetched", "page"]
+__all__ = ["Page", "Room", "Row", "page"]
 
 Row = tuple[Any, ...]
 
@@ -18,6 +21,10 @@ _FRAME = 1_000
 """Bytes of an answer besides its columns and rows."""
 _COLUMN = 100
 """Bytes of what an answer says of a column, besides its name."""
+_CELL = 10
+"""Bytes of a value in both forms, besides the length of a text."""
+_FULL = 0.95
+"""Of the room, what is not worth another try."""
 _SMALLEST_CELL = 16
 
 
@@ -33,49 +40,70 @@ class Room(NamedTuple):
 class Page(NamedTuple):
     """Rows in both forms."""
 
-    rows: Sequence[Row]
-    lines: Sequence[str]
-    types: Sequence[tuple[str, ...]]
+    rows: list[Row]
+    lines: list[str]
+    types: list[set[str]]
     """The storage classes of each column's values."""
 
 
-def fetched(rows: Iterable[Row], room: Room) -> list[Row]:
-    """Some more rows than there may be room for: one at least, unless there are none."""
-    taken: list[Row] = []
-    size = 0
-    for row in islice(rows, room.rows + 1):
-        taken.append(row)
-        # In both forms a text takes twice its length; what it takes in memory is known at once.
-        size += max(2 * sum(map(getsizeof, row)) - 80 * len(row), 8 * len(row))
-        if size > room.bytes * 1.2:
+def page(names: Sequence[str], rows: Iterator[Row], room: Room) -> tuple[Page, list[Row]]:
+    """The next of the `rows`, as many as there is room for, and those that were fetched and had none.
+
+    Raises SqliteError `too_large` where not even one row has room.
+    """
+    made = Page([], [], [set() for _ in names])
+    left = all_left = room.bytes - _FRAME - 2 * len(to_json(names)) - _COLUMN * len(names)
+    while len(made.rows) < room.rows and (left > all_left * (1 - _FULL) or not made.rows):
+        fetched = _fetched(rows, room.rows - len(made.rows), left)
+        if not fetched:
+            return made, []
+        fitting, size = _fitting(fetched, room.cell_bytes, left, alone=not made.rows)
+        made.rows.extend(fitting.rows)
+        made.lines.extend(fitting.lines)
+        for types, more in zip(made.types, fitting.types, strict=False):
+            types.update(more)
+        if len(fitting.rows) < len(fetched):
+            return made, fetched[len(fitting.rows) :]
+        left -= size
+    return made, list(islice(rows, 1))
+
+
+def _fetched(rows: Iterable[Row], most: int, left: int) -> list[Row]:
+    """About as many rows as `left` bytes take: one at least, unless there are none."""
+    fetched: list[Row] = []
+    for row in islice(rows, most):
+        fetched.append(row)
+        left -= _CELL * len(row)
+        # One by one, for a single value may be larger than all that there is room for.
+        for value in row:
+            if value.__class__ is str or value.__class__ is bytes:
+                left -= 2 * len(value)
+        if left <= 0:
             break
-    return taken
+    return fetched
 
 
-def page(names: Sequence[str], rows: Sequence[Row], room: Room) -> Page:
-    """The first of the `rows`, as many as there is room for. Raises SqliteError `too_large` for too wide a row."""
-    rows, cell_bytes = rows[: room.rows], room.cell_bytes
-    left = room.bytes - _FRAME - 2 * len(to_json(names)) - _COLUMN * len(names)
-    while True:
+def _fitting(rows: Sequence[Row], cell_bytes: int, left: int, *, alone: bool) -> tuple[Page, int]:
+    """The first of the `rows` that take `left` bytes at most, and how many those are. Where they would stand `alone`,
+    there is one at least."""
+    while rows:
         made = _made(rows, cell_bytes)
         size = len(to_json(made.rows)) + len(to_json("\n".join(made.lines)))
         if size <= left:
-            return made
-        if len(rows) > 1:
-            rows = rows[: max(1, int(len(rows) * max(left, 0) / size * 0.98))]
+            return made, size
+        if len(rows) > 1 or not alone:
+            rows = rows[: max(int(len(rows) * left / size), int(alone))]
         elif cell_bytes > _SMALLEST_CELL:
             cell_bytes = max(cell_bytes // 4, _SMALLEST_CELL)
         else:
-            reason = "one row is larger than one answer may be"
-            raise SqliteError("too_large", reason, "Select fewer columns.")
+            raise SqliteError("too_large", "one row is larger than one answer may be", "Select fewer columns.")
+    return Page([], [], []), 0
 
 
 def _made(rows: Sequence[Row], cell_bytes: int) -> Page:
-    if not rows:
-        return Page([], [], [])
-    columns: list[Column] = [column(values, cell_bytes) for values in zip(*rows, strict=True)]
+    columns = [column(values, cell_bytes) for values in zip(*rows, strict=True)]
     return Page(
         list(zip(*[one.cells for one in columns], strict=True)),
-        [" | ".join(parts) for parts in zip(*[one.texts for one in columns], strict=True)],
+        [" | ".join(texts) for texts in zip(*[one.texts for one in columns], strict=True)],
         [one.types for one in columns],
     )

@@ -8,10 +8,9 @@ from functools import partial
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
-from servers.sqlite.access.connection import patiently
-from servers.sqlite.access.stopping import Stop
+from servers.sqlite.access.stopping import Stop, patiently
 from servers.sqlite.reading.cells import stored
-from servers.sqlite.reading.pages import Page, Room, Row, fetched, page
+from servers.sqlite.reading.pages import Page, Room, Row, page
 
 __all__ = ["Answer", "Parameters", "Query", "Rest", "begin", "bound", "go_on"]
 
@@ -63,9 +62,9 @@ def bound(parameters: Parameters) -> Parameters:
 def begin(query: Query, room: Room, connection: sqlite3.Connection, stop: Stop) -> Answer:
     """Runs the query up to the rows that it shall give."""
     began = time.monotonic()
-    # These, too, need the lock for reading.
-    (data_version,) = patiently(stop, lambda: connection.execute("PRAGMA data_version").fetchone())
-    (schema_version,) = patiently(stop, lambda: connection.execute("PRAGMA schema_version").fetchone())
+    data_version, schema_version = (
+        patiently(stop, partial(_pragma, connection, name)) for name in ("data_version", "schema_version")
+    )
     with ExitStack() as unless_kept:
         cursor = patiently(stop, partial(connection.execute, query.sql, query.parameters))
         unless_kept.callback(cursor.close)
@@ -89,6 +88,11 @@ def go_on(answer: Answer, rest: Rest, room: Room, _: sqlite3.Connection, stop: S
     return answer._replace(page=page, more=left is not None, rest=left, seconds=time.monotonic() - began)
 
 
+def _pragma(connection: sqlite3.Connection, name: str) -> int:
+    (value,) = connection.execute(f"PRAGMA {name}").fetchone()
+    return int(value)
+
+
 def _keeps_snapshots(connection: sqlite3.Connection) -> bool:
     # Without a write-ahead log, a statement that is not finished keeps all writers out.
     (mode,) = connection.execute("PRAGMA journal_mode").fetchone()
@@ -105,8 +109,8 @@ def _skip(cursor: sqlite3.Cursor, offset: int, stop: Stop) -> None:
 
 
 def _given(names: Sequence[str], rest: Rest, room: Room, stop: Stop) -> tuple[Page, Rest | None]:
-    taken = fetched(chain(rest.waiting, rest.cursor), room)
+    waiting = iter(rest.waiting)
+    made, left = page(names, chain(waiting, rest.cursor), room)
     stop.check()
-    made = page(names, taken, room)
-    left = [*taken[len(made.rows) :], *rest.waiting[len(taken) :]] or list(islice(rest.cursor, 1))
+    left += waiting
     return made, Rest(rest.cursor, left) if left else None

@@ -26,7 +26,7 @@ class QueryResult(TypedDict):
     """Rows of a query."""
 
     columns: list[ResultColumn]
-    rows: Sequence[tuple[Any, ...]]
+    rows: list[tuple[Any, ...]]
     truncated: bool
     next_cursor: str | None
     changed: bool
@@ -36,12 +36,11 @@ class QueryResult(TypedDict):
 def result_of(found: Found, declared: Sequence[str | None]) -> QueryResult:
     """The rows as data; `declared` may be empty, where no types are known."""
     names, page = found.answer.names, found.answer.page
-    types = page.types or [()] * len(names)
     known = declared if len(declared) == len(names) else [None] * len(names)
     return {
         "columns": [
-            {"name": name, "declared": kind, "types": held}
-            for name, kind, held in zip(names, known, types, strict=True)
+            {"name": name, "declared": kind, "types": tuple(sorted(types))}
+            for name, kind, types in zip(names, known, page.types, strict=True)
         ],
         "rows": page.rows,
         "truncated": found.answer.more,

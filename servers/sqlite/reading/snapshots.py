@@ -27,7 +27,7 @@ __all__ = ["Found", "Snapshots"]
 _KEPT = 30.0
 """Seconds."""
 _MOST_STANDS = 1_000
-_NOTHING = Page((), (), ())
+_NOTHING = Page([], [], [])
 _SHARE = 2
 """Of the readers of a database one in so many is kept at most."""
 
@@ -65,7 +65,8 @@ class _Kept(NamedTuple):
 class Snapshots:
     """The queries that can go on. `run` must run meanwhile."""
 
-    def __init__(self) -> None:
+    def __init__(self, kept_seconds: float = _KEPT) -> None:
+        self._kept_seconds = kept_seconds
         self._stands: OrderedDict[str, _Stand] = OrderedDict()
         self._kept: OrderedDict[str, _Kept] = OrderedDict()
         self._some = anyio.Event()
@@ -126,7 +127,7 @@ class Snapshots:
             cursor = secrets.token_urlsafe(12)
             keeps = answer.rest is not None
             if answer.rest is not None:
-                self._kept[cursor] = _Kept(database, connection, answer.rest, time.monotonic() + _KEPT)
+                self._kept[cursor] = _Kept(database, connection, answer.rest, time.monotonic() + self._kept_seconds)
                 self._some.set()
         finally:
             if not keeps:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, NamedTuple
 
-from servers.sqlite.access.connection import patiently
+from servers.sqlite.access.stopping import patiently
 from servers.sqlite.errors import SqliteError
 from servers.sqlite.writing.consent import Consent, Figures
 from servers.sqlite.writing.csvs import Form, Opener, Records, types_of

@@ -10,10 +10,9 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, TypeVar
 
-from servers.sqlite.access.connection import patiently
 from servers.sqlite.access.database import Database
 from servers.sqlite.access.policy import Policy
-from servers.sqlite.access.stopping import Stop
+from servers.sqlite.access.stopping import Stop, patiently
 from servers.sqlite.errors import SqliteError
 
 __all__ = ["Session", "quoted", "write"]

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from pydantic_core import to_json
 
-from servers.sqlite.reading.pages import Page, Room, fetched, page
+from servers.sqlite.reading.pages import Page, Room, page
 from servers.sqlite.reading.query import Parameters
 from servers.sqlite.writing.consent import Figures
 from servers.sqlite.writing.previews import Preview
@@ -23,7 +23,7 @@ _EFFECT = 300
 """Bytes of an answer for what is said of a statement besides its rows and the names of tables."""
 _LEAST = 2_000
 """Bytes without which no rows are shown."""
-_NOTHING = Page((), (), ())
+_NOTHING = Page([], [], [])
 
 
 class Statement(NamedTuple):
@@ -105,9 +105,8 @@ def _run(session: Session, statement: Statement, room: Room, others: _Others) ->
     policy.forget()
     with closing(connection.execute(statement.sql, statement.parameters)) as cursor:
         names = tuple(column[0] for column in cursor.description or ())
-        rows = fetched(cursor, room) if room.rows and room.bytes >= _LEAST else []
-        shown = page(names, rows, room) if rows else _NOTHING
-        truncated = len(rows) > len(shown.rows) or next(cursor, None) is not None
+        shown, left = page(names, cursor, room) if names and room.rows and room.bytes >= _LEAST else (_NOTHING, [])
+        truncated = bool(left) or next(cursor, None) is not None
         if policy.changed:
             # The count of its changes is known once it has ended.
             deque(cursor, maxlen=0)

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
 from servers.filesystem.app import read_only
 from servers.filesystem.settings import Settings
@@ -36,3 +37,8 @@ def test_each_directory_has_its_permission(given, directories):
 
 def test_plain_directories_come_first():
     assert [path for path, _ in Settings(root=["a:rw"], roots=["b"]).directories] == [Path("b"), Path("a")]
+
+
+def test_a_home_that_nobody_has_is_no_directory() -> None:
+    with pytest.raises(ValidationError, match="~nobody-of-that-name is not a directory"):
+        Settings(roots=[Path("~nobody-of-that-name")])

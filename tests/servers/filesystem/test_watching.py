@@ -230,7 +230,7 @@ async def test_a_notice_that_comes_with_a_change_of_the_set_is_not_lost(watching
 
 async def test_a_new_entry_changes_the_listing(watching, seen, root):
     async with watching() as watcher:
-        await watcher.watch_listing(seen)
+        await watcher.watch_listing("listing", seen)
         (root / "file").touch()
         assert await seen.next() == "listing"
         (root / "file").write_text("x")

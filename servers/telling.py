@@ -1,0 +1,25 @@
+"""What the demo prints: every call, and what came of it."""
+
+import sys
+from typing import Any
+
+from shared.client.client import Client
+
+__all__ = ["call", "say"]
+
+
+async def call(client: Client, tool: str, **arguments: Any) -> None:
+    """Calls a tool, and shows the call and its text. Raises RuntimeError where it failed."""
+    result = await client.call_tool(tool, arguments)
+    text = result["content"][0]["text"]
+    if result.get("isError"):
+        raise RuntimeError(f"{tool} failed: {text}")
+    shown = ", ".join(f"{name}={value!r}" for name, value in arguments.items())
+    say(f"-> {tool}({shown})")
+    for line in text.splitlines():
+        say(f"   {line}")
+
+
+def say(text: str) -> None:
+    """Prints at once."""
+    print(text, file=sys.stdout, flush=True)  # noqa: T201 - showing is what a demo is for

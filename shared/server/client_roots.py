@@ -1,0 +1,101 @@
+"""Serving each client in its own roots only: its calls get a state that was made for them.
+
+A client with a session is asked once, by the first call that needs to know, and again after it has said that its
+roots are others now. Where nothing lasts from one request to the next, it is asked in each call that a question may
+answer; in any other it is taken for a client that has no roots left, which gives it the least.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+import anyio
+
+from ..errors import InvalidParams, PeerError, ToolError
+from ..protocol.methods import REQUESTS
+from ..protocol.session import ServerSession
+from .context import Context
+from .handlers import HANDLERS, Handler
+
+if TYPE_CHECKING:
+    from .app import Server
+
+__all__ = ["ClientRoots", "Narrow"]
+
+Narrow = Callable[[Any, Sequence[str]], Awaitable[Any]]
+"""Makes of the server's state that for a client whose roots have these URIs."""
+
+_NEED_NONE = {"tools/list", "resources/templates/list", "resources/unsubscribe", "prompts/list"}
+_MAY_ASK = {row.name for row in REQUESTS if row.multi_round}
+
+
+@dataclass(slots=True)
+class _Known:
+    """The state for one session, and how often its roots had changed when it was asked for them."""
+
+    state: Any = None
+    changes: int = -1
+    asking: anyio.Lock = field(default_factory=anyio.Lock)
+    failures: int = 0
+    refusal: str = ""
+
+
+class ClientRoots:
+    """The states for the clients of one server."""
+
+    def __init__(self, narrow: Narrow, seconds: float) -> None:
+        """A client has so many `seconds` to name its roots."""
+        self._narrow = narrow
+        self._seconds = seconds
+        self._known: WeakKeyDictionary[ServerSession, _Known] = WeakKeyDictionary()
+
+    def around(self, handlers: Mapping[str, Handler]) -> dict[str, Handler]:
+        """All handlers, the standard ones and these, so that they are called with the state for their client."""
+        return {
+            name: handler if name in _NEED_NONE else self._around(handler, name in _MAY_ASK)
+            for name, handler in {**HANDLERS, **handlers}.items()
+        }
+
+    def _around(self, handler: Handler, may_ask: bool) -> Handler:
+        async def handle(app: "Server[Any]", context: Context[Any], params: Any) -> dict[str, Any]:
+            state = await self._state(context, may_ask)
+            return await handler(app, replace(context, state=state), params)
+
+        return handle
+
+    async def _state(self, context: Context[Any], may_ask: bool) -> Any:
+        if not context.peer.can("roots"):
+            return context.state
+        if not context.peer.lasts:
+            return await self._narrowed(context) if may_ask else await self._narrow(context.state, [])
+        session = context.link.session
+        known = self._known.get(session)
+        if known is None:
+            known = self._known[session] = _Known()
+        if known.changes != session.roots_changed:
+            await self._learn(known, context)
+        return known.state
+
+    async def _learn(self, known: _Known, context: Context[Any]) -> None:
+        """Asks the client, unless another call does it at this time. Raises ToolError where it does not say."""
+        session, failures = context.link.session, known.failures
+        async with known.asking:
+            if known.failures != failures:
+                raise ToolError(known.refusal)
+            changes = session.roots_changed
+            if known.changes == changes:
+                return
+            try:
+                with anyio.fail_after(self._seconds):
+                    state = await self._narrowed(context)
+            except (PeerError, InvalidParams, TimeoutError) as error:
+                reason = str(error) or f"it did not answer within {self._seconds:g} s"
+                known.failures += 1
+                known.refusal = f"this server works in its client's roots only, and was not told them: {reason}"
+                raise ToolError(known.refusal) from None
+            # What changed meanwhile is asked for by the next call.
+            known.state, known.changes = state, changes
+
+    async def _narrowed(self, context: Context[Any]) -> Any:
+        return await self._narrow(context.state, [root.uri for root in await context.roots()])

@@ -1,0 +1,90 @@
+"""A file of settings: the options of a server under their own names, in TOML.
+
+    allow-write = true
+    roots = ["src", "~/notes"]
+    port = 8080
+
+A name may be written with `-` or with `_`. Paths begin at the directory of the file, so that it means the same
+wherever the program is started. This module is loaded only where there is such a file.
+"""
+
+import os
+import stat
+import tomllib
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pydantic.fields import FieldInfo
+
+from .options import Written, is_hidden, paths_after
+
+__all__ = ["SettingsFile", "read_settings_file"]
+
+
+class SettingsFile(NamedTuple):
+    """What stands in a file of settings, by field; `exposed` names a secret that others on this machine can read."""
+
+    options: dict[str, Written]
+    exposed: str | None
+
+
+def read_settings_file(path: Path, fields: Mapping[str, FieldInfo]) -> SettingsFile:
+    """Reads values of `fields` from `path`.
+
+    Raises ValueError, in one line, for a file that can't be read, is no TOML, or has a key that is no option. Whether
+    the values are fit is for the model to say, whose fields these are.
+    """
+    content, readable_by_others = _content(path)
+    options: dict[str, Written] = {}
+    for key, value in content.items():
+        name = key.replace("-", "_")
+        if name not in fields:
+            raise ValueError(f"{path}: there is no option {key!r}{_nearest(name, fields)}")
+        if name in options:
+            raise ValueError(f"{path}: {key} is given twice")
+        source = f"{path}: {key}"
+        options[name] = Written(_placed(value, fields[name], path.absolute().parent, source), source)
+    secret = next((found.source for name, found in options.items() if is_hidden(fields[name])), None)
+    return SettingsFile(options, secret if readable_by_others else None)
+
+
+def _content(path: Path) -> tuple[dict[str, Any], bool]:
+    """The keys of the file, and whether others than its owner may read it."""
+    try:
+        with path.open("rb") as file:
+            mode = os.fstat(file.fileno()).st_mode
+            content = tomllib.load(file)
+    except OSError as error:
+        raise ValueError(f"{path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise ValueError(f"{path}: is not UTF-8") from None
+    except tomllib.TOMLDecodeError as error:
+        raise ValueError(f"{path}: {error}") from None
+    return content, os.name == "posix" and bool(mode & (stat.S_IRGRP | stat.S_IROTH))
+
+
+def _nearest(name: str, known: Iterable[str]) -> str:
+    close = get_close_matches(name, known, 1)
+    return f"; did you mean {close[0].replace('_', '-')!r}?" if close else ""
+
+
+def _placed(value: Any, field: FieldInfo, directory: Path, source: str) -> Any:
+    """The value, its paths made absolute where it has some."""
+    before = paths_after(field)
+    if before is None:
+        return value
+    if isinstance(value, list):
+        return [_placed(one, field, directory, source) for one in value]
+    if not isinstance(value, str):
+        return value
+    start = value.find(before) + len(before)
+    path = value[start:]
+    # What names no file, such as "", ":rw" or ":memory:", must not come to name one.
+    if not path.partition(":")[0]:
+        return value
+    try:
+        return value[:start] + str(directory / Path(path).expanduser())
+    except RuntimeError:
+        raise ValueError(f"{source}: nobody has the home directory of {path!r}") from None

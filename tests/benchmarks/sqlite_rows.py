@@ -1,0 +1,136 @@
+"""The rows of the SQLite servers: single rows, many rows, readers beside a writer, and a big database."""
+
+import json
+import re
+import sqlite3
+import statistics
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from tests.benchmarks import targets
+from tests.benchmarks.machine import apart, peak, resident
+from tests.benchmarks.messages import Ask
+from tests.benchmarks.peers import Peer
+from tests.benchmarks.pipes import Pipes, sample
+from tests.benchmarks.sqlite_peers import DBHUB, PLAIN
+from tests.benchmarks.sqlite_tables import BENCH, LONG, ROWS, SHARED
+from tests.benchmarks.targets import Measure
+
+TIMES = 5
+"""How often each call is made for one figure, which is the median."""
+READERS, TURNS = 8, 50
+
+_CURSOR = re.compile(rb'"next_cursor":"([^"]+)"')
+_ONE = "SELECT id, c6, c9 FROM wide WHERE id = 777"
+_SHARED = "SELECT count(*), max(id) FROM wide"
+
+Figures = Iterator[tuple[Measure, float]]
+
+
+def one_row(peer: Peer, folder: Path) -> Figures:
+    """Queries of one row a second. Raises Unavailable where `peer` can't run here."""
+    with Pipes(peer.stdio(folder)) as server:
+        server.greet()
+        ask = _execute_sql(_ONE) if peer is DBHUB else _query(_ONE, b"name 777")
+        with apart(server.pid):
+            yield targets.ONE_ROW, sample(partial(server.one_at_a_time, ask))
+
+
+def _execute_sql(sql: str) -> Ask:
+    return Ask("tools/call", {"name": "execute_sql", "arguments": {"sql": sql}}, b"name 777")
+
+
+def many_row(peer: Peer, folder: Path) -> Figures:
+    """Milliseconds for a table of ten columns, all of it. Raises Unavailable."""
+    query = "SELECT * FROM wide"
+    if peer is PLAIN:
+        with closing(sqlite3.connect(folder / BENCH)) as connection:
+            yield targets.MANY_ROWS, _ms(lambda: json.dumps(connection.execute(query).fetchall()))
+        return
+    with Pipes(peer.stdio(folder)) as server:
+        server.greet()
+        yield targets.MANY_ROWS, _ms(lambda: _read_all(server, query, f"name {ROWS}"))
+
+
+def _read_all(server: Pipes, query: str, last: str) -> None:
+    """Reads on until there is no cursor any more."""
+    arguments: dict[str, Any] = {"query": query}
+    while True:
+        answer = server.ask(Ask("tools/call", {"name": "read_query", "arguments": arguments}, b'"rows"'))
+        # Found without decoding the answer: the client's time is not the server's.
+        cursor = _CURSOR.search(answer, max(len(answer) - 1_000, 0))
+        if cursor is None:
+            break
+        arguments = {"query": query, "cursor": cursor[1].decode()}
+    if last.encode() not in answer:
+        raise ValueError(f"the last page is not the last one: {answer[-200:]!r}")
+
+
+def busy_row(peer: Peer, folder: Path) -> Figures:
+    """How many of the readers' queries fail, while another process writes as fast as it can. Raises Unavailable."""
+    failed = 0
+    with _writing(folder / SHARED), Pipes(peer.stdio(folder)) as server:
+        server.greet()
+        for _ in range(TURNS):
+            answers = server.answers(_query(_SHARED, b""), READERS)
+            failed += sum(str(ROWS).encode() not in answer for answer in answers)
+    yield targets.BUSY, failed
+
+
+@contextmanager
+def _writing(database: Path) -> Iterator[None]:
+    """Commits again and again in a thread, whose library is as good as another process: each has its own locks."""
+    ended = threading.Event()
+
+    def write() -> None:
+        with closing(sqlite3.connect(database, isolation_level=None, timeout=60)) as connection:
+            connection.execute("PRAGMA synchronous = off")
+            while not ended.is_set():
+                connection.execute("UPDATE counter SET n = n + 1")
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+def first_row(peer: Peer, folder: Path) -> Figures:
+    """Milliseconds from the start to the list of tables. Raises Unavailable."""
+    yield targets.FIRST, _ms(lambda: _first_answer(peer.stdio(folder)))
+
+
+def _first_answer(command: list[str]) -> None:
+    with Pipes(command) as server:
+        server.greet()
+        server.ask(Ask("tools/call", {"name": "list_tables", "arguments": {}}, b'"result"'))
+
+
+def paged_row(peer: Peer, folder: Path) -> Figures:
+    """MiB by which memory grows when a long table is read to its end. Raises Unavailable."""
+    with Pipes(peer.stdio(folder)) as server:
+        server.greet()
+        server.ask(_query(_ONE, b"name 777"))
+        before = resident(server.pid)
+        _read_all(server, "SELECT * FROM long", f"name {LONG}")
+        yield targets.PAGED, peak(server.pid) - before
+
+
+def _query(sql: str, expected: bytes) -> Ask:
+    return Ask("tools/call", {"name": "read_query", "arguments": {"query": sql}}, expected)
+
+
+def _ms(run: Callable[[], object]) -> float:
+    took = []
+    for _ in range(TIMES):
+        began = time.perf_counter()
+        run()
+        took.append(1_000 * (time.perf_counter() - began))
+    return statistics.median(took)

@@ -1,0 +1,46 @@
+"""Declared types of the columns of queries."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from servers.sqlite.access.declaring import declared
+from servers.sqlite.access.limits import Limits
+from servers.sqlite.access.opening import open_database
+from servers.sqlite.access.stopping import Stop
+
+
+@pytest.mark.parametrize(
+    ("query", "types"),
+    [
+        ("SELECT n, name FROM numbers", ["INTEGER", "VARCHAR(20)"]),
+        ("SELECT name AS n, n + 1 FROM numbers WHERE n > ? AND name <> :name", ["VARCHAR(20)", None]),
+        ("SELECT '?', \":a\", [@b], n FROM (SELECT 1 AS ':a', 2 AS '@b', n FROM numbers) -- ?", None),
+        ("SELECT n FROM numbers WHERE n = ?1 OR n = $a -- an end without a line", ["INTEGER"]),
+        ("VALUES (1)", [None]),
+        ("PRAGMA table_info(numbers)", []),
+        ("EXPLAIN SELECT 1", []),
+        ("SELECT 1; DROP TABLE numbers", []),
+        ("DELETE FROM numbers", []),
+        ("SELECT * FROM nowhere", []),
+    ],
+)
+def test_the_types_are_those_of_the_tables(file: Path, query: str, types: list[str | None] | None) -> None:
+    connection, _ = open_database(file, "views", Limits(), lambda: False)
+    with closing(connection):
+        found = declared(query, connection, Stop(1, 1))
+        left = connection.execute("SELECT count(*) FROM sqlite_temp_schema").fetchone()
+    assert found == types if types is not None else found[-1] == "INTEGER"
+    assert left == (0,)
+
+
+def test_the_connection_for_views_changes_no_database(file: Path) -> None:
+    before = file.read_bytes()
+    connection, _ = open_database(file, "views", Limits(), lambda: False)
+    with closing(connection):
+        for statement in ("DELETE FROM numbers", "CREATE TABLE t (a)", "CREATE TEMP TABLE t (a)"):
+            with pytest.raises(sqlite3.Error):
+                connection.execute(statement)
+    assert file.read_bytes() == before

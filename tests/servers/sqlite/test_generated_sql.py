@@ -1,0 +1,54 @@
+"""Statements made by chance, for one server that may only read: the file stays, and every answer comes in time."""
+
+import hashlib
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.servers.sqlite.grammar import Grammar
+from tests.servers.sqlite.samples import make_chinook
+from tests.wire import Json, Wire
+
+STATEMENTS = 500
+SECONDS = 0.1
+LATE = 0.5
+"""Seconds beyond the limit in which an answer has to come, on a machine that does nothing else."""
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.full) for seed in range(2, 41))])
+async def test_generated_sql_changes_nothing_and_is_answered_in_time(seed: int, tmp_path: Path) -> None:
+    database, grammar = make_chinook(tmp_path / "data.db"), Grammar(seed)
+    before = hashlib.sha256(database.read_bytes()).hexdigest()
+    command = [sys.executable, "-m", "servers.sqlite", "--timeout", str(SECONDS), str(database)]
+    answered = 0
+    async with Wire(command) as wire:
+        await wire.initialize()
+        for _ in range(STATEMENTS):
+            query = grammar.statement()
+            began = time.monotonic()
+            answer = await wire.request(
+                "tools/call", {"name": "read_query", "arguments": {"query": query}}, timeout=60
+            )
+            assert time.monotonic() - began < SECONDS + 10 * LATE, query
+            assert "error" not in answer, (query, answer)
+            answered += not answer["result"].get("isError", False)
+        assert "result" in await wire.request("ping")
+        assert (await _rows(wire, "SELECT count(*) FROM Artist")) == [[50]]
+    assert hashlib.sha256(database.read_bytes()).hexdigest() == before
+    assert [file.name for file in tmp_path.iterdir()] == ["data.db"]
+    # Otherwise it is a test of error messages.
+    assert answered > STATEMENTS / 4
+
+
+async def _rows(wire: Wire, query: str) -> list[Json]:
+    answer = await wire.request("tools/call", {"name": "read_query", "arguments": {"query": query}})
+    return answer["result"]["structuredContent"]["rows"]
+
+
+def test_the_same_seed_makes_the_same_statements() -> None:
+    made = [[grammar.statement() for _ in range(50)] for grammar in (Grammar(3), Grammar(3), Grammar(4))]
+    assert made[0] == made[1] != made[2]

@@ -1,0 +1,70 @@
+"""Database files, opened."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from servers.sqlite.access.limits import Limits
+from servers.sqlite.access.opening import Mode, open_database
+from servers.sqlite.errors import SqliteError
+
+
+def pragma(path: Path, name: str, mode: Mode = "ro") -> object:
+    connection, policy = open_database(path, mode, Limits(), lambda: False)
+    with closing(connection):
+        connection.set_authorizer(None)
+        (value,) = connection.execute(f"PRAGMA {name}").fetchone()
+    assert policy.refused is None
+    return value
+
+
+def refusal(path: Path, mode: Mode = "ro") -> SqliteError:
+    with pytest.raises(SqliteError) as raised:
+        open_database(path, mode, Limits(), lambda: False)
+    return raised.value
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("trusted_schema", 0), ("cell_size_check", 1), ("temp_store", 2), ("query_only", 1), ("hard_heap_limit", 2**29)],
+)
+def test_a_reader_is_guarded(file: Path, name: str, value: int) -> None:
+    assert pragma(file, name) == value
+
+
+def test_a_writer_keeps_foreign_keys(file: Path) -> None:
+    assert pragma(file, "foreign_keys", "rw") == 1
+
+
+def test_a_missing_file_is_not_made(tmp_path: Path) -> None:
+    assert refusal(tmp_path / "nothing.db").code == "not_found"
+    assert refusal(tmp_path / "nothing.db", "rw").code == "not_found"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_that_is_no_database_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "text.db"
+    path.write_text("This is a text, and no database at all. " * 100)
+    assert refusal(path).code == "corrupt"
+
+
+def test_an_empty_file_is_an_empty_database(tmp_path: Path) -> None:
+    path = tmp_path / "empty.db"
+    path.touch()
+    assert pragma(path, "page_count") == 0
+
+
+@pytest.mark.parametrize("name", ["a?mode=rwc.db", "a#b.db", "a%41.db", "file:x.db", "ä ü.db"])
+def test_a_name_is_only_a_name(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    with closing(sqlite3.connect(path.as_uri(), uri=True)) as connection, connection:
+        connection.execute("CREATE TABLE t (a)")
+    assert pragma(path, "schema_version") == 1
+    assert [entry.name for entry in tmp_path.iterdir()] == [name]
+
+
+def test_no_error_tells_the_directory(tmp_path: Path) -> None:
+    (tmp_path / "folder.db").mkdir()
+    assert str(tmp_path) not in str(refusal(tmp_path / "folder.db"))

@@ -1,0 +1,36 @@
+"""A query, run in a thread with a connection of its own."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from servers.sqlite.access.stopping import Stop
+from servers.sqlite.reading.pages import Room
+from servers.sqlite.reading.query import Query, begin
+
+ROOM = Room(10, 10_000, 100)
+
+
+class Patient(Stop):
+    """Lets go of the lock of another connection, once the lock is noticed."""
+
+    def __init__(self, other: sqlite3.Connection) -> None:
+        super().__init__(10, 10)
+        self._other = other
+
+    def pause(self) -> bool:
+        self._other.execute("COMMIT")
+        return True
+
+
+@pytest.mark.parametrize("query", ["SELECT n FROM number", "PRAGMA user_version"])
+def test_s9_a_query_waits_for_the_lock_of_another_process(tmp_path: Path, query: str) -> None:
+    file = tmp_path / "a.db"
+    with closing(sqlite3.connect(file, isolation_level=None)) as other:
+        other.execute("CREATE TABLE number AS SELECT 7 AS n")
+        other.execute("PRAGMA user_version = 7")
+        with closing(sqlite3.connect(file, isolation_level=None, timeout=0)) as connection:
+            other.execute("BEGIN EXCLUSIVE")
+            assert begin(Query(query, []), ROOM, connection, Patient(other)).page.rows == [(7,)]

@@ -1,0 +1,112 @@
+"""Queries that go on: with the very same rows, or with a word that they are not."""
+
+import sqlite3
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, closing
+from functools import partial
+from pathlib import Path
+
+import anyio
+import pytest
+
+from servers.sqlite.access.database import Database, Source
+from servers.sqlite.access.limits import Limits
+from servers.sqlite.errors import SqliteError
+from servers.sqlite.reading.pages import Room
+from servers.sqlite.reading.query import Query
+from servers.sqlite.reading.snapshots import Found, Snapshots
+
+ALL = Query("SELECT n FROM numbers ORDER BY n", ())
+TEN = Room(10, 100_000, 1_000)
+
+
+@asynccontextmanager
+async def opened(file: Path, kept_seconds: float = 30, readers: int = 4) -> AsyncIterator[tuple[Database, Snapshots]]:
+    database, snapshots = Database(Source("data", file, False), Limits(), readers), Snapshots(kept_seconds)
+    database.readers.pressed = partial(snapshots.press, database)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(snapshots.run)
+        yield database, snapshots
+        tasks.cancel_scope.cancel()
+    await database.close()
+
+
+def numbers(found: Found) -> list[int]:
+    return [n for (n,) in found.answer.page.rows]
+
+
+def delete_first(file: Path) -> None:
+    with closing(sqlite3.connect(file)) as connection, connection:
+        connection.execute("DELETE FROM numbers WHERE n < 5")
+
+
+async def test_a_kept_query_goes_on_with_the_same_rows(file: Path) -> None:
+    async with opened(file) as (database, snapshots):
+        first = await snapshots.read(database, ALL, TEN, None, None)
+        delete_first(file)
+        second = await snapshots.read(database, ALL, TEN, None, first.cursor)
+    assert (numbers(second), second.changed) == (list(range(10, 20)), False)
+
+
+async def test_a_query_that_is_kept_no_more_says_whether_the_database_was_changed(file: Path) -> None:
+    async with opened(file, kept_seconds=0, readers=1) as (database, snapshots):
+        first = await snapshots.read(database, ALL, TEN, None, None)
+        await anyio.wait_all_tasks_blocked()
+        second = await snapshots.read(database, ALL, TEN, None, first.cursor)
+        await anyio.wait_all_tasks_blocked()
+        delete_first(file)
+        third = await snapshots.read(database, ALL, TEN, None, second.cursor)
+        await anyio.wait_all_tasks_blocked()
+        fourth = await snapshots.read(database, ALL, TEN, None, third.cursor)
+    assert (numbers(second), second.changed) == (list(range(10, 20)), False)
+    assert (numbers(third), third.changed) == (list(range(25, 35)), True)
+    assert fourth.changed
+
+
+async def test_a_query_that_needs_a_connection_takes_that_of_a_kept_one(file: Path) -> None:
+    async with opened(file, readers=1) as (database, snapshots):
+        first = await snapshots.read(database, ALL, TEN, None, None)
+        await snapshots.read(database, Query("SELECT 1", ()), TEN, None, None)
+        second = await snapshots.read(database, ALL, TEN, None, first.cursor)
+    assert (numbers(second), second.changed) == (list(range(10, 20)), False)
+
+
+async def test_kept_queries_leave_half_of_the_connections(file: Path) -> None:
+    async with opened(file) as (database, snapshots):
+        for _ in range(10):
+            await snapshots.read(database, ALL, TEN, None, None)
+        async with database.readers.lent(), database.readers.lent():
+            pass
+
+
+async def test_a_cursor_is_good_only_for_whom_it_was_given(file: Path) -> None:
+    async with opened(file) as (database, snapshots):
+        first = await snapshots.read(database, ALL, TEN, "one", None)
+        with pytest.raises(SqliteError) as raised:
+            await snapshots.read(database, ALL, TEN, "other", first.cursor)
+    assert raised.value.code == "bad_cursor"
+
+
+async def test_a_cursor_is_good_only_for_its_parameters(file: Path) -> None:
+    asked = Query("SELECT n FROM numbers WHERE n > ?", (1,))
+    async with opened(file) as (database, snapshots):
+        first = await snapshots.read(database, asked, TEN, None, None)
+        with pytest.raises(SqliteError) as raised:
+            await snapshots.read(database, asked._replace(parameters=(2,)), TEN, None, first.cursor)
+    assert raised.value.code == "bad_cursor"
+
+
+async def test_a_kept_query_does_not_keep_a_writer_out(file: Path) -> None:
+    async with opened(file) as (database, snapshots):
+        await snapshots.read(database, ALL, TEN, None, None)
+        delete_first(file)
+        found = await snapshots.read(database, Query("SELECT count(*) FROM numbers", ()), TEN, None, None)
+    assert numbers(found) == [995]
+
+
+async def test_without_a_write_ahead_log_a_cut_query_does_not_keep_a_writer_out(file: Path) -> None:
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute("PRAGMA journal_mode = DELETE")
+    async with opened(file) as (database, snapshots):
+        await snapshots.read(database, ALL, TEN, None, None)
+        delete_first(file)
