@@ -1,0 +1,59 @@
+"""The URIs of what the server offers as resources: `sqlite:///{db}/schema`, `/{db}/{table}`, `/{db}/{table}/{+key}`.
+
+A name may hold any character, so each is percent-encoded as one segment. A table called `schema` is written
+`%73chema`. The values of a key are percent-encoded one by one and stand between commas.
+"""
+
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+from urllib.parse import quote, unquote
+
+__all__ = ["INSIGHTS", "Target", "key_of", "parts_of", "target", "uri_of"]
+
+INSIGHTS = "memo://insights"
+"""Where the insights of this process stand."""
+
+_SCHEMA = "schema"
+_FORM = re.compile(r"sqlite:///([^/?#]+)/([^/?#]+)(?:/(.+))?", re.DOTALL)
+
+
+class Target(NamedTuple):
+    """What a URI names."""
+
+    database: str
+    table: str | None = None
+    """None for the whole schema."""
+    key: str | None = None
+    """One row of the table, as `key_of` writes it; None for all."""
+
+
+def target(uri: str) -> Target | None:
+    """What `uri` names, whether it is there or not; None where it is no URI of a database."""
+    found = _FORM.fullmatch(uri)
+    if found is None:
+        return None
+    database, table, key = found.groups()
+    if table == _SCHEMA and key is None:
+        return Target(unquote(database))
+    return Target(unquote(database), unquote(table), None if key is None else key_of(parts_of(key)))
+
+
+def uri_of(target: Target) -> str:
+    """The URI that names it, written the one way in which this server writes it."""
+    segments = [quote(target.database, safe=""), _SCHEMA]
+    if target.table is not None:
+        segments[1] = quote(target.table, safe="") if target.table != _SCHEMA else "%73chema"
+    if target.key is not None:
+        segments.append(target.key)
+    return "sqlite:///" + "/".join(segments)
+
+
+def key_of(parts: Iterable[str]) -> str:
+    """The values of a key, percent-encoded and between commas."""
+    return ",".join(quote(part, safe="") for part in parts)
+
+
+def parts_of(key: str) -> list[str]:
+    """The values of a key as it stands in a URI."""
+    return [unquote(part) for part in key.split(",")]
