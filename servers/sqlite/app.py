@@ -13,6 +13,7 @@ from .errors import SqliteError
 from .reading.pages import Room
 from .reading.snapshots import Snapshots
 from .settings import Settings
+from .watching.watch import Watch
 
 __all__ = ["Ctx", "Opened", "app", "read_only", "room"]
 
@@ -23,6 +24,7 @@ class Opened:
 
     databases: Databases
     snapshots: Snapshots
+    watch: Watch
     settings: Settings
 
 
@@ -52,7 +54,8 @@ async def _open(settings: Settings) -> AsyncIterator[Opened]:
         for database in databases:
             database.readers.pressed = partial(snapshots.press, database)
         tasks.start_soon(snapshots.run)
-        yield Opened(databases, snapshots, settings)
+        watch = Watch(databases, tasks, app.changes.resource, app.changes.resources)
+        yield Opened(databases, snapshots, watch, settings)
         tasks.cancel_scope.cancel()
 
 

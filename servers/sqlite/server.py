@@ -7,5 +7,6 @@ it, in the threads of the connections.
 # Importing a part adds what it has to the server.
 from .app import app
 from .reading import tools as reading  # noqa: F401
+from .watching import resources as watching  # noqa: F401
 
 __all__ = ["app"]

@@ -1,0 +1,35 @@
+"""Subscriptions to databases, schemas and tables."""
+
+from shared import ResourceNotFound
+
+from ..app import Opened, app
+from ..errors import SqliteError
+
+
+@app.on_subscribe
+async def _begin(uri: str) -> str:
+    opened: Opened = app.state
+    try:
+        return await opened.watch.begin(uri)
+    except SqliteError as error:
+        if error.code in ("not_found", "bad_database"):
+            raise ResourceNotFound(uri) from None
+        raise
+
+
+@app.on_unsubscribe
+async def _end(key: str) -> None:
+    opened: Opened = app.state
+    opened.watch.end(key)
+
+
+@app.on_wanted
+async def _begin_listing() -> None:
+    opened: Opened = app.state
+    await opened.watch.begin_listing()
+
+
+@app.on_health
+def _watching() -> dict[str, object]:
+    opened: Opened = app.state
+    return {"watching": opened.watch.health}
