@@ -10,6 +10,7 @@ from shared import Context, Implementation, Server, ToolError, __version__
 
 from .access.database import Databases, open_databases
 from .errors import SqliteError
+from .exporting.exports import Exports
 from .reading.pages import Room
 from .reading.snapshots import Snapshots
 from .settings import Settings
@@ -25,6 +26,7 @@ class Opened:
     databases: Databases
     snapshots: Snapshots
     watch: Watch
+    exports: Exports
     settings: Settings
 
 
@@ -55,7 +57,8 @@ async def _open(settings: Settings) -> AsyncIterator[Opened]:
             database.readers.pressed = partial(snapshots.press, database)
         tasks.start_soon(snapshots.run)
         watch = Watch(databases, tasks, app.changes.resource, app.changes.resources)
-        yield Opened(databases, snapshots, watch, settings)
+        with Exports(settings.max_export) as exports:
+            yield Opened(databases, snapshots, watch, exports, settings)
         tasks.cancel_scope.cancel()
 
 

@@ -6,6 +6,8 @@ it, in the threads of the connections.
 
 # Importing a part adds what it has to the server.
 from .app import app
+from .exporting import resources as exports  # noqa: F401
+from .exporting import tools as exporting  # noqa: F401
 from .reading import tools as reading  # noqa: F401
 from .watching import resources as watching  # noqa: F401
 
