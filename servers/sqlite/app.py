@@ -1,8 +1,9 @@
 """The server that the tools and resources beside it join, with what all of them need."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Coroutine
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import anyio
 
@@ -16,7 +17,7 @@ from .reading.snapshots import Snapshots
 from .settings import Settings
 from .watching.watch import Watch
 
-__all__ = ["Ctx", "Opened", "app", "read_only", "room"]
+__all__ = ["Ctx", "Opened", "app", "background", "read_only", "room"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,16 @@ app = Server[Opened](
     settings=Settings,
 )
 
+Task = Callable[..., Coroutine[Any, Any, None]]
+_tasks: list[Task] = []
+
+
+def background(task: Task) -> Task:
+    """Has this function run while the server does. It takes what is opened, and `task_status`, with which it says
+    that clients may come; it is cancelled at the end."""
+    _tasks.append(task)
+    return task
+
 
 @app.lifespan
 async def _open(settings: Settings) -> AsyncIterator[Opened]:
@@ -58,7 +69,10 @@ async def _open(settings: Settings) -> AsyncIterator[Opened]:
         tasks.start_soon(snapshots.run)
         watch = Watch(databases, tasks, app.changes.resource, app.changes.resources)
         with Exports(settings.max_export) as exports:
-            yield Opened(databases, snapshots, watch, exports, settings)
+            opened = Opened(databases, snapshots, watch, exports, settings)
+            for task in _tasks:
+                await tasks.start(partial(task, opened))
+            yield opened
         tasks.cancel_scope.cancel()
 
 

@@ -6,6 +6,7 @@ it, in the threads of the connections.
 
 # Importing a part adds what it has to the server.
 from .app import app
+from .canned import tools as canned  # noqa: F401
 from .exporting import resources as exports  # noqa: F401
 from .exporting import tools as exporting  # noqa: F401
 from .reading import tools as reading  # noqa: F401

@@ -38,6 +38,7 @@ class Settings(BaseModel):
     max_value: int = Field(16_000_000, ge=1_000, description="bytes that one value may have in a statement")
     max_memory: int = Field(512, ge=16, description="mebibytes that SQLite may hold, to sort and group for example")
     readers: int = Field(8, ge=1, le=64, description="queries that may run at once, for each database")
+    queries: Path | None = Field(None, description="directory of SQL files that become tools")
     max_export: int = Field(100_000_000, ge=1_000, description="bytes that one export may have")
 
     @field_validator("databases", mode="before")
@@ -61,6 +62,8 @@ class Settings(BaseModel):
     def _are_there(self) -> Self:
         if not self.sources:
             raise ValueError("give at least one DATABASE")
+        if self.queries is not None and not self.queries.is_dir():
+            raise ValueError(f"--queries: {self.queries} is no directory")
         names = [source.name for source in self.sources]
         for name in names:
             if names.count(name) > 1:

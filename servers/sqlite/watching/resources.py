@@ -2,15 +2,14 @@
 
 from shared import ResourceNotFound
 
-from ..app import Opened, app
+from ..app import Ctx, Opened, app
 from ..errors import SqliteError
 
 
 @app.on_subscribe
-async def _begin(uri: str) -> str:
-    opened: Opened = app.state
+async def _begin(ctx: Ctx, uri: str) -> str:
     try:
-        return await opened.watch.begin(uri)
+        return await ctx.state.watch.begin(uri)
     except SqliteError as error:
         if error.code in ("not_found", "bad_database"):
             raise ResourceNotFound(uri) from None

@@ -1,5 +1,6 @@
 """Telling of changes while somebody wants to know: a task for each database, one watch of files for all."""
 
+import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
@@ -29,6 +30,7 @@ class Watch:
     def __init__(
         self, databases: Databases, tasks: TaskGroup, changed: Callable[[str], None], listing: Callable[[], None]
     ) -> None:
+        self._loop = asyncio.get_running_loop()
         self._databases = databases
         self._tasks = tasks
         self._changed = changed
@@ -80,8 +82,12 @@ class Watch:
     def wrote(self, database: str, tables: Collection[str], defines: bool) -> None:
         """Says that this server has committed changes of these tables, and of the schema where it `defines`.
 
-        Whoever writes calls it after COMMIT, in the event loop, before it gives the writer back.
+        Whoever writes calls it right after COMMIT, best in the thread of the connection: there nothing comes between,
+        not even that the call is cancelled.
         """
+        self._loop.call_soon_threadsafe(self._wrote, database, frozenset(tables), defines)
+
+    def _wrote(self, database: str, tables: Collection[str], defines: bool) -> None:
         if database in self._watched and (tables or defines):
             self._watched[database].wrote(tables, defines)
 
