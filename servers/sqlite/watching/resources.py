@@ -10,10 +10,8 @@ from ..errors import SqliteError
 async def _begin(ctx: Ctx, uri: str) -> str:
     try:
         return await ctx.state.watch.begin(uri)
-    except SqliteError as error:
-        if error.code in ("not_found", "bad_database"):
-            raise ResourceNotFound(uri) from None
-        raise
+    except SqliteError:
+        raise ResourceNotFound(uri) from None
 
 
 @app.on_unsubscribe

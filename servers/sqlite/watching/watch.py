@@ -12,7 +12,7 @@ from servers.sqlite.access.database import Databases
 from servers.sqlite.errors import SqliteError
 from servers.sqlite.uris import Target, target, uri_of
 from servers.sqlite.watching.notices import Notices
-from servers.sqlite.watching.sights import folded, look
+from servers.sqlite.watching.sights import UNSEEN, folded, look
 from servers.sqlite.watching.watched import LISTING, Watched
 
 __all__ = ["Watch"]
@@ -53,7 +53,7 @@ class Watch:
         """Tells changes of what `uri` names from now on; the key under which it does.
 
         That is a database (`sqlite:///{db}`), its schema, or a table, which need not be there yet. A row counts as
-        its table. Raises SqliteError `not_found`, `bad_database`, and what opening the database raises.
+        its table. Raises SqliteError `not_found` and `bad_database`.
         """
         whole = target(f"{uri}/schema")
         if whole is not None and whole.table is None:
@@ -95,7 +95,7 @@ class Watch:
         database = self._databases.named(name)
         watched = self._watched.get(name)
         if watched is None:
-            sight = await look(database)
+            sight = await look(database) or UNSEEN
             # Somebody else may have been faster. What he saw is older, so he misses no change.
             watched = self._watched.get(name) or self._begun(Watched(database, sight, self._tell))
         watched.keys[key] = table

@@ -18,7 +18,6 @@ from collections.abc import Callable, Collection
 import anyio
 
 from servers.sqlite.access.database import Database
-from servers.sqlite.errors import SqliteError
 from servers.sqlite.uris import Target, uri_of
 from servers.sqlite.watching.sights import Sight, folded, look
 
@@ -29,8 +28,6 @@ LISTING = "listing"
 
 _QUIET, _LONGEST = 0.1, 1.0
 _SWEEP_SECONDS = 1.0
-_PATIENCE = 1.0
-"""Seconds for a look: a writer that is long at work must not keep back what is known already."""
 
 
 class Watched:
@@ -79,12 +76,7 @@ class Watched:
 
     async def _found(self) -> set[str]:
         """The keys of what others changed since the last look."""
-        before, seen = self._sight, None
-        try:
-            with anyio.move_on_after(_PATIENCE):
-                seen = await look(self.database)
-        except SqliteError:
-            pass  # locked, or gone: the next look may tell
+        before, seen = self._sight, await look(self.database)
         if seen is None:
             return set()
         self._sight = seen

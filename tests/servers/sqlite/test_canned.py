@@ -128,7 +128,8 @@ async def test_what_writes_changes_in_one_transaction_and_tells_subscribers(file
 async def test_what_fails_to_write_changes_nothing(file: Path, queries: Path) -> None:
     (queries / "move.sql").write_text(simple("UPDATE numbers SET n = 5 WHERE n IN (4, 6)", "writable: true"))
     async with served("--allow-write", "--queries", queries, file) as peer:
-        assert (await peer.error("move")).startswith("constraint")
+        for _ in range(2):
+            assert (await peer.error("move")).startswith("constraint")
         assert (await peer.data("read_query", query="SELECT count(*) FROM numbers"))["rows"] == [[1_000]]
 
 

@@ -186,6 +186,16 @@ async def test_what_is_no_part_of_a_database_is_not_watched(base: Path, uri: str
         assert held.watch.health["watched"] == 0
 
 
+async def test_a_database_that_is_locked_is_watched_all_the_same(file: Path) -> None:
+    with closing(sqlite3.connect(file, isolation_level=None)) as connection:
+        connection.execute("PRAGMA journal_mode = DELETE")
+        connection.execute("BEGIN EXCLUSIVE")
+        async with watching(file, NUMBERS) as held:
+            connection.execute(INSERT)
+            connection.execute("COMMIT")
+            assert await held.told() == [NUMBERS]
+
+
 async def test_nothing_is_told_and_no_file_watched_after_the_end(base: Path) -> None:
     async with watching(base, NUMBERS, OTHER) as held:
         held.watch.end(NUMBERS)
