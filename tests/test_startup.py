@@ -19,6 +19,7 @@ OTHERS = {
 }
 DEAR = {
     *("importlib.metadata", "email", "csv"),  # pydantic's search for plugins
+    *("_ssl", "_hashlib", "random"),  # OpenSSL, which a pipe does not need
     *("shutil", "zipfile", "bz2", "lzma", "tempfile"),  # the width of a terminal, among others
     *("multiprocessing", "concurrent.futures.process", "logging.config", "http", "urllib.request", "xml"),
     *("pydantic.v1", "pydantic.deprecated", "pydantic.networks", "pydantic.mypy", "pydantic_settings"),
@@ -60,6 +61,56 @@ def test_the_search_for_plugins_is_what_is_left_out() -> None:
     # Should pydantic come to search elsewhere, this says that `servers/__init__.py` has no effect any more.
     assert "importlib.metadata" in _loaded_by("import shared.cli")
     assert "importlib.metadata" not in _loaded_by("import servers, shared.cli")
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted"),
+    [
+        ("ssl", "SSLContext"),
+        ("asyncio.sslproto", "SSLProtocol"),
+        ("hashlib", "sha256"),
+        ("hmac", "digest"),
+        ("secrets", "token_hex"),
+        ("pydantic.plugin._loader", "_plugins"),
+    ],
+)
+def test_whoever_wants_something_of_a_stand_in_gets_the_real_one(name: str, wanted: str) -> None:
+    load = f"import servers, importlib; held = importlib.import_module({name!r}); before = sys.modules[{name!r}]"
+    ask = f"got = held.{wanted}; real = sys.modules[{name!r}]"
+    assert name in _loaded_by(f"{load}; {ask}; assert before is held is not real; assert got is real.{wanted}")
+    assert name in _loaded_by(f"{load}; {ask}; assert vars(held)[{wanted!r}] is got, 'asked no more'")
+
+
+def test_a_module_that_is_loaded_already_gets_no_stand_in() -> None:
+    load = "import asyncio, hashlib, ssl; real = dict(sys.modules); protocol = asyncio.sslproto; import servers"
+    kept = "all(sys.modules[name] is real[name] for name in ('asyncio.sslproto', 'hashlib', 'ssl'))"
+    assert _loaded_by(f"{load}; assert {kept} and asyncio.sslproto is protocol and ssl.SSLContext")
+
+
+ENCRYPTED = """
+import servers, asyncio, ssl
+assert asyncio.sslproto is sys.modules["asyncio.sslproto"]
+async def main():
+    plain = await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", 0)
+    host, port = plain.sockets[0].getsockname()
+    try:
+        await asyncio.open_connection(host, port, ssl=ssl.create_default_context())
+    except OSError as error:
+        return type(error)
+found = asyncio.run(main())
+assert found in (ssl.SSLError, ssl.SSLEOFError, ConnectionResetError), found
+assert asyncio.sslproto.SSLProtocol
+"""
+
+
+def test_asyncio_still_encrypts() -> None:
+    """The handshake is begun by the real protocol; that the other side has none is seen in it."""
+    assert "_ssl" in _loaded_by(f"{ENCRYPTED}pass")
+
+
+@pytest.mark.parametrize("server", ["filesystem", "everything"])
+def test_nobody_looks_for_garbage_while_a_program_loads(server: str) -> None:
+    assert _loaded_by(f"import gc, servers.{server}.__main__; assert not gc.isenabled()")
 
 
 def test_models_of_tools_wait_until_they_are_needed() -> None:

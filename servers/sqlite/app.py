@@ -10,6 +10,7 @@ import anyio
 from shared import Context, Implementation, Server, ToolError, __version__
 
 from .access.database import Databases, open_databases
+from .describing.insights import Insights
 from .errors import SqliteError
 from .exporting.exports import Exports
 from .reading.pages import Room
@@ -29,6 +30,7 @@ class Opened:
     watch: Watch
     exports: Exports
     settings: Settings
+    insights: Insights
 
 
 Ctx = Context[Opened]
@@ -69,7 +71,7 @@ async def _open(settings: Settings) -> AsyncIterator[Opened]:
         tasks.start_soon(snapshots.run)
         watch = Watch(databases, tasks, app.changes.resource, app.changes.resources)
         with Exports(settings.max_export) as exports:
-            opened = Opened(databases, snapshots, watch, exports, settings)
+            opened = Opened(databases, snapshots, watch, exports, settings, Insights())
             for task in _tasks:
                 await tasks.start(partial(task, opened))
             yield opened

@@ -1,12 +1,14 @@
-"""The SQLite server: its tools and resources.
+"""The SQLite server: its tools, resources and prompt.
 
 Every function in a `tools.py`, and in `resources.py`, says what a client sees; the work is done by the files beside
 it, in the threads of the connections.
 """
 
 # Importing a part adds what it has to the server.
+from . import prompts, resources  # noqa: F401
 from .app import app
 from .canned import tools as canned  # noqa: F401
+from .describing import tools as describing  # noqa: F401
 from .exporting import resources as exports  # noqa: F401
 from .exporting import tools as exporting  # noqa: F401
 from .reading import tools as reading  # noqa: F401

@@ -18,3 +18,4 @@ def settle() -> None:
     the time: what is loaded is not looked at again, and what is new less often. It is for the whole process."""
     gc.freeze()
     gc.set_threshold(BETWEEN_COLLECTIONS, 20, 50)
+    gc.enable()

@@ -126,8 +126,8 @@ def _name(raw: bytes) -> str:
 
 def check_single(headers: Headers, *, all_of_them: bool) -> Refusal | None:
     """400 for a repeated header: of HTTP's own, or of `all_of_them`, where those of MCP matter too."""
-    repeated = headers.repeated if all_of_them else headers.repeated & _GUARDED
-    return refuse(400, REPEATED) if repeated else None
+    matters = headers.repeated and (all_of_them or headers.repeated & _GUARDED)
+    return refuse(400, REPEATED) if matters else None
 
 
 # Media types. A client sends the same few headers with every request, so what they say is remembered.
@@ -192,7 +192,7 @@ def is_stateless(headers: Headers, message: Message | None = None) -> bool:
     """Whether a request belongs to the era without sessions: its header names such a version, or its body does.
 
     A body that names a version is enough: a missing or older header is then this era's fault to report."""
-    if isinstance(message, Request | Notification) and claims_envelope(message.params):
+    if isinstance(message, (Request, Notification)) and claims_envelope(message.params):
         return True
     version = find_version(headers.get(VERSION_HEADER))
     return version is not None and version.stateless
@@ -247,8 +247,12 @@ def check_handshake_body(message: Message, version: Version | None) -> Refusal |
 
 def request_ids(message: Message) -> tuple[RequestId, ...]:
     """The ids under which answers to `message` will come."""
-    messages = message.messages if isinstance(message, Batch) else (message,)
-    return tuple(one.id for one in messages if isinstance(one, Request))
+    match message:
+        case Request(id_):
+            return (id_,)
+        case Batch(messages):
+            return tuple(one.id for one in messages if isinstance(one, Request))
+    return ()
 
 
 def stateless_status(answer: Response | Failure | RpcError) -> int:

@@ -8,6 +8,7 @@ purpose (2026-07-28, multi-round-trip requests, Security).
 import base64
 import hashlib
 import hmac
+from functools import cached_property
 from typing import Any
 
 from pydantic_core import from_json, to_json
@@ -23,7 +24,7 @@ class Seal:
     """Seals and opens texts under one secret key."""
 
     def __init__(self, key: bytes) -> None:
-        self._key = hashlib.sha256(key).digest()
+        self._given = key
 
     def close(self, purpose: str, value: Any) -> str:
         """`value`, which must be JSON-ready, as sealed text."""
@@ -36,6 +37,11 @@ class Seal:
         if not hmac.compare_digest(self._tag(purpose, payload).encode(), tag):
             raise InvalidParams(f"this {purpose.partition(':')[0]} was not issued here or has been changed")
         return from_json(base64.urlsafe_b64decode(payload + b"=" * (-len(payload) % 4)))
+
+    @cached_property
+    def _key(self) -> bytes:
+        # Not before it is needed: most peers are never given anything sealed.
+        return hashlib.sha256(self._given).digest()
 
     def _tag(self, purpose: str, payload: bytes) -> str:
         tag = hmac.digest(self._key, purpose.encode() + b"\0" + payload, "sha256")[:_TAG_BYTES]

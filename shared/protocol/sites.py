@@ -5,6 +5,7 @@ Both are compared as parsed values, never as strings (2025-11-25, Transports, Se
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from ipaddress import ip_address
 from typing import TypeVar
 
@@ -29,6 +30,7 @@ def is_loopback(host: str) -> bool:
         return False
 
 
+@lru_cache(64)  # a client names the same one with every request
 def _host(text: str) -> tuple[str, str | None] | None:
     match = _HOST.fullmatch(text)
     return None if match is None else (match[1].lower(), match[2])

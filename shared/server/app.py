@@ -16,7 +16,6 @@ The decorators give the function back unchanged, so it can be called in a test w
 
 import logging
 import os
-import secrets
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
@@ -233,7 +232,7 @@ class Server(Generic[State]):
     def seal(self) -> Seal:
         """Seals cursors and request states: with MCP_STATE_KEY, which several processes may share, or with a
         key of this process alone."""
-        return Seal(os.environ.get("MCP_STATE_KEY", "").encode() or secrets.token_bytes(32))
+        return Seal(os.environ.get("MCP_STATE_KEY", "").encode() or os.urandom(32))
 
     @cached_property
     def identity(self) -> Identity:

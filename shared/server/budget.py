@@ -4,12 +4,12 @@ The defaults stay under what hosts accept: results over 1 MB are dropped by Clau
 60 seconds by its older builds.
 """
 
-from dataclasses import dataclass
+from ..protocol.records import record
 
 __all__ = ["Budget"]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Budget:
     """Caps for one call."""
 

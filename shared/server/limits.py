@@ -1,11 +1,11 @@
 """What one peer may take of a server, whatever it sends. Each is an option of every server."""
 
-from dataclasses import dataclass
+from ..protocol.records import record
 
 __all__ = ["Limits"]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Limits:
     """Caps per connection or HTTP session."""
 

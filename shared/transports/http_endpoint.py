@@ -30,7 +30,6 @@ from ..protocol.http_rules import (
     check_handshake_body,
     check_single,
     check_version_header,
-    is_session_id,
     is_stateless,
     refuse,
 )
@@ -162,9 +161,10 @@ class Endpoint:
             tool = self._app.tools.find(name, self._app.settings)
         except McpError:
             return ()
-        if tool not in self._parameters:
-            self._parameters[tool] = tuple(parameter_headers(tool.listed["inputSchema"]))
-        return self._parameters[tool]
+        known = self._parameters.get(tool)
+        if known is None:
+            known = self._parameters[tool] = tuple(parameter_headers(tool.listed["inputSchema"]))
+        return known
 
     # Up to 2025-11-25
 
@@ -236,7 +236,7 @@ def _find(http: Http, sessions: Sessions) -> HttpSession | Refusal:
     sent = http.headers.get(SESSION_ID)
     if sent is None:
         return refuse(400, "the Mcp-Session-Id header is required")
-    session = sessions.find(sent, http.principal) if is_session_id(sent) else None
+    session = sessions.find(sent, http.principal)
     if session is None:
         return refuse(404, "there is no such session; initialize a new one")
     return check_version_header(http.headers, session.spoken) or session

@@ -44,8 +44,9 @@ async def _write(reply: Reply, session: HttpSession, reader: Reader, headers: Se
     await reader.wait()
     if reader.is_cut:
         return
-    if stream.sole_answer is not None:
-        await reply.json(200, stream.sole_answer, headers())
+    answer = stream.sole_answer
+    if answer is not None:
+        await reply.json(200, answer, headers())
     elif stream.refusal is not None and stream.is_sent:
         await reply.refuse(stream.refusal)
     else:

@@ -137,11 +137,12 @@ class Stream:
         if self.reader is not reader:
             return
         self.reader = None
-        self._since = anyio.current_time()
         if self.ids and not self.name:
             self.is_lost = True
             self.forget()
-        self._trim()
+        else:
+            self._since = anyio.current_time()
+            self._trim()
 
     def show(self) -> str:
         """Its name, which leaves with its events: from now on a client may come back."""

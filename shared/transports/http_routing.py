@@ -42,7 +42,7 @@ class Streams:
 
     def in_use(self, ids: Sequence[RequestId]) -> bool:
         """Whether one of `ids` is that of a request that is not answered yet."""
-        return any(id_ in self._posts for id_ in ids)
+        return not self._posts.keys().isdisjoint(ids)
 
     def post(self, ids: tuple[RequestId, ...]) -> Reader:
         """Who reads the answers to the requests `ids`, and what comes before."""
@@ -89,7 +89,7 @@ class Streams:
             stream = self._posts.get(one.about) if one.about is not None else None
             if one.retry_ms is not None:
                 self._pause(stream, one.retry_ms)
-            elif isinstance(one.message, Response | Failure | Batch | None):
+            elif one.message is None or isinstance(one.message, (Response, Failure, Batch)):
                 self._answer(stream, one.message)
             elif not self._tell(stream, one, one.message, patient=patient):
                 return outgoing[number:]

@@ -64,7 +64,7 @@ class Exchange:
 
     async def _write(self, outgoing: Sequence[Outgoing]) -> None:
         """Writes messages into the reply, the answer last."""
-        answer = next((one.message for one in outgoing if isinstance(one.message, Response | Failure)), None)
+        answer = next((one.message for one in outgoing if isinstance(one.message, (Response, Failure))), None)
         if answer is not None and self._reply.stage is Stage.NEW and outgoing[0].message is answer:
             await self._reply.json(stateless_status(answer), encode(answer))
         else:

@@ -84,8 +84,8 @@ class Reply:
                 sent.append(_IS_GZIP)
                 body = zlib.compress(body, 1, wbits=_GZIP)
         sent.append((b"content-length", b"%d" % len(body)))
-        await self._start(status, sent)
-        await self._body(body, more=False)
+        await self._send({"type": "http.response.start", "status": status, "headers": sent})
+        await self._send({"type": "http.response.body", "body": body})
 
     async def events(self, events: Iterable[ServerSentEvent], *, last: bool = False) -> None:
         """Sends events, all at once, and begins the stream if need be; `last` ends it."""
@@ -94,7 +94,7 @@ class Reply:
             if self.stage is Stage.ENDED:
                 return
             if self.stage is Stage.NEW:
-                await self._start(200, _STREAM_HEADERS)
+                await self._send({"type": "http.response.start", "status": 200, "headers": _STREAM_HEADERS})
             self.stage = Stage.ENDED if last else Stage.STREAMING
             await self._body(data, more=not last)
 
@@ -107,9 +107,6 @@ class Reply:
     async def end(self) -> None:
         """Ends the stream, which may have been empty."""
         await self.events((), last=True)
-
-    async def _start(self, status: int, headers: list[tuple[bytes, bytes]]) -> None:
-        await self._send({"type": "http.response.start", "status": status, "headers": headers})
 
     async def _body(self, data: bytes, *, more: bool) -> None:
         await self._send({"type": "http.response.body", "body": data, "more_body": more})

@@ -17,6 +17,7 @@ from tests.benchmarks.peers import NPM
 from tests.npm import Unavailable
 from tests.wire import Json, Wire
 
+KIND = "filesystem"
 PATIENCE = 5.0
 """Seconds in which every call here has to be answered."""
 

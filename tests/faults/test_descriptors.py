@@ -155,7 +155,7 @@ def test_streams_that_are_closed_from_the_start(closed: tuple[int, ...], tmp_pat
         check(output)
     else:
         assert output == b""
-    assert b"2.0" not in trace.read_bytes().replace(b'"jsonrpc":"2.0"', b"")
+    assert b'"2.0"' not in trace.read_bytes().replace(b'"jsonrpc":"2.0"', b"")
 
 
 def test_a_socket_for_both_directions() -> None:

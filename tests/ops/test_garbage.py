@@ -8,6 +8,7 @@ from shared.ops.garbage import BETWEEN_COLLECTIONS
 SCRIPT = """
 import gc
 from shared.ops.garbage import settle
+gc.disable()
 settle()
 print(gc.isenabled(), gc.get_threshold()[0], gc.get_freeze_count() > 1_000)
 """

@@ -7,9 +7,9 @@ Nothing is opened for a part and held: each walk goes to it from the operator's 
 through links (see `walk`). So a part that was moved away is not followed out, and there is nothing to give back.
 """
 
+import hashlib
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
 
@@ -39,7 +39,7 @@ class NarrowedRoots(Roots):
         self._prefixes = sorted(prefixes, key=lambda prefix: -len(prefix[0]))
         self.denylist = outer.denylist
         self._ways = [outer.way_into(components(str(path))) for path in self.paths]
-        self.mark = blake2b(repr(self._prefixes).encode(), digest_size=16).hexdigest() + ":"
+        self.mark = hashlib.blake2b(repr(self._prefixes).encode(), digest_size=16).hexdigest() + ":"
 
     def outer(self, place: Place) -> Place:
         """The place as the operator's roots have it."""

@@ -6,7 +6,6 @@ after the last; a cursor from before that, or from another run of the server, is
 """
 
 import os
-import secrets
 import time
 from collections import deque
 from collections.abc import Sequence
@@ -89,7 +88,7 @@ class Journal:
         self._entries: deque[_Entry] = deque(maxlen=size)
         self._last = 0
         """The number of the newest entry; they are counted from 1."""
-        self._run = secrets.token_hex(4)
+        self._run = os.urandom(4).hex()
         self._trees: list[Tree] = []
         self._beginning = anyio.Lock()
         self._begun = anyio.Event()
@@ -144,7 +143,7 @@ class Journal:
             self._watcher.unwatch(_key(index))
         self._trees = []
         self._entries.clear()
-        self._run = secrets.token_hex(4)
+        self._run = os.urandom(4).hex()
         self._begun = anyio.Event()
 
     async def _record(self, events: list[Event]) -> None:

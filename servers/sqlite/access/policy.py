@@ -4,6 +4,7 @@ SQLite asks once for each act while it compiles a statement, views and triggers 
 allowed here is refused; the text of the statement is never looked at.
 """
 
+import re
 import sqlite3
 from collections.abc import Iterable
 
@@ -74,6 +75,9 @@ _QUIET_PRAGMAS = frozenset(
 # An R-tree compiles the changes of the tables beneath it when it is first read. In a file that is opened to be read
 # SQLite runs none of them, nor those that a client writes itself.
 _OF_A_TREE = ("_node", "_rowid", "_parent")
+# What SQLite keeps of the statement that made a virtual table begins like this.
+_NAME = r"""(?:"(?:[^"]|"")*"|'(?:[^']|'')*'|`(?:[^`]|``)*`|\[[^\]]*\]|\w+)"""
+_VIRTUAL = re.compile(rf"""CREATE VIRTUAL TABLE\s+{_NAME}\s+USING\s+["'`\[]?(\w+)""", re.IGNORECASE)
 _WORDS = {
     sqlite3.SQLITE_ATTACH: "it opens or writes another file (ATTACH, VACUUM)",
     sqlite3.SQLITE_DETACH: "it detaches a database",
@@ -152,8 +156,15 @@ def _pragma(name: str, argument: str | None) -> str | None:
 
 
 def closed_modules(connection: sqlite3.Connection) -> set[str]:
-    """The virtual tables that this SQLite brings and a statement may not read, but for tables of the database that
-    bear such a name."""
+    """The virtual tables that a statement may not read: those that this SQLite brings, but for tables of the database
+    that bear such a name, and those in the database that are made of one."""
     modules = {str(name).lower() for (name,) in connection.execute("PRAGMA module_list")}
     tables = {str(name).lower() for (name,) in connection.execute("SELECT name FROM sqlite_schema")}
-    return {name for name in modules - _OPEN_MODULES - tables if not name.startswith("pragma_")}
+    closed = {name for name in modules - _OPEN_MODULES - tables if not name.startswith("pragma_")}
+    virtual = connection.execute("SELECT name, sql FROM sqlite_schema WHERE type = 'table' AND rootpage = 0")
+    return closed | {str(name).lower() for name, sql in virtual if not _is_open(str(sql))}
+
+
+def _is_open(sql: str) -> bool:
+    found = _VIRTUAL.match(sql)
+    return found is not None and found[1].lower() in _OPEN_MODULES

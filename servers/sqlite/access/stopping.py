@@ -3,7 +3,8 @@
 import sqlite3
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TypeVar
 
 from servers.sqlite.errors import SqliteError
@@ -22,7 +23,7 @@ class Stop:
     def __init__(self, seconds: float, busy_seconds: float) -> None:
         now = time.monotonic()
         self.seconds = seconds
-        self._end = now + seconds
+        self._end = self._until = now + seconds
         self._busy_end = now + min(busy_seconds, seconds)
         self._lock = threading.Lock()
         self._abandoned = False
@@ -30,7 +31,21 @@ class Stop:
 
     def __call__(self) -> bool:
         """Whether to stop."""
-        return self._abandoned or time.monotonic() > self._end
+        return self._abandoned or time.monotonic() > self._until
+
+    @contextmanager
+    def at_most(self, seconds: float) -> Iterator[None]:
+        """Ends a block of statements after `seconds`, where it has not come to its end, without an error."""
+        self._until = min(self._end, time.monotonic() + seconds)
+        try:
+            yield
+        except sqlite3.OperationalError as error:
+            if getattr(error, "sqlite_errorname", "") != "SQLITE_INTERRUPT":
+                raise
+            self._until = self._end
+            self.check()
+        finally:
+            self._until = self._end
 
     def check(self) -> None:
         """Raises SqliteError `timeout` or `cancelled` where it is time to stop."""

@@ -24,7 +24,6 @@ _HALF = re.compile("[\ud800-\udfff]")
 # on a line.
 _PERHAPS_ODD = ("|", '"', "{", "\r", " \n", "\t\n", "\nNULL\n")
 _ODD_BEGINNING = re.compile(r"\n[-+.\d\s]")
-_ODD = re.compile(r'[|\r"{]|\n[-+.\d\s]|[ \t]\n|\nNULL\n')
 _ODD = re.compile(r'.*[|\r\n"{].*||[ \t].*|.*[ \t]|NULL|[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?', re.DOTALL)
 
 
@@ -130,6 +129,9 @@ def _texts(cells: Sequence[Any], kinds: set[type]) -> Sequence[str]:
             return cells
     elif kinds <= {int, float}:
         return list(map(str, cells))
+    if kinds <= {str, type(None)}:
+        known = {cell: _shown(cell) for cell in set(cells)}  # many a column repeats few texts
+        return [known[cell] for cell in cells]
     return [_shown(cell) for cell in cells]
 
 

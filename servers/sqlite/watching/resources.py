@@ -1,13 +1,16 @@
-"""Subscriptions to databases, schemas and tables."""
+"""Subscriptions to databases, schemas, tables and insights."""
 
 from shared import ResourceNotFound
 
 from ..app import Ctx, Opened, app
 from ..errors import SqliteError
+from ..uris import INSIGHTS
 
 
 @app.on_subscribe
 async def _begin(ctx: Ctx, uri: str) -> str:
+    if uri == INSIGHTS:
+        return INSIGHTS  # append_insight tells of it
     try:
         return await ctx.state.watch.begin(uri)
     except SqliteError:

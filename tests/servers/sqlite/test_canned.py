@@ -9,6 +9,7 @@ from typing import Any
 import anyio
 import pytest
 
+from servers.sqlite.server import app
 from tests.servers.sqlite.serving import ERAS, Peer, served
 from tests.wire import Wire, with_envelope
 
@@ -48,7 +49,7 @@ def simple(sql: str, *lines: str) -> str:
 async def names(peer: Peer) -> set[str]:
     """The tools that are no built-in ones."""
     tools = (await peer.request("tools/list"))["result"]["tools"]
-    return {tool["name"] for tool in tools} - {"read_query", "export"}
+    return {tool["name"] for tool in tools} - {tool.name for tool in app.tools.all()}
 
 
 async def changed(peer: Peer) -> None:

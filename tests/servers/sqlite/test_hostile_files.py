@@ -30,6 +30,7 @@ ANSWERS = {
     malicious.view_that_sets_a_tokenizer: "bad_statement: unsafe use of fts3_tokenizer()",
     malicious.view_of_itself: "bad_statement: ",
     malicious.virtual_table_of_pages: "bad_statement: no such module",
+    malicious.virtual_table_of_sizes: "refused: ",
     malicious.virtual_table_of_a_file: "bad_statement: no such module",
     malicious.tree_index_that_lies: "corrupt: ",
     malicious.view_without_end: "5 rows; ",

@@ -97,11 +97,10 @@ TOO_LARGE = (
 )
 
 
-@pytest.mark.parametrize("query", TOO_LARGE, ids=lambda query: f"{query[7:30]}, {len(query)}")
-async def test_s3_what_is_too_large_is_an_error(database: Path, query: str) -> None:
-    async with served("--timeout", "5", database) as peer:
-        error = await peer.error("read_query", query=query)
-        assert len(error) < 2_000
+async def test_s3_what_is_too_large_is_an_error(database: Path) -> None:
+    async with served("--timeout", "2", database) as peer:
+        for query in TOO_LARGE:
+            assert len(await peer.error("read_query", query=query)) < 2_000
         assert await rows(peer, "SELECT 1") == [[1]]
 
 
@@ -213,12 +212,11 @@ READING = (
 )
 
 
-@pytest.mark.parametrize("query", READING)
-async def test_s5_all_that_reads_is_answered(tmp_path: Path, query: str) -> None:
+async def test_s5_all_that_reads_is_answered(tmp_path: Path) -> None:
     places = "CREATE VIRTUAL TABLE place USING rtree (id, x0, x1); INSERT INTO place VALUES (1, 0, 1), (2, 0, 1);"
-    database = made(tmp_path, f"{places} PRAGMA user_version = 2;")
-    async with served(database) as peer:
-        assert await rows(peer, query) == [[2]]
+    async with served(made(tmp_path, f"{places} PRAGMA user_version = 2;")) as peer:
+        for query in READING:
+            assert await rows(peer, query) == [[2]], query
 
 
 async def test_s5_the_plan_of_a_query_is_told(database: Path) -> None:
@@ -229,15 +227,14 @@ async def test_s5_the_plan_of_a_query_is_told(database: Path) -> None:
 # S6: the names of tables and columns
 
 
-@pytest.mark.parametrize(
-    "name", ['a"b', "a]b", "a`b", "a'b", "a b", "🗄", "select", "x; DROP TABLE account", "%", "a.b"]
-)
-async def test_s6_any_name_of_a_table_is_a_name(tmp_path: Path, name: str) -> None:
-    quoted = '"' + name.replace('"', '""') + '"'
-    database = made(tmp_path, f"CREATE TABLE {quoted} ({quoted} TEXT); INSERT INTO {quoted} VALUES ('here');")
-    async with served(database) as peer:
-        data = await peer.data("read_query", query=f"SELECT * FROM {quoted}")
-    assert (data["columns"][0]["name"], data["rows"]) == (name, [["here"]])
+async def test_s6_any_name_of_a_table_is_a_name(tmp_path: Path) -> None:
+    names = ['a"b', "a]b", "a`b", "a'b", "a b", "🗄", "select", "x; DROP TABLE account", "%", "a.b"]
+    quoted = ['"' + name.replace('"', '""') + '"' for name in names]
+    tables = (f"CREATE TABLE {one} ({one} TEXT); INSERT INTO {one} VALUES ('here');" for one in quoted)
+    async with served(made(tmp_path, "".join(tables))) as peer:
+        for name, one in zip(names, quoted, strict=True):
+            data = await peer.data("read_query", query=f"SELECT * FROM {one}")
+            assert (data["columns"][0]["name"], data["rows"]) == (name, [["here"]])
 
 
 # S8: values, and what is told of their columns
@@ -262,20 +259,21 @@ VALUES = (
 )
 
 
-@pytest.mark.parametrize(("expression", "value"), VALUES)
-async def test_s8_a_value_comes_as_it_is(database: Path, expression: str, value: object) -> None:
+async def test_s8_a_value_comes_as_it_is(database: Path) -> None:
     async with served(database) as peer:
-        [[found]] = await rows(peer, f"SELECT {expression}")
-    assert found == value
-    assert type(found) is type(value)
+        for expression, value in VALUES:
+            [[found]] = await rows(peer, f"SELECT {expression}")
+            assert (found, type(found)) == (value, type(value)), expression
 
 
-@pytest.mark.parametrize("expression", [expression for expression, _ in VALUES if "CAST(x" not in expression])
-async def test_s8_a_value_that_came_can_be_given_back(database: Path, expression: str) -> None:
+async def test_s8_a_value_that_came_can_be_given_back(database: Path) -> None:
     async with served(database) as peer:
-        [[found]] = await rows(peer, f"SELECT {expression}")
-        same = f"SELECT ?1 IS ({expression}) AND typeof(?1) = typeof({expression})"
-        assert await rows(peer, same, parameters=[found]) == [[1]]
+        for expression, _ in VALUES:
+            if "CAST(x" in expression:  # a parameter can be no text that is not UTF-8
+                continue
+            [[found]] = await rows(peer, f"SELECT {expression}")
+            same = f"SELECT ?1 IS ({expression}) AND typeof(?1) = typeof({expression})"
+            assert await rows(peer, same, parameters=[found]) == [[1]], expression
 
 
 async def test_s8_columns_of_the_same_name_or_of_none_are_all_there(database: Path) -> None:

@@ -139,6 +139,14 @@ async def test_s14_a_row_is_told_as_the_client_wrote_it_when_its_table_changes(f
         assert await told() == f"{NUMBERS}/7"
 
 
+async def test_insights_are_told_to_their_subscribers(file: Path) -> None:
+    async with served(file) as peer:
+        await peer.request("resources/subscribe", uri="memo://insights")
+        await peer.call("append_insight", insight="There are a thousand.")
+        messages = peer.wire.notifications or [await peer.wire.receive()]
+    assert [message["params"]["uri"] for message in messages] == ["memo://insights"]
+
+
 async def test_what_is_no_part_of_a_database_is_not_subscribed_to(file: Path) -> None:
     uris = ["sqlite:///nowhere/t", "sqlite:///nowhere", "file:///etc/passwd", "sqlite-export:///a.csv"]
     async with served(file) as peer:

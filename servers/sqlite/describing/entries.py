@@ -1,0 +1,114 @@
+"""The tables and views that there are, as `sqlite_schema` lists them.
+
+PRAGMA table_list would tell the same. But it compiles every view of the database, which views that are made for it
+turn into minutes that can't be stopped.
+"""
+
+import re
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from functools import partial
+from typing import Any, Literal, NamedTuple
+
+from servers.sqlite.access.stopping import Stop, patiently
+from servers.sqlite.describing.names import nearest
+from servers.sqlite.errors import SqliteError
+from servers.sqlite.reading.texts import fenced
+
+__all__ = ["Entry", "Kind", "all_entries", "ask", "entries", "find", "steady"]
+
+Kind = Literal["table", "view", "virtual", "shadow"]
+
+# A name that is no UTF-8 can't be sent, and no statement could name it either.
+_READABLE = dict.fromkeys(range(0xDC80, 0xDD00), "\ufffd")
+# What a virtual table keeps its data in is called like it, with one of these after it.
+_FTS = ("content", "segments", "segdir", "docsize", "stat")
+_RTREE = ("node", "rowid", "parent")
+_SHADOWS = {
+    "fts3": _FTS,
+    "fts4": _FTS,
+    "fts5": ("data", "idx", "content", "docsize", "config"),
+    "rtree": _RTREE,
+    "rtree_i32": _RTREE,
+    "geopoly": _RTREE,
+}
+_MODULE = re.compile(r"\sUSING\s+\W?(\w+)", re.IGNORECASE)
+# A comment or something in quotes, or a token that matters.
+_TOKENS = re.compile(
+    r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|`(?:[^`]|``)*`|\[[^\]]*\]|--[^\n]*|/\*.*?(?:\*/|$)|(?P<word>\w+)|(?P<end>\))""",
+    re.DOTALL,
+)
+
+
+class Entry(NamedTuple):
+    """A table or view."""
+
+    name: str
+    kind: Kind
+    sql: str
+    """The statement that made it."""
+
+    @property
+    def internal(self) -> bool:
+        """Whether it is one that SQLite or a virtual table keeps for itself."""
+        return self.kind == "shadow" or self.name.startswith("sqlite_")
+
+    @property
+    def options(self) -> list[str]:
+        """The words after the columns, as STRICT or WITHOUT ROWID, in capitals."""
+        words: list[str] = []
+        for token in _TOKENS.finditer(self.sql):
+            if token["end"]:
+                words = []
+            elif token["word"]:
+                words.append(token["word"].upper())
+        return words if self.kind in ("table", "shadow") else []
+
+
+@contextmanager
+def steady(connection: sqlite3.Connection, stop: Stop) -> Iterator[None]:
+    """Has all statements in the block see the same state of the database.
+
+    A statement that has not come to its end holds a state of the database, and those beside it see that one too.
+    """
+    holding = "SELECT count(*) FROM sqlite_schema UNION ALL SELECT 0"
+    with closing(patiently(stop, partial(connection.execute, holding))):
+        yield
+
+
+def ask(connection: sqlite3.Connection, question: str, *values: Any) -> list[tuple[Any, ...]]:
+    """The rows that a question of our own gives."""
+    rows = connection.execute(question, values)
+    return [tuple(one.translate(_READABLE) if type(one) is str else one for one in row) for row in rows]
+
+
+def all_entries(connection: sqlite3.Connection) -> list[Entry]:
+    """All tables and views by name."""
+    question = """
+        SELECT name, CASE WHEN type = 'view' THEN 'view' WHEN rootpage = 0 THEN 'virtual' ELSE 'table' END, sql
+        FROM sqlite_schema WHERE type IN ('table', 'view')"""
+    found = sorted(Entry(name, kind, sql or "") for name, kind, sql in ask(connection, question))
+    shadows = {f"{one.name}_{part}" for one in found if one.kind == "virtual" for part in _parts(one.sql)}
+    return [one._replace(kind="shadow") if one.name in shadows and one.kind == "table" else one for one in found]
+
+
+def entries(connection: sqlite3.Connection) -> list[Entry]:
+    """The tables and views that are not internal, by name."""
+    return [one for one in all_entries(connection) if not one.internal]
+
+
+def find(connection: sqlite3.Connection, name: str) -> Entry:
+    """The table or view of that name, in upper or lower case. Raises SqliteError `not_found`, with the nearest."""
+    found = all_entries(connection)
+    question = "SELECT name FROM sqlite_schema WHERE name = ? COLLATE NOCASE AND type IN ('table', 'view')"
+    for (exact,) in ask(connection, question, name):
+        return next(one for one in found if one.name == exact)
+    close = nearest(name, (one.name for one in found if not one.internal))
+    suggestion = f"The nearest names are:\n{fenced(close)}" if close else "list_tables names those that there are."
+    raise SqliteError("not_found", "there is no table or view of that name", suggestion)
+
+
+def _parts(sql: str) -> tuple[str, ...]:
+    module = _MODULE.search(sql)
+    return () if module is None else _SHADOWS.get(module[1].lower(), ())

@@ -1,0 +1,114 @@
+"""The tools that tell what is in a database and how a query would be run, and the one that keeps findings."""
+
+from functools import partial
+from typing import Annotated
+
+from pydantic import Field
+
+from shared import Data
+
+from ..access.database import Database
+from ..app import Ctx, app, room
+from ..arguments import DatabaseArgument, ParametersArgument, QueryArgument
+from ..errors import SqliteError
+from ..reading.query import Query, bound
+from ..uris import INSIGHTS
+from .listing import TableList, TablePage, tables_text
+from .listing import list_tables as listed_tables
+from .overview import DatabaseSummary, Overview, summarize, unreadable
+from .plans import Plan, explain, plan_text
+from .space import Space
+from .table import TableDescription, Wanted, describe
+from .texts import overview_text, table_text
+
+_TABLES = 1_000
+_OVERVIEW = 40_000
+"""Bytes of an overview, as data and as text together."""
+
+
+@app.tool(title="List tables", read_only=True)
+async def list_tables(
+    ctx: Ctx,
+    limit: Annotated[int, Field(ge=1, description="how many at most")] = _TABLES,
+    cursor: Annotated[str | None, Field(description="goes on after an answer that was cut")] = None,
+    database: DatabaseArgument = None,
+) -> Data[TableList]:
+    """List the tables and views by name, with their kind and, after ANALYZE, about how many rows."""
+    page = TablePage(cursor, min(limit, ctx.budget.entries), room(ctx, None).bytes)
+    found = await ctx.state.databases.named(database).read(partial(listed_tables, page))
+    return Data(found, tables_text(found))
+
+
+@app.tool(title="Describe table", read_only=True)
+async def describe_table(
+    ctx: Ctx,
+    table_name: Annotated[str, Field(description="of a table or view")],
+    sample: Annotated[int, Field(ge=0, le=100, description="how many rows to show, too")] = 0,
+    statistics: Annotated[bool, Field(description="of each column: nulls, distinct values, min, max")] = False,
+    database: DatabaseArgument = None,
+) -> Data[TableDescription]:
+    """Tell all about a table: columns, keys, indexes, triggers, its CREATE statement with the checks."""
+    wanted = Wanted(table_name, sample, statistics)
+    found = await ctx.state.databases.named(database).read(partial(describe, wanted, room(ctx, None)))
+    return Data(found.table, table_text(found))
+
+
+@app.tool(title="Describe database", read_only=True)
+async def describe_database(
+    ctx: Ctx,
+    max_bytes: Annotated[int, Field(ge=2_000, description="how long the answer may be")] = _OVERVIEW,
+    database: DatabaseArgument = None,
+) -> Data[Overview]:
+    """Tell what is in a database, or in all: tables with columns, then foreign keys, then indexes, while they fit.
+
+    The place to begin.
+    """
+    databases = ctx.state.databases
+    chosen = list(databases) if database is None else [databases.named(database)]
+    left = min(max_bytes, room(ctx, None).bytes)
+    summaries: list[DatabaseSummary] = []
+    for index, one in enumerate(chosen):
+        space = Space(left // (len(chosen) - index))
+        left -= space.left
+        summaries.append(await _summary(one, space, alone=len(chosen) == 1))
+        left += max(space.left, 0)
+    overview: Overview = {"databases": summaries}
+    return Data(overview, overview_text(overview))
+
+
+async def _summary(database: Database, space: Space, *, alone: bool) -> DatabaseSummary:
+    try:
+        return await database.read(partial(summarize, database.name, database.writable, space))
+    except SqliteError as error:
+        if alone:
+            raise
+        return unreadable(database.name, database.writable, f"{error.code}: {error}")
+
+
+@app.tool(title="Explain query", read_only=True)
+async def explain_query(
+    ctx: Ctx,
+    query: QueryArgument,
+    parameters: ParametersArgument = [],  # noqa: B006 - pydantic copies it
+    database: DatabaseArgument = None,
+) -> Data[Plan]:
+    """Tell how SQLite would run a statement, without running it: the query plan as a tree, and which tables are read
+    whole."""
+    source = ctx.state.databases.named(database)
+    work = partial(explain, Query(query, bound(parameters)), room(ctx, None).bytes)
+    try:
+        plan = await source.read(work)
+    except SqliteError as error:
+        if error.code != "refused" or not source.writable:
+            raise
+        async with source.writer() as connection:
+            plan = await connection.run(work)
+    return Data(plan, plan_text(plan))
+
+
+@app.tool(title="Append insight", destructive=False)
+async def append_insight(ctx: Ctx, insight: Annotated[str, Field(min_length=1, description="one finding")]) -> str:
+    """Keep a finding in the resource memo://insights, for as long as the server runs."""
+    gone = ctx.state.insights.append(insight)
+    ctx.changes.resource(INSIGHTS)
+    return "Insight added to memo" + (f"; the {gone} oldest had to go" if gone else "")

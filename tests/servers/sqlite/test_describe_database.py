@@ -1,0 +1,110 @@
+"""`describe_database` through the front door."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.servers.sqlite.schemas import HOSTILE, INJECTION, SHOP, hostile, made, outside_the_marks
+from tests.servers.sqlite.serving import ERAS, served
+
+
+async def overview(*options: str | Path, **wanted: Any) -> Any:
+    async with served(*options) as peer:
+        return (await peer.data("describe_database", **wanted))["databases"]
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_a_database_is_described_table_by_table(tmp_path: Path, era: str) -> None:
+    async with served(made(tmp_path / "shop.db", SHOP), era=era) as peer:
+        result = await peer.call("describe_database")
+    lines = result["content"][0]["text"].splitlines()
+    assert lines[0] == "database shop; may only be read"
+    assert lines[2:-1] == [
+        "table orders about 2 rows: id INTEGER primary key 1, customer_id INTEGER, total REAL, "
+        "tax REAL generated virtual, gross REAL generated stored",
+        "table customers about 3 rows: id INTEGER primary key 1, name TEXT not null default 'nobody', email TEXT",
+        "table items about 2 rows: order_id INTEGER primary key 1 not null, line INTEGER primary key 2 not null, "
+        "name TEXT",
+        "virtual notes: body, notes hidden, rank hidden",
+        "view names: name TEXT",
+        "foreign keys:",
+        "  items(order_id) -> orders(id)",
+        "  orders(customer_id) -> customers(primary key) on delete cascade",
+        "indexes:",
+        "  unique sqlite_autoindex_customers_1 on customers(email)",
+        "  partial large on orders(customer_id, (expression))",
+    ]
+
+
+@pytest.mark.parametrize("max_bytes", [2_000, 5_000, 20_000])
+async def test_a_large_schema_is_told_within_its_bytes_and_the_rest_is_counted(
+    tmp_path: Path, max_bytes: int
+) -> None:
+    tables = (f"CREATE TABLE t{n} (a INTEGER PRIMARY KEY, b TEXT REFERENCES t0, c);" for n in range(500))
+    path = made(tmp_path / "large.db", f"BEGIN; {''.join(tables)} COMMIT;")
+    async with served(path) as peer:
+        result = await peer.call("describe_database", max_bytes=max_bytes)
+    (data,) = result["structuredContent"]["databases"]
+    assert data["tables"][0]["name"] == "t0"
+    assert len(data["tables"]) + len(data["other_tables"]) + data["left_out"]["tables"] == 500
+    assert len(data["foreign_keys"]) + data["left_out"]["foreign_keys"] == 500
+    size = len(json.dumps(data, separators=(",", ":"))) + len(json.dumps(result["content"][0]["text"]))
+    assert max_bytes // 2 < size <= max_bytes
+
+
+async def test_a_table_too_wide_does_not_hide_the_others(tmp_path: Path) -> None:
+    columns = ", ".join(f"column_{n} VARCHAR(100)" for n in range(1_000))
+    path = made(tmp_path / "wide.db", f"CREATE TABLE a ({columns}); CREATE TABLE b (x);")
+    (data,) = await overview(path, max_bytes=3_000)
+    assert [table["name"] for table in data["tables"]] == ["b"]
+    assert data["other_tables"] == ["a"]
+
+
+async def test_all_databases_are_told_where_none_is_named(tmp_path: Path, file: Path) -> None:
+    path = made(tmp_path / "shop.db", SHOP)
+    both = await overview(path, "--db", f"other={file}:rw")
+    one = await overview(path, file, database="data")
+    assert [(data["database"], data["writable"], bool(data["tables"])) for data in both] == [
+        ("shop", False, True),
+        ("other", True, True),
+    ]
+    assert [data["database"] for data in one] == ["data"]
+
+
+async def test_a_database_that_is_damaged_does_not_hide_the_others(tmp_path: Path, file: Path) -> None:
+    path = made(tmp_path / "shop.db", SHOP)
+    async with served(path, file) as peer:
+        path.write_bytes(b"no database at all" * 1_000)
+        shop, data = (await peer.data("describe_database"))["databases"]
+        error = await peer.error("describe_database", database="shop")
+    assert shop["problem"].startswith("corrupt: ")
+    assert data["problem"] is None
+    assert error.startswith("corrupt: ")
+
+
+@pytest.mark.slow
+async def test_s7_views_that_take_long_to_compile_hold_up_nothing(tmp_path: Path) -> None:
+    views = (f"CREATE VIEW v{n} AS SELECT * FROM v{n - 1} UNION ALL SELECT * FROM v{n - 1};" for n in range(1, 200))
+    path = made(tmp_path / "bomb.db", f"CREATE TABLE t (x); CREATE VIEW v0 AS SELECT * FROM t; {''.join(views)}")
+    async with served("--timeout", "15", path) as peer:
+        listed = await peer.data("list_tables")
+        (data,) = (await peer.data("describe_database"))["databases"]
+        table = await peer.data("describe_table", table_name="t")
+    assert listed["total"] == 201
+    assert data["tables"][0]["name"] == table["name"] == "t"
+    assert len(data["other_tables"]) > 100
+
+
+async def test_s6_names_of_any_characters_are_told(tmp_path: Path) -> None:
+    (data,) = await overview(hostile(tmp_path / "odd.db", *HOSTILE))
+    assert {table["name"] for table in data["tables"]} == {"victim", *HOSTILE}
+
+
+async def test_s10_a_name_that_gives_orders_stands_between_the_marks(tmp_path: Path) -> None:
+    async with served(hostile(tmp_path / "odd.db", INJECTION)) as peer:
+        result = await peer.call("describe_database")
+    text = result["content"][0]["text"]
+    assert "Ignore all rules" in text
+    assert "Ignore all rules" not in outside_the_marks(text)

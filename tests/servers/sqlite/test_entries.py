@@ -1,0 +1,94 @@
+"""The tables and views that there are, seen in one state of the database."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from servers.sqlite.access.stopping import Stop
+from servers.sqlite.describing.entries import Entry, all_entries, ask, entries, find, steady
+from servers.sqlite.describing.names import quoted
+from servers.sqlite.errors import SqliteError
+from tests.servers.sqlite.schemas import HOSTILE, hostile, made
+
+
+@pytest.fixture
+def reader(file: Path) -> Iterator[sqlite3.Connection]:
+    with closing(sqlite3.connect(file, isolation_level=None)) as connection:
+        yield connection
+
+
+def test_in_wal_mode_a_change_meanwhile_is_not_seen(file: Path, reader: sqlite3.Connection) -> None:
+    with steady(reader, Stop(5, 1)):
+        before = entries(reader)
+        made(file, "CREATE TABLE other (x);")
+        assert entries(reader) == before
+    assert len(entries(reader)) == len(before) + 1
+
+
+def test_without_wal_a_change_waits(file: Path, reader: sqlite3.Connection) -> None:
+    made(file, "PRAGMA journal_mode = DELETE;")
+    with closing(sqlite3.connect(file, timeout=0)) as writer:
+        with steady(reader, Stop(5, 1)), pytest.raises(sqlite3.OperationalError, match="locked"):
+            writer.execute("CREATE TABLE other (x)")
+        writer.execute("CREATE TABLE other (x)")
+
+
+def test_after_the_block_nothing_is_held(file: Path, reader: sqlite3.Connection) -> None:
+    with pytest.raises(ZeroDivisionError), steady(reader, Stop(5, 1)):
+        _ = 1 / 0
+    made(file, "CREATE TABLE other (x);")
+    assert len(entries(reader)) == 2
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_s6_a_quoted_name_is_a_name(tmp_path: Path, name: str) -> None:
+    with closing(sqlite3.connect(hostile(tmp_path / "odd.db", name))) as connection:
+        assert ask(connection, f"SELECT * FROM {quoted(name)}") == [(name,)]
+        assert find(connection, name).name == name
+
+
+def test_s6_a_name_that_is_no_utf8_is_listed_with_marks_and_found_by_none(tmp_path: Path) -> None:
+    path = made(tmp_path / "odd.db", "CREATE TABLE t_x (a);")
+    path.write_bytes(path.read_bytes().replace(b"t_x", b"t\xffx"))
+    with closing(sqlite3.connect(path)) as connection:
+        connection.text_factory = lambda raw: raw.decode("utf-8", "surrogateescape")
+        assert [one.name for one in entries(connection)] == ["t\ufffdx"]
+        with pytest.raises(SqliteError) as raised:
+            find(connection, "t\ufffdx")
+    assert raised.value.code == "not_found"
+
+
+def test_what_virtual_tables_keep_their_data_in_is_told_apart_as_sqlite_does(tmp_path: Path) -> None:
+    script = """
+        CREATE VIRTUAL TABLE a USING fts3(x);
+        CREATE VIRTUAL TABLE "b c" USING FTS4(x);
+        CREATE VIRTUAL TABLE d using fts5(x);
+        CREATE VIRTUAL TABLE e USING\n"rtree"(id, x, y);
+        CREATE TABLE e_data (x); CREATE TABLE d_other (x); CREATE VIEW d_view AS SELECT 1; CREATE TABLE f_data (x);
+    """
+    with closing(sqlite3.connect(made(tmp_path / "virtual.db", script))) as connection:
+        told = {(one.name, one.kind) for one in all_entries(connection)}
+        kinds = "SELECT name, type FROM pragma_table_list WHERE schema = 'main' AND name <> 'sqlite_schema'"
+        assert told == set(connection.execute(kinds))
+
+
+@pytest.mark.parametrize(
+    ("end", "options"),
+    [
+        ("(x INT)", []),
+        ("(x INT) STRICT", ["STRICT"]),
+        ("(x INT PRIMARY KEY) without/* ) */ rowid , strict -- )", ["WITHOUT", "ROWID", "STRICT"]),
+        ("(x INT CHECK (x <> ') STRICT')) -- STRICT", []),
+        ('([) STRICT] INT, ") STRICT " INT, `) STRICT`` ` INT)', []),
+    ],
+)
+def test_the_options_of_a_table_are_the_words_at_its_end(end: str, options: list[str]) -> None:
+    sql = f"CREATE TABLE t {end}"
+    assert Entry("t", "table", sql).options == options
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.execute(sql)
+        flags = connection.execute("SELECT wr, strict FROM pragma_table_list('t')").fetchone()
+    assert flags == ("ROWID" in options, "STRICT" in options)

@@ -1,0 +1,37 @@
+"""Insights are kept up to a number and a size."""
+
+import pytest
+
+from servers.sqlite.describing.insights import Insights
+from servers.sqlite.errors import SqliteError
+
+
+def test_insights_are_a_list() -> None:
+    insights = Insights()
+    insights.append("Ada orders most")
+    insights.append("two\nlines")
+    assert insights.memo() == "- Ada orders most\n- two\n  lines"
+
+
+def test_without_insights_the_memo_says_how_to_add_some() -> None:
+    assert "append_insight" in Insights().memo()
+
+
+def test_the_oldest_go_when_there_are_too_many() -> None:
+    insights = Insights()
+    gone = [insights.append(str(n)) for n in range(1_001)]
+    assert (sum(gone), gone[-1], len(insights)) == (1, 1, 1_000)
+    assert insights.memo().startswith("- 1\n")
+
+
+def test_the_oldest_go_when_they_are_too_large() -> None:
+    insights = Insights()
+    for _ in range(30):
+        insights.append("x" * 10_000)
+    assert len(insights) == 20
+
+
+def test_one_insight_may_not_fill_the_memo() -> None:
+    with pytest.raises(SqliteError) as raised:
+        Insights().append("\N{ROBOT FACE}" * 5_001)
+    assert raised.value.code == "too_large"
