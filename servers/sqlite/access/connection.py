@@ -3,9 +3,13 @@
 SQLite looks at the clock between two instructions of its virtual machine. A single instruction may be long, though:
 `instr` of two large values takes hours. Then the caller is told in time all the same, and the connection is of no use
 until that instruction has ended.
+
+When another file takes the place of the one that is open, as when a backup is restored, the connection follows. It
+looks for that with the first work after it was lent, so nothing that belongs together is done on two files.
 """
 
 import asyncio
+import os
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
@@ -39,10 +43,16 @@ class Connection(aiosqlite.Connection):
 
     policy: Policy
 
-    def __init__(self, path: Path, mode: Mode, limits: Limits) -> None:
+    def __init__(self, path: Path, mode: Mode, limits: Limits, followed: Callable[[], None] = lambda: None) -> None:
+        """`followed` is called, in the thread of the connection, whenever it has opened another file."""
+        self.opening = 0
+        """Another number says that it is another file now."""
         self._path = path
         self._mode = mode
         self._limits = limits
+        self._followed = followed
+        self._file: tuple[int, int] | None = None
+        self._lent = False
         self._at_work: Stop | None = None
         self._when_idle: Callable[[], None] | None = None
         super().__init__(self._opened, iter_chunk_size=64)
@@ -76,6 +86,10 @@ class Connection(aiosqlite.Connection):
         else:
             self._when_idle = callback
 
+    def lend(self) -> None:
+        """Has the next work look first whether the file under its path is still the one that is open."""
+        self._lent = True
+
     async def open(self) -> None:
         """Opens it. Raises SqliteError."""
         try:
@@ -91,15 +105,27 @@ class Connection(aiosqlite.Connection):
             await super().close()
 
     def _opened(self) -> sqlite3.Connection:
+        file = _identity(self._path)
         connection, self.policy = open_database(self._path, self._mode, self._limits, self._stopped)
+        self._file = file
         return connection
+
+    def _follow(self) -> None:
+        if _identity(self._path) != self._file:
+            left, self._connection = self._conn, self._opened()
+            self.opening += 1
+            self._followed()
+            left.close()
+        self._lent = False
 
     def _stopped(self) -> bool:
         return self._at_work is not None and self._at_work()
 
     def _do(self, work: Work[T], stop: Stop, loop: asyncio.AbstractEventLoop) -> T:
-        self.policy.forget()
         try:
+            if self._lent:
+                self._follow()
+            self.policy.forget()
             return work(self._conn, stop)
         except (sqlite3.Error, sqlite3.Warning, MemoryError, OverflowError, UnicodeError) as error:
             raise self._explained(error, stop) from None
@@ -121,3 +147,11 @@ class Connection(aiosqlite.Connection):
         if self.policy.refused is not None:
             return SqliteError("refused", f"the statement is not allowed: {self.policy.refused}")
         return from_sqlite(error)
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        status = os.stat(path)  # noqa: PTH116 - twice as fast, and done for each query
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino

@@ -5,12 +5,12 @@ was stopped, or nobody waits for it any more. Meanwhile the write lock is held, 
 """
 
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, TypeVar
 
-from servers.sqlite.access.database import Database
+from servers.sqlite.access.database import Committed, Database
 from servers.sqlite.access.policy import Policy
 from servers.sqlite.access.stopping import Stop, patiently
 from servers.sqlite.errors import SqliteError
@@ -23,10 +23,11 @@ T = TypeVar("T")
 class Session:
     """The connection, for statements of clients, which its policy judges, and for our own, which it does not."""
 
-    def __init__(self, connection: sqlite3.Connection, policy: Policy, stop: Stop) -> None:
+    def __init__(self, connection: sqlite3.Connection, policy: Policy, stop: Stop, committed: Committed) -> None:
         self.connection = connection
         self.policy = policy
         self.stop = stop
+        self._committed = committed
         self.where = ""
         """Which of several statements or rows the work is at, for the words of an error."""
 
@@ -46,9 +47,11 @@ class Session:
             if self.connection.in_transaction:
                 self.own("ROLLBACK")
 
-    def commit(self) -> None:
-        """Makes the changes last. Nothing may fail after it."""
+    def commit(self, tables: Collection[str], defined: bool) -> None:
+        """Makes the changes last, and tells of them: of these tables, and of the schema where that is `defined` anew.
+        Nothing may fail after it."""
         patiently(self.stop, self._commit)
+        self._committed(tables, defined)
 
     def _commit(self) -> None:
         with self.stop.committing():
@@ -60,7 +63,7 @@ async def write(database: Database, work: Callable[[Session], T]) -> T:
     sessions: list[Session] = []
 
     def begun(connection: sqlite3.Connection, stop: Stop) -> T:
-        sessions.append(Session(connection, writer.policy, stop))
+        sessions.append(Session(connection, writer.policy, stop, database.committed))
         return work(sessions[0])
 
     async with database.writer() as writer:

@@ -290,7 +290,7 @@ async def test_readers_see_the_last_commit_while_a_change_is_made(tmp_path: Path
             session.connection.execute("UPDATE counter SET n = 5")
             changed.set()
             assert seen.wait(PATIENCE)
-            session.commit()
+            session.commit(("numbers",), False)
 
     with database(tmp_path):
         async with opened(tmp_path / "data.db") as mine, anyio.create_task_group() as tasks:
