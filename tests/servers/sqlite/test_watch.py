@@ -189,8 +189,9 @@ async def test_what_is_no_part_of_a_database_is_not_watched(base: Path, uri: str
 async def test_a_database_that_is_locked_is_watched_all_the_same(file: Path) -> None:
     with closing(sqlite3.connect(file, isolation_level=None)) as connection:
         connection.execute("PRAGMA journal_mode = DELETE")
-        connection.execute("BEGIN EXCLUSIVE")
-        async with watching(file, NUMBERS) as held:
+        async with watching(file) as held:
+            connection.execute("BEGIN EXCLUSIVE")
+            await held.begin(NUMBERS)
             connection.execute(INSERT)
             connection.execute("COMMIT")
             assert await held.told() == [NUMBERS]
