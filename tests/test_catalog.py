@@ -36,7 +36,9 @@ async def test_the_tools_are_those_of_the_running_server(entry: Entry, tmp_path:
 
 @each_writer
 async def test_writing_tools_appear_when_writing_is_allowed(entry: Entry, tmp_path: Path) -> None:
-    async with start(entry, tmp_path, "--allow-write") as server:
+    # Some need a directory for files besides.
+    files = [part for one in entry.arguments if one.name == "files" for part in ("--files", str(tmp_path))]
+    async with start(entry, tmp_path, "--allow-write", *files) as server:
         await server.initialize()
         answer = await server.request("tools/list")
     assert [tool["name"] for tool in answer["result"]["tools"]] == entry.tools.read + entry.tools.write

@@ -18,7 +18,7 @@ from .reading.snapshots import Snapshots
 from .settings import Settings
 from .watching.watch import Watch
 
-__all__ = ["Ctx", "Opened", "app", "background", "read_only", "room"]
+__all__ = ["Ctx", "Opened", "app", "background", "no_files", "read_only", "room"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,3 +95,8 @@ def read_only(settings: Settings) -> str | None:
     if settings.writes:
         return None
     return "read_only: this server was started without --allow-write, and without --db NAME=PATH:rw"
+
+
+def no_files(settings: Settings) -> str | None:
+    """Why the tools that need a directory of files are not offered, or None where they are."""
+    return "no_files: this server was started without --files" if settings.files is None else None

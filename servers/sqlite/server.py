@@ -7,11 +7,15 @@ it, in the threads of the connections.
 # Importing a part adds what it has to the server.
 from . import prompts, resources  # noqa: F401
 from .app import app
-from .canned import tools as canned  # noqa: F401
 from .describing import tools as describing  # noqa: F401
 from .exporting import resources as exports  # noqa: F401
 from .exporting import tools as exporting  # noqa: F401
 from .reading import tools as reading  # noqa: F401
 from .watching import resources as watching  # noqa: F401
+from .writing import tools as writing  # noqa: F401
+
+# isort: split
+# It builds on the tools before it, which stand in the list in the order in which they are imported.
+from .canned import tools as canned  # noqa: F401
 
 __all__ = ["app"]

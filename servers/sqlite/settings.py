@@ -37,6 +37,10 @@ class Settings(BaseModel):
     max_cell: int = Field(10_000, ge=100, description="bytes of one value that an answer shows")
     max_value: int = Field(16_000_000, ge=1_000, description="bytes that one value may have in a statement")
     max_memory: int = Field(512, ge=16, description="mebibytes that SQLite may hold, to sort and group for example")
+    confirm: int | None = Field(
+        None, ge=0, description="ask the user before the schema or more rows than this are changed"
+    )
+    files: Path | None = Field(None, description="directory of CSV files to import, and of the backups that are made")
     readers: int = Field(8, ge=1, le=64, description="queries that may run at once, for each database")
     queries: Path | None = Field(None, description="directory of SQL files that become tools")
     max_export: int = Field(100_000_000, ge=1_000, description="bytes that one export may have")
@@ -48,6 +52,13 @@ class Settings(BaseModel):
         if isinstance(databases, list) and "" in databases:
             raise ValueError("the name of a database is empty")
         return databases
+
+    @field_validator("files")
+    @classmethod
+    def _is_a_directory(cls, files: Path | None) -> Path | None:
+        if files is not None and not files.expanduser().is_dir():
+            raise ValueError(f"{files} is not a directory")
+        return files and files.expanduser()
 
     @field_validator("db")
     @classmethod

@@ -12,8 +12,10 @@ from uuid import uuid4
 
 import pytest
 
+from tests.servers.sqlite.samples import make_chinook
+
 from .others.environments import OLDER, PEERS
-from .peers import MODES, TRANSPORTS, Case, HttpServers
+from .peers import DATABASE, MODES, TRANSPORTS, Case, HttpServers
 
 CELL = "interop"
 OFFICIAL = "official client"
@@ -23,8 +25,10 @@ Matrix = dict[str, dict[tuple[str, str], set[str]]]
 
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The directory that every filesystem server of this run serves."""
-    return tmp_path_factory.mktemp("served")
+    """The directory that every filesystem server of this run serves; in it the database of every SQLite server."""
+    folder = tmp_path_factory.mktemp("served")
+    make_chinook(folder / DATABASE, wal=True)
+    return folder
 
 
 @pytest.fixture(scope="session")

@@ -27,6 +27,8 @@ from mcp.client.streamable_http import streamable_http_client
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 20.0
 TOKEN = "a-token-for-tests"
+DATABASE = "chinook.db"
+"""The sample database, in the served directory."""
 NEWEST_HANDSHAKE = "2025-11-25"
 STATELESS = "2026-07-28"
 
@@ -62,7 +64,7 @@ class Case:
 
     @asynccontextmanager
     async def connect(self, server: str, **options: Any) -> AsyncIterator[Client]:
-        """The official client, connected to "filesystem" or "bench"; `options` are those of its constructor."""
+        """The official client at "filesystem", "sqlite" or "bench"; `options` are those of its constructor."""
         url = None if self.transport == "stdio" else self.http.url(server, self.token)
         async with self._connected(server, url, options) as client:
             yield client
@@ -117,11 +119,11 @@ async def over_http(url: str, token: str | None) -> AsyncIterator[Any]:
 
 
 def command(server: str, folder: Path) -> list[str]:
-    """How "filesystem", "everything" or "bench" is started."""
+    """How "filesystem", "sqlite", "everything" or "bench" is started."""
     if server == "bench":
         return [sys.executable, "-m", "tests.interop.bench_server"]
-    served = [str(folder)] if server == "filesystem" else []
-    return [sys.executable, "-m", f"servers.{server}", *served]
+    served = {"filesystem": [str(folder)], "sqlite": ["--allow-write", str(folder / DATABASE)]}
+    return [sys.executable, "-m", f"servers.{server}", *served.get(server, [])]
 
 
 class HttpServers:

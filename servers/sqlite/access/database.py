@@ -2,7 +2,7 @@
 
 import tempfile
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -15,9 +15,12 @@ from servers.sqlite.access.opening import Mode
 from servers.sqlite.access.pool import Pool
 from servers.sqlite.errors import SqliteError
 
-__all__ = ["MEMORY", "Database", "Databases", "Source", "open_databases"]
+__all__ = ["MEMORY", "Committed", "Database", "Databases", "Source", "open_databases"]
 
 T = TypeVar("T")
+
+Committed = Callable[[Collection[str], bool], None]
+"""Takes the tables whose rows were changed, and whether the schema was."""
 
 MEMORY = ":memory:"
 """The path of a database that ends with the server. It is a file in a temporary directory, so that readers see what
@@ -27,6 +30,10 @@ _MOST_KNOWN = 256
 """Queries whose declared types are remembered."""
 _LONGEST_KNOWN = 10_000
 """Characters of such a query."""
+
+
+def _unheard(_tables: Collection[str], _defines: bool) -> None:
+    """Nobody watches the database."""
 
 
 class Source(NamedTuple):
@@ -53,6 +60,9 @@ class Database:
         self.onlookers = self._writers if source.writable else self._pool("ro", 1)
         """The one connection whose `data_version` says that somebody else changed the database: it never counts its
         own changes, so it is the writer's."""
+        self.committed: Committed = _unheard
+        """Whoever changes the database calls it right after COMMIT, in the thread of the connection, where nothing
+        can come between."""
         self._declared: OrderedDict[tuple[str, int, int], Sequence[str | None]] = OrderedDict()
 
     async def read(self, work: Work[T], seconds: float | None = None) -> T:

@@ -9,7 +9,7 @@ import sqlite3
 
 from servers.sqlite.access.stopping import Stop
 
-__all__ = ["declared", "parameters_of"]
+__all__ = ["declared", "parameters_of", "unbound"]
 
 # What a parameter is not in, then a parameter. A view may have none, and which value it has changes no type.
 _TOKENS = re.compile(
@@ -21,9 +21,8 @@ _TOKENS = re.compile(
 
 def declared(query: str, connection: sqlite3.Connection, _: Stop) -> list[str | None]:
     """The declared type of each column of `query`, None for an expression; nothing where it can't be a view."""
-    bare = _TOKENS.sub(lambda token: "NULL" if token["parameter"] else token[0], query)
     try:
-        connection.execute(f"CREATE TEMP VIEW declared AS {bare}")
+        connection.execute(f"CREATE TEMP VIEW declared AS {unbound(query)}")
     except (sqlite3.Error, sqlite3.Warning):
         return []  # VALUES without SELECT, PRAGMA, EXPLAIN
     try:
@@ -38,3 +37,8 @@ def declared(query: str, connection: sqlite3.Connection, _: Stop) -> list[str | 
 def parameters_of(query: str) -> list[str]:
     """The parameters of `query`, as they are written in it."""
     return [token["parameter"] for token in _TOKENS.finditer(query) if token["parameter"]]
+
+
+def unbound(query: str) -> str:
+    """The query with NULL in the place of each parameter, as SQLite takes those that are not bound."""
+    return _TOKENS.sub(lambda token: "NULL" if token["parameter"] else token[0], query)

@@ -6,7 +6,8 @@ allowed here is refused; the text of the statement is never looked at.
 
 import re
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 __all__ = ["Policy", "closed_modules"]
 
@@ -96,6 +97,8 @@ class Policy:
         self._writable = writable
         self._views = views
         self._closed_modules = frozenset(closed_modules)
+        self._lifted = False
+        self._only_tables = False
         self.refused: str | None = None
         """Why the last statement that was refused was."""
         self.defines = False
@@ -107,10 +110,30 @@ class Policy:
         """Begins with a new statement."""
         self.refused, self.defines, self.changed = None, False, set()
 
+    @contextmanager
+    def lifted(self) -> Iterator[None]:
+        """Allows all that is compiled within the block, and takes no note of it: for statements of our own."""
+        self._lifted = True
+        try:
+            yield
+        finally:
+            self._lifted = False
+
+    @contextmanager
+    def only_tables(self) -> Iterator[None]:
+        """Within the block, of all changes only CREATE TABLE is allowed."""
+        self._only_tables = True
+        try:
+            yield
+        finally:
+            self._only_tables = False
+
     def __call__(
         self, action: int, first: str | None, second: str | None, schema: str | None, source: str | None
     ) -> int:
         """Whether SQLite may do this."""
+        if self._lifted:
+            return sqlite3.SQLITE_OK
         reason = self._reason(action, first or "", second, schema)
         if reason is None:
             return sqlite3.SQLITE_OK
@@ -140,6 +163,8 @@ class Policy:
             return "it changes the database, which only write_query and create_table may"
         if schema == "temp":
             return "it makes or changes something temporary"
+        if self._only_tables and not _is_of_a_table(action, first):
+            return "it does something else than CREATE TABLE"
         if action == sqlite3.SQLITE_CREATE_VTABLE and (second or "").lower() not in _OPEN_MODULES:
             return f"it makes a virtual table of {second}, which is not on the list"
         if action in _DEFINITIONS:
@@ -147,6 +172,12 @@ class Policy:
         elif not first.startswith("sqlite_"):
             self.changed.add(first)
         return None
+
+
+def _is_of_a_table(action: int, first: str) -> bool:
+    """Whether a change is part of CREATE TABLE, whose UNIQUE and PRIMARY KEY are indexes."""
+    is_index = action == sqlite3.SQLITE_CREATE_INDEX and first.startswith("sqlite_autoindex_")
+    return is_index or action == sqlite3.SQLITE_CREATE_TABLE or (action == sqlite3.SQLITE_INSERT and first in _SCHEMA)
 
 
 def _pragma(name: str, argument: str | None) -> str | None:

@@ -1,4 +1,9 @@
-"""The readers of one database: connections that are opened when they are first needed, and lent one call each."""
+"""The readers of one database: connections that are opened when they are first needed, and lent one call each.
+
+A connection that is still at work when it is given back, because its caller would not wait for it any longer, is
+missing until it is done. Others are opened in its place, so that a database can be asked all the same; but no more
+than there are places, for each such connection has a thread that may be at work for hours.
+"""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -12,7 +17,7 @@ __all__ = ["Pool"]
 
 
 class Pool:
-    """At most `size` connections. A caller waits `seconds` at most for one to come back."""
+    """At most `size` connections, besides those that are missing. A caller waits `seconds` at most for one."""
 
     def __init__(self, make: Callable[[], Connection], size: int, seconds: float) -> None:
         self.size = size
@@ -21,6 +26,7 @@ class Pool:
         self._slots = anyio.Semaphore(size)
         self._idle: list[Connection] = []
         self._all: set[Connection] = set()
+        self._missing: set[Connection] = set()
         self.pressed: Callable[[], Awaitable[None]] | None = None
         """Called where all connections are lent, to have one given back that is merely kept."""
 
@@ -59,6 +65,9 @@ class Pool:
     def give(self, connection: Connection) -> None:
         """Takes a connection back. One that is still at work, because nobody waited for it, comes back by itself."""
         connection.when_idle(lambda: self._returned(connection))
+        if connection not in self._idle and len(self._missing) < self.size:
+            self._missing.add(connection)
+            self._slots.release()
 
     async def close(self) -> None:
         """Closes all connections."""
@@ -73,4 +82,7 @@ class Pool:
 
     def _returned(self, connection: Connection) -> None:
         self._idle.append(connection)
-        self._slots.release()
+        if connection in self._missing:
+            self._missing.remove(connection)
+        else:
+            self._slots.release()

@@ -28,6 +28,7 @@ class Stop:
         self._lock = threading.Lock()
         self._abandoned = False
         self._ended = False
+        self._committing = False
 
     def __call__(self) -> bool:
         """Whether to stop."""
@@ -54,6 +55,9 @@ class Stop:
 
     def reason(self) -> SqliteError:
         """Why it stopped."""
+        if self._committing:
+            reason = "the time was over while the changes were being committed, so they may be there or not"
+            return SqliteError("timeout", reason, "Look whether they are there.")
         if time.monotonic() <= self._end:
             return SqliteError("cancelled", "the call was cancelled")
         return SqliteError(
@@ -61,6 +65,16 @@ class Stop:
             f"stopped after {self.seconds:g} seconds",
             "Ask for less: add a condition or LIMIT, and look with explain_query whether an index is used.",
         )
+
+    @contextmanager
+    def committing(self) -> Iterator[None]:
+        """Within the block nobody knows whether the changes will be there. Raises like `check` before it."""
+        self.check()
+        self._committing = True
+        try:
+            yield
+        finally:
+            self._committing = False
 
     def pause(self) -> bool:
         """Waits a moment for a lock; whether to try again."""

@@ -15,16 +15,19 @@ from shared.errors import DeclarationError
 from shared.server.signatures import signed
 from shared.server.tools import RegisteredTool, ToolOptions
 
-from ..app import Ctx, Opened, app, background, room
+from ..app import Ctx, Opened, app, background
 from ..arguments import CursorArgument, MaxRowsArgument
 from ..reading.cells import stored
 from ..reading.query import Query
 from ..reading.results import QueryResult
 from ..reading.tools import queried
 from ..watching.notices import Notices
-from .changing import ChangeResult, change, compiles
+from ..writing import acts
+from ..writing.results import WriteResult
+from ..writing.statements import Statement
+from ..writing.tools import agreed, answering_within
 from .definitions import Definition, Given
-from .files import Files
+from .files import Files, compiles
 
 _TYPES: dict[str, Any] = {"integer": int, "number": float, "string": str, "boolean": bool, "blob": str}
 _SCHEMA: dict[str, Any] = {"contentEncoding": "base64"}
@@ -116,7 +119,7 @@ def _tool(definition: Definition) -> RegisteredTool:
     parameters = [_parameter(one) for one in definition.parameters]
     options = ToolOptions(description=definition.description, read_only=not definition.writable)
     if definition.writable:
-        function = signed(partial(_changing, definition), definition.name, parameters, Data[ChangeResult])
+        function = signed(partial(_changing, definition), definition.name, parameters, Data[WriteResult])
     else:
         function = signed(partial(_reading, definition), definition.name, [*parameters, *_PAGING], Data[QueryResult])
     return RegisteredTool(function, options)
@@ -135,14 +138,11 @@ async def _reading(definition: Definition, ctx: Ctx, arguments: dict[str, Any]) 
     return await queried(ctx, source, _query(definition, arguments), arguments["max_rows"], arguments["cursor"])
 
 
-async def _changing(definition: Definition, ctx: Ctx, arguments: dict[str, Any]) -> Data[ChangeResult]:
-    source, query = ctx.state.databases.named(definition.database), _query(definition, arguments)
-    committed = partial(ctx.state.watch.wrote, source.name)
-    async with source.writer() as writer:
-        # Its policy is another one where another file has taken the place of the database.
-        done = await writer.run(
-            lambda connection, stop: change(query, room(ctx, None), writer.policy, committed, connection, stop)
-        )
+async def _changing(definition: Definition, ctx: Ctx, arguments: dict[str, Any]) -> Data[WriteResult]:
+    source = ctx.state.databases.named(definition.database)
+    query = _query(definition, arguments)
+    act = partial(acts.execute, [Statement(query.sql, query.parameters)], answering_within(ctx, None), False)
+    done = await agreed(ctx, source, f"{definition.name} {arguments!r}", act)
     return Data(done.value, done.text)
 
 

@@ -9,6 +9,7 @@ from itertools import islice
 
 from typing_extensions import TypedDict
 
+from servers.sqlite.access.declaring import unbound
 from servers.sqlite.access.stopping import Stop, patiently
 from servers.sqlite.describing.names import short, shown
 from servers.sqlite.describing.space import Space
@@ -45,9 +46,12 @@ class Plan(TypedDict):
 
 
 def explain(query: Query, most: int, connection: sqlite3.Connection, stop: Stop) -> Plan:
-    """The plan of one statement, in `most` bytes. Raises SqliteError for what the connection may not do either."""
+    """The plan of one statement, in `most` bytes; its parameters may be left out.
+
+    Raises SqliteError for what the connection may not do either.
+    """
     # SQLite takes EXPLAIN before one statement only, and `sqlite3` no second statement.
-    asked = f"EXPLAIN QUERY PLAN {query.sql}"
+    asked = f"EXPLAIN QUERY PLAN {query.sql if query.parameters else unbound(query.sql)}"
     cursor = patiently(stop, partial(connection.execute, asked, query.parameters))
     rows = list(islice(cursor, _STEPS + 1))
     cursor.close()

@@ -118,7 +118,9 @@ async def test_what_writes_changes_in_one_transaction_and_tells_subscribers(file
     async with served("--allow-write", "--queries", queries, file) as peer:
         await peer.request("resources/subscribe", uri="sqlite:///data/numbers")
         data = await peer.data("rename", n=1, name="one")
-        assert (data["affected"], data["rows"], data["truncated"]) == (1, [[1, "one"]], False)
+        assert data["committed"]
+        (done,) = data["statements"]
+        assert (done["affected"], done["rows"], done["truncated"]) == (1, [[1, "one"]], False)
         if not peer.wire.notifications:
             peer.wire.notifications.append(await peer.wire.receive())
         assert peer.wire.notifications[0]["params"]["uri"] == "sqlite:///data/numbers"

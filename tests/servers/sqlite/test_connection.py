@@ -126,13 +126,19 @@ async def test_a_pool_says_that_all_are_lent(file: Path) -> None:
     assert raised.value.code == "busy"
 
 
-async def test_a_connection_at_work_comes_back_to_its_pool_when_it_is_done(file: Path) -> None:
-    pool = Pool(lambda: Connection(file, "ro", Limits()), 1, 5)
-    async with pool.lent() as connection:
-        with anyio.move_on_after(0.01):
-            await connection.run(lambda raw, stop: ask(ENDLESS, raw, stop))
+async def test_connections_that_do_not_end_are_replaced_and_come_back(file: Path) -> None:
+    pool = Pool(lambda: Connection(file, "ro", Limits(seconds=0.01)), 1, 60)
+    stuck = []
+    for _ in range(2):
+        async with pool.lent() as connection:
+            stuck.append(connection)
+            assert (await refusal(connection, UNSTOPPABLE)).code == "timeout"
+    with anyio.move_on_after(0.05) as waited:
+        await pool.take()
+    assert waited.cancelled_caught
     async with pool.lent() as again:
-        assert again is connection
+        assert again in stuck
+    assert len(set(stuck)) == 2
     await pool.close()
 
 

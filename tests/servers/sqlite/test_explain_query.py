@@ -89,6 +89,12 @@ async def test_parameters_may_have_names(file: Path) -> None:
     assert data["steps"] == [{"level": 0, "detail": "SEARCH numbers USING INTEGER PRIMARY KEY (rowid=?)"}]
 
 
+async def test_parameters_may_be_left_out(file: Path) -> None:
+    async with served(file) as peer:
+        plan = await peer.data("explain_query", query="SELECT name FROM numbers WHERE n = :n AND name <> ?")
+    assert [step["detail"] for step in plan["steps"]] == ["SEARCH numbers USING INTEGER PRIMARY KEY (rowid=?)"]
+
+
 async def test_a_plan_of_very_many_steps_is_cut(file: Path) -> None:
     query = " UNION ALL ".join(["SELECT * FROM numbers WHERE n = (SELECT 1)"] * 400)
     async with served(file) as peer:

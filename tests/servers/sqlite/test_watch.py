@@ -45,7 +45,7 @@ class Watching:
         """What the tools that write do."""
         async with self.database.writer() as connection:
             await connection.run(lambda connection, _: connection.execute(statement).fetchall())
-            self.watch.wrote("data", tables, defines)
+            self.database.committed(tables, defines)
 
 
 @asynccontextmanager
@@ -137,7 +137,7 @@ async def test_our_own_write_beside_that_of_another_process_hides_nothing(base: 
     async with watching(base, NUMBERS, OTHER, writable=True) as held:
         async with held.database.writer():
             await elsewhere(base, "INSERT INTO other VALUES (1)")
-            held.watch.wrote("data", ["numbers"], defines=False)
+            held.database.committed(["numbers"], False)
         assert await held.told(2) == [NUMBERS, OTHER]
 
 

@@ -1,0 +1,47 @@
+"""When a user is asked before changes are made, and what the consent is to.
+
+The changes are made and rolled back first, which gives the figures to ask with; nothing is locked while a human
+thinks. With the user's consent they are made again, and committed only where the figures are still the same.
+"""
+
+from typing import NamedTuple
+
+from servers.sqlite.errors import SqliteError
+
+__all__ = ["Consent", "Figures"]
+
+
+class Figures(NamedTuple):
+    """How much changes."""
+
+    rows: int
+    """In all: also by triggers and foreign keys, and within virtual tables."""
+    affected: tuple[int, ...]
+    """By the words of each statement."""
+    tables: tuple[str, ...]
+    defined: bool
+    """Whether the schema changes."""
+
+    def __str__(self) -> str:
+        parts = ["the schema changes"] if self.defined else []
+        if self.rows or not parts:
+            where = f" ({', '.join(self.tables)})" if self.tables else ""
+            parts.append(f"{self.rows:,} {'row changes' if self.rows == 1 else 'rows change'}{where}")
+        return " and ".join(parts)
+
+
+class Consent(NamedTuple):
+    """How much may change without asking, and what the user has agreed to."""
+
+    rows: int | None = None
+    """Rows that may change; None where nobody needs to be asked, whatever changes."""
+    agreed: Figures | None = None
+
+    def covers(self, figures: Figures) -> bool:
+        """Whether these changes may be made. Raises SqliteError `changed` where the user has agreed to others."""
+        if self.rows is None or (figures.rows <= self.rows and not figures.defined) or figures == self.agreed:
+            return True
+        if self.agreed is None:
+            return False
+        reason = f"the database was changed since the user was asked whether {self.agreed}: now {figures}"
+        raise SqliteError("changed", reason, "Call again to have the user asked again.")

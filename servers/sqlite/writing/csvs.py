@@ -1,0 +1,145 @@
+"""CSV: its rows, and the types of columns that can hold what stands in them without any loss."""
+
+import csv
+import io
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from itertools import islice
+from typing import NamedTuple, TextIO
+
+from servers.sqlite.access.stopping import Stop
+from servers.sqlite.errors import SqliteError
+
+__all__ = ["Form", "Records", "of_descriptor", "of_text", "types_of"]
+
+_MOST_ROWS = 10_000_000
+_BATCH = 1_000
+"""Rows between two looks at the clock."""
+_EXACT = 1 << 53
+"""Integers up to this are exact as REAL, too."""
+_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}")
+_REAL = re.compile(r"-?(?:0|[1-9][0-9]*)\.[0-9]+")
+
+Opener = Callable[[], AbstractContextManager[TextIO]]
+"""Opens the text at its beginning."""
+
+
+class Form(NamedTuple):
+    """How the CSV is written."""
+
+    delimiter: str = ","
+    header: bool = True
+    """Whether the first row has the names of the columns."""
+    field_bytes: int = 16_000_000
+    """What one field may have."""
+
+
+class Records:
+    """The rows of a text, once: lists of fields, all of the same number. Raises SqliteError where it is no CSV."""
+
+    def __init__(self, text: TextIO, form: Form, stop: Stop) -> None:
+        csv.field_size_limit(form.field_bytes)
+        self._reader = csv.reader(text, delimiter=form.delimiter, strict=True)
+        self._stop = stop
+        self.count = 0
+        """Rows so far, without the header."""
+        first = self._next()
+        if first is None:
+            raise SqliteError("bad_csv", "there are no rows")
+        self.header = first if form.header else None
+        self.width = len(first)
+        self._first = None if form.header else first
+
+    @property
+    def where(self) -> str:
+        """The row that was read last; nothing where that is the header."""
+        return f"row {self.count:,}, line {self._reader.line_num:,}" if self.count else ""
+
+    def __iter__(self) -> Iterator[list[str]]:
+        row = self._first or self._next()
+        while row is not None:
+            self.count += 1
+            if len(row) != self.width:
+                raise SqliteError("bad_csv", f"it has {len(row)} fields, and the first row has {self.width}")
+            if self.count > _MOST_ROWS:
+                raise SqliteError("too_large", f"there are more than {_MOST_ROWS:,} rows", "Import them in parts.")
+            if self.count % _BATCH == 0:
+                self._stop.check()
+            yield row
+            row = self._next()
+
+    def _next(self) -> list[str] | None:
+        """The next row; an empty line is none."""
+        try:
+            for row in self._reader:
+                if row:
+                    return row
+        except csv.Error as error:
+            raise SqliteError("bad_csv", f"{error}") from None
+        except UnicodeDecodeError:
+            raise SqliteError("bad_csv", "the text is not UTF-8") from None
+        return None
+
+
+def of_text(text: str) -> Opener:
+    """Opens a text."""
+    return lambda: io.StringIO(text.removeprefix("\ufeff"), newline="")
+
+
+def of_descriptor(descriptor: int) -> Opener:
+    """Opens the file of a descriptor, whose text is UTF-8, with or without a mark."""
+
+    @contextmanager
+    def opened() -> Iterator[TextIO]:
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        with open(descriptor, encoding="utf-8-sig", newline="", closefd=False) as text:
+            yield text
+
+    return opened
+
+
+def types_of(records: Records) -> list[str]:
+    """For each column INTEGER, REAL or TEXT: the first from which each of its fields comes back as it is written."""
+    columns = [_Column() for _ in range(records.width)]
+    rows = iter(records)
+    while batch := list(islice(rows, _BATCH)):
+        for column, fields in zip(columns, zip(*batch, strict=True), strict=True):
+            column.look([field for field in fields if field])
+    return [column.kind or "TEXT" for column in columns]
+
+
+class _Column:
+    """What the fields of one column can be, so far."""
+
+    def __init__(self) -> None:
+        self.kind: str | None = None
+        self._exact = True
+        """Whether its integers are exact as REAL."""
+
+    def look(self, fields: Sequence[str]) -> None:
+        if self.kind == "TEXT" or not fields:
+            return
+        if self.kind != "REAL" and all(map(_is_integer, fields)):
+            self.kind = "INTEGER"
+            self._exact = self._exact and all(map(_is_exact, fields))
+        elif self._exact and all(map(_is_real, fields)):
+            self.kind = "REAL"
+        else:
+            self.kind = "TEXT"
+
+
+def _is_integer(field: str) -> bool:
+    return _INTEGER.fullmatch(field) is not None and (len(field) < 19 or -(1 << 63) <= int(field) < 1 << 63)
+
+
+def _is_exact(field: str) -> bool:
+    return abs(int(field)) <= _EXACT
+
+
+def _is_real(field: str) -> bool:
+    if _REAL.fullmatch(field) is None:
+        return _is_integer(field) and _is_exact(field)
+    # SQLite knows no negative zero.
+    return repr(float(field)) == field and field != "-0.0"

@@ -1,0 +1,91 @@
+"""The operator's directory of CSV files and backups. A client names files in it, and nothing else: no path leads out.
+
+Nothing of a name but the last part is followed, so a link in the directory is no way out either.
+"""
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from servers.sqlite.errors import SqliteError
+
+__all__ = ["opened", "reserved"]
+
+_FLAGS = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK if os.name == "posix" else 0
+_SUFFIX = ".part"
+
+
+@contextmanager
+def opened(directory: Path, name: str) -> Iterator[int]:
+    """A descriptor of the regular file called `name`, to read from. Raises SqliteError."""
+    if not name or name in (".", "..") or any(character in "/\\:\0" for character in name):
+        raise SqliteError("bad_file", "a file is given by its name alone, without any directory")
+    try:
+        descriptor = os.open(directory / name, os.O_RDONLY | _FLAGS)
+    except FileNotFoundError:
+        raise SqliteError("not_found", "there is no file of that name in the directory of files") from None
+    except (OSError, ValueError):
+        raise SqliteError("bad_file", "the file can't be opened") from None
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise SqliteError("bad_file", "it is no regular file")
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def reserved(directory: Path, stem: str) -> Iterator[tuple[Path, str]]:
+    """A new, empty file, and the name that it gets at the end of the block; where that fails there is none.
+
+    Raises SqliteError. The name is `stem`.db, or `stem`-2.db where there is one, and so on.
+    """
+    try:
+        part, name = _part(directory, stem)
+    except OSError as error:
+        raise _failed(error) from None
+    try:
+        yield part, name
+        part.rename(directory / name)
+        _sync(directory)
+    except OSError as error:
+        raise _failed(error) from None
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _part(directory: Path, stem: str) -> tuple[Path, str]:
+    number = 1
+    while True:
+        name = f"{stem}.db" if number == 1 else f"{stem}-{number}.db"
+        part = directory / f"{name}{_SUFFIX}"
+        number += 1
+        try:
+            os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY | _FLAGS, 0o600))
+        except FileExistsError:
+            continue
+        # Whoever has the part has the name as well, so it can't appear from now on.
+        if not os.path.lexists(directory / name):
+            return part, name
+        part.unlink()
+
+
+def _sync(directory: Path) -> None:
+    """Has the disk keep the names in the directory."""
+    if os.name == "posix":
+        descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _failed(error: OSError) -> SqliteError:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return SqliteError("no_space", "the disk of the directory of files is full")
+    return SqliteError(
+        "io_error", f"writing to the directory of files failed ({errno.errorcode.get(error.errno or 0, 'EIO')})"
+    )

@@ -1,0 +1,188 @@
+"""The tools that change databases, and the one that backs them up."""
+
+import hashlib
+from collections.abc import Callable
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+from anyio import to_thread
+from pydantic import BaseModel, Field
+
+from shared import Data, MissingCapability, ToolError
+
+from ..access.database import Database
+from ..app import Ctx, app, no_files, read_only, room
+from ..arguments import DatabaseArgument
+from ..errors import SqliteError
+from ..reading.query import Parameters, bound
+from . import acts, importing
+from .acts import Answering
+from .backups import back_up
+from .consent import Consent, Figures
+from .csvs import Form, of_descriptor, of_text
+from .folder import opened
+from .importing import Import
+from .results import WriteResult
+from .session import Session, write
+from .statements import Statement
+from .tellings import BackupResult, ImportResult, backup_result, backup_text, import_result, import_text
+
+T = TypeVar("T")
+Statements = Annotated[list[str], Field(min_length=1, max_length=500)]
+
+_FRAME = 2_000
+"""Bytes of an answer around what it holds."""
+_SHOWN = 1_000
+"""Characters of SQL that a question shows."""
+
+
+class _Agreement(BaseModel):
+    """Nothing to fill in: to accept it is to agree."""
+
+
+@app.tool(title="Write query", unavailable=read_only)
+async def write_query(
+    ctx: Ctx,
+    query: Annotated[str | Statements, Field(description="one statement, or a list of them: all are done, or none")],
+    parameters: Annotated[
+        list[Any] | dict[str, Any], Field(description="as in read_query; for a list of statements one entry for each")
+    ] = [],  # noqa: B006 - pydantic copies it
+    dry_run: Annotated[bool, Field(description="show what would change, and change nothing")] = False,
+    max_rows: Annotated[int | None, Field(ge=1, description="rows at most, of SELECT and RETURNING")] = None,
+    database: DatabaseArgument = None,
+) -> Data[WriteResult]:
+    """Run statements that change data or the schema, in one transaction: all is committed, or nothing."""
+    source = ctx.state.databases.named(database)
+    statements = _statements(query, parameters)
+    answering = answering_within(ctx, max_rows)
+    if dry_run:
+        done = await write(source, partial(acts.dry_run, statements, answering))
+    else:
+        what = ";\n".join(_written(statement) for statement in statements)
+        done = await agreed(ctx, source, what, partial(acts.execute, statements, answering, False))
+    return Data(done.value, done.text)
+
+
+@app.tool(title="Create table", unavailable=read_only, destructive=False)
+async def create_table(
+    ctx: Ctx,
+    query: Annotated[str, Field(description="one CREATE TABLE statement")],
+    database: DatabaseArgument = None,
+) -> Data[WriteResult]:
+    """Make a table with CREATE TABLE, and do nothing else; write_query makes all the rest of a schema."""
+    source = ctx.state.databases.named(database)
+    answering = answering_within(ctx, None)
+    done = await agreed(ctx, source, query, partial(acts.execute, [Statement(query)], answering, True))
+    return Data(done.value, done.text)
+
+
+@app.tool(title="Import CSV", unavailable=read_only, destructive=False)
+async def import_csv(
+    ctx: Ctx,
+    table: Annotated[str, Field(description="where the rows go; made where it is not there")],
+    csv: Annotated[str | None, Field(description="the CSV itself")] = None,
+    file: Annotated[
+        str | None, Field(description="instead of csv: name of a file in the operator's directory")
+    ] = None,
+    delimiter: Annotated[str, Field(pattern=r'^[^"\r\n]$')] = ",",
+    header: Annotated[bool, Field(description="whether the first row names the columns")] = True,
+    database: DatabaseArgument = None,
+) -> Data[ImportResult]:
+    """Put the rows of a CSV into a table, all or none; makes the table where there is none. Empty fields are NULL.
+
+    In a new table INTEGER and REAL are only what comes back as it is written; 007, 1.50 and 1e5 stay TEXT.
+    """
+    source = ctx.state.databases.named(database)
+    form = Form(delimiter, header, ctx.state.settings.max_value)
+    with ExitStack() as stack:
+        if csv is not None and file is None:
+            text = of_text(csv)
+        elif file is not None and csv is None:
+            text = of_descriptor(await to_thread.run_sync(stack.enter_context, opened(_files(ctx), file)))
+        else:
+            raise SqliteError("bad_csv", "give either csv or file")
+        what = f"import {'a CSV' if file is None else file} into {table}"
+        act = partial(importing.import_csv, Import(table, text, form))
+        done = await agreed(ctx, source, what, act, csv, form)
+    result = import_result(done)
+    return Data(result, import_text(result))
+
+
+@app.tool(title="Back up", unavailable=no_files, destructive=False)
+async def backup(ctx: Ctx, database: DatabaseArgument = None) -> Data[BackupResult]:
+    """Copy a database, while it is in use, to a new file in the operator's directory, and check the copy."""
+    source = ctx.state.databases.named(database)
+    done = await source.read(partial(back_up, _files(ctx), source.name))
+    result = backup_result(done)
+    return Data(result, backup_text(result))
+
+
+def answering_within(ctx: Ctx, max_rows: int | None) -> Answering:
+    """What one answer may have, where the caller asks for `max_rows`."""
+    return Answering(room(ctx, max_rows), ctx.budget.result_bytes - _FRAME)
+
+
+def _files(ctx: Ctx) -> Path:
+    files: Path | None = ctx.state.settings.files
+    if files is None:
+        raise SqliteError(
+            "refused", "this server has no directory of files", "The operator can name one with --files."
+        )
+    return files
+
+
+def _statements(query: str | list[str], parameters: list[Any] | dict[str, Any]) -> list[Statement]:
+    if isinstance(query, str):
+        return [Statement(query, bound(parameters))]
+    if not parameters:
+        return [Statement(sql) for sql in query]
+    if not isinstance(parameters, list) or len(parameters) != len(query):
+        reason = f"for {len(query)} statements, parameters is no list of {len(query)} entries"
+        raise SqliteError(
+            "bad_parameters", reason, "Give one list or object for each statement; [] where it has none."
+        )
+    return [Statement(sql, _bound_one(given)) for sql, given in zip(query, parameters, strict=True)]
+
+
+def _bound_one(given: Any) -> Parameters:
+    if not isinstance(given, list | dict):
+        raise SqliteError("bad_parameters", "the entry of a statement is neither a list nor an object of parameters")
+    return bound(given)
+
+
+async def agreed(
+    ctx: Ctx, source: Database, what: str, act: Callable[[Consent, Session], T | Figures], *unsaid: object
+) -> T:
+    """What `act` does, once the user has agreed to it where the operator wants that: to `what`, which is shown, with
+    all that is `unsaid`. Raises ToolError where the user does not agree, or can't be asked."""
+    limit = ctx.state.settings.confirm
+    done = await write(source, partial(act, Consent(limit)))
+    if not isinstance(done, Figures):
+        return done
+    # The key names these very changes: consent to some is none to others.
+    key = hashlib.sha256(repr((source.name, what, unsaid, done)).encode("utf-8", "replace")).hexdigest()[:16]
+    await _ask(ctx, key, f"Change {source.name}? {done}:\n{_cut(what)}", done)
+    done = await write(source, partial(act, Consent(limit, done)))
+    assert not isinstance(done, Figures)
+    return done
+
+
+async def _ask(ctx: Ctx, key: str, message: str, figures: Figures) -> None:
+    try:
+        answer = await ctx.ask(f"change {key}", message, _Agreement)
+    except MissingCapability:
+        reason = "this server asks the user first, and this client can't be asked"
+        raise ToolError(f"cannot_confirm: {reason}: {figures}") from None
+    if answer.action != "accept":
+        raise ToolError(f"declined: the user did not agree: {figures}")
+
+
+def _written(statement: Statement) -> str:
+    """A statement with its parameters, for the user to read."""
+    return f"{statement.sql} -- {statement.parameters!r}" if statement.parameters else statement.sql
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]} [cut: {len(text):,} characters]"

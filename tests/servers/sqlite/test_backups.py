@@ -1,0 +1,152 @@
+"""`backup`: whole copies under names of their own, while the database is in use."""
+
+import os
+import re
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from servers.sqlite.access.stopping import Stop
+from servers.sqlite.errors import SqliteError
+from servers.sqlite.writing import folder
+from servers.sqlite.writing.backups import Backup, back_up
+from tests.servers.sqlite.serving import served
+from tests.servers.sqlite.writing import SCHEMA, opened
+
+MODES = pytest.mark.parametrize("mode", ["wal", "delete"])
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    files = tmp_path / "files"
+    files.mkdir()
+    return files
+
+
+def made(path: Path, mode: str = "wal") -> Path:
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(f"PRAGMA journal_mode = {mode}")
+        connection.executescript(SCHEMA)
+        connection.execute("CREATE TABLE large (n INTEGER PRIMARY KEY, x)")
+        connection.executemany("INSERT INTO large VALUES (?, zeroblob(4000))", [(n,) for n in range(1_000)])
+        connection.commit()
+    return path
+
+
+async def backed_up(path: Path, files: Path) -> Backup:
+    async with opened(path) as database:
+        return await database.read(partial(back_up, files, "data"))
+
+
+def interrupted(monkeypatch: pytest.MonkeyPatch, at: int, act: Callable[[], Any]) -> None:
+    """Does something when a backup asks for the `at`-th time whether to stop."""
+    asked = 0
+    plain = Stop.check
+
+    def check(self: Stop) -> None:
+        nonlocal asked
+        asked += 1
+        if asked == at:
+            act()
+        plain(self)
+
+    monkeypatch.setattr(Stop, "check", check)
+
+
+async def test_a_backup_is_told_in_both_forms(tmp_path: Path, files: Path) -> None:
+    async with served("--db", f"main={made(tmp_path / 'data.db')}", "--files", files) as peer:
+        result = await peer.call("backup")
+    (copy,) = files.iterdir()
+    data = result["structuredContent"]
+    assert re.fullmatch(r"main-\d{8}T\d{6}Z\.db", copy.name)
+    assert (data["file"], data["bytes"], data["integrity"]) == (copy.name, copy.stat().st_size, ["ok"])
+    text = result["content"][0]["text"].splitlines()
+    assert (text[0].split(";")[0], text[2]) == (f"{copy.name}: {copy.stat().st_size:,} bytes", "ok")
+    assert str(tmp_path) not in result["content"][0]["text"]
+
+
+@MODES
+async def test_a_backup_holds_all_of_the_database(tmp_path: Path, files: Path, mode: str) -> None:
+    path = made(tmp_path / "data.db", mode)
+    done = await backed_up(path, files)
+    assert [entry.name for entry in files.iterdir()] == [done.file]
+    with closing(sqlite3.connect(path)) as one, closing(sqlite3.connect(files / done.file)) as other:
+        assert list(one.iterdump()) == list(other.iterdump())
+
+
+@MODES
+async def test_others_write_while_a_backup_is_made(
+    tmp_path: Path, files: Path, mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = made(tmp_path / "data.db", mode)
+
+    def write() -> None:
+        with closing(sqlite3.connect(path, timeout=0)) as connection, connection:
+            connection.execute("UPDATE large SET x = 'new'")
+
+    interrupted(monkeypatch, 3, write)
+    done = await backed_up(path, files)
+    with closing(sqlite3.connect(files / done.file)) as copy:
+        kinds = copy.execute("SELECT count(DISTINCT typeof(x)), typeof(x) FROM large").fetchone()
+    # One moment: the snapshot of its beginning, or the state after the last change.
+    assert kinds == ((1, "blob") if mode == "wal" else (1, "text"))
+    assert done.integrity == ["ok"]
+
+
+async def test_backups_of_one_second_get_names_of_their_own(tmp_path: Path, files: Path) -> None:
+    path = made(tmp_path / "data.db")
+    with folder.reserved(files, "a") as (_, first), folder.reserved(files, "a") as (_, second):
+        assert (first, second) == ("a.db", "a-2.db")
+    with folder.reserved(files, "a") as (_, third):
+        assert third == "a-3.db"
+    assert len({(await backed_up(path, files)).file for _ in range(3)}) == 3
+
+
+async def test_a_backup_that_is_stopped_leaves_nothing(
+    tmp_path: Path, files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop() -> None:
+        raise SqliteError("timeout", "stopped")
+
+    interrupted(monkeypatch, 3, stop)
+    with pytest.raises(SqliteError, match="stopped"):
+        await backed_up(made(tmp_path / "data.db"), files)
+    assert list(files.iterdir()) == []
+
+
+async def test_a_file_that_is_there_is_never_written_to(tmp_path: Path, files: Path) -> None:
+    outside = tmp_path / "outside"
+    (files / "a.db").symlink_to(outside)
+    (files / "a-2.db.part").symlink_to(outside)
+    with folder.reserved(files, "a") as (part, name):
+        part.write_text("x")
+    assert (name, outside.exists(), (files / "a-3.db").read_text()) == ("a-3.db", False, "x")
+
+
+async def test_what_is_wrong_with_a_database_is_told(tmp_path: Path, files: Path) -> None:
+    path = made(tmp_path / "data.db", "delete")
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE bad (a UNIQUE)")
+        connection.execute("INSERT INTO bad VALUES ('first')")
+        connection.commit()
+        (page,) = connection.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'bad'").fetchone()
+    with path.open("rb+") as file:
+        data = bytearray(os.pread(file.fileno(), 4096, (page - 1) * 4096))
+        data[data.index(b"first")] = ord("F")
+        os.pwrite(file.fileno(), data, (page - 1) * 4096)
+    done = await backed_up(path, files)
+    assert done.integrity != ["ok"]
+    assert (files / done.file).exists()
+
+
+async def test_without_a_directory_there_is_no_backup(tmp_path: Path) -> None:
+    async with served("--allow-write", made(tmp_path / "data.db")) as peer:
+        tools = (await peer.request("tools/list"))["result"]["tools"]
+        error = await peer.error("backup")
+    assert "backup" not in [tool["name"] for tool in tools]
+    assert error == "no_files: this server was started without --files"

@@ -1,0 +1,58 @@
+"""A database to change in this process, without a server."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+
+from servers.sqlite.access.database import Database, Source, open_databases
+from servers.sqlite.access.limits import Limits
+from servers.sqlite.reading.pages import Room
+from servers.sqlite.reading.query import Parameters
+from servers.sqlite.writing import acts
+from servers.sqlite.writing.acts import Answering
+from servers.sqlite.writing.consent import Consent, Figures
+from servers.sqlite.writing.results import WriteResult
+from servers.sqlite.writing.session import write
+from servers.sqlite.writing.statements import Statement
+
+ANSWERING = Answering(Room(1_000, 100_000, 10_000), 500_000)
+
+SCHEMA = """
+CREATE TABLE t (a INTEGER PRIMARY KEY, b TEXT UNIQUE);
+CREATE TABLE child (a INTEGER PRIMARY KEY, t REFERENCES t ON DELETE CASCADE DEFERRABLE INITIALLY DEFERRED);
+CREATE TABLE keyed (k TEXT PRIMARY KEY, v) WITHOUT ROWID;
+CREATE TABLE log (said);
+CREATE TRIGGER logs AFTER INSERT ON keyed BEGIN INSERT INTO log VALUES (new.k); END;
+CREATE VIEW seen AS SELECT * FROM t;
+CREATE VIRTUAL TABLE docs USING fts5(body);
+INSERT INTO t VALUES (1, 'one'), (2, 'two');
+INSERT INTO child VALUES (1, 1), (2, 1);
+"""
+
+
+@asynccontextmanager
+async def opened(path: Path, limits: Limits = Limits()) -> AsyncIterator[Database]:  # noqa: B008 - it is a tuple
+    """The database, which may be changed."""
+    async with open_databases([Source("data", path, True)], limits, 2) as databases:
+        yield databases.named(None)
+
+
+async def execute(
+    database: Database,
+    *queries: str,
+    parameters: Sequence[Parameters] = (),
+    only_tables: bool = False,
+    consent: Consent = Consent(),  # noqa: B008 - it is a tuple
+) -> WriteResult | Figures:
+    """What `write_query` does with these statements, or `create_table` with `only_tables`."""
+    given = parameters or [()] * len(queries)
+    statements = [Statement(*one) for one in zip(queries, given, strict=True)]
+    done = await write(database, partial(acts.execute, statements, ANSWERING, only_tables, consent))
+    return done if isinstance(done, Figures) else done.value
+
+
+async def dry_run(database: Database, *queries: str, answering: Answering = ANSWERING) -> WriteResult:
+    """What a dry run of these statements shows."""
+    done = await write(database, partial(acts.dry_run, [Statement(query) for query in queries], answering))
+    return done.value
