@@ -70,8 +70,6 @@ async def _open(settings: Settings) -> AsyncIterator[Opened]:
             database.readers.pressed = partial(snapshots.press, database)
         tasks.start_soon(snapshots.run)
         watch = Watch(databases, tasks, app.changes.resource, app.changes.resources)
-        for database in databases:
-            database.committed = partial(watch.wrote, database.name)
         with Exports(settings.max_export) as exports:
             opened = Opened(databases, snapshots, watch, exports, settings, Insights())
             for task in _tasks:

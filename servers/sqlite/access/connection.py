@@ -12,6 +12,7 @@ import asyncio
 import os
 import sqlite3
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 from typing import TypeVar
 
@@ -29,6 +30,8 @@ __all__ = ["Connection", "Work"]
 
 T = TypeVar("T")
 
+_OPENINGS = count()
+
 Work = Callable[[sqlite3.Connection, Stop], T]
 """What is done in the thread of a connection. It asks the `Stop` wherever SQLite is not at work for long."""
 
@@ -45,8 +48,8 @@ class Connection(aiosqlite.Connection):
 
     def __init__(self, path: Path, mode: Mode, limits: Limits, followed: Callable[[], None] = lambda: None) -> None:
         """`followed` is called, in the thread of the connection, whenever it has opened another file."""
-        self.opening = 0
-        """Another number says that it is another file now."""
+        self.opening = next(_OPENINGS)
+        """Another number says that it is another file now, or another connection."""
         self._path = path
         self._mode = mode
         self._limits = limits
@@ -113,7 +116,7 @@ class Connection(aiosqlite.Connection):
     def _follow(self) -> None:
         if _identity(self._path) != self._file:
             left, self._connection = self._conn, self._opened()
-            self.opening += 1
+            self.opening = next(_OPENINGS)
             self._followed()
             left.close()
         self._lent = False

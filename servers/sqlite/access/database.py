@@ -19,6 +19,9 @@ __all__ = ["MEMORY", "Committed", "Database", "Databases", "Source", "open_datab
 
 T = TypeVar("T")
 
+Committed = Callable[[Collection[str], bool], None]
+"""Takes the tables whose rows were changed, and whether the schema was."""
+
 MEMORY = ":memory:"
 """The path of a database that ends with the server. It is a file in a temporary directory, so that readers see what
 the writer writes."""
@@ -29,8 +32,8 @@ _LONGEST_KNOWN = 10_000
 """Characters of such a query."""
 
 
-Committed = Callable[[Collection[str], bool], None]
-"""Takes the tables that were changed, and whether the schema was."""
+def _unheard(_tables: Collection[str], _defines: bool) -> None:
+    """Nobody watches the database."""
 
 
 class Source(NamedTuple):
@@ -49,8 +52,6 @@ class Database:
         self.path = source.path
         self.writable = source.writable
         self.limits = limits
-        self.committed: Committed = _told_nobody
-        """Is told, in the thread of the writer, what this server has changed here."""
         self.openings = 0
         """Grows when another file has taken the place of this one: a part of the key of what is remembered of it."""
         self.readers = self._pool("ro", readers)
@@ -59,6 +60,9 @@ class Database:
         self.onlookers = self._writers if source.writable else self._pool("ro", 1)
         """The one connection whose `data_version` says that somebody else changed the database: it never counts its
         own changes, so it is the writer's."""
+        self.committed: Committed = _unheard
+        """Whoever changes the database calls it right after COMMIT, in the thread of the connection, where nothing
+        can come between."""
         self._declared: OrderedDict[tuple[str, int, int], Sequence[str | None]] = OrderedDict()
 
     async def read(self, work: Work[T], seconds: float | None = None) -> T:
@@ -102,10 +106,6 @@ class Database:
 
     def _followed(self) -> None:
         self.openings += 1
-
-
-def _told_nobody(tables: Collection[str], defined: bool) -> None:
-    """Where nobody wants to know."""
 
 
 class Databases:

@@ -1,17 +1,20 @@
 """The files of canned queries: read when they change, and left as they were while they are wrong."""
 
 import logging
+import sqlite3
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from anyio import to_thread
 
+from servers.sqlite.access.stopping import Stop, patiently
 from servers.sqlite.canned.definitions import Definition, defined
 from servers.sqlite.errors import SqliteError
 
-__all__ = ["Files"]
+__all__ = ["Files", "compiles"]
 
 log = logging.getLogger("servers.sqlite")
 
@@ -69,6 +72,11 @@ class Files:
                 log.warning("--queries: %s: %s; %s", name, wrong, kept)
             return _File(signature, good, wrong)
         return _File(signature, definition, None)
+
+
+def compiles(sql: str, connection: sqlite3.Connection, stop: Stop) -> None:
+    """Raises what running the statement would raise before it begins; does not run it."""
+    patiently(stop, partial(connection, sql))
 
 
 def _signatures(directory: Path) -> Iterator[tuple[str, Signature]]:

@@ -1,6 +1,5 @@
 """The canned queries as tools, which come and go with their files."""
 
-import sqlite3
 from collections.abc import Mapping
 from functools import partial
 from inspect import Parameter
@@ -16,7 +15,6 @@ from shared.errors import DeclarationError
 from shared.server.signatures import signed
 from shared.server.tools import RegisteredTool, ToolOptions
 
-from ..access.stopping import Stop, patiently
 from ..app import Ctx, Opened, app, background
 from ..arguments import CursorArgument, MaxRowsArgument
 from ..reading.cells import stored
@@ -28,7 +26,7 @@ from ..writing.results import WriteResult
 from ..writing.statements import Statement
 from ..writing.tools import executed
 from .definitions import Definition, Given
-from .files import Files
+from .files import Files, compiles
 
 _TYPES: dict[str, Any] = {"integer": int, "number": float, "string": str, "boolean": bool, "blob": str}
 _SCHEMA: dict[str, Any] = {"contentEncoding": "base64"}
@@ -111,9 +109,9 @@ class _Canned:
         database = self._opened.databases.named(definition.database)
         if definition.writable:
             async with database.writer() as connection:
-                await connection.run(partial(_compiles, definition.sql))
+                await connection.run(partial(compiles, definition.sql))
         else:
-            await database.read(partial(_compiles, definition.sql))
+            await database.read(partial(compiles, definition.sql))
 
 
 def _tool(definition: Definition) -> RegisteredTool:
@@ -150,8 +148,3 @@ def _query(definition: Definition, arguments: dict[str, Any]) -> Query:
 
 def _value(given: Given, value: Any) -> Any:
     return stored({"type": "blob", "base64": value}) if given.type == "blob" and value is not None else value
-
-
-def _compiles(sql: str, connection: sqlite3.Connection, stop: Stop) -> None:
-    """Raises what running the statement would raise before it begins; does not run it."""
-    patiently(stop, partial(connection, sql))

@@ -120,7 +120,7 @@ class Snapshots:
             answer = await connection.run(work)
             changed = stand is not None and (
                 stand.changed
-                or (stand.connection, stand.opening) != (connection, connection.opening)
+                or stand.opening != connection.opening
                 or stand.answer.data_version != answer.data_version
             )
             if not answer.more:

@@ -23,7 +23,8 @@ class Sight(NamedTuple):
     """A state of a database. Sights are compared by their numbers."""
 
     opening: int
-    """Of the connection that looked: another number says that it is another file."""
+    """Of the connection that looked: another number says that it is another file, or that the versions below are of
+    another connection, so that nothing can be said."""
     data_version: int
     """Another number says that somebody else committed something since."""
     schema_version: int

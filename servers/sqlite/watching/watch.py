@@ -3,6 +3,7 @@
 import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -39,6 +40,7 @@ class Watch:
         self._hearing = anyio.CancelScope()
         self._names: dict[str, list[str]] = defaultdict(list)
         for database in databases:
+            database.committed = partial(self._committed, database.name)
             for path in _files(database.path):
                 self._names[path].append(database.name)
         self._notices = Notices({str(Path(path).parent) for path in self._names})
@@ -79,12 +81,7 @@ class Watch:
         if not self._watched:
             self._hearing.cancel()
 
-    def wrote(self, database: str, tables: Collection[str], defines: bool) -> None:
-        """Says that this server has committed changes of these tables, and of the schema where it `defines`.
-
-        Whoever writes calls it right after COMMIT, best in the thread of the connection: there nothing comes between,
-        not even that the call is cancelled.
-        """
+    def _committed(self, database: str, tables: Collection[str], defines: bool) -> None:
         self._loop.call_soon_threadsafe(self._wrote, database, frozenset(tables), defines)
 
     def _wrote(self, database: str, tables: Collection[str], defines: bool) -> None:

@@ -5,7 +5,7 @@ was stopped, or nobody waits for it any more. Meanwhile the write lock is held, 
 """
 
 import sqlite3
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, TypeVar
@@ -14,6 +14,7 @@ from servers.sqlite.access.database import Committed, Database
 from servers.sqlite.access.policy import Policy
 from servers.sqlite.access.stopping import Stop, patiently
 from servers.sqlite.errors import SqliteError
+from servers.sqlite.writing.consent import Figures
 
 __all__ = ["Session", "quoted", "write"]
 
@@ -47,11 +48,10 @@ class Session:
             if self.connection.in_transaction:
                 self.own("ROLLBACK")
 
-    def commit(self, tables: Collection[str], defined: bool) -> None:
-        """Makes the changes last, and tells of them: of these tables, and of the schema where that is `defined` anew.
-        Nothing may fail after it."""
+    def commit(self, figures: Figures) -> None:
+        """Makes the changes last, and has them told. Nothing may fail after it."""
         patiently(self.stop, self._commit)
-        self._committed(tables, defined)
+        self._committed(self.policy.changed.union(figures.tables), figures.defined)
 
     def _commit(self) -> None:
         with self.stop.committing():

@@ -99,7 +99,7 @@ async def import_csv(
             raise SqliteError("bad_csv", "give either csv or file")
         what = f"import {'a CSV' if file is None else file} into {table}"
         act = partial(importing.import_csv, Import(table, text, form))
-        done = await _agreed(ctx, source, what, act, csv, form)
+        done = await agreed(ctx, source, what, act, csv, form)
     result = import_result(done)
     return Data(result, import_text(result))
 
@@ -124,7 +124,7 @@ async def executed(
     """What the statements did, in one transaction, once the user has agreed where the operator wants that."""
     what = ";\n".join(_written(statement) for statement in statements)
     act = partial(acts.execute, statements, _answering(ctx, max_rows), only_tables)
-    done = await _agreed(ctx, source, what, act)
+    done = await agreed(ctx, source, what, act)
     return Data(done.value, done.text)
 
 
@@ -160,7 +160,7 @@ def _bound_one(given: Any) -> Parameters:
     return bound(given)
 
 
-async def _agreed(
+async def agreed(
     ctx: Ctx, source: Database, what: str, act: Callable[[Consent, Session], T | Figures], *unsaid: object
 ) -> T:
     """What `act` does, once the user has agreed to it where the operator wants that: to `what`, which is shown, with

@@ -118,6 +118,7 @@ async def test_what_writes_changes_in_one_transaction_and_tells_subscribers(file
     async with served("--allow-write", "--queries", queries, file) as peer:
         await peer.request("resources/subscribe", uri="sqlite:///data/numbers")
         data = await peer.data("rename", n=1, name="one")
+        assert data["committed"]
         (done,) = data["statements"]
         assert (done["affected"], done["rows"], done["truncated"]) == (1, [[1, "one"]], False)
         if not peer.wire.notifications:

@@ -1,5 +1,8 @@
 """Canned queries as they stand in their files."""
 
+import re
+from pathlib import Path
+
 import pytest
 
 from servers.sqlite.canned.definitions import Definition, Given, defined
@@ -31,6 +34,13 @@ def test_all_that_may_stand_there() -> None:
     )
     sql = WHOLE.split("---\n")[2].strip()
     assert found == Definition("of_region", "Sales of a region.", parameters, True, "sales", sql)
+
+
+def test_the_example_of_the_readme_is_one() -> None:
+    readme = Path(__file__).resolve().parents[3] / "servers/sqlite/README.md"
+    found = re.search(r"```sql\n(---.*?)```", readme.read_text(), re.DOTALL)
+    assert found is not None
+    assert [one.name for one in defined(found[1], "orders").parameters] == ["customer", "since"]
 
 
 def test_what_may_be_left_out() -> None:

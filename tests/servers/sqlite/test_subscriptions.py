@@ -139,6 +139,23 @@ async def test_s14_a_row_is_told_as_the_client_wrote_it_when_its_table_changes(f
         assert await told() == f"{NUMBERS}/7"
 
 
+async def test_what_the_tools_write_is_told_once_of_the_tables_that_they_change(file: Path) -> None:
+    other = "sqlite:///data/other"
+    async with served("--allow-write", file) as peer:
+        await peer.call("create_table", query="CREATE TABLE other (x)")
+        for uri in (NUMBERS, other):
+            await peer.request("resources/subscribe", uri=uri)
+        await peer.data("write_query", query=[INSERT, "UPDATE numbers SET name = 'x'"])
+        await peer.call("write_query", query="DELETE FROM other", dry_run=True)
+        await peer.data("import_csv", table="other", csv="x\n1\n")
+        while len(peer.wire.notifications) < 2:
+            peer.wire.notifications.append(await peer.wire.receive())
+        await peer.data("write_query", query=INSERT)
+        while len(peer.wire.notifications) < 3:
+            peer.wire.notifications.append(await peer.wire.receive())
+    assert [message["params"]["uri"] for message in peer.wire.notifications] == [NUMBERS, other, NUMBERS]
+
+
 async def test_insights_are_told_to_their_subscribers(file: Path) -> None:
     async with served(file) as peer:
         await peer.request("resources/subscribe", uri="memo://insights")

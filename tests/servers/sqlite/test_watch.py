@@ -45,7 +45,7 @@ class Watching:
         """What the tools that write do."""
         async with self.database.writer() as connection:
             await connection.run(lambda connection, _: connection.execute(statement).fetchall())
-            self.watch.wrote("data", tables, defines)
+            self.database.committed(tables, defines)
 
 
 @asynccontextmanager
@@ -137,7 +137,7 @@ async def test_our_own_write_beside_that_of_another_process_hides_nothing(base: 
     async with watching(base, NUMBERS, OTHER, writable=True) as held:
         async with held.database.writer():
             await elsewhere(base, "INSERT INTO other VALUES (1)")
-            held.watch.wrote("data", ["numbers"], defines=False)
+            held.database.committed(["numbers"], False)
         assert await held.told(2) == [NUMBERS, OTHER]
 
 
@@ -189,8 +189,9 @@ async def test_what_is_no_part_of_a_database_is_not_watched(base: Path, uri: str
 async def test_a_database_that_is_locked_is_watched_all_the_same(file: Path) -> None:
     with closing(sqlite3.connect(file, isolation_level=None)) as connection:
         connection.execute("PRAGMA journal_mode = DELETE")
-        connection.execute("BEGIN EXCLUSIVE")
-        async with watching(file, NUMBERS) as held:
+        async with watching(file) as held:
+            connection.execute("BEGIN EXCLUSIVE")
+            await held.begin(NUMBERS)
             connection.execute(INSERT)
             connection.execute("COMMIT")
             assert await held.told() == [NUMBERS]
