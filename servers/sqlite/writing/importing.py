@@ -88,8 +88,7 @@ def _types(session: Session, wanted: Import) -> list[str]:
 
 def _columns(session: Session, table: str) -> list[tuple[str, str]]:
     """The columns of the table that take values, with their declared types; none where there is no such table."""
-    rows = session.own("SELECT name, type FROM pragma_table_xinfo(?, 'main') WHERE hidden = 0", (table,))
-    return [(name, kind) for name, kind in rows]
+    return [(name, kind) for name, kind, hidden in session.columns(table) if not hidden]
 
 
 def _matched(records: Records, there: Sequence[tuple[str, str]]) -> Sequence[tuple[str, str]]:

@@ -92,12 +92,12 @@ class Preview:
     @contextmanager
     def seeing(self, sql: str, parameters: Parameters) -> Iterator[None]:
         """Watches the statement that is run within the block."""
-        kinds = self._kinds()
+        kinds = self._session.kinds()
         names = self._changed(sql, parameters)
         for name in names:
             if kinds.get(name) == "virtual":
                 self._index(name, (), _VIRTUAL)
-        ordinary = [name for name in names if kinds.get(name) == "table"]
+        ordinary = [name for name in names if kinds.get(name) == "table" and not name.startswith("sqlite_")]
         note = self._blind_to_replaced(names)
         watched = [self._on_triggers(name, note) for name in ordinary]
         with nullcontext() if note or not ordinary else self._recursive():
@@ -116,10 +116,6 @@ class Preview:
             return []  # What is wrong is said when it is run.
         return [] if policy.defines else sorted(policy.changed)
 
-    def _kinds(self) -> dict[str, str]:
-        rows = self._session.own("SELECT name, type FROM pragma_table_list WHERE schema = 'main'")
-        return {name: kind for name, kind in rows if not name.startswith("sqlite_")}
-
     def _index(self, table: str, columns: tuple[str, ...], note: str) -> int:
         """Where the table stands in the list of what was seen. With other columns it stands there anew."""
         for index, seen in enumerate(self._seen):
@@ -137,20 +133,21 @@ class Preview:
 
     @contextmanager
     def _recursive(self) -> Iterator[None]:
+        (was,) = self._session.own("PRAGMA recursive_triggers").fetchone()
         self._session.own("PRAGMA recursive_triggers = ON")
         try:
             yield
         finally:
-            self._session.own("PRAGMA recursive_triggers = OFF")
+            self._session.own(f"PRAGMA recursive_triggers = {was}")
 
     def _functions(self, functions: Mapping[str, Callable[..., Any] | None]) -> None:
         for name, function in functions.items():
             self._session.connection.create_function(f"{_NAME}_{name}", -1, function)
 
     def _on_triggers(self, table: str, note: str) -> int:
-        rows = self._session.own("SELECT name FROM pragma_table_xinfo(?, 'main')", (table,)).fetchmany(_COLUMNS)
-        index = self._index(table, tuple(name for (name,) in rows), note)
-        columns = [quoted(name) for (name,) in rows]
+        names = tuple(name for name, _, _ in self._session.columns(table)[:_COLUMNS])
+        index = self._index(table, names, note)
+        columns = [quoted(name) for name in names]
         for act, sides in _ACTS.items():
             told = [_told(side, columns if there else ()) for side, there in zip(("OLD", "NEW"), sides, strict=True)]
             values = ", ".join([str(index), *(letters for letters, _ in told), *(v for _, vs in told for v in vs)])

@@ -37,6 +37,17 @@ class Session:
         with self.policy.lifted():
             return self.connection.execute(sql, parameters)
 
+    def kinds(self) -> dict[str, str]:
+        """What each name of the database's schema is: "table", "virtual", "view", or "shadow" for the inner tables of
+        a virtual one."""
+        # As a function in a query, a pragma is hidden by a table of its name.
+        return {row[1]: row[2] for row in self.own("PRAGMA main.table_list")}
+
+    def columns(self, table: str) -> list[tuple[str, str, int]]:
+        """The columns of a table: name, declared type, and 0 where a value can be given, 1 where it is hidden, more
+        where it is generated. None where there is no such table."""
+        return [(row[1], row[2], row[6]) for row in self.own(f"PRAGMA main.table_xinfo({quoted(table)})")]
+
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """Holds the write lock within the block; what is not committed then is rolled back."""

@@ -62,8 +62,8 @@ class _Others:
 
     def look(self) -> None:
         """Looks again, because the schema was changed."""
-        kinds = "SELECT name FROM pragma_table_list WHERE schema = 'main' AND type IN ('view', 'shadow')"
-        self._names.update(name for (name,) in self._session.own(kinds))
+        kinds = self._session.kinds()
+        self._names.update(name for name, kind in kinds.items() if kind in ("view", "shadow"))
 
     def without(self, names: set[str]) -> tuple[str, ...]:
         return tuple(sorted(names - self._names))
@@ -107,8 +107,9 @@ def _run(session: Session, statement: Statement, room: Room, others: _Others) ->
         names = tuple(column[0] for column in cursor.description or ())
         shown, left = page(names, cursor, room) if names and room.rows and room.bytes >= _LEAST else (_NOTHING, [])
         truncated = bool(left) or next(cursor, None) is not None
-        # The count of its changes is known once it has ended.
-        deque(cursor, maxlen=0)
+        if policy.changed:
+            # The count of its changes is known once it has ended.
+            deque(cursor, maxlen=0)
     changed = set(policy.changed)
     total = connection.total_changes - before
     affected, rowid = session.own("SELECT changes(), last_insert_rowid()").fetchone() if total else (0, _NO_ROWID)

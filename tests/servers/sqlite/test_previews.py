@@ -121,6 +121,14 @@ async def test_names_of_any_kind_are_watched(path: Path) -> None:
     assert found == {'a " ]💥': ((1, 0, 0), [(None, (1,))])}
 
 
+@pytest.mark.parametrize("name", ["pragma_table_list", "pragma_table_xinfo", "main", "temp"])
+async def test_no_name_of_a_table_misleads(path: Path, name: str) -> None:
+    found = await changes(
+        path, f"CREATE TABLE {name} (schema, name, type, hidden)", f"INSERT INTO {name} (name) VALUES (1)"
+    )
+    assert found == {name: ((1, 0, 0), [(None, (None, 1, None, None))])}
+
+
 async def test_the_rows_shown_are_bounded_and_the_counts_are_not(path: Path) -> None:
     numbers = "WITH RECURSIVE n(n) AS (SELECT 10 UNION ALL SELECT n + 1 FROM n LIMIT 5000)"
     ((counts, rows),) = (await changes(path, f"{numbers} INSERT INTO t SELECT n, n FROM n")).values()
@@ -144,6 +152,8 @@ async def test_more_columns_than_a_function_takes_are_cut(path: Path) -> None:
 
 async def test_a_dry_run_that_fails_leaves_nothing_behind(path: Path) -> None:
     async with opened(path) as database:
+        with pytest.raises(SqliteError, match="UNIQUE"):
+            await dry_run(database, "INSERT INTO docs VALUES ('a')", "INSERT INTO t VALUES (1, 'x')")
         with pytest.raises(SqliteError, match="UNIQUE"):
             await dry_run(database, "DELETE FROM child", "INSERT INTO t VALUES (1, 'x')")
         done: Any = await execute(database, "SELECT name FROM sqlite_temp_schema WHERE type = 'trigger'")

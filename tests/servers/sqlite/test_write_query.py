@@ -86,6 +86,12 @@ async def test_the_rows_of_a_select_are_given(tmp_path: Path, db: sqlite3.Connec
     assert (said["columns"], said["rows"], said["truncated"]) == (["a"], [[1]], True)
 
 
+async def test_a_select_is_not_run_to_its_end_where_its_rows_are_cut(tmp_path: Path, db: sqlite3.Connection) -> None:
+    endless = "WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n) SELECT n FROM n"
+    said = await effect(tmp_path / "data.db", endless)
+    assert (len(said["rows"]), said["truncated"]) == (1_000, True)
+
+
 async def test_returned_rows_are_cut_and_all_changes_made(tmp_path: Path, db: sqlite3.Connection) -> None:
     many = (
         "WITH RECURSIVE n(n) AS (SELECT 10 UNION ALL SELECT n + 1 FROM n LIMIT 2000) INSERT INTO t SELECT n, n FROM n"
