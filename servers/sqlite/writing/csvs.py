@@ -2,17 +2,18 @@
 
 import csv
 import io
-import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from itertools import islice
+from pathlib import Path
 from typing import NamedTuple, TextIO
 
 from servers.sqlite.access.stopping import Stop
 from servers.sqlite.errors import SqliteError
+from servers.sqlite.writing.folder import opened
 
-__all__ = ["Form", "Records", "of_descriptor", "of_text", "types_of"]
+__all__ = ["Form", "Records", "of_file", "of_text", "types_of"]
 
 _MOST_ROWS = 10_000_000
 _BATCH = 1_000
@@ -88,16 +89,19 @@ def of_text(text: str) -> Opener:
     return lambda: io.StringIO(text.removeprefix("\ufeff"), newline="")
 
 
-def of_descriptor(descriptor: int) -> Opener:
-    """Opens the file of a descriptor, whose text is UTF-8, with or without a mark."""
+def of_file(directory: Path, name: str) -> Opener:
+    """Opens a file of the operator's, whose text is UTF-8, with or without a mark. Raises SqliteError."""
 
+    # Whoever reads it opens it, and closes it: the caller may be gone by then, and the descriptor another's.
     @contextmanager
-    def opened() -> Iterator[TextIO]:
-        os.lseek(descriptor, 0, os.SEEK_SET)
-        with open(descriptor, encoding="utf-8-sig", newline="", closefd=False) as text:
-            yield text
+    def text() -> Iterator[TextIO]:
+        with (
+            opened(directory, name) as descriptor,
+            open(descriptor, encoding="utf-8-sig", newline="", closefd=False) as file,
+        ):
+            yield file
 
-    return opened
+    return text
 
 
 def types_of(records: Records) -> list[str]:

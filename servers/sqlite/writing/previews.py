@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Self
 
 from pydantic_core import to_json
 
+from servers.sqlite.access.stopping import patiently
 from servers.sqlite.reading.cells import column
 from servers.sqlite.reading.pages import Room
 from servers.sqlite.reading.query import Parameters
@@ -76,8 +77,10 @@ class Preview:
         self._session = session
         self._left = room.bytes // 2
         self._seen: list[_Seen] = []
+        self._encoding = "UTF-8"
 
     def __enter__(self) -> Self:
+        (self._encoding,) = patiently(self._session.stop, lambda: self._session.own("PRAGMA encoding").fetchone())
         self._functions({"more": self._count, "row": self._keep})
         return self
 
@@ -169,10 +172,20 @@ class Preview:
 
     def _keep(self, index: int, before: str, after: str, *values: Any) -> None:
         """Keeps a row that changed; of the values, those before come first."""
-        old = _cells(before, values[: len(before)])
-        new = _cells(after, values[len(before) :])
+        old = self._cells(before, values[: len(before)])
+        new = self._cells(after, values[len(before) :])
         self._seen[index].rows.append((old, new))
         self._left -= 2 * len(to_json((old, new)))
+
+    def _cells(self, letters: str, values: Sequence[Any]) -> tuple[Any, ...] | None:
+        """The row of these values, None where there was or is none."""
+        pairs = zip(letters, values, strict=True)
+        plain = [self._text(value) if letter == "t" else value for letter, value in pairs]
+        return tuple(column([value], _CELL).cells[0] for value in plain) or None
+
+    def _text(self, stored: bytes) -> str:
+        """The text of these bytes; what is not UTF-8 becomes half surrogates, as it does in a query."""
+        return stored.decode(self._encoding, "surrogateescape" if self._encoding == "UTF-8" else "replace")
 
 
 def _told(side: str, columns: Sequence[str]) -> tuple[str, list[str]]:
@@ -181,10 +194,3 @@ def _told(side: str, columns: Sequence[str]) -> tuple[str, list[str]]:
     names = [f"{side}.{column}" for column in columns]
     letters = " || ".join(f"substr(typeof({name}), 1, 1)" for name in names)
     return letters or "''", [f"iif(typeof({name}) = 'text', CAST({name} AS BLOB), {name})" for name in names]
-
-
-def _cells(letters: str, values: Sequence[Any]) -> tuple[Any, ...] | None:
-    """The row of these values, None where there was or is none."""
-    pairs = zip(letters, values, strict=True)
-    plain = [value.decode("utf-8", "surrogateescape") if letter == "t" else value for letter, value in pairs]
-    return tuple(column([value], _CELL).cells[0] for value in plain) or None

@@ -2,12 +2,10 @@
 
 import hashlib
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
-from anyio import to_thread
 from pydantic import BaseModel, Field
 
 from shared import Data, MissingCapability, ToolError
@@ -21,8 +19,7 @@ from . import acts, importing
 from .acts import Answering
 from .backups import back_up
 from .consent import Consent, Figures
-from .csvs import Form, of_descriptor, of_text
-from .folder import opened
+from .csvs import Form, of_file, of_text
 from .importing import Import
 from .results import WriteResult
 from .session import Session, write
@@ -90,16 +87,14 @@ async def import_csv(
     """
     source = ctx.state.databases.named(database)
     form = Form(delimiter, header, ctx.state.settings.max_value)
-    with ExitStack() as stack:
-        if csv is not None and file is None:
-            text = of_text(csv)
-        elif file is not None and csv is None:
-            text = of_descriptor(await to_thread.run_sync(stack.enter_context, opened(_files(ctx), file)))
-        else:
-            raise SqliteError("bad_csv", "give either csv or file")
-        what = f"import {'a CSV' if file is None else file} into {table}"
-        act = partial(importing.import_csv, Import(table, text, form))
-        done = await agreed(ctx, source, what, act, csv, form)
+    if csv is not None and file is None:
+        what, text = f"import a CSV into {table}", of_text(csv)
+    elif file is not None and csv is None:
+        what, text = f"import {file} into {table}", of_file(_files(ctx), file)
+    else:
+        raise SqliteError("bad_csv", "give either csv or file")
+    act = partial(importing.import_csv, Import(table, text, form))
+    done = await agreed(ctx, source, what, act, csv, form)
     result = import_result(done)
     return Data(result, import_text(result))
 

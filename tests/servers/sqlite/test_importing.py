@@ -169,6 +169,15 @@ async def test_an_import_is_stopped_when_its_time_is_over(path: Path, db: sqlite
     assert db.execute("SELECT count(*) FROM sqlite_schema WHERE name = 'new'").fetchone() == (0,)
 
 
+@pytest.mark.parametrize("second", ["a\nx\n", "a,b\n1,2\n"])
+async def test_a_file_that_is_changed_while_it_is_read_is_refused(path: Path, second: str) -> None:
+    texts = iter([of_text("a\n1\n"), of_text(second)])
+    async with opened(path) as database:
+        work = partial(importing.import_csv, Import("new", lambda: next(texts)(), Form()), Consent())
+        with pytest.raises(SqliteError, match="the file was changed while it was imported"):
+            await write(database, work)
+
+
 # Files, through the front door
 
 
@@ -224,19 +233,17 @@ from functools import partial
 from pathlib import Path
 from servers.sqlite.writing import importing
 from servers.sqlite.writing.consent import Consent
-from servers.sqlite.writing.csvs import Form, of_descriptor
-from servers.sqlite.writing.folder import opened as open_file
+from servers.sqlite.writing.csvs import Form, of_file
 from servers.sqlite.writing.importing import Import
 from servers.sqlite.writing.session import write
 from tests.servers.sqlite.writing import opened
 
 async def main(path):
     async with opened(path) as database:
-        with open_file(path.parent, "large.csv") as descriptor:
-            wanted = Import("new", of_descriptor(descriptor), Form())
-            before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-            done = await write(database, partial(importing.import_csv, wanted, Consent()))
-            print(done.rows, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+        wanted = Import("new", of_file(path.parent, "large.csv"), Form())
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        done = await write(database, partial(importing.import_csv, wanted, Consent()))
+        print(done.rows, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 
 asyncio.run(main(Path(sys.argv[1])))
 """

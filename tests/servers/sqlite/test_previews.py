@@ -121,6 +121,15 @@ async def test_names_of_any_kind_are_watched(path: Path) -> None:
     assert found == {'a " ]💥': ((1, 0, 0), [(None, (1,))])}
 
 
+@pytest.mark.parametrize("encoding", ["UTF-16le", "UTF-16be"])
+async def test_text_in_another_encoding_is_read(tmp_path: Path, encoding: str) -> None:
+    path = tmp_path / "wide.db"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(f"PRAGMA encoding = '{encoding}'")
+        connection.execute("CREATE TABLE t (a)")
+    assert await changes(path, "INSERT INTO t VALUES ('ä€💥')") == {"t": ((1, 0, 0), [(None, ("ä€💥",))])}
+
+
 @pytest.mark.parametrize("name", ["pragma_table_list", "pragma_table_xinfo", "main", "temp"])
 async def test_no_name_of_a_table_misleads(path: Path, name: str) -> None:
     found = await changes(
