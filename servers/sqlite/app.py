@@ -1,8 +1,9 @@
 """The server that the tools and resources beside it join, with what all of them need."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Coroutine
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import anyio
 
@@ -11,11 +12,13 @@ from shared import Context, Implementation, Server, ToolError, __version__
 from .access.database import Databases, open_databases
 from .describing.insights import Insights
 from .errors import SqliteError
+from .exporting.exports import Exports
 from .reading.pages import Room
 from .reading.snapshots import Snapshots
 from .settings import Settings
+from .watching.watch import Watch
 
-__all__ = ["Ctx", "Opened", "app", "no_files", "read_only", "room"]
+__all__ = ["Ctx", "Opened", "app", "background", "no_files", "read_only", "room"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +27,8 @@ class Opened:
 
     databases: Databases
     snapshots: Snapshots
+    watch: Watch
+    exports: Exports
     settings: Settings
     insights: Insights
 
@@ -43,6 +48,16 @@ app = Server[Opened](
     settings=Settings,
 )
 
+Task = Callable[..., Coroutine[Any, Any, None]]
+_tasks: list[Task] = []
+
+
+def background(task: Task) -> Task:
+    """Has this function run while the server does. It takes what is opened, and `task_status`, with which it says
+    that clients may come; it is cancelled at the end."""
+    _tasks.append(task)
+    return task
+
 
 @app.lifespan
 async def _open(settings: Settings) -> AsyncIterator[Opened]:
@@ -54,7 +69,12 @@ async def _open(settings: Settings) -> AsyncIterator[Opened]:
         for database in databases:
             database.readers.pressed = partial(snapshots.press, database)
         tasks.start_soon(snapshots.run)
-        yield Opened(databases, snapshots, settings, Insights())
+        watch = Watch(databases, tasks, app.changes.resource, app.changes.resources)
+        with Exports(settings.max_export) as exports:
+            opened = Opened(databases, snapshots, watch, exports, settings, Insights())
+            for task in _tasks:
+                await tasks.start(partial(task, opened))
+            yield opened
         tasks.cancel_scope.cancel()
 
 

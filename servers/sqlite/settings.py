@@ -42,6 +42,8 @@ class Settings(BaseModel):
     )
     files: Path | None = Field(None, description="directory of CSV files to import, and of the backups that are made")
     readers: int = Field(8, ge=1, le=64, description="queries that may run at once, for each database")
+    queries: Path | None = Field(None, description="directory of SQL files that become tools")
+    max_export: int = Field(100_000_000, ge=1_000, description="bytes that one export may have")
 
     @field_validator("databases", mode="before")
     @classmethod
@@ -71,6 +73,8 @@ class Settings(BaseModel):
     def _are_there(self) -> Self:
         if not self.sources:
             raise ValueError("give at least one DATABASE")
+        if self.queries is not None and not self.queries.is_dir():
+            raise ValueError(f"--queries: {self.queries} is no directory")
         names = [source.name for source in self.sources]
         for name in names:
             if names.count(name) > 1:

@@ -300,6 +300,32 @@ async def s12_a_missing_file_is_not_made(server: Server) -> bool:
     return not server.database.exists()
 
 
+async def s13_statements_in_a_list_are_done_all_or_not_at_all(server: Server) -> bool:
+    both = ["UPDATE account SET sum = 0 WHERE id = 1", "INSERT INTO account VALUES (2, 'again', 1)"]
+    if server.name == "ours":
+        refused = await server.call("write_query", query=both) is None
+    else:
+        refused = await server.write("; ".join(both)) is None
+    tried = await server.write("UPDATE account SET sum = 200 WHERE id = 2") is not None
+    # Whoever takes no list at all keeps the accounts too, but can't do two things as one.
+    takes_a_list = server.name != "archived"
+    return refused and tried and takes_a_list and server.unharmed()
+
+
+async def s14_a_change_by_another_process_is_heard_of(server: Server) -> bool:
+    asked = await server.wire.request("resources/subscribe", {"uri": "sqlite:///data/account"}, timeout=PATIENCE)
+    if "error" in asked:
+        return False
+    with closing(sqlite3.connect(server.database)) as other, other:
+        other.execute("UPDATE account SET sum = 300 WHERE id = 2")
+    with anyio.move_on_after(PATIENCE):
+        while not any("updated" in one["method"] for one in server.wire.notifications):
+            await server.wire.request("ping", timeout=PATIENCE)
+            await anyio.sleep(0.05)
+        return True
+    return False
+
+
 Scenario = Callable[[Server], Awaitable[bool]]
 
 SCENARIOS: dict[Scenario, Maker] = {
@@ -338,12 +364,15 @@ SCENARIOS: dict[Scenario, Maker] = {
     s10_a_name_forges_no_line: malicious.names_that_give_orders,
     s11_a_page_goes_on_where_the_last_one_ended: ordinary,
     s12_a_missing_file_is_not_made: lambda folder: folder / "data.db",
+    s13_statements_in_a_list_are_done_all_or_not_at_all: ordinary,
+    s14_a_change_by_another_process_is_heard_of: ordinary,
 }
 """Each with the file that it is tried on."""
 WRITING: set[Scenario] = {
     s4_attach_makes_no_file_when_writing_is_allowed,
     s4_vacuum_into_makes_no_file_when_writing_is_allowed,
     s5_a_change_behind_a_comment_is_told_truly,
+    s13_statements_in_a_list_are_done_all_or_not_at_all,
 }
 SERVERS = ("ours", "dbhub", "archived")
 

@@ -2,7 +2,7 @@
 
 import tempfile
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -11,12 +11,16 @@ from typing import NamedTuple, TypeVar
 from servers.sqlite.access.connection import Connection, Work
 from servers.sqlite.access.declaring import declared
 from servers.sqlite.access.limits import Limits
+from servers.sqlite.access.opening import Mode
 from servers.sqlite.access.pool import Pool
 from servers.sqlite.errors import SqliteError
 
-__all__ = ["MEMORY", "Database", "Databases", "Source", "open_databases"]
+__all__ = ["MEMORY", "Committed", "Database", "Databases", "Source", "open_databases"]
 
 T = TypeVar("T")
+
+Committed = Callable[[Collection[str], bool], None]
+"""Takes the tables whose rows were changed, and whether the schema was."""
 
 MEMORY = ":memory:"
 """The path of a database that ends with the server. It is a file in a temporary directory, so that readers see what
@@ -26,6 +30,10 @@ _MOST_KNOWN = 256
 """Queries whose declared types are remembered."""
 _LONGEST_KNOWN = 10_000
 """Characters of such a query."""
+
+
+def _unheard(_tables: Collection[str], _defines: bool) -> None:
+    """Nobody watches the database."""
 
 
 class Source(NamedTuple):
@@ -44,10 +52,18 @@ class Database:
         self.path = source.path
         self.writable = source.writable
         self.limits = limits
-        self.readers = Pool(partial(Connection, source.path, "ro", limits), readers, limits.seconds)
-        self._writers = Pool(partial(Connection, source.path, "rw", limits), 1, limits.seconds)
-        self._declarers = Pool(partial(Connection, source.path, "views", limits), 1, limits.seconds)
-        self._declared: OrderedDict[tuple[str, int], Sequence[str | None]] = OrderedDict()
+        self.openings = 0
+        """Grows when another file has taken the place of this one: a part of the key of what is remembered of it."""
+        self.readers = self._pool("ro", readers)
+        self._writers = self._pool("rw", 1)
+        self._declarers = self._pool("views", 1)
+        self.onlookers = self._writers if source.writable else self._pool("ro", 1)
+        """The one connection whose `data_version` says that somebody else changed the database: it never counts its
+        own changes, so it is the writer's."""
+        self.committed: Committed = _unheard
+        """Whoever changes the database calls it right after COMMIT, in the thread of the connection, where nothing
+        can come between."""
+        self._declared: OrderedDict[tuple[str, int, int], Sequence[str | None]] = OrderedDict()
 
     async def read(self, work: Work[T], seconds: float | None = None) -> T:
         """Does `work` with a connection that can't change the database. Raises SqliteError."""
@@ -56,7 +72,7 @@ class Database:
 
     async def declared(self, query: str, schema_version: int) -> Sequence[str | None]:
         """The declared types of the columns of `query`, as `declaring.declared` finds them; each is found once."""
-        key = (query, schema_version)
+        key = (query, schema_version, self.openings)
         if key not in self._declared:
             async with self._declarers.lent() as connection:
                 types = await connection.run(partial(declared, query))
@@ -82,8 +98,14 @@ class Database:
 
     async def close(self) -> None:
         """Closes all connections."""
-        for pool in (self.readers, self._writers, self._declarers):
+        for pool in {self.readers, self._writers, self._declarers, self.onlookers}:
             await pool.close()
+
+    def _pool(self, mode: Mode, size: int) -> Pool:
+        return Pool(partial(Connection, self.path, mode, self.limits, self._followed), size, self.limits.seconds)
+
+    def _followed(self) -> None:
+        self.openings += 1
 
 
 class Databases:

@@ -10,7 +10,7 @@ from functools import partial
 
 from servers.sqlite.access.stopping import Stop, patiently
 
-__all__ = ["declared", "unbound"]
+__all__ = ["declared", "parameters_of", "unbound"]
 
 # What a parameter is not in, then a parameter. A view may have none, and which value it has changes no type.
 _TOKENS = re.compile(
@@ -33,6 +33,11 @@ def declared(query: str, connection: sqlite3.Connection, stop: Stop) -> list[str
     finally:
         connection.execute("DROP VIEW temp.declared")
     return [kind or None for _, _, kind, *_ in rows]
+
+
+def parameters_of(query: str) -> list[str]:
+    """The parameters of `query`, as they are written in it."""
+    return [token["parameter"] for token in _TOKENS.finditer(query) if token["parameter"]]
 
 
 def unbound(query: str) -> str:

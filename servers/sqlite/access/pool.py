@@ -51,6 +51,7 @@ class Pool:
             raise SqliteError("busy", reason, "Try again when other queries have ended.") from None
         idle = self._from_idle(wanted)
         if idle is not None:
+            idle.lend()
             return idle
         connection = self._make()
         try:

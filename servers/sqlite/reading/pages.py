@@ -13,7 +13,7 @@ from pydantic_core import to_json
 from servers.sqlite.errors import SqliteError
 from servers.sqlite.reading.cells import column
 
-__all__ = ["Page", "Room", "Row", "page"]
+__all__ = ["Page", "Room", "Row", "fetched", "page"]
 
 Row = tuple[Any, ...]
 
@@ -54,25 +54,25 @@ def page(names: Sequence[str], rows: Iterator[Row], room: Room) -> tuple[Page, l
     made = Page([], [], [set() for _ in names])
     left = all_left = room.bytes - _FRAME - 2 * len(to_json(names)) - _COLUMN * len(names)
     while len(made.rows) < room.rows and (left > all_left * (1 - _FULL) or not made.rows):
-        fetched = _fetched(rows, room.rows - len(made.rows), left)
-        if not fetched:
+        taken = fetched(rows, room.rows - len(made.rows), left)
+        if not taken:
             return made, []
-        fitting, size = _fitting(fetched, room.cell_bytes, left, alone=not made.rows)
+        fitting, size = _fitting(taken, room.cell_bytes, left, alone=not made.rows)
         made.rows.extend(fitting.rows)
         made.lines.extend(fitting.lines)
         for types, more in zip(made.types, fitting.types, strict=False):
             types.update(more)
-        if len(fitting.rows) < len(fetched):
-            return made, fetched[len(fitting.rows) :]
+        if len(fitting.rows) < len(taken):
+            return made, taken[len(fitting.rows) :]
         left -= size
     return made, list(islice(rows, 1))
 
 
-def _fetched(rows: Iterable[Row], most: int, left: int) -> list[Row]:
-    """About as many rows as `left` bytes take: one at least, unless there are none."""
-    fetched: list[Row] = []
+def fetched(rows: Iterable[Row], most: int, left: int) -> list[Row]:
+    """About as many rows as `left` bytes take: one at least, unless there are none, and `most` at most."""
+    taken: list[Row] = []
     for row in islice(rows, most):
-        fetched.append(row)
+        taken.append(row)
         left -= _CELL * len(row)
         # One by one, for a single value may be larger than all that there is room for.
         for value in row:
@@ -80,7 +80,7 @@ def _fetched(rows: Iterable[Row], most: int, left: int) -> list[Row]:
                 left -= 2 * len(value)
         if left <= 0:
             break
-    return fetched
+    return taken
 
 
 def _fitting(rows: Sequence[Row], cell_bytes: int, left: int, *, alone: bool) -> tuple[Page, int]:

@@ -50,6 +50,7 @@ class _Stand(NamedTuple):
     offset: int
     answer: Answer
     connection: Connection
+    opening: int
     changed: bool
 
 
@@ -119,7 +120,7 @@ class Snapshots:
             answer = await connection.run(work)
             changed = stand is not None and (
                 stand.changed
-                or stand.connection is not connection
+                or stand.opening != connection.opening
                 or stand.answer.data_version != answer.data_version
             )
             if not answer.more:
@@ -134,7 +135,7 @@ class Snapshots:
                 database.readers.give(connection)
         offset = len(answer.page.rows) + (0 if stand is None else stand.offset)
         told = answer._replace(page=_NOTHING, rest=None)
-        self._stands[cursor] = _Stand(asked, offset, told, connection, changed)
+        self._stands[cursor] = _Stand(asked, offset, told, connection, connection.opening, changed)
         if len(self._stands) > _MOST_STANDS:
             self._stands.popitem(last=False)
         await self._spare(database)

@@ -1,13 +1,10 @@
 """The tools that query a database."""
 
-from typing import Annotated
-
-from pydantic import Field
-
 from shared import Data
 
+from ..access.database import Database
 from ..app import Ctx, app, room
-from ..arguments import DatabaseArgument, ParametersArgument, QueryArgument
+from ..arguments import CursorArgument, DatabaseArgument, MaxRowsArgument, ParametersArgument, QueryArgument
 from .query import Query, bound
 from .results import QueryResult, result_of, text_of
 
@@ -17,8 +14,8 @@ async def read_query(
     ctx: Ctx,
     query: QueryArgument,
     parameters: ParametersArgument = [],  # noqa: B006 - pydantic copies it
-    max_rows: Annotated[int | None, Field(ge=1, description="rows at most")] = None,
-    cursor: Annotated[str | None, Field(description="goes on after an answer that was cut; same query")] = None,
+    max_rows: MaxRowsArgument = None,
+    cursor: CursorArgument = None,
     database: DatabaseArgument = None,
 ) -> Data[QueryResult]:
     """Run a statement that reads: SELECT, WITH, VALUES, EXPLAIN, PRAGMA that tells. It can't change anything.
@@ -26,8 +23,14 @@ async def read_query(
     Rows are arrays. A value that JSON can't hold exactly is an object with its type; so are long ones, which are cut.
     """
     source = ctx.state.databases.named(database)
-    asked = Query(query, bound(parameters))
-    found = await ctx.state.snapshots.read(source, asked, room(ctx, max_rows), ctx.peer.principal, cursor)
-    declared = await source.declared(query, found.answer.schema_version)
+    return await queried(ctx, source, Query(query, bound(parameters)), max_rows, cursor)
+
+
+async def queried(
+    ctx: Ctx, source: Database, query: Query, max_rows: int | None, cursor: str | None
+) -> Data[QueryResult]:
+    """The next rows of a query, in both forms. Raises SqliteError."""
+    found = await ctx.state.snapshots.read(source, query, room(ctx, max_rows), ctx.peer.principal, cursor)
+    declared = await source.declared(query.sql, found.answer.schema_version)
     result = result_of(found, declared)
     return Data(result, text_of(found, result))

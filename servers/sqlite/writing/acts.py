@@ -43,7 +43,7 @@ def execute(
         if not consent.covers(figures):
             return figures
         done = written(effects, None, time.monotonic() - began, answering.max_bytes)
-        session.commit()
+        session.commit(figures)
     return done
 
 

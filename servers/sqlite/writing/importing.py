@@ -64,7 +64,7 @@ def import_csv(wanted: Import, consent: Consent, session: Session) -> Imported |
         figures = Figures(session.connection.total_changes - before, (records.count,), (wanted.table,), not there)
         if not consent.covers(figures):
             return figures
-        session.commit()
+        session.commit(figures)
     return Imported(wanted.table, not there, records.count, columns, time.monotonic() - began)
 
 

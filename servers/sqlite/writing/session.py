@@ -10,10 +10,11 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, TypeVar
 
-from servers.sqlite.access.database import Database
+from servers.sqlite.access.database import Committed, Database
 from servers.sqlite.access.policy import Policy
 from servers.sqlite.access.stopping import Stop, patiently
 from servers.sqlite.errors import SqliteError
+from servers.sqlite.writing.consent import Figures
 
 __all__ = ["Session", "quoted", "write"]
 
@@ -23,10 +24,11 @@ T = TypeVar("T")
 class Session:
     """The connection, for statements of clients, which its policy judges, and for our own, which it does not."""
 
-    def __init__(self, connection: sqlite3.Connection, policy: Policy, stop: Stop) -> None:
+    def __init__(self, connection: sqlite3.Connection, policy: Policy, stop: Stop, committed: Committed) -> None:
         self.connection = connection
         self.policy = policy
         self.stop = stop
+        self._committed = committed
         self.where = ""
         """Which of several statements or rows the work is at, for the words of an error."""
 
@@ -57,9 +59,10 @@ class Session:
             if self.connection.in_transaction:
                 self.own("ROLLBACK")
 
-    def commit(self) -> None:
-        """Makes the changes last. Nothing may fail after it."""
+    def commit(self, figures: Figures) -> None:
+        """Makes the changes last, and has them told. Nothing may fail after it."""
         patiently(self.stop, self._commit)
+        self._committed(self.policy.changed.union(figures.tables), figures.defined)
 
     def _commit(self) -> None:
         with self.stop.committing():
@@ -71,7 +74,7 @@ async def write(database: Database, work: Callable[[Session], T]) -> T:
     sessions: list[Session] = []
 
     def begun(connection: sqlite3.Connection, stop: Stop) -> T:
-        sessions.append(Session(connection, writer.policy, stop))
+        sessions.append(Session(connection, writer.policy, stop, database.committed))
         return work(sessions[0])
 
     async with database.writer() as writer:

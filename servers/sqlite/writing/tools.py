@@ -1,7 +1,7 @@
 """The tools that change databases, and the one that backs them up."""
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -53,12 +53,9 @@ async def write_query(
     """Run statements that change data or the schema, in one transaction: all is committed, or nothing."""
     source = ctx.state.databases.named(database)
     statements = _statements(query, parameters)
-    answering = Answering(room(ctx, max_rows), ctx.budget.result_bytes - _FRAME)
-    if dry_run:
-        done = await write(source, partial(acts.dry_run, statements, answering))
-    else:
-        what = ";\n".join(_written(statement) for statement in statements)
-        done = await _agreed(ctx, source, what, partial(acts.execute, statements, answering, False))
+    if not dry_run:
+        return await executed(ctx, source, statements, max_rows)
+    done = await write(source, partial(acts.dry_run, statements, _answering(ctx, max_rows)))
     return Data(done.value, done.text)
 
 
@@ -69,10 +66,7 @@ async def create_table(
     database: DatabaseArgument = None,
 ) -> Data[WriteResult]:
     """Make a table with CREATE TABLE, and do nothing else; write_query makes all the rest of a schema."""
-    source = ctx.state.databases.named(database)
-    answering = Answering(room(ctx, None), ctx.budget.result_bytes - _FRAME)
-    done = await _agreed(ctx, source, query, partial(acts.execute, [Statement(query)], answering, True))
-    return Data(done.value, done.text)
+    return await executed(ctx, ctx.state.databases.named(database), [Statement(query)], only_tables=True)
 
 
 @app.tool(title="Import CSV", unavailable=read_only, destructive=False)
@@ -100,7 +94,7 @@ async def import_csv(
     else:
         raise SqliteError("bad_csv", "give either csv or file")
     act = partial(importing.import_csv, Import(table, text, form))
-    done = await _agreed(ctx, source, what, act, csv, form)
+    done = await agreed(ctx, source, what, act, csv, form)
     result = import_result(done)
     return Data(result, import_text(result))
 
@@ -112,6 +106,25 @@ async def backup(ctx: Ctx, database: DatabaseArgument = None) -> Data[BackupResu
     done = await source.read(partial(back_up, _files(ctx), source.name))
     result = backup_result(done)
     return Data(result, backup_text(result))
+
+
+async def executed(
+    ctx: Ctx,
+    source: Database,
+    statements: Sequence[Statement],
+    max_rows: int | None = None,
+    *,
+    only_tables: bool = False,
+) -> Data[WriteResult]:
+    """What the statements did, in one transaction, once the user has agreed where the operator wants that."""
+    what = ";\n".join(_written(statement) for statement in statements)
+    act = partial(acts.execute, statements, _answering(ctx, max_rows), only_tables)
+    done = await agreed(ctx, source, what, act)
+    return Data(done.value, done.text)
+
+
+def _answering(ctx: Ctx, max_rows: int | None) -> Answering:
+    return Answering(room(ctx, max_rows), ctx.budget.result_bytes - _FRAME)
 
 
 def _files(ctx: Ctx) -> Path:
@@ -142,7 +155,7 @@ def _bound_one(given: Any) -> Parameters:
     return bound(given)
 
 
-async def _agreed(
+async def agreed(
     ctx: Ctx, source: Database, what: str, act: Callable[[Consent, Session], T | Figures], *unsaid: object
 ) -> T:
     """What `act` does, once the user has agreed to it where the operator wants that: to `what`, which is shown, with

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from servers.sqlite.access.declaring import declared
+from servers.sqlite.access.declaring import declared, parameters_of
 from servers.sqlite.access.limits import Limits
 from servers.sqlite.access.opening import open_database
 from servers.sqlite.access.stopping import Stop
@@ -44,3 +44,8 @@ def test_the_connection_for_views_changes_no_database(file: Path) -> None:
             with pytest.raises(sqlite3.Error):
                 connection.execute(statement)
     assert file.read_bytes() == before
+
+
+def test_the_parameters_of_a_query_are_those_outside_of_texts_names_and_comments() -> None:
+    query = "SELECT :a, ':b', \":c\", [:d], `:e`, ?, ?2, @f, $g /* :h */ FROM t -- :i"
+    assert parameters_of(query) == [":a", "?", "?2", "@f", "$g"]

@@ -23,6 +23,7 @@ from servers.sqlite.access.stopping import Stop
 from servers.sqlite.errors import SqliteError
 from servers.sqlite.reading.pages import Room
 from servers.sqlite.reading.query import Query, begin
+from servers.sqlite.writing.consent import Figures
 from servers.sqlite.writing.session import Session, write
 from tests.faults.test_writing import own_mounts
 from tests.servers.sqlite.serving import served
@@ -352,7 +353,7 @@ async def test_readers_see_the_last_commit_while_a_change_is_made(tmp_path: Path
             session.connection.execute("UPDATE counter SET n = 5")
             changed.set()
             assert seen.wait(PATIENCE)
-            session.commit()
+            session.commit(Figures(1, (1,), ("numbers",), False))
 
     with database(tmp_path):
         async with opened(tmp_path / "data.db") as mine, anyio.create_task_group() as tasks:

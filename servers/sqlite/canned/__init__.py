@@ -1,0 +1,1 @@
+"""Canned queries: files with SQL that become tools."""

@@ -1,0 +1,117 @@
+"""A canned query as it stands in its file: front matter in YAML between two lines of `---`, then the SQL."""
+
+import re
+from typing import Any, NamedTuple
+
+from servers.sqlite.access.declaring import parameters_of
+
+__all__ = ["Definition", "Given", "defined"]
+
+_FORM = re.compile(r"---[ \t]*\r?\n(.*?)^---[ \t]*\r?\n(.*)", re.DOTALL | re.MULTILINE)
+_TOOL = re.compile(r"[A-Za-z0-9_.-]{1,128}")
+_PARAMETER = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
+_OURS = frozenset({"max_rows", "cursor"})
+"""Parameters that each query that reads has besides its own."""
+_KEYS = {"name": str, "description": str, "parameters": dict, "writable": bool, "database": str}
+_OF_PARAMETER = {"type": str, "description": str, "default": object, "optional": bool}
+_TYPES: dict[str, tuple[type, ...]] = {
+    "integer": (int,),
+    "number": (int, float),
+    "string": (str,),
+    "boolean": (bool,),
+    "blob": (str,),
+}
+
+
+class Given(NamedTuple):
+    """A parameter."""
+
+    name: str
+    type: str
+    """integer, number, string, boolean, or blob, which is base64."""
+    description: str | None
+    optional: bool
+    default: Any
+    """None, which is NULL, also where none is set."""
+
+
+class Definition(NamedTuple):
+    """A canned query."""
+
+    name: str
+    description: str
+    parameters: tuple[Given, ...]
+    writable: bool
+    database: str | None
+    sql: str
+
+
+def defined(text: str, stem: str) -> Definition:
+    """The query in the `text` of a file, called `stem` where it has no name. Raises ValueError, which says what is
+    wrong."""
+    found = _FORM.fullmatch(text.removeprefix("\ufeff"))
+    if found is None:
+        raise ValueError("it does not begin with front matter between two lines of ---")
+    front, sql = _mapping(found[1], "the front matter"), found[2].strip()
+    _of_kinds(front, _KEYS, "the front matter")
+    name, description = front.get("name", stem), front.get("description", "").strip()
+    if _TOOL.fullmatch(name) is None:
+        raise ValueError(f"{name!r} is no name of a tool: it has 1 to 128 of the characters A-Z a-z 0-9 _ . -")
+    if not description:
+        raise ValueError("it has no description")
+    parameters = tuple(_parameter(*one) for one in front.get("parameters", {}).items())
+    writable = front.get("writable", False)
+    _same_names(sql, {one.name for one in parameters}, frozenset() if writable else _OURS)
+    return Definition(name, description, parameters, writable, front.get("database"), sql)
+
+
+def _mapping(front: str, what: str) -> dict[Any, Any]:
+    import yaml  # noqa: PLC0415 (only with --queries)
+
+    try:
+        found = yaml.safe_load(front)
+    except yaml.YAMLError as error:
+        raise ValueError(f"{what} is no YAML: {' '.join(str(error).split())}") from None
+    if not isinstance(found, dict):
+        raise ValueError(f"{what} is no mapping")
+    return found
+
+
+def _of_kinds(found: dict[Any, Any], kinds: dict[str, type], where: str) -> None:
+    for key, value in found.items():
+        if key not in kinds:
+            raise ValueError(f"{where} has {key!r}, which means nothing (there are: {', '.join(kinds)})")
+        if not isinstance(value, kinds[key]):
+            raise ValueError(f"{where}: {key} is no {kinds[key].__name__}")
+
+
+def _parameter(name: Any, written: Any) -> Given:
+    where = f"the parameter {name!r}"
+    if not isinstance(name, str) or _PARAMETER.fullmatch(name) is None:
+        raise ValueError(f"{where} has no name of letters, digits and _ that begins with a letter")
+    if not isinstance(written, dict):
+        raise ValueError(f"{where} is no mapping with a type")
+    _of_kinds(written, _OF_PARAMETER, where)
+    kind, default = written.get("type"), written.get("default")
+    if kind not in _TYPES:
+        raise ValueError(f"{where} has no type (there are: {', '.join(_TYPES)})")
+    # A bool is an int in Python, and nowhere else.
+    fits = isinstance(default, _TYPES[kind]) and isinstance(default, bool) == (kind == "boolean")
+    if default is not None and not fits:
+        raise ValueError(f"{where}: its default is no {kind}")
+    optional = default is not None or written.get("optional", False)
+    return Given(name, kind, written.get("description"), optional, default)
+
+
+def _same_names(sql: str, names: set[str], ours: frozenset[str]) -> None:
+    used = parameters_of(sql)
+    odd = [one for one in used if not one.startswith(":")]
+    if odd:
+        raise ValueError(f"the SQL has the parameter {odd[0]}; they are written :name")
+    missing = {one[1:] for one in used} - names
+    if missing:
+        raise ValueError(f"the SQL has the parameter :{min(missing)}, which the front matter has not")
+    if names - {one[1:] for one in used}:
+        raise ValueError(f"the SQL has no :{min(names - {one[1:] for one in used})}")
+    if names & ours:
+        raise ValueError(f"a parameter can't be called {min(names & ours)!r}: every query has one of that name")

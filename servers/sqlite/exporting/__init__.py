@@ -1,0 +1,1 @@
+"""Whole results of queries as files, which clients read as resources."""

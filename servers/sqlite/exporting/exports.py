@@ -1,0 +1,141 @@
+"""The exports of this process: files in a directory of its own, which ends with it.
+
+Each belongs to who made it. There are `_MOST` at once: the oldest one goes when another is made.
+"""
+
+import errno
+import secrets
+import sqlite3
+import tempfile
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import Any, BinaryIO, NamedTuple, Self
+
+from anyio import to_thread
+
+from servers.sqlite.access.database import Database
+from servers.sqlite.access.stopping import Stop, patiently
+from servers.sqlite.errors import SqliteError
+from servers.sqlite.exporting.formats import FORMATS, FormatName
+from servers.sqlite.reading.pages import fetched
+from servers.sqlite.reading.query import Query
+
+__all__ = ["Export", "Exports"]
+
+_MOST = 16
+_BATCH_ROWS, _BATCH_BYTES = 1_000, 1_000_000
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+
+
+class Export(NamedTuple):
+    """A file with the rows of a query."""
+
+    name: str
+    path: Path
+    who: str | None
+    mime_type: str
+    rows: int
+    bytes: int
+
+
+class Exports:
+    """The exports that there are. Close them at the end, as a context manager does."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self._directory: tempfile.TemporaryDirectory[str] | None = None
+        self._exports: OrderedDict[str, Export] = OrderedDict()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, _: type[BaseException] | None, __: BaseException | None, ___: TracebackType | None) -> None:
+        if self._directory is not None:
+            self._directory.cleanup()
+
+    async def make(self, database: Database, query: Query, format_: FormatName, who: str | None) -> Export:
+        """Writes all rows of the `query` to a file for the client `who`.
+
+        Raises SqliteError: `too_large` where that has more bytes than the operator allows, `no_space`, and what a
+        query raises.
+        """
+        if self._directory is None:
+            self._directory = tempfile.TemporaryDirectory(prefix="sqlite-exports-", ignore_cleanup_errors=True)
+        name = f"{secrets.token_urlsafe(12)}.{format_}"
+        path = Path(self._directory.name) / name
+        rows, size = await database.read(partial(_write, path, query, format_, self._max_bytes))
+        export = self._exports[name] = Export(name, path, who, FORMATS[format_].mime_type, rows, size)
+        if len(self._exports) > _MOST:
+            _, oldest = self._exports.popitem(last=False)
+            await to_thread.run_sync(partial(oldest.path.unlink, missing_ok=True))
+        return export
+
+    def named(self, name: str, who: str | None) -> Export:
+        """The export of that name, which the client `who` made. Raises SqliteError `not_found`."""
+        export = self._exports.get(name)
+        if export is None or export.who != who:
+            raise SqliteError("not_found", "there is no such export", "The oldest ones go: export it again.")
+        return export
+
+    async def read(self, export: Export, offset: int, length: int) -> bytes:
+        """Bytes of it, `length` at most. Raises SqliteError `not_found` where it has gone."""
+        return await to_thread.run_sync(_read, export, offset, length)
+
+
+def _read(export: Export, offset: int, length: int) -> bytes:
+    try:
+        with export.path.open("rb") as file:
+            file.seek(min(offset, export.bytes))
+            return file.read(length)
+    except FileNotFoundError:
+        raise SqliteError("not_found", "the export has gone") from None
+
+
+def _write(
+    path: Path, query: Query, format_: FormatName, max_bytes: int, connection: sqlite3.Connection, stop: Stop
+) -> tuple[int, int]:
+    run = partial(connection.execute, query.sql, query.parameters)
+    with _new(path) as file, closing(patiently(stop, run)) as cursor:
+        batches = _Batches(cursor, stop)
+        size = 0
+        for part in FORMATS[format_].written([column[0] for column in cursor.description or ()], batches):
+            size += len(part)
+            if size > max_bytes:
+                reason = f"the export has more than {max_bytes:,} bytes"
+                raise SqliteError("too_large", reason, "Select fewer rows or columns.")
+            file.write(part)
+    return batches.rows, size
+
+
+@contextmanager
+def _new(path: Path) -> Iterator[BinaryIO]:
+    """A new file, which goes again where it does not become whole."""
+    with ExitStack() as unless_whole:
+        unless_whole.callback(path.unlink, missing_ok=True)
+        try:
+            with path.open("xb") as file:
+                yield file
+        except OSError as error:
+            if error.errno in _FULL:
+                raise SqliteError("no_space", "the disk is full") from None
+            raise SqliteError("io_error", "the file of the export can't be written") from None
+        unless_whole.pop_all()
+
+
+class _Batches:
+    """The rows of a cursor, some at a time, and how many there were."""
+
+    def __init__(self, cursor: sqlite3.Cursor, stop: Stop) -> None:
+        self._cursor = cursor
+        self._stop = stop
+        self.rows = 0
+
+    def __iter__(self) -> Iterator[Sequence[Sequence[Any]]]:
+        while batch := fetched(self._cursor, _BATCH_ROWS, _BATCH_BYTES):
+            self._stop.check()
+            self.rows += len(batch)
+            yield batch

@@ -1,0 +1,1 @@
+"""Notice of changes, by this server or by other processes."""

@@ -1,0 +1,111 @@
+"""Exports: the files of one process."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+import pytest
+
+from servers.sqlite.access.database import Database, Source, open_databases
+from servers.sqlite.access.limits import Limits
+from servers.sqlite.errors import SqliteError
+from servers.sqlite.exporting.exports import Export, Exports
+from servers.sqlite.reading.query import Query
+
+ALL = Query("SELECT n FROM numbers", [])
+ENDLESS = Query("WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT x FROM c", [])
+WRONG, DELETES = Query("SELECT nothing", []), Query("DELETE FROM numbers", [])
+
+
+class Exporting:
+    """The exports, and a database to make them of."""
+
+    def __init__(self, exports: Exports, database: Database) -> None:
+        self.exports = exports
+        self.database = database
+
+    async def make(self, query: Query = ALL, who: str | None = None) -> Export:
+        return await self.exports.make(self.database, query, "csv", who)
+
+    @property
+    def files(self) -> list[Path]:
+        assert self.exports._directory is not None
+        return list(Path(self.exports._directory.name).iterdir())
+
+
+@asynccontextmanager
+async def exporting(file: Path, *, max_bytes: int = 1_000_000, seconds: float = 10.0) -> AsyncIterator[Exporting]:
+    limits = Limits(seconds=seconds)
+    async with open_databases([Source("data", file, False)], limits, 2) as databases:
+        with Exports(max_bytes) as exports:
+            yield Exporting(exports, databases.named("data"))
+
+
+async def test_an_export_has_all_rows_and_says_how_many(file: Path) -> None:
+    async with exporting(file) as held:
+        made = await held.make()
+        data = await held.exports.read(made, 0, 1_000_000)
+    assert data.decode().split("\r\n") == ["n", *map(str, range(1_000)), ""]
+    assert (made.rows, made.bytes, made.mime_type) == (1_000, len(data), "text/csv")
+
+
+async def test_only_who_made_it_finds_it(file: Path) -> None:
+    async with exporting(file) as held:
+        made = await held.make(who="me")
+        assert held.exports.named(made.name, "me") == made
+        for other in ("you", None):
+            with pytest.raises(SqliteError, match="no such export"):
+                held.exports.named(made.name, other)
+
+
+@pytest.mark.parametrize(
+    ("query", "code"),
+    [
+        (ENDLESS, "too_large"),
+        (Query("SELECT nothing", []), "bad_statement"),
+        (Query("DELETE FROM numbers", []), "refused"),
+    ],
+)
+async def test_what_can_not_be_exported_leaves_no_file(file: Path, query: Query, code: str) -> None:
+    async with exporting(file, max_bytes=100_000) as held:
+        with pytest.raises(SqliteError) as caught:
+            await held.make(query)
+        assert (caught.value.code, held.files) == (code, [])
+
+
+async def test_an_export_ends_with_its_time(file: Path) -> None:
+    async with exporting(file, max_bytes=10**12, seconds=0.1) as held:
+        with pytest.raises(SqliteError) as caught:
+            await held.make(ENDLESS)
+        assert (caught.value.code, held.files) == ("timeout", [])
+
+
+async def test_an_export_that_is_cancelled_leaves_no_file(file: Path) -> None:
+    async with exporting(file, max_bytes=10**12) as held:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(held.make, ENDLESS)
+            while held.exports._directory is None or not held.files:
+                await anyio.lowlevel.checkpoint()
+            tasks.cancel_scope.cancel()
+        with anyio.fail_after(10):
+            while held.files:
+                await anyio.lowlevel.checkpoint()
+
+
+async def test_the_oldest_export_goes_when_there_are_too_many(file: Path) -> None:
+    async with exporting(file) as held:
+        made = [await held.make() for _ in range(18)]
+        assert {file.name for file in held.files} == {one.name for one in made[2:]}
+        with pytest.raises(SqliteError, match="no such export"):
+            held.exports.named(made[1].name, None)
+        with pytest.raises(SqliteError, match="gone"):
+            await held.exports.read(made[1], 0, 1)
+
+
+async def test_the_directory_ends_with_the_server(file: Path) -> None:
+    async with exporting(file) as held:
+        await held.make()
+        (left,) = held.files
+        assert left.parent.stat().st_mode & 0o077 == 0
+    assert not left.parent.exists()

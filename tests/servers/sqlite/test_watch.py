@@ -1,0 +1,219 @@
+"""Watching databases: what is told, and how often."""
+
+import os
+import sqlite3
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, closing
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from servers.sqlite.access.database import Database, Source, open_databases
+from servers.sqlite.access.limits import Limits
+from servers.sqlite.errors import SqliteError
+from servers.sqlite.watching.notices import Notices
+from servers.sqlite.watching.watch import Watch
+from servers.sqlite.watching.watched import LISTING
+from tests.servers.sqlite.others import elsewhere
+
+pytestmark = pytest.mark.slow
+
+DATABASE, SCHEMA = "sqlite:///data", "sqlite:///data/schema"
+NUMBERS, OTHER, VIEW = "sqlite:///data/numbers", "sqlite:///data/other", "sqlite:///data/few"
+INSERT = "INSERT INTO numbers VALUES (NULL, 'new')"
+
+
+class Watching:
+    """A watch, and what it told."""
+
+    def __init__(self, watch: Watch, database: Database, told: Any) -> None:
+        self.watch = watch
+        self.database = database
+        self._told = told
+
+    async def begin(self, *uris: str) -> list[str]:
+        return [await self.watch.begin(uri) for uri in uris]
+
+    async def told(self, count: int = 1) -> list[str]:
+        """The next keys that are told."""
+        with anyio.fail_after(10):
+            return sorted([await self._told.receive() for _ in range(count)])
+
+    async def write(self, statement: str, *tables: str, defines: bool = False) -> None:
+        """What the tools that write do."""
+        async with self.database.writer() as connection:
+            await connection.run(lambda connection, _: connection.execute(statement).fetchall())
+            self.database.committed(tables, defines)
+
+
+@asynccontextmanager
+async def watching(file: Path, *uris: str, writable: bool = False) -> AsyncIterator[Watching]:
+    send, receive = anyio.create_memory_object_stream[str](1_000)
+    source = Source("data", file, writable)
+    with send, receive:
+        async with open_databases([source], Limits(), 2) as databases, anyio.create_task_group() as tasks:
+            watch = Watch(databases, tasks, send.send_nowait, lambda: send.send_nowait(LISTING))
+            held = Watching(watch, databases.named("data"), receive)
+            await held.begin(*uris)
+            yield held
+            tasks.cancel_scope.cancel()
+
+
+@pytest.fixture(params=["WAL", "DELETE"])
+def base(file: Path, request: pytest.FixtureRequest) -> Path:
+    """The database in each way to keep a journal, with another table and a view."""
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute(f"PRAGMA journal_mode = {request.param}")
+        connection.execute("CREATE TABLE other (x)")
+        connection.execute("CREATE VIEW few AS SELECT * FROM numbers LIMIT 3")
+    return file
+
+
+@pytest.mark.parametrize("writable", [False, True])
+async def test_s14_rows_of_another_process_are_told_of_the_tables_and_not_of_the_schema(
+    base: Path, writable: bool
+) -> None:
+    async with watching(base, NUMBERS, SCHEMA, DATABASE, writable=writable) as held:
+        await elsewhere(base, INSERT)
+        assert await held.told(2) == [DATABASE, NUMBERS]
+        await elsewhere(base, "UPDATE numbers SET name = 'x' WHERE n = 1")
+        assert await held.told(2) == [DATABASE, NUMBERS]
+
+
+@pytest.mark.parametrize("writable", [False, True])
+async def test_s14_a_table_of_another_process_is_told_of_the_schema_and_the_listing(
+    base: Path, writable: bool
+) -> None:
+    async with watching(base, SCHEMA, writable=writable) as held:
+        await held.watch.begin_listing()
+        await elsewhere(base, "CREATE TABLE more (x)")
+        assert await held.told(2) == [LISTING, SCHEMA]
+
+
+async def test_s14_a_burst_is_told_at_once_and_once_again_when_it_is_over(file: Path) -> None:
+    async with watching(file, NUMBERS, OTHER, SCHEMA, writable=True) as held:
+        for _ in range(50):
+            await held.write(INSERT, "numbers")
+        await held.write("CREATE TABLE more (x)", defines=True)
+        told: list[str] = []
+        while SCHEMA not in told:
+            told += await held.told()
+    assert told.count(NUMBERS) < 10
+
+
+async def test_s14_the_last_commit_of_a_burst_is_told(base: Path) -> None:
+    async with watching(base, NUMBERS, SCHEMA) as held:
+        await elsewhere(base, *[INSERT] * 200, "CREATE TABLE more (x)")
+        told = []
+        while SCHEMA not in told:
+            told += await held.told()
+
+
+async def test_s14_a_change_that_no_notice_tells_of_is_found_all_the_same(file: Path, tmp_path: Path) -> None:
+    # Of writing under another name of the file, the system tells whoever watches that name's directory.
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute("PRAGMA journal_mode = DELETE")
+    (tmp_path / "far").mkdir()
+    os.link(file, tmp_path / "far" / "data.db")
+    async with watching(file, NUMBERS) as held:
+        for _ in range(2):
+            await elsewhere(tmp_path / "far" / "data.db", INSERT)
+            assert await held.told() == [NUMBERS]
+
+
+async def test_our_own_write_is_told_once(base: Path) -> None:
+    async with watching(base, NUMBERS, OTHER, writable=True) as held:
+        for _ in range(3):
+            await held.write(INSERT, "Numbers")
+            assert await held.told() == [NUMBERS]
+        # What the watch of files sees of them must not be told before this.
+        await held.write("INSERT INTO other VALUES (1)", "other")
+        assert await held.told() == [OTHER]
+
+
+async def test_our_own_write_beside_that_of_another_process_hides_nothing(base: Path) -> None:
+    async with watching(base, NUMBERS, OTHER, writable=True) as held:
+        async with held.database.writer():
+            await elsewhere(base, "INSERT INTO other VALUES (1)")
+            held.database.committed(["numbers"], False)
+        assert await held.told(2) == [NUMBERS, OTHER]
+
+
+async def test_a_view_counts_as_changed_with_every_table(base: Path) -> None:
+    async with watching(base, VIEW, OTHER, writable=True) as held:
+        await held.write(INSERT, "numbers")
+        assert await held.told() == [VIEW]
+
+
+async def test_our_own_change_of_the_schema_is_told_once_of_everything(base: Path) -> None:
+    async with watching(base, SCHEMA, NUMBERS, writable=True) as held:
+        await held.write("CREATE TABLE more (x)", defines=True)
+        assert await held.told(2) == [NUMBERS, SCHEMA]
+        await held.write(INSERT, "numbers")
+        assert await held.told() == [NUMBERS]
+        await elsewhere(base, INSERT)
+        assert await held.told() == [NUMBERS]
+
+
+async def test_a_file_that_takes_the_place_of_the_database_is_told_and_read(base: Path) -> None:
+    fresh = base.with_name("fresh.db")
+    with closing(sqlite3.connect(fresh)) as connection, connection:
+        connection.execute("CREATE TABLE numbers (n)")
+    with closing(sqlite3.connect(base)) as connection:
+        connection.execute("PRAGMA journal_mode = DELETE")
+    async with watching(base, NUMBERS, SCHEMA) as held:
+        fresh.replace(base)
+        assert await held.told(2) == [NUMBERS, SCHEMA]
+        query = "SELECT count(*) FROM numbers"
+        assert await held.database.read(lambda connection, _: connection.execute(query).fetchone()) == (0,)
+        await elsewhere(base, "INSERT INTO numbers VALUES (1)")
+        assert await held.told() == [NUMBERS]
+
+
+async def test_a_row_counts_as_its_table_however_that_is_written(base: Path) -> None:
+    async with watching(base) as held:
+        keys = await held.begin(f"{NUMBERS}/1", "sqlite:///data/NUM%42ERS", "sqlite:///d%61ta", SCHEMA)
+    assert keys == [NUMBERS, NUMBERS, DATABASE, SCHEMA]
+
+
+@pytest.mark.parametrize("uri", ["sqlite:///nowhere/t", "sqlite:///nowhere", "file:///data", "sqlite:///"])
+async def test_what_is_no_part_of_a_database_is_not_watched(base: Path, uri: str) -> None:
+    async with watching(base) as held:
+        with pytest.raises(SqliteError):
+            await held.begin(uri)
+        assert held.watch.health["watched"] == 0
+
+
+async def test_a_database_that_is_locked_is_watched_all_the_same(file: Path) -> None:
+    with closing(sqlite3.connect(file, isolation_level=None)) as connection:
+        connection.execute("PRAGMA journal_mode = DELETE")
+        async with watching(file) as held:
+            connection.execute("BEGIN EXCLUSIVE")
+            await held.begin(NUMBERS)
+            connection.execute(INSERT)
+            connection.execute("COMMIT")
+            assert await held.told() == [NUMBERS]
+
+
+async def test_nothing_is_told_and_no_file_watched_after_the_end(base: Path) -> None:
+    async with watching(base, NUMBERS, OTHER) as held:
+        held.watch.end(NUMBERS)
+        await elsewhere(base, INSERT)
+        assert await held.told() == [OTHER]
+        held.watch.end(OTHER)
+        while held.watch._notices._limiter.borrowed_tokens:
+            await anyio.lowlevel.checkpoint()
+        assert held.watch.health == {"watched": 0, "degraded": False}
+
+
+async def test_a_watch_that_the_system_refuses_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    notices = Notices([str(tmp_path / "missing")])
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(notices.run, print)
+        with anyio.fail_after(10):
+            while not notices.degraded:
+                await anyio.lowlevel.checkpoint()
+        tasks.cancel_scope.cancel()
+    assert "no notices of changes" in caplog.text
