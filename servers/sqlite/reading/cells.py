@@ -8,12 +8,14 @@ import json
 import math
 import re
 from base64 import b64decode, b64encode
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
+
+from pydantic_core import to_json
 
 from servers.sqlite.errors import SqliteError
 
-__all__ = ["Column", "column", "stored"]
+__all__ = ["Column", "column", "stored", "types_of"]
 
 _EXACT = 1 << 53
 """Integers up to this are exact wherever JSON's numbers are read as IEEE 754 doubles (RFC 8259, section 6)."""
@@ -28,21 +30,24 @@ _ODD = re.compile(r'.*[|\r\n"{].*||[ \t].*|.*[ \t]|NULL|[-+]?(?:\d+\.?\d*|\.\d+)
 
 
 class Column(NamedTuple):
-    """The values of one column, in both forms, and their storage classes in SQLite's words."""
+    """The values of one column, in both forms."""
 
     cells: Sequence[Any]
     texts: Sequence[str]
-    types: set[str]
 
 
 def column(values: Sequence[Any], max_bytes: int) -> Column:
     """The column that has these `values`; of each `max_bytes` bytes at most."""
     kinds = set(map(type, values))
-    types = {_TYPES[kind] for kind in kinds}
     if _is_plain(values, kinds, max_bytes):
-        return Column(values, _texts(values, kinds), types)
+        return Column(values, _texts(values, kinds))
     cells = [_cell(value, max_bytes) for value in values]
-    return Column(cells, [_shown(cell) for cell in cells], types)
+    return Column(cells, [_shown(cell) for cell in cells])
+
+
+def types_of(values: Iterable[Any]) -> set[str]:
+    """The storage classes of values, in SQLite's words."""
+    return {_TYPES[kind] for kind in set(map(type, values))}
 
 
 def stored(value: Any) -> Any:
@@ -127,8 +132,8 @@ def _texts(cells: Sequence[Any], kinds: set[type]) -> Sequence[str]:
         odd = any(mark in joined for mark in _PERHAPS_ODD) or _ODD_BEGINNING.search(joined) is not None
         if not odd and joined.count("\n") == len(cells) + 1:
             return cells
-    elif kinds <= {int, float}:
-        return list(map(str, cells))
+    if kinds <= {int, float, type(None)}:
+        return to_json(cells)[1:-1].decode().replace("null", "NULL").split(",")
     if kinds <= {str, type(None)}:
         known = {cell: _shown(cell) for cell in set(cells)}  # many a column repeats few texts
         return [known[cell] for cell in cells]

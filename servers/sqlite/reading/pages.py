@@ -1,7 +1,7 @@
 """As many rows as one answer may have.
 
-How many bytes rows take in an answer is known when they have been made, which costs more than fetching them. So as
-many are fetched as should fit by a guess; what does not fit waits, and where there is room left more is fetched.
+How many bytes rows take in an answer is known when they have been made, which costs more than fetching them. So some
+are made first, and then as many are fetched as should fit if they are like those; what does not fit waits.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from pydantic_core import to_json
 
 from servers.sqlite.errors import SqliteError
-from servers.sqlite.reading.cells import column
+from servers.sqlite.reading.cells import column, types_of
 
 __all__ = ["Page", "Room", "Row", "fetched", "page"]
 
@@ -23,6 +23,8 @@ _COLUMN = 100
 """Bytes of what an answer says of a column, besides its name."""
 _CELL = 10
 """Bytes of a value in both forms, besides the length of a text."""
+_FIRST = 50
+"""Rows that tell how large the others are."""
 _FULL = 0.95
 """Of the room, what is not worth another try."""
 _SMALLEST_CELL = 16
@@ -46,26 +48,36 @@ class Page(NamedTuple):
     """The storage classes of each column's values."""
 
 
+class _Made(NamedTuple):
+    rows: list[Row]
+    lines: list[str]
+
+
 def page(names: Sequence[str], rows: Iterator[Row], room: Room) -> tuple[Page, list[Row]]:
     """The next of the `rows`, as many as there is room for, and those that were fetched and had none.
 
     Raises SqliteError `too_large` where not even one row has room.
     """
-    made = Page([], [], [set() for _ in names])
+    made = _Made([], [])
+    given: list[Row] = []
     left = all_left = room.bytes - _FRAME - 2 * len(to_json(names)) - _COLUMN * len(names)
+    most = _FIRST
     while len(made.rows) < room.rows and (left > all_left * (1 - _FULL) or not made.rows):
-        taken = fetched(rows, room.rows - len(made.rows), left)
-        if not taken:
-            return made, []
-        fitting, size = _fitting(taken, room.cell_bytes, left, alone=not made.rows)
+        taken = fetched(rows, min(most, room.rows - len(made.rows)), left)
+        fitting, size = _fitting(taken, room.cell_bytes, left, alone=not given) if taken else (_Made([], []), 0)
         made.rows.extend(fitting.rows)
         made.lines.extend(fitting.lines)
-        for types, more in zip(made.types, fitting.types, strict=False):
-            types.update(more)
-        if len(fitting.rows) < len(taken):
-            return made, taken[len(fitting.rows) :]
+        given += taken[: len(fitting.rows)]
+        if not taken or len(fitting.rows) < len(taken):
+            return Page(*made, _types(names, given)), taken[len(fitting.rows) :]
         left -= size
-    return made, list(islice(rows, 1))
+        # The next rows are likely to be as large as these.
+        most = max(left * len(made.rows) // max(all_left - left, 1), 1)
+    return Page(*made, _types(names, given)), list(islice(rows, 1))
+
+
+def _types(names: Sequence[str], rows: Sequence[Row]) -> list[set[str]]:
+    return [types_of(values) for values in zip(*rows, strict=True)] or [set() for _ in names]
 
 
 def fetched(rows: Iterable[Row], most: int, left: int) -> list[Row]:
@@ -83,27 +95,30 @@ def fetched(rows: Iterable[Row], most: int, left: int) -> list[Row]:
     return taken
 
 
-def _fitting(rows: Sequence[Row], cell_bytes: int, left: int, *, alone: bool) -> tuple[Page, int]:
+def _fitting(rows: Sequence[Row], cell_bytes: int, left: int, *, alone: bool) -> tuple[_Made, int]:
     """The first of the `rows` that take `left` bytes at most, and how many those are. Where they would stand `alone`,
     there is one at least."""
-    while rows:
+    while True:
         made = _made(rows, cell_bytes)
-        size = len(to_json(made.rows)) + len(to_json("\n".join(made.lines)))
-        if size <= left:
+        size = _size(made)
+        while size > left and len(made.rows) > alone:
+            count = max(int(len(made.rows) * left / size), int(alone))
+            made = _Made(made.rows[:count], made.lines[:count])
+            size = _size(made)
+        if size <= left or not made.rows:
             return made, size
-        if len(rows) > 1 or not alone:
-            rows = rows[: max(int(len(rows) * left / size), int(alone))]
-        elif cell_bytes > _SMALLEST_CELL:
-            cell_bytes = max(cell_bytes // 4, _SMALLEST_CELL)
-        else:
+        if cell_bytes == _SMALLEST_CELL:
             raise SqliteError("too_large", "one row is larger than one answer may be", "Select fewer columns.")
-    return Page([], [], []), 0
+        rows, cell_bytes = rows[:1], max(cell_bytes // 4, _SMALLEST_CELL)
 
 
-def _made(rows: Sequence[Row], cell_bytes: int) -> Page:
+def _made(rows: Sequence[Row], cell_bytes: int) -> _Made:
     columns = [column(values, cell_bytes) for values in zip(*rows, strict=True)]
-    return Page(
+    return _Made(
         list(zip(*[one.cells for one in columns], strict=True)),
         [" | ".join(texts) for texts in zip(*[one.texts for one in columns], strict=True)],
-        [one.types for one in columns],
     )
+
+
+def _size(made: _Made) -> int:
+    return len(to_json(made.rows)) + len(to_json("\n".join(made.lines)))
