@@ -44,11 +44,9 @@ class Pool:
         if self._slots.value == 0 and self.pressed is not None:
             await self.pressed()
         try:
-            with anyio.fail_after(self._seconds):
-                await self._slots.acquire()
-        except TimeoutError:
-            reason = "all connections to the database are at work"
-            raise SqliteError("busy", reason, "Try again when other queries have ended.") from None
+            self._slots.acquire_nowait()
+        except anyio.WouldBlock:
+            await self._wait()
         idle = self._from_idle(wanted)
         if idle is not None:
             idle.lend()
@@ -73,6 +71,14 @@ class Pool:
         """Closes all connections."""
         for connection in self._all:
             await connection.close()
+
+    async def _wait(self) -> None:
+        try:
+            with anyio.fail_after(self._seconds):
+                await self._slots.acquire()
+        except TimeoutError:
+            reason = "all connections to the database are at work"
+            raise SqliteError("busy", reason, "Try again when other queries have ended.") from None
 
     def _from_idle(self, wanted: Connection | None) -> Connection | None:
         if wanted is not None and wanted in self._idle:
