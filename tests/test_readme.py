@@ -14,20 +14,27 @@ from pydantic import BaseModel
 
 from servers.catalog import load_catalog
 from servers.filesystem.server import app as filesystem
+from servers.sqlite.server import app as sqlite
 from shared.cli import Options
+from shared.server.app import Server
 from shared.testing import connected
 from tests.wire import Wire
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text()
-FILESYSTEM = (ROOT / "servers/filesystem/README.md").read_text()
+SERVERS = {"filesystem": filesystem, "sqlite": sqlite}
+each_server = pytest.mark.parametrize(("name", "app"), SERVERS.items(), ids=SERVERS)
+
+
+def readme(server: str) -> str:
+    return (ROOT / f"servers/{server}/README.md").read_text()
 
 
 def rows(text: str, heading: str) -> Iterator[list[str]]:
     """The cells of the first table under a heading."""
     section = text.split(f"## {heading}\n", 1)[1].split("\n## ", 1)[0]
     for line in section.splitlines():
-        cells = [cell.strip().strip("`") for cell in line.strip("|").split("|")]
+        cells = [cell.strip().strip("`").replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line.strip("|"))]
         if line.startswith("|") and cells[0] not in ("option", "tool", "server") and not cells[0].startswith("---"):
             yield cells
 
@@ -48,16 +55,16 @@ def test_the_options_of_every_server_are_all_there() -> None:
     assert list(rows(README, "Options of every server")) == described(Options, "MCP")
 
 
-def test_the_options_of_the_filesystem_server_are_all_there() -> None:
-    assert list(rows(FILESYSTEM, "Options")) == described(filesystem.settings_model, "MCP_FILESYSTEM")
+@each_server
+def test_the_options_of_a_server_are_all_there(name: str, app: Server[Any]) -> None:
+    shown = described(app.settings_model, f"MCP_{name}")
+    assert list(rows(readme(name), "Options")) == shown
 
 
-def test_the_tools_of_the_filesystem_server_are_all_there() -> None:
-    tools = filesystem.tools.all()
-    shown = [
-        [tool.name, "" if tool.options.read_only else "--allow-write", tool.listed["description"]] for tool in tools
-    ]
-    assert list(rows(FILESYSTEM, "Tools")) == shown
+@each_server
+def test_the_tools_of_a_server_are_all_there(name: str, app: Server[Any]) -> None:
+    shown = [[tool.name, " ".join(tool.listed["description"].split())] for tool in app.tools.all()]
+    assert [[tool, what] for tool, _, what in rows(readme(name), "Tools")] == shown
 
 
 def test_the_servers_are_those_of_the_catalog() -> None:
@@ -92,7 +99,7 @@ def test_the_server_of_the_readme_has_at_most_twenty_lines_of_code() -> None:
 
 
 def test_every_link_within_the_checkout_leads_somewhere() -> None:
-    for page in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "servers/filesystem/README.md"):
+    for page in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("servers/*/README.md")):
         prose = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
         for link in re.findall(r"\]\(([^)#]+)[^)]*\)", prose):
             assert link.startswith("https://") or (page.parent / link).exists(), f"{page.name}: {link}"
