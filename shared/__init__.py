@@ -21,6 +21,7 @@ from .protocol.types.prompts import PromptMessage
 from .protocol.types.resources import Resource
 from .protocol.types.tools import CallToolResult
 from .server.app import Server
+from .server.client_roots import narrowed
 from .server.context import Answer, Context
 from .server.results import Data, Text
 from .version import __version__
@@ -55,5 +56,6 @@ __all__ = [
     "elicit_form",
     "elicit_url",
     "list_roots",
+    "narrowed",
     "sample",
 ]

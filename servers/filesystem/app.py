@@ -6,7 +6,7 @@ from contextlib import contextmanager, nullcontext
 
 from anyio import to_thread
 
-from shared import Context, Implementation, Server, ToolError, __version__
+from shared import Context, Implementation, Server, ToolError, __version__, narrowed
 
 from .access.beneath import RACE_FREE
 from .errors import FilesError
@@ -47,7 +47,7 @@ async def _open(settings: Settings) -> AsyncIterator[Files]:
         async with open_files(
             paths, writable, app.changes.resource, settings.denylist, settings.max_read, settings.poll
         ) as files:
-            with app.narrowed(_in_roots) if settings.client_roots else nullcontext():
+            with narrowed(app, _in_roots) if settings.client_roots else nullcontext():
                 yield files
 
 

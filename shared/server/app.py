@@ -17,8 +17,8 @@ The decorators give the function back unchanged, so it can be called in a test w
 import logging
 import os
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from functools import cached_property
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -34,7 +34,6 @@ from ..protocol.session import ServerSession
 from ..protocol.types.base import Implementation, Params
 from .budget import Budget
 from .changes import Changes
-from .client_roots import ClientRoots, Narrow
 from .completion import Completer, Completions
 from .context import Context
 from .deadlines import Deadlines
@@ -201,19 +200,6 @@ class Server(Generic[State]):
         return declare
 
     # Serving
-
-    @contextmanager
-    def narrowed(self, narrow: Narrow) -> Iterator[None]:
-        """Meanwhile each call of a client that has roots gets the state that `narrow` makes for them.
-
-        For a lifespan: it takes the state and the URIs of the roots. Where the client does not name its roots, calls
-        that need the state fail.
-        """
-        before, self.handlers = self.handlers, ClientRoots(narrow, self.limits.roots_seconds).around(self.handlers)
-        try:
-            yield
-        finally:
-            self.handlers = before
 
     @asynccontextmanager
     async def running(self, settings: BaseModel | None = None) -> AsyncIterator["Server[State]"]:

@@ -5,9 +5,10 @@ roots are others now. Where nothing lasts from one request to the next, it is as
 answer; in any other it is taken for a client that has no roots left, which gives it the least.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import anyio
@@ -15,19 +16,31 @@ import anyio
 from ..errors import InvalidParams, PeerError, ToolError
 from ..protocol.methods import REQUESTS
 from ..protocol.session import ServerSession
+from .app import Server
 from .context import Context
 from .handlers import HANDLERS, Handler
 
-if TYPE_CHECKING:
-    from .app import Server
-
-__all__ = ["ClientRoots", "Narrow"]
+__all__ = ["ClientRoots", "Narrow", "narrowed"]
 
 Narrow = Callable[[Any, Sequence[str]], Awaitable[Any]]
 """Makes of the server's state that for a client whose roots have these URIs."""
 
 _NEED_NONE = {"tools/list", "resources/templates/list", "resources/unsubscribe", "prompts/list"}
 _MAY_ASK = {row.name for row in REQUESTS if row.multi_round}
+
+
+@contextmanager
+def narrowed(app: Server[Any], narrow: Narrow) -> Iterator[None]:
+    """Meanwhile each call of a client that has roots gets the state that `narrow` makes for them.
+
+    For a lifespan: it takes the state and the URIs of the roots. Where the client does not name its roots, calls
+    that need the state fail.
+    """
+    before, app.handlers = app.handlers, ClientRoots(narrow, app.limits.roots_seconds).around(app.handlers)
+    try:
+        yield
+    finally:
+        app.handlers = before
 
 
 @dataclass(slots=True)
@@ -58,7 +71,7 @@ class ClientRoots:
         }
 
     def _around(self, handler: Handler, may_ask: bool) -> Handler:
-        async def handle(app: "Server[Any]", context: Context[Any], params: Any) -> dict[str, Any]:
+        async def handle(app: Server[Any], context: Context[Any], params: Any) -> dict[str, Any]:
             state = await self._state(context, may_ask)
             return await handler(app, replace(context, state=state), params)
 

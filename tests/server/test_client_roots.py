@@ -11,6 +11,7 @@ import pytest
 
 from shared import Context, Resource
 from shared.server.app import NoSettings
+from shared.server.client_roots import narrowed
 from shared.server.dispatch import serve
 from shared.transports.memory import memory_pair
 from tests.server.peer import CLIENT_INFO, NEWEST_HANDSHAKE, STATELESS, Peer, server, talking
@@ -31,7 +32,7 @@ def app_of_roots(seconds=5.0):
         async def narrow(_state: State, uris: Sequence[str]) -> State:
             return tuple(uris)
 
-        with app.narrowed(narrow):
+        with narrowed(app, narrow):
             yield ("all",)
 
     @app.tool()
@@ -205,7 +206,7 @@ async def test_a_session_that_ended_leaves_nothing():
             made.append(ref(state))
             return state
 
-        with app.narrowed(narrow):
+        with narrowed(app, narrow):
             yield "all"
 
     @app.tool()
