@@ -179,8 +179,8 @@ def _command(server: str, folder: Path) -> list[str]:
         pytest.skip(str(reason))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("server", ["ours", pytest.param("npm", marks=pytest.mark.full)])
+@pytest.mark.full
+@pytest.mark.parametrize("server", ["ours", "npm"])
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda one: one.__name__)
 async def test_a_failure_that_was_seen(
     scenario: Callable[[Server], Awaitable[bool]], server: str, tmp_path: Path, outcomes: dict[str, dict[str, str]]

@@ -399,10 +399,8 @@ async def _started(command: list[str], name: str, database: Path) -> AsyncIterat
         yield Server(wire, name, database)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "server", [SERVERS[0], *(pytest.param(name, marks=pytest.mark.full) for name in SERVERS[1:])]
-)
+@pytest.mark.full
+@pytest.mark.parametrize("server", SERVERS)
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda one: one.__name__)
 async def test_a_failure_that_was_seen(
     scenario: Scenario, server: str, tmp_path: Path, outcomes: dict[str, dict[str, str]]

@@ -15,7 +15,7 @@ import pytest
 from tests.servers.sqlite.samples import make_chinook
 
 from .others.environments import OLDER, PEERS
-from .peers import DATABASE, MODES, TRANSPORTS, Case, HttpServers
+from .peers import DATABASE, MODES, STATELESS, TRANSPORTS, Case, HttpServers
 
 CELL = "interop"
 OFFICIAL = "official client"
@@ -38,12 +38,12 @@ def http_servers(folder: Path) -> Iterator[HttpServers]:
     servers.close()
 
 
-@pytest.fixture(params=TRANSPORTS)
+@pytest.fixture(params=["stdio", "http", pytest.param("http+token", marks=pytest.mark.full)])
 def transport(request: pytest.FixtureRequest) -> str:
     return request.param
 
 
-@pytest.fixture(params=MODES)
+@pytest.fixture(params=[pytest.param("auto", marks=pytest.mark.full), "legacy", STATELESS])
 def mode(request: pytest.FixtureRequest) -> str:
     return request.param
 

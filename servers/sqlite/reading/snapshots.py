@@ -93,17 +93,25 @@ class Snapshots:
         return await self._read(database, connection, work, asked, stand)
 
     async def run(self) -> None:
-        """Lets statements go whose time is over, until it is cancelled."""
-        while True:
-            await self._some.wait()
-            if not self._kept:
-                self._some = anyio.Event()
-                continue
-            # All are kept for the same time, so the first is over first.
-            cursor, kept = next(iter(self._kept.items()))
-            await anyio.sleep(max(kept.until - time.monotonic(), 0))
-            if cursor in self._kept:
-                await self._let_go(self._kept.pop(cursor))
+        """Lets statements go whose time is over, until it is cancelled; then all others."""
+        try:
+            while True:
+                await self._expire()
+        finally:
+            # A connection that has a statement is not closed when it is closed.
+            while self._kept:
+                await self._let_go(self._kept.popitem()[1])
+
+    async def _expire(self) -> None:
+        await self._some.wait()
+        if not self._kept:
+            self._some = anyio.Event()
+            return
+        # All are kept for the same time, so the first is over first.
+        cursor, kept = next(iter(self._kept.items()))
+        await anyio.sleep(max(kept.until - time.monotonic(), 0))
+        if cursor in self._kept:
+            await self._let_go(self._kept.pop(cursor))
 
     async def press(self, database: Database) -> None:
         """Lets go of the oldest statement that is kept in `database`, for a query that has no connection."""

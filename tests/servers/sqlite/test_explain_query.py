@@ -102,14 +102,14 @@ async def test_a_plan_of_very_many_steps_is_cut(file: Path) -> None:
     assert (len(data["steps"]), data["truncated"]) == (500, True)
 
 
-@pytest.mark.parametrize("query", ATTACKS)
 @pytest.mark.parametrize("mode", ["ro", "rw"])
-async def test_nothing_comes_in_behind_the_explanation(victim: Path, query: str, mode: str) -> None:
+async def test_nothing_comes_in_behind_the_explanation(victim: Path, mode: str) -> None:
     before = dump(victim)
     async with served("--db", f"v={victim}:{mode}") as peer:
-        error = await peer.error("explain_query", query=query)
+        errors = {query: await peer.error("explain_query", query=query) for query in ATTACKS}
         modes = await peer.data("read_query", query="PRAGMA journal_mode")
-    assert error.partition(":")[0] in ("bad_statement", "refused")
+    for query, error in errors.items():
+        assert error.partition(":")[0] in ("bad_statement", "refused"), query
     assert modes["rows"] == [["delete"]]
     assert dump(victim) == before
     assert [path.name for path in victim.parent.iterdir()] == ["v.db"]

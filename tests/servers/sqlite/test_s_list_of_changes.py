@@ -97,7 +97,10 @@ async def test_s13_a_change_that_takes_too_long_is_taken_back(database: Path) ->
     assert accounts(database) == [(1, 1), (2, 1)]
 
 
-@pytest.mark.parametrize("end", ["cancel", "close", "terminate"])
+SLOW_ENDS = [pytest.param(end, marks=pytest.mark.full) for end in ("close", "terminate")]
+
+
+@pytest.mark.parametrize("end", ["cancel", *SLOW_ENDS])
 async def test_s13_a_change_that_nobody_waits_for_is_taken_back(end: str, database: Path) -> None:
     params = {"name": "write_query", "arguments": {"query": ["UPDATE account SET sum = 0", ENDLESS]}}
     async with served("--allow-write", database) as peer:

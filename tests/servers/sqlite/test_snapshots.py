@@ -1,5 +1,6 @@
 """Queries that go on: with the very same rows, or with a word that they are not."""
 
+import os
 import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
@@ -110,3 +111,12 @@ async def test_without_a_write_ahead_log_a_cut_query_does_not_keep_a_writer_out(
     async with opened(file) as (database, snapshots):
         await snapshots.read(database, ALL, TEN, None, None)
         delete_first(file)
+
+
+async def test_nothing_is_open_at_the_end(file: Path) -> None:
+    before = os.listdir("/proc/self/fd")
+    async with opened(file) as (database, snapshots):
+        await snapshots.read(database, ALL, TEN, None, None)
+        await snapshots.read(database, ALL, TEN, None, None)
+    assert os.listdir("/proc/self/fd") == before
+    assert snapshots
