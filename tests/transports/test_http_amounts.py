@@ -261,7 +261,7 @@ async def test_a_client_that_does_not_read_slows_no_other_stream() -> None:
         session, other = await site.initialize(), await site.initialize()
         flood = site.message("tools/call", {"name": "flood", "arguments": {}})
         found, writer = await raw_events(site, flood, session, 1)
-        report = {"name": "report", "arguments": {"steps": 200}, "_meta": {"progressToken": 1}}
+        report = {"name": "report", "arguments": {"steps": 500}, "_meta": {"progressToken": 1}}
         for headers in (session, other, session):
             async with site.stream(site.message("tools/call", report), headers) as answer:
                 assert len([one async for one in events(answer)]) == 501
