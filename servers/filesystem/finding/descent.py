@@ -8,13 +8,14 @@ the denylist at the place where it stands.
 """
 
 import os
+import stat
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 
 from servers.filesystem.access.beneath import READ, SCAN, Beneath, Handle, require_regular
 from servers.filesystem.access.denylist import Way
 from servers.filesystem.access.roots import Place, components
-from servers.filesystem.errors import from_os_error, os_errors
+from servers.filesystem.errors import FilesError, from_os_error
 
 MAX_HELD = 16
 """Levels whose directories stay open."""
@@ -67,15 +68,18 @@ class Descent:
         if isinstance(self._here, str):
             with self._beneath.locate(self._innermost(self.place((*self._path, name))), follow=False) as entry:
                 return self._beneath.open_entry(entry, self._place.written)
+        # Done for each of many thousands of files: no context manager, and no function for what is there mostly.
         try:
             descriptor = os.open(name, READ, dir_fd=self._here)
+            try:
+                found = os.fstat(descriptor)
+                if not stat.S_ISREG(found.st_mode):
+                    require_regular(found.st_mode, self._place.written)
+            except (OSError, FilesError):
+                os.close(descriptor)
+                raise
         except OSError as error:
             raise from_os_error(self._place.written, error) from None
-        with ExitStack() as on_failure, os_errors(self._place.written):
-            on_failure.callback(os.close, descriptor)
-            found = os.fstat(descriptor)
-            require_regular(found.st_mode, self._place.written)
-            on_failure.pop_all()
         return Handle(descriptor, found)
 
     def read(self, name: str, limit: int) -> bytes:
