@@ -89,13 +89,18 @@ def _is_plain(values: Sequence[Any], kinds: set[type], max_bytes: int) -> bool:
         integers = values if kinds == {int} else [value for value in values if type(value) is int]
         if max(integers) > _EXACT or min(integers) < -_EXACT:
             return False
-    if float in kinds and not all(math.isfinite(value) for value in values if type(value) is float):
-        return False
+    if float in kinds:
+        reals = values if kinds == {float} else [value for value in values if type(value) is float]
+        if not all(map(math.isfinite, reals)):
+            return False
     if str not in kinds:
         return True
     texts: Sequence[str] = values if kinds == {str} else [value for value in values if type(value) is str]
     # A character has four bytes at most.
-    return max(map(len, texts)) * 4 <= max_bytes and _HALF.search("".join(texts)) is None
+    if max(map(len, texts)) * 4 > max_bytes:
+        return False
+    joined = "".join(texts)
+    return joined.isascii() or _HALF.search(joined) is None
 
 
 def _cell(value: Any, max_bytes: int) -> Any:
