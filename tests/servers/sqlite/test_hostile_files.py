@@ -11,7 +11,7 @@ from tests.servers.sqlite.malicious import FORGED, HOSTILE, NO_DATABASE, Maker, 
 from tests.servers.sqlite.serving import Peer, served
 from tests.wire import Wire
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.full]
 
 QUERIES = (
     "SELECT * FROM hostile LIMIT 5",
