@@ -48,6 +48,7 @@ LATE_IMPORTS: dict[str, str] = {
     "servers/filesystem/reading/charsets.py": "what is not UTF-8 is rare, and a charset detector is big",
     "servers/filesystem/watching/notices.py": "watchfiles is an extra, loaded with the first subscription",
     "servers/sqlite/canned/definitions.py": "pyyaml is an extra, loaded where there are canned queries",
+    "servers/sqlite/temporary.py": "tempfile loads much, and only exports and databases in memory need it",
     "servers/sqlite/watching/notices.py": "watchfiles is an extra, loaded with the first subscription",
 }
 BROAD_EXCEPTS: dict[str, str] = {  # one handler each, three at most

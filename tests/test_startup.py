@@ -26,6 +26,10 @@ DEAR = {
 }
 
 
+SERVERS = {"filesystem": set(), "sqlite": {"csv"}}  # what import_csv reads with
+each_server = pytest.mark.parametrize("server", SERVERS)
+
+
 def _needless(modules: set[str]) -> list[str]:
     """What should not be among them, leaving out what the interpreter loads by itself in this environment."""
     extra = modules - _loaded_by("pass")
@@ -39,22 +43,26 @@ def _loaded_by(statement: str) -> set[str]:
     return set(json.loads(done.stdout))
 
 
-def test_importing_a_server_is_light() -> None:
-    modules = _loaded_by("import servers.filesystem.server")
-    assert "servers.filesystem.server" in modules
-    assert not _needless(modules)
+@each_server
+def test_importing_a_server_is_light(server: str) -> None:
+    modules = _loaded_by(f"import servers.{server}.server")
+    assert f"servers.{server}.server" in modules
+    assert not _needless(modules - SERVERS[server])
 
 
 @pytest.mark.slow
-async def test_serving_on_stdio_is_light(tmp_path: Path) -> None:
+@each_server
+async def test_serving_on_stdio_is_light(server: str, tmp_path: Path) -> None:
+    (tmp_path / "data.db").touch()
+    served = {"filesystem": tmp_path, "sqlite": tmp_path / "data.db"}
     env = {**os.environ, "PYTHONPROFILEIMPORTTIME": "1", "PYTHONPATH": str(ROOT)}
-    async with Wire([sys.executable, "-m", "servers.filesystem", str(tmp_path)], env=env) as wire:
+    async with Wire([sys.executable, "-m", f"servers.{server}", str(served[server])], env=env) as wire:
         assert (await wire.initialize())["serverInfo"]["name"]
         await wire.close_stdin()
         assert await wire.wait() == 0
     modules = set(re.findall(r"^import time:.*\| *(\S+)$", wire.stderr, re.MULTILINE))
-    assert "servers.filesystem.server" in modules, wire.stderr[:2000]
-    assert not _needless(modules)
+    assert f"servers.{server}.server" in modules, wire.stderr[:2000]
+    assert not _needless(modules - SERVERS[server])
 
 
 def test_the_search_for_plugins_is_what_is_left_out() -> None:

@@ -62,18 +62,18 @@ class Connection(aiosqlite.Connection):
         # A thread in an endless instruction must not keep the process alive.
         self._thread.daemon = True
 
-    async def run(self, work: Work[T], seconds: float | None = None) -> T:
-        """Does `work`, within the time of a statement or `seconds` where that is less.
+    async def run(self, work: Work[T]) -> T:
+        """Does `work`, within the time of a statement.
 
         Raises SqliteError for what SQLite refuses, and `timeout` where it takes too long. When the caller is
         cancelled, SQLite stops at its next look at the clock.
         """
-        most = self._limits.seconds if seconds is None else min(seconds, self._limits.seconds)
-        stop = Stop(most, self._limits.busy_seconds)
+        seconds = self._limits.seconds
+        stop = Stop(seconds, self._limits.busy_seconds)
         self._at_work = stop
         loop = asyncio.get_running_loop()
         try:
-            with anyio.fail_after(most + _GRACE):
+            with anyio.fail_after(seconds + _GRACE):
                 result: T = await self._execute(self._do, work, stop, loop)  # type: ignore[no-untyped-call]
         except TimeoutError:
             raise stop.reason() from None

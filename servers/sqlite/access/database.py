@@ -1,6 +1,5 @@
 """The databases under the names that clients use, with the connections to each."""
 
-import tempfile
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager
@@ -14,6 +13,7 @@ from servers.sqlite.access.limits import Limits
 from servers.sqlite.access.opening import Mode
 from servers.sqlite.access.pool import Pool
 from servers.sqlite.errors import SqliteError
+from servers.sqlite.temporary import temporary_directory
 
 __all__ = ["MEMORY", "Committed", "Database", "Databases", "Source", "open_databases"]
 
@@ -65,10 +65,10 @@ class Database:
         can come between."""
         self._declared: OrderedDict[tuple[str, int, int], Sequence[str | None]] = OrderedDict()
 
-    async def read(self, work: Work[T], seconds: float | None = None) -> T:
+    async def read(self, work: Work[T]) -> T:
         """Does `work` with a connection that can't change the database. Raises SqliteError."""
         async with self.readers.lent() as connection:
-            return await connection.run(work, seconds)
+            return await connection.run(work)
 
     async def declared(self, query: str, schema_version: int) -> Sequence[str | None]:
         """The declared types of the columns of `query`, as `declaring.declared` finds them; each is found once."""
@@ -153,7 +153,7 @@ async def open_databases(
 def _placed(source: Source, temporary: ExitStack) -> Source:
     if str(source.path) != MEMORY:
         return source
-    directory = temporary.enter_context(tempfile.TemporaryDirectory(prefix="sqlite-", ignore_cleanup_errors=True))
+    directory = temporary.enter_context(temporary_directory("memory"))
     return source._replace(path=Path(directory) / "memory.db", writable=True)
 
 

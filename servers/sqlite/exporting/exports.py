@@ -6,7 +6,6 @@ Each belongs to who made it. There are `_MOST` at once: the oldest one goes when
 import errno
 import secrets
 import sqlite3
-import tempfile
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
@@ -23,6 +22,7 @@ from servers.sqlite.errors import SqliteError
 from servers.sqlite.exporting.formats import FORMATS, FormatName
 from servers.sqlite.reading.pages import fetched
 from servers.sqlite.reading.query import Query
+from servers.sqlite.temporary import temporary_directory
 
 __all__ = ["Export", "Exports"]
 
@@ -47,15 +47,15 @@ class Exports:
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
-        self._directory: tempfile.TemporaryDirectory[str] | None = None
+        self._directory: Path | None = None
+        self._end = ExitStack()
         self._exports: OrderedDict[str, Export] = OrderedDict()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, _: type[BaseException] | None, __: BaseException | None, ___: TracebackType | None) -> None:
-        if self._directory is not None:
-            self._directory.cleanup()
+        self._end.close()
 
     async def make(self, database: Database, query: Query, format_: FormatName, who: str | None) -> Export:
         """Writes all rows of the `query` to a file for the client `who`.
@@ -64,9 +64,9 @@ class Exports:
         query raises.
         """
         if self._directory is None:
-            self._directory = tempfile.TemporaryDirectory(prefix="sqlite-exports-", ignore_cleanup_errors=True)
+            self._directory = Path(self._end.enter_context(temporary_directory("exports")))
         name = f"{secrets.token_urlsafe(12)}.{format_}"
-        path = Path(self._directory.name) / name
+        path = self._directory / name
         rows, size = await database.read(partial(_write, path, query, format_, self._max_bytes))
         export = self._exports[name] = Export(name, path, who, FORMATS[format_].mime_type, rows, size)
         if len(self._exports) > _MOST:

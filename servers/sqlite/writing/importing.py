@@ -8,10 +8,11 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from servers.sqlite.access.stopping import patiently
+from servers.sqlite.describing.names import quoted
 from servers.sqlite.errors import SqliteError
 from servers.sqlite.writing.consent import Consent, Figures
 from servers.sqlite.writing.csvs import Form, Opener, Records, types_of
-from servers.sqlite.writing.session import Session, quoted
+from servers.sqlite.writing.session import Session
 
 __all__ = ["Import", "Imported", "import_csv"]
 

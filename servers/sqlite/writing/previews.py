@@ -5,7 +5,7 @@ They stand on the tables that a statement may change, which SQLite says when it 
 while that runs: afterwards nothing in the schema stands in the way of ALTER TABLE.
 """
 
-import secrets
+import os
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
@@ -14,14 +14,15 @@ from typing import Any, NamedTuple, Self
 from pydantic_core import to_json
 
 from servers.sqlite.access.stopping import patiently
+from servers.sqlite.describing.names import quoted
 from servers.sqlite.reading.cells import column
 from servers.sqlite.reading.pages import Room
 from servers.sqlite.reading.query import Parameters
-from servers.sqlite.writing.session import Session, quoted
+from servers.sqlite.writing.session import Session
 
 __all__ = ["Preview", "TableChange"]
 
-_NAME = f"seen_{secrets.token_hex(8)}"
+_NAME = f"seen_{os.urandom(8).hex()}"
 """How the names of our triggers and functions begin, which hide nothing of the database."""
 _ROWS = 10
 """Rows of a table that are shown."""

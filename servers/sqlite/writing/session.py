@@ -13,10 +13,11 @@ from typing import Any, TypeVar
 from servers.sqlite.access.database import Committed, Database
 from servers.sqlite.access.policy import Policy
 from servers.sqlite.access.stopping import Stop, patiently
+from servers.sqlite.describing.names import quoted
 from servers.sqlite.errors import SqliteError
 from servers.sqlite.writing.consent import Figures
 
-__all__ = ["Session", "quoted", "write"]
+__all__ = ["Session", "write"]
 
 T = TypeVar("T")
 
@@ -84,8 +85,3 @@ async def write(database: Database, work: Callable[[Session], T]) -> T:
             if not sessions or not sessions[0].where:
                 raise
             raise SqliteError(error.code, f"{sessions[0].where}: {error.reason}", error.suggestion) from None
-
-
-def quoted(name: str) -> str:
-    """The name as an identifier of SQL."""
-    return '"' + name.replace('"', '""') + '"'

@@ -1,6 +1,6 @@
 """Statements that change a database: run one after the other in one transaction, and what each of them did."""
 
-import secrets
+import os
 from collections import deque
 from collections.abc import Sequence
 from contextlib import closing, nullcontext
@@ -16,7 +16,7 @@ from servers.sqlite.writing.session import Session
 
 __all__ = ["Effect", "Statement", "figures_of", "run_all"]
 
-_MARKER = f"rowid_marker_{secrets.token_hex(8)}"
+_MARKER = f"rowid_marker_{os.urandom(8).hex()}"
 """A temporary table, by a name that no client knows: it would hide a table of the database that has it, too."""
 _NO_ROWID = -(1 << 63)
 _EFFECT = 300

@@ -31,7 +31,7 @@ class Exporting:
     @property
     def files(self) -> list[Path]:
         assert self.exports._directory is not None
-        return list(Path(self.exports._directory.name).iterdir())
+        return list(self.exports._directory.iterdir())
 
 
 @asynccontextmanager
