@@ -13,7 +13,7 @@ from tests.benchmarks import targets, tree
 from tests.benchmarks.machine import peak, resident
 from tests.benchmarks.messages import Ask
 from tests.benchmarks.peers import OURS_WIDE, RG, Peer
-from tests.benchmarks.pipes import Pipes
+from tests.benchmarks.pipes import Pipes, median_ms
 from tests.benchmarks.targets import Measure
 from tests.benchmarks.tree import HUGE_TEXT, LONG_TEXT, NEEDLE, NEEDLES, TYPESCRIPT
 
@@ -129,9 +129,4 @@ def _call(tool: str, expected: bytes, arguments: dict[str, Any]) -> Ask:
 
 
 def _ms(run: Callable[[], object]) -> float:
-    took = []
-    for _ in range(TIMES):
-        began = time.perf_counter()
-        run()
-        took.append(1_000 * (time.perf_counter() - began))
-    return statistics.median(took)
+    return median_ms(run, TIMES)

@@ -2,6 +2,7 @@
 large pieces and counts the ends of lines. What the answers say is looked at when the clock has stopped."""
 
 import os
+import statistics
 import subprocess
 import tempfile
 import threading
@@ -162,6 +163,16 @@ def sample(run: Callable[[int], float]) -> float:
     for seconds in (SECONDS / 5, SECONDS):
         rate = run(max(20, round(rate * seconds)))
     return rate
+
+
+def median_ms(run: Callable[[], object], times: int) -> float:
+    """The median of the milliseconds that `run` takes."""
+    took = []
+    for _ in range(times):
+        began = time.perf_counter()
+        run()
+        took.append(1_000 * (time.perf_counter() - began))
+    return statistics.median(took)
 
 
 def start_ms(command: list[str]) -> float:

@@ -3,9 +3,7 @@
 import json
 import re
 import sqlite3
-import statistics
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from functools import partial
@@ -16,7 +14,7 @@ from tests.benchmarks import targets
 from tests.benchmarks.machine import apart, peak, resident
 from tests.benchmarks.messages import Ask
 from tests.benchmarks.peers import Peer
-from tests.benchmarks.pipes import Pipes, sample
+from tests.benchmarks.pipes import Pipes, median_ms, sample
 from tests.benchmarks.sqlite_peers import DBHUB, PLAIN
 from tests.benchmarks.sqlite_tables import BENCH, LONG, ROWS, SHARED
 from tests.benchmarks.targets import Measure
@@ -128,9 +126,4 @@ def _query(sql: str, expected: bytes) -> Ask:
 
 
 def _ms(run: Callable[[], object]) -> float:
-    took = []
-    for _ in range(TIMES):
-        began = time.perf_counter()
-        run()
-        took.append(1_000 * (time.perf_counter() - began))
-    return statistics.median(took)
+    return median_ms(run, TIMES)

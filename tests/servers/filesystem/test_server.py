@@ -7,7 +7,6 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 import anyio
 import pytest
@@ -15,35 +14,13 @@ import pytest
 from servers.filesystem.access.etags import etag_of
 from servers.filesystem.server import app
 from servers.filesystem.settings import Settings
+from tests.servers.peers import ERAS, Peer
 from tests.wire import Wire, with_envelope
 
-ERAS = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"]
 every_era = pytest.mark.parametrize("era", ERAS)
 PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 )
-
-
-class Peer:
-    """One server, spoken to in one era."""
-
-    def __init__(self, wire: Wire, era: str) -> None:
-        self.wire = wire
-        self.stateless = era == "2026-07-28"
-
-    async def request(self, method: str, **params: Any) -> dict[str, Any]:
-        if self.stateless:
-            return await self.wire.stateless(method, params)
-        return await self.wire.request(method, params)
-
-    async def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
-        answer = await self.request("tools/call", name=tool, arguments=arguments)
-        result: dict[str, Any] = answer["result"]
-        return result
-
-    async def text(self, tool: str, **arguments: Any) -> str:
-        result = await self.call(tool, **arguments)
-        return "".join(block["text"] for block in result["content"])
 
 
 @asynccontextmanager

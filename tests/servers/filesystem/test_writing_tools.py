@@ -10,51 +10,18 @@ from typing import Any
 
 import pytest
 
+from tests.servers.peers import FORMS, AskedPeer, Json
 from tests.wire import STATELESS, Wire
 
 ERAS = ["2025-06-18", "2025-11-25", STATELESS]
 every_era = pytest.mark.parametrize("era", ERAS)
-FORMS = {"elicitation": {"form": {}}}
-
-Json = dict[str, Any]
-
-
-class Peer:
-    """One server that may write, and a user who gives the answers of `actions` in turn."""
-
-    def __init__(self, wire: Wire, era: str, actions: list[str]) -> None:
-        self.wire = wire
-        self.era = era
-        self.actions = actions
-        self.questions: list[str] = []
-
-    def answer(self, asked: Json) -> Json:
-        self.questions.append(asked["params"]["message"])
-        action = self.actions.pop(0)
-        return {"action": action, "content": {}} if action == "accept" else {"action": action}
-
-    async def call(self, tool: str, **arguments: Any) -> Json:
-        params: Json = {"name": tool, "arguments": arguments}
-        while True:
-            if self.era == STATELESS:
-                answer = await self.wire.stateless("tools/call", params, capabilities=FORMS)
-            else:
-                answer = await self.wire.request("tools/call", params)
-            result: Json = answer["result"]
-            if result.get("resultType") != "input_required":
-                return result
-            brought = {key: self.answer(asked) for key, asked in result["inputRequests"].items()}
-            params = {**params, "inputResponses": brought, "requestState": result["requestState"]}
-
-    async def text(self, tool: str, **arguments: Any) -> str:
-        return "".join(block["text"] for block in (await self.call(tool, **arguments))["content"])
 
 
 @asynccontextmanager
-async def served(folder: Path, era: str = "2025-11-25", *options: str, actions: str = "") -> AsyncIterator[Peer]:
+async def served(folder: Path, era: str = "2025-11-25", *options: str, actions: str = "") -> AsyncIterator[AskedPeer]:
     command = [sys.executable, "-m", "servers.filesystem", "--allow-write", *options, str(folder)]
     async with Wire(command) as wire:
-        peer = Peer(wire, era, actions.split())
+        peer = AskedPeer(wire, era, actions)
         wire.answers["elicitation/create"] = peer.answer
         if era != STATELESS:
             await wire.initialize(era, FORMS)

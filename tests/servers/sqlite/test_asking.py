@@ -5,47 +5,14 @@ import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from tests.servers.peers import FORMS, AskedPeer
 from tests.servers.sqlite.writing import SCHEMA
 from tests.wire import STATELESS, Wire
 
 every_era = pytest.mark.parametrize("era", ["2025-06-18", "2025-11-25", STATELESS])
-FORMS = {"elicitation": {"form": {}}}
-
-Json = dict[str, Any]
-
-
-class Peer:
-    """A server that asks, and a user who gives the answers of `actions` in turn, after `meanwhile` happened."""
-
-    def __init__(self, wire: Wire, era: str, actions: str, meanwhile: Callable[[], None]) -> None:
-        self.wire = wire
-        self.era = era
-        self.actions = actions.split()
-        self.meanwhile = meanwhile
-        self.questions: list[str] = []
-
-    def answer(self, asked: Json) -> Json:
-        self.questions.append(asked["params"]["message"])
-        self.meanwhile()
-        action = self.actions.pop(0)
-        return {"action": action, "content": {}} if action == "accept" else {"action": action}
-
-    async def text(self, tool: str, **arguments: Any) -> str:
-        params: Json = {"name": tool, "arguments": arguments}
-        while True:
-            if self.era == STATELESS:
-                answer = await self.wire.stateless("tools/call", params, capabilities=FORMS)
-            else:
-                answer = await self.wire.request("tools/call", params)
-            result: Json = answer["result"]
-            if result.get("resultType") != "input_required":
-                return "".join(block["text"] for block in result["content"])
-            brought = {key: self.answer(asked) for key, asked in result["inputRequests"].items()}
-            params = {**params, "inputResponses": brought, "requestState": result["requestState"]}
 
 
 @pytest.fixture
@@ -65,10 +32,10 @@ def count(path: Path, table: str = "t") -> int:
 @asynccontextmanager
 async def served(
     path: Path, era: str, rows: int, actions: str = "", meanwhile: Callable[[], None] = lambda: None
-) -> AsyncIterator[Peer]:
+) -> AsyncIterator[AskedPeer]:
     options = ["--allow-write", "--busy-timeout", "0", "--confirm", str(rows), str(path)]
     async with Wire([sys.executable, "-m", "servers.sqlite", *options]) as wire:
-        peer = Peer(wire, era, actions, meanwhile)
+        peer = AskedPeer(wire, era, actions, meanwhile)
         wire.answers["elicitation/create"] = peer.answer
         if era != STATELESS:
             await wire.initialize(era, FORMS)

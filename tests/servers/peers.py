@@ -1,0 +1,88 @@
+"""Clients of one server in one era: one that calls, and one with a user who is asked."""
+
+from collections.abc import Callable
+from typing import Any
+
+from tests.wire import STATELESS, Wire
+
+ERAS = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", STATELESS]
+FORMS = {"elicitation": {"form": {}}}
+
+Json = dict[str, Any]
+
+
+class Peer:
+    """One server, spoken to in one era."""
+
+    def __init__(self, wire: Wire, era: str) -> None:
+        self.wire = wire
+        self.stateless = era == STATELESS
+
+    async def request(self, method: str, **params: Any) -> Json:
+        """The whole answer."""
+        if self.stateless:
+            return await self.wire.stateless(method, params)
+        return await self.wire.request(method, params)
+
+    async def call(self, tool: str, **arguments: Any) -> Json:
+        """The result of a tool, which may say that it is an error."""
+        answer = await self.request("tools/call", name=tool, arguments=arguments)
+        result: Json = answer["result"]
+        return result
+
+    async def text(self, tool: str, **arguments: Any) -> str:
+        """The text of a result."""
+        return text_of(await self.call(tool, **arguments))
+
+    async def data(self, tool: str, **arguments: Any) -> Any:
+        """The structured content of a result that is no error."""
+        result = await self.call(tool, **arguments)
+        assert "isError" not in result, result
+        return result["structuredContent"]
+
+    async def error(self, tool: str, **arguments: Any) -> str:
+        """The text of a result that is an error."""
+        result = await self.call(tool, **arguments)
+        assert result.get("isError"), result
+        return text_of(result)
+
+
+class AskedPeer:
+    """A server that asks, and a user who gives the answers of `actions` in turn, after `meanwhile` happened."""
+
+    def __init__(self, wire: Wire, era: str, actions: str, meanwhile: Callable[[], None] = lambda: None) -> None:
+        self.wire = wire
+        self.era = era
+        self.actions = actions.split()
+        self.meanwhile = meanwhile
+        self.questions: list[str] = []
+
+    def answer(self, asked: Json) -> Json:
+        """What the user says."""
+        self.questions.append(asked["params"]["message"])
+        self.meanwhile()
+        action = self.actions.pop(0)
+        return {"action": action, "content": {}} if action == "accept" else {"action": action}
+
+    async def call(self, tool: str, **arguments: Any) -> Json:
+        """The result of a tool, when all its questions were answered."""
+        params: Json = {"name": tool, "arguments": arguments}
+        while True:
+            if self.era == STATELESS:
+                answer = await self.wire.stateless("tools/call", params, capabilities=FORMS)
+            else:
+                answer = await self.wire.request("tools/call", params)
+            result: Json = answer["result"]
+            if result.get("resultType") != "input_required":
+                return result
+            brought = {key: self.answer(asked) for key, asked in result["inputRequests"].items()}
+            params = {**params, "inputResponses": brought, "requestState": result["requestState"]}
+
+    async def text(self, tool: str, **arguments: Any) -> str:
+        """The text of its result."""
+        return text_of(await self.call(tool, **arguments))
+
+
+def text_of(result: Json) -> str:
+    """The text of a result."""
+    return "".join(block["text"] for block in result["content"])
