@@ -1,6 +1,7 @@
 """The servers that transcripts talk to. Each function makes a new one."""
 
-from collections.abc import AsyncIterator
+import json
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
@@ -25,6 +26,7 @@ from shared import (
     ToolError,
 )
 from shared.protocol.questions import elicit_form, list_roots, sample
+from shared.server.skills import Skill, SkillFile, serve_skills
 
 ICON = Icon(src="data:image/png;base64,AA==", mime_type="image/png", sizes=["16x16"])
 TOKENS = {"messages": [{"role": "user", "content": {"type": "text", "text": "Name a colour."}}], "maxTokens": 5}
@@ -299,3 +301,49 @@ def _asking_tools(app: Server[None]) -> None:
     async def sign_in(ctx: Context[None]) -> str:
         """Asks the user to visit a page."""
         return (await ctx.ask_to_visit("sign-in", "Please sign in.", "https://example.org/sign-in")).action
+
+
+HEADS = {
+    "team/review": {"description": "Reads changes.", "metadata": {"version": "2"}},
+    "team/review/parts/style": {"description": "Knows how code should look.", "license": "MIT"},
+    "notes": {"description": "Keeps notes."},
+    "secret": {"description": "Is told of by word of mouth."},
+}
+
+
+class Folders:
+    """Four skills as the files of their folders. One lies inside another, and the last is not listed."""
+
+    def __init__(self) -> None:
+        heads = {path: {"name": path.rpartition("/")[2], **head} for path, head in HEADS.items()}
+        self.files = {path: {"SKILL.md": _manifest(head)} for path, head in heads.items()}
+        inside = self.files["team/review/parts/style"]
+        inside["examples/good one.py"] = b"pass\n"
+        self.files["team/review"]["logo.png"] = b"\x89PNG"
+        self.files["team/review"] |= {f"parts/style/{name}": data for name, data in inside.items()}
+        self.skills = {
+            path: Skill(path, heads[path], {name: SkillFile.of(data) for name, data in files.items()})
+            for path, files in self.files.items()
+        }
+
+    async def list(self, context: Context[None]) -> Sequence[Skill]:
+        return list(self.skills.values())[:-1]
+
+    async def get(self, context: Context[None], path: str) -> Skill | None:
+        return self.skills.get(path)
+
+    async def read(self, context: Context[None], skill: Skill, file: str) -> bytes | None:
+        return self.files[skill.path].get(file)
+
+
+def _manifest(head: dict[str, Any]) -> bytes:
+    lines = "".join(f"{key}: {json.dumps(value)}\n" for key, value in head.items())
+    return f"---\n{lines}---\nRead.\n".encode()
+
+
+def skilled() -> Server[None]:
+    """Skills, two entries a page."""
+    app: Server[None] = Server(Implementation(name="skilled", version="1"))
+    app.page_size = 2
+    serve_skills(app, Folders())
+    return app

@@ -11,11 +11,17 @@ from .records import record
 from .types.base import Params
 from .types.lifecycle import DiscoverParams, InitializeParams, SetLevelParams
 from .types.prompts import CompleteParams, GetPromptParams
-from .types.resources import ListenParams, ReadResourceParams, UriParams
+from .types.resources import DirectoryParams, ListenParams, ReadResourceParams, UriParams
 from .types.tools import CallToolParams, ListParams
 from .versions import NEWEST, NEWEST_HANDSHAKE, V2024_11_05, V2026_07_28, VERSIONS, Version
 
-__all__ = ["REQUESTS", "Method", "MethodTable", "method_table"]
+__all__ = ["REQUESTS", "SKILLS", "Method", "MethodTable", "method_table"]
+
+
+SKILLS = "io.modelcontextprotocol/skills"
+"""The extension that serves skills (SEP-2640)."""
+
+_SKILLS = ("extensions", SKILLS)
 
 
 @record
@@ -52,6 +58,9 @@ REQUESTS = (
     Method("completion/complete", CompleteParams, capability=("completions",)),
     Method("logging/setLevel", SetLevelParams, last=NEWEST_HANDSHAKE, capability=("logging",), built_in=True),
     Method("subscriptions/listen", ListenParams, first=V2026_07_28),
+    Method("skills/list", ListParams, first=V2026_07_28, capability=_SKILLS, cacheable=True),
+    Method("skills/get", UriParams, first=V2026_07_28, capability=_SKILLS, cacheable=True),
+    Method("resources/directory/read", DirectoryParams, first=V2026_07_28, capability=(*_SKILLS, "directoryRead")),
 )
 
 

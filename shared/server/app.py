@@ -20,7 +20,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import cached_property
-from typing import Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from pydantic import BaseModel
 
@@ -28,7 +28,7 @@ from ..errors import DeclarationError, InputRequired, InternalError, McpError
 from ..protocol.events import Outgoing
 from ..protocol.identity import Identity
 from ..protocol.jsonrpc import Message
-from ..protocol.methods import Method, MethodTable, method_table
+from ..protocol.methods import SKILLS, Method, MethodTable, method_table
 from ..protocol.sealing import Seal
 from ..protocol.session import ServerSession
 from ..protocol.types.base import Implementation, Params
@@ -42,6 +42,9 @@ from .listings import Listings
 from .prompts import Prompts, RegisteredPrompt
 from .resources import Lister, RegisteredResource, ResourceOptions, Resources
 from .tools import RegisteredTool, ToolOptions, Tools
+
+if TYPE_CHECKING:
+    from .skills import Skills
 
 __all__ = ["NoSettings", "Server", "Trace"]
 
@@ -93,6 +96,7 @@ class Server(Generic[State]):
         self.resources = Resources()
         self.prompts = Prompts()
         self.completions = Completions()
+        self.skills: Skills | None = None
         self.changes = Changes()
         self.listings = Listings()
         self.deadlines = Deadlines()
@@ -261,4 +265,6 @@ class Server(Generic[State]):
             capabilities["prompts"] = {"listChanged": True}
         if len(self.completions):
             capabilities["completions"] = {}
+        if self.skills is not None:
+            capabilities["extensions"] = {**capabilities.get("extensions", {}), SKILLS: {"directoryRead": True}}
         return capabilities

@@ -3,20 +3,27 @@
 Each takes the server, the call's context and its validated params, and returns a result of the newest version.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..errors import InvalidParams, ResourceNotFound
+from ..errors import InvalidParams, MethodNotFound, ResourceNotFound
 from ..protocol.paging import page
 from ..protocol.subscriptions import LISTS, Listen
 from ..protocol.types.prompts import CompleteParams, GetPromptParams, PromptReference
-from ..protocol.types.resources import ListenParams, ReadResourceParams, SubscriptionFilter, UriParams
+from ..protocol.types.resources import (
+    DirectoryParams,
+    ListenParams,
+    ReadResourceParams,
+    SubscriptionFilter,
+    UriParams,
+)
 from ..protocol.types.tools import CallToolParams, ListParams
 from .context import Context
 
 if TYPE_CHECKING:
     from .app import Server
+    from .skills import Skills
 
 __all__ = [
     "HANDLERS",
@@ -24,21 +31,32 @@ __all__ = [
     "call_tool",
     "complete",
     "get_prompt",
+    "get_skill",
     "list_prompts",
     "list_resources",
+    "list_skills",
     "list_templates",
     "list_tools",
     "listen",
+    "read_directory",
     "read_resource",
     "subscribe",
     "unsubscribe",
 ]
+
+T = TypeVar("T")
 
 Handler = Callable[["Server[Any]", Context[Any], Any], Awaitable[dict[str, Any]]]
 
 
 def _listing(app: "Server[Any]", what: str, items: list[dict[str, Any]], params: ListParams) -> dict[str, Any]:
     return app.listings.page(what, items, params.cursor, size=app.page_size, seal=app.seal)
+
+
+def _cut(app: "Server[Any]", what: str, items: Sequence[T], cursor: str | None) -> tuple[Sequence[T], dict[str, str]]:
+    """The page of a list that may differ from caller to caller, and what the result says of the next one."""
+    shown, following = page(items, cursor, name=what, size=app.page_size, seal=app.seal)
+    return shown, {} if following is None else {"nextCursor": following}
 
 
 async def list_tools(app: "Server[Any]", context: Context[Any], params: ListParams) -> dict[str, Any]:
@@ -55,8 +73,8 @@ async def list_resources(app: "Server[Any]", context: Context[Any], params: List
     """`resources/list`."""
     await app.changes.want_resources()
     listed = await app.resources.listed(context)
-    shown, following = page(listed, params.cursor, name="resources", size=app.page_size, seal=app.seal)
-    return {"resources": shown} if following is None else {"resources": shown, "nextCursor": following}
+    shown, more = _cut(app, "resources", listed, params.cursor)
+    return {"resources": shown, **more}
 
 
 async def list_templates(app: "Server[Any]", context: Context[Any], params: ListParams) -> dict[str, Any]:
@@ -141,6 +159,30 @@ def _wanted_lists(app: "Server[Any]", wanted: SubscriptionFilter) -> frozenset[s
     return frozenset(name for name in LISTS if asked[name] and app.identity.has((name, "listChanged")))
 
 
+def _skills(app: "Server[Any]") -> "Skills":
+    if app.skills is None:
+        raise MethodNotFound("this server has no skills")
+    return app.skills
+
+
+async def list_skills(app: "Server[Any]", context: Context[Any], params: ListParams) -> dict[str, Any]:
+    """`skills/list`."""
+    shown, more = _cut(app, "skills", await _skills(app).source.list(context), params.cursor)
+    return {"skills": [skill.entry() for skill in shown], **more}
+
+
+async def get_skill(app: "Server[Any]", context: Context[Any], params: UriParams) -> dict[str, Any]:
+    """`skills/get`: one that is listed, or one that is not. Raises ResourceNotFound."""
+    return {"skill": (await _skills(app).find(context, params.uri)).entry()}
+
+
+async def read_directory(app: "Server[Any]", context: Context[Any], params: DirectoryParams) -> dict[str, Any]:
+    """`resources/directory/read`: what stands directly in a directory of a skill. Raises ResourceNotFound."""
+    children = await _skills(app).children(context, params.uri)
+    shown, more = _cut(app, f"directory:{params.uri}", children, params.cursor)
+    return {"resources": [child.to_wire() for child in shown], **more}
+
+
 HANDLERS: dict[str, Handler] = {
     "tools/list": list_tools,
     "tools/call": call_tool,
@@ -153,4 +195,7 @@ HANDLERS: dict[str, Handler] = {
     "prompts/get": get_prompt,
     "completion/complete": complete,
     "subscriptions/listen": listen,
+    "skills/list": list_skills,
+    "skills/get": get_skill,
+    "resources/directory/read": read_directory,
 }

@@ -3,9 +3,10 @@
 from pydantic import Field
 
 from .base import Annotations, Icon, Meta, Params, Wire
-from .tools import InputParams
+from .tools import InputParams, ListParams
 
 __all__ = [
+    "DirectoryParams",
     "ListenParams",
     "ReadResourceParams",
     "Resource",
@@ -23,6 +24,10 @@ class UriParams(Params):
 
 class ReadResourceParams(UriParams, InputParams):
     """Which resource to read."""
+
+
+class DirectoryParams(UriParams, ListParams):
+    """Which directory to read (the extension io.modelcontextprotocol/skills)."""
 
 
 class SubscriptionFilter(Wire):

@@ -1,0 +1,225 @@
+"""Skills: folders of instructions for a model, beside the tools they are about (the extension
+io.modelcontextprotocol/skills, SEP-2640).
+
+    class Library:
+        async def list(self, context): ...         # skills may come and go: each request asks anew
+        async def get(self, context, path): ...
+        async def read(self, context, skill, file): ...
+
+    serve_skills(app, Library())
+
+Every file of a skill is a resource, `skill://<path of the skill>/<file>`, for clients of all versions; those of
+2026-07-28 also list skills with the digests of their files, and directories. Say `app.changes.resources()` when a
+skill comes, goes or changes.
+
+What a client names never becomes a path: it is compared with the files that the source says a skill has, and a source
+is asked for well-formed paths of skills only.
+"""
+
+import hashlib
+import mimetypes
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any, Protocol
+from urllib.parse import quote, unquote
+
+from ..errors import DeclarationError, ResourceNotFound
+from ..protocol.records import record
+from ..protocol.types.content import BlobResourceContents, TextResourceContents
+from ..protocol.types.resources import Resource
+from ..protocol.types.skills import SkillEntry, SkillResource
+from .context import Context
+
+if TYPE_CHECKING:
+    from .app import Server
+
+__all__ = ["MANIFEST", "Skill", "SkillFile", "SkillSource", "Skills", "serve_skills"]
+
+MANIFEST = "SKILL.md"
+"""The file that every skill has at its root."""
+
+MAX_FILES, MAX_BYTES = 512, 16 * 1024 * 1024
+"""What every host can load of one skill (Skills, Limits)."""
+MAX_DESCRIPTION, MAX_FILE_NAME = 1_024, 1_024
+MAX_DEPTH = 32
+"""Parts of a skill's path."""
+
+_SCHEME = "skill://"
+_DIRECTORY = "inode/directory"
+_PATH = re.compile(
+    rf"(?:(?!\.\.?/)[A-Za-z0-9._~-]{{1,64}}/){{0,{MAX_DEPTH - 1}}}"  # how the server orders its skills
+    r"(?=[^/]{1,64}\Z)[a-z0-9]+(?:-[a-z0-9]+)*"  # the name
+)
+_UNFIT = re.compile(r"[\\\x00-\x1f\x7f\ud800-\udfff]")
+_MORE_KINDS = {".md": "text/markdown", ".yaml": "application/yaml", ".yml": "application/yaml"}
+"""What not every Python knows yet."""
+
+
+@record
+class SkillFile:
+    """One file of a skill: how many bytes it has, and their SHA-256 in lower-case hex."""
+
+    size: int
+    sha256: str
+
+    @staticmethod
+    def of(data: bytes) -> "SkillFile":
+        """The file with these bytes."""
+        return SkillFile(len(data), hashlib.sha256(data).hexdigest())
+
+
+@record
+class Skill:
+    """One skill. Raises DeclarationError where it is none, or one that not every host can load."""
+
+    path: str
+    """Where it stands among the server's skills, e.g. `review` or `team/review`. The last part is its name: up to 64
+    small letters, digits, and single hyphens between them."""
+    frontmatter: dict[str, Any]
+    """All that the head of its SKILL.md says, as JSON: the same name, a description, and whatever else there is."""
+    files: Mapping[str, SkillFile]
+    """Every file by its path in the skill, with slashes: SKILL.md, and those of skills inside this one as well."""
+
+    def __post_init__(self) -> None:
+        if not _PATH.fullmatch(self.path):
+            raise DeclarationError(f"no path of a skill: {self.path[:200]!r}")
+        if self.frontmatter.get("name") != self.path.rpartition("/")[2]:
+            raise DeclarationError(f"skill {self.path!r}: its front matter gives another name")
+        description = self.frontmatter.get("description")
+        if not isinstance(description, str) or not 0 < len(description) <= MAX_DESCRIPTION:
+            raise DeclarationError(f"skill {self.path!r} needs a description of up to {MAX_DESCRIPTION} characters")
+        if MANIFEST not in self.files:
+            raise DeclarationError(f"skill {self.path!r} has no {MANIFEST}")
+        if len(self.files) > MAX_FILES or sum(file.size for file in self.files.values()) > MAX_BYTES:
+            raise DeclarationError(f"skill {self.path!r} has more than {MAX_FILES} files or {MAX_BYTES:,} bytes")
+        for name in self.files:
+            if len(name) > MAX_FILE_NAME or _UNFIT.search(name) or not {"", ".", ".."}.isdisjoint(name.split("/")):
+                raise DeclarationError(f"skill {self.path!r}: no path of a file: {name[:200]!r}")
+
+    def uri(self, file: str = MANIFEST) -> str:
+        """The URI of one of its files."""
+        return f"{_SCHEME}{self.path}/{quote(file)}"
+
+    def file_at(self, uri: str) -> str | None:
+        """Which of its files has this URI, exactly as `uri` writes it; None: none of them."""
+        file = unquote(uri.removeprefix(f"{_SCHEME}{self.path}/"))
+        return file if file in self.files and self.uri(file) == uri else None
+
+    def entry(self) -> dict[str, Any]:
+        """The skill as `skills/list` and `skills/get` show it."""
+        resources = [
+            SkillResource(uri=self.uri(name), digest=f"sha256:{file.sha256}", size=file.size)
+            for name, file in self.files.items()
+        ]
+        return SkillEntry(uri=self.uri(), frontmatter=self.frontmatter, resources=resources).to_wire()
+
+    def resource(self, file: str = MANIFEST) -> Resource:
+        """One of its files as lists of resources show it."""
+        size, kind = self.files[file].size, _kind(file)
+        if file != MANIFEST:
+            return Resource(uri=self.uri(file), name=file.rpartition("/")[2], mime_type=kind, size=size)
+        name, description = self.frontmatter["name"], self.frontmatter["description"]
+        return Resource(uri=self.uri(), name=name, description=description, mime_type=kind, size=size)
+
+    def children(self, uri: str) -> list[Resource]:
+        """What stands directly in its directory `uri`; nothing where that is no directory, for none is empty."""
+        inside, found = f"{uri}/", {}
+        for file in sorted(self.files):
+            _, there, rest = self.uri(file).partition(inside)
+            if there:
+                child, below, _ = rest.partition("/")
+                directory = Resource(uri=inside + child, name=unquote(child), mime_type=_DIRECTORY)
+                found[child] = directory if below else self.resource(file)
+        return list(found.values())
+
+
+class SkillSource(Protocol):
+    """Where a server's skills come from. `context` is that of the request; its `state` is what the lifespan yielded.
+
+    Make a skill once and keep it: what it says of its files must be true of what `read` gives.
+    """
+
+    async def list(self, context: Context[Any]) -> Sequence[Skill]:
+        """The skills to list, in an order that stays. It may be some of them, or none."""
+
+    async def get(self, context: Context[Any], path: str) -> Skill | None:
+        """The skill at `path`, listed or not; None where there is none."""
+
+    async def read(self, context: Context[Any], skill: Skill, file: str) -> bytes | None:
+        """What is in one of the files of `skill`; None where it is gone by now."""
+
+
+class Skills:
+    """A server's skills, as its handlers and its resources see them."""
+
+    def __init__(self, source: SkillSource) -> None:
+        self.source = source
+
+    async def find(self, context: Context[Any], uri: str) -> Skill:
+        """The skill whose SKILL.md has this URI. Raises ResourceNotFound."""
+        path = uri.removeprefix(_SCHEME).removesuffix(f"/{MANIFEST}")
+        skill = await self.source.get(context, path) if _PATH.fullmatch(path) else None
+        if skill is None or skill.uri() != uri:
+            raise ResourceNotFound(uri, "no skill has its SKILL.md at this URI")
+        return skill
+
+    async def children(self, context: Context[Any], uri: str) -> list[Resource]:
+        """What stands directly in the directory `uri` of a skill. Raises ResourceNotFound where it is none."""
+        for path in _paths_around(uri):
+            skill = await self.source.get(context, path)
+            if skill is not None and (children := skill.children(uri)):
+                return children
+        raise ResourceNotFound(uri, "no directory of a skill has this URI")
+
+    async def listed(self, context: Context[Any]) -> list[Resource]:
+        """The SKILL.md of each skill, for `resources/list`."""
+        return [skill.resource() for skill in await self.source.list(context)]
+
+    async def read(self, context: Context[Any], path: str) -> TextResourceContents | BlobResourceContents:
+        """A file of a skill, whose SKILL.md tells what it is for."""
+        uri = f"{_SCHEME}{path}"
+        for around in _paths_around(uri):
+            skill = await self.source.get(context, around)
+            if skill is not None and (file := skill.file_at(uri)) is not None:
+                data = await self.source.read(context, skill, file)
+                if data is not None:
+                    return _contents(uri, data, _kind(file))
+        raise ResourceNotFound(uri)
+
+
+def serve_skills(app: "Server[Any]", source: SkillSource) -> None:
+    """Has `app` serve the skills of `source`. Raises DeclarationError where it has a source already."""
+    skills = Skills(source)
+    app.resource(f"{_SCHEME}{{+path}}", name="skill-file", title="File of a skill")(skills.read)
+    app.lists_resources(skills.listed)
+    app.skills = skills
+
+
+def _paths_around(uri: str) -> Iterator[str]:
+    """The paths of the skills that `uri` may be in, the innermost first."""
+    if not uri.startswith(_SCHEME):
+        return
+    parts = uri.removeprefix(_SCHEME).split("/", MAX_DEPTH)
+    for end in range(len(parts), 0, -1):
+        path = "/".join(parts[:end])
+        if _PATH.fullmatch(path):
+            yield path
+
+
+def _kind(file: str) -> str | None:
+    ending = file.rpartition("/")[2].rpartition(".")[1:]
+    return _kinds().get("".join(ending).lower())
+
+
+@cache
+def _kinds() -> dict[str, str]:
+    # Of the machine's own tables nothing is used: a file has the same type wherever it is served.
+    return mimetypes.MimeTypes(filenames=()).types_map[True] | _MORE_KINDS
+
+
+def _contents(uri: str, data: bytes, kind: str | None) -> TextResourceContents | BlobResourceContents:
+    try:
+        return TextResourceContents(uri=uri, mime_type=kind, text=data.decode())
+    except UnicodeDecodeError:
+        return BlobResourceContents.of(uri, data, kind)
