@@ -14,6 +14,6 @@ app = Server[None](
         description="Shows every feature of the protocol, for trying out clients.",
     ),
     instructions="A bench for authors of clients: it does no useful work. Each tool, prompt and resource shows one "
-    "feature of the protocol; its description says which.",
+    "feature of the protocol; its description says which. skill://try-a-client/SKILL.md tells how to check a client.",
     capabilities={"logging": {}},
 )

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.servers.everything.peer import bench
+from tests.servers.everything.peer import STATELESS, bench
 
 ROOT = Path(__file__).resolve().parents[3]
 README = (ROOT / "servers" / "everything" / "README.md").read_text()
@@ -38,5 +38,19 @@ async def test_the_prompts_are_all_there() -> None:
 async def test_the_resources_are_all_there() -> None:
     async with bench() as peer:
         listed = [*await peer.listed("resources"), *await peer.listed("resourceTemplates")]
-    named = [[one.get("uri") or one["uriTemplate"], one["mimeType"], one["description"]] for one in listed]
+    named = [[one.get("uri") or one["uriTemplate"], one.get("mimeType", ""), one["description"]] for one in listed]
     assert rows("Resources") == [[f"`{uri}`", kind, description] for uri, kind, description in named]
+
+
+async def test_the_skills_are_all_there() -> None:
+    async with bench(STATELESS) as peer:
+        skills = await peer.listed("skills")
+    roots = [skill["uri"].removesuffix("SKILL.md") for skill in skills]
+    files = [
+        [one["uri"].removeprefix(root) for one in skill["resources"]]
+        for skill, root in zip(skills, roots, strict=True)
+    ]
+    assert rows("Skills") == [
+        [f"`{skill['frontmatter']['name']}`", ", ".join(f"`{file}`" for file in named)]
+        for skill, named in zip(skills, files, strict=True)
+    ]

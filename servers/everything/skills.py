@@ -1,0 +1,51 @@
+"""One skill: how to check a client against this server. It is the folder of the same name."""
+
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+from anyio import to_thread
+
+from shared.server.skills import Skill, SkillFile, serve_skills
+
+from .app import Ctx, app
+
+__all__ = ["Guide"]
+
+FRONTMATTER = {  # as SKILL.md has it
+    "name": "try-a-client",
+    "description": "Check an MCP client or host against this server, feature by feature, and report what it does "
+    "wrong. Use it to test a client that is being written, or to find out which features a host has.",
+}
+FOLDER = Path(__file__).with_name(FRONTMATTER["name"])
+FILES = ("SKILL.md", "references/CHECKS.md")
+
+
+class Guide:
+    """The skill; its files are read when a client first asks."""
+
+    async def list(self, context: Ctx) -> Sequence[Skill]:
+        """It is the only one."""
+        return [await to_thread.run_sync(_skill)]
+
+    async def get(self, context: Ctx, path: str) -> Skill | None:
+        """It, where it is meant."""
+        return await to_thread.run_sync(_skill) if path == FRONTMATTER["name"] else None
+
+    async def read(self, context: Ctx, skill: Skill, file: str) -> bytes:
+        """One of its files."""
+        return _files()[file]
+
+
+@cache
+def _files() -> dict[str, bytes]:
+    return {name: (FOLDER / name).read_bytes() for name in FILES}
+
+
+@cache
+def _skill() -> Skill:
+    files = {name: SkillFile.of(data) for name, data in _files().items()}
+    return Skill(FRONTMATTER["name"], dict(FRONTMATTER), files)
+
+
+serve_skills(app, Guide())

@@ -1,0 +1,51 @@
+"""The skill of the bench: its files say the same as its entry, and name what there is."""
+
+import hashlib
+import re
+
+import pytest
+import yaml
+
+from servers.everything.skills import FILES, FOLDER, FRONTMATTER
+from tests.servers.everything.peer import HANDSHAKES, STATELESS, bench
+
+
+def test_the_head_of_the_file_is_that_of_the_entry() -> None:
+    _, head, body = (FOLDER / "SKILL.md").read_text().split("---\n", 2)
+    assert yaml.safe_load(head) == FRONTMATTER
+    assert body.strip()
+
+
+def test_every_file_of_the_folder_is_served() -> None:
+    assert {path.relative_to(FOLDER).as_posix() for path in FOLDER.rglob("*") if path.is_file()} == set(FILES)
+
+
+@pytest.mark.slow
+async def test_what_is_read_has_the_digest_and_the_size_of_the_entry() -> None:
+    async with bench(STATELESS) as peer:
+        (skill,) = await peer.listed("skills")
+        assert skill == (await peer.request("skills/get", {"uri": skill["uri"]}))["result"]["skill"]
+        for file in skill["resources"]:
+            (contents,) = (await peer.request("resources/read", {"uri": file["uri"]}))["result"]["contents"]
+            data = contents["text"].encode()
+            assert (len(data), f"sha256:{hashlib.sha256(data).hexdigest()}") == (file["size"], file["digest"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("version", HANDSHAKES)
+async def test_older_clients_read_it_as_resources(version: str) -> None:
+    async with bench(version) as peer:
+        listed = {resource["uri"]: resource for resource in await peer.listed("resources")}
+        assert listed["skill://try-a-client/SKILL.md"]["mimeType"] == "text/markdown"
+        answer = await peer.request("resources/read", {"uri": "skill://try-a-client/references/CHECKS.md"})
+    assert answer["result"]["contents"][0]["text"].startswith("# Checks\n")
+
+
+@pytest.mark.slow
+async def test_the_checks_name_only_what_there_is() -> None:
+    async with bench(STATELESS) as peer:
+        known = {entry["name"] for what in ("tools", "prompts") for entry in await peer.listed(what)}
+    text = "".join((FOLDER / name).read_text() for name in FILES)
+    named = set(re.findall(r"`((?:test|elicit|trigger|show|long|all|result|large|structured)_\w+|json_\w+)`", text))
+    assert named - known == set()
+    assert len(named) > 20
