@@ -1,8 +1,6 @@
 """What the demo does through the SQLite server."""
 
-import sqlite3
 import sys
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -10,43 +8,34 @@ import anyio
 
 from shared.client.client import Client
 
+from .sqlite.access.sample import make_sample
 from .telling import call, say
 
 __all__ = ["arguments", "work"]
 
-_SHOP = """
-PRAGMA journal_mode = WAL;
-CREATE TABLE customers (id INTEGER PRIMARY KEY, name TEXT NOT NULL);
-CREATE TABLE orders (
-    id INTEGER PRIMARY KEY, customer INTEGER NOT NULL REFERENCES customers, total REAL NOT NULL CHECK (total > 0)
-);
-INSERT INTO customers (name) VALUES ('Ada'), ('Grace'), ('Mary');
-INSERT INTO orders (customer, total) VALUES (1, 12.5), (1, 7.25), (2, 99);
-"""
 _SPENT = """\
-SELECT name, sum(total) AS spent FROM orders JOIN customers ON customers.id = customer
-WHERE total > ? GROUP BY name ORDER BY spent DESC"""
+SELECT customer, count(*) AS orders, round(sum(total), 2) AS spent FROM sales
+WHERE placed >= ? GROUP BY customer ORDER BY spent DESC LIMIT 3"""
+_RAISED = "UPDATE products SET cents = cents * 11 / 10 WHERE category = ?"
 _ORDER = """
 import sqlite3, sys
 connection = sqlite3.connect(sys.argv[1], isolation_level=None)
-connection.execute("INSERT INTO orders (customer, total) VALUES (3, 20)")
+connection.execute("INSERT INTO orders (customer_id, placed) VALUES (16, '2025-12-31')")
 """
 
 
 def arguments(folder: Path) -> list[str]:
     """Makes the database of a shop in `folder`; how the server is started over it."""
-    with closing(sqlite3.connect(folder / "shop.db")) as connection:
-        connection.executescript(_SHOP)
+    make_sample(folder / "shop.db")
     return ["--allow-write", str(folder / "shop.db")]
 
 
 async def work(client: Client, folder: Path) -> None:
     """Looks around, asks, sees what a change would do, and is told of a change by another program."""
     await call(client, "describe_database")
-    await call(client, "explain_query", query=_SPENT, parameters=[10])
-    await call(client, "read_query", query=_SPENT, parameters=[10])
-    raised = "UPDATE orders SET total = total * 1.1 WHERE customer = ?"
-    await call(client, "write_query", query=raised, parameters=[1], dry_run=True)
+    await call(client, "explain_query", query=_SPENT, parameters=["2025-07-01"])
+    await call(client, "read_query", query=_SPENT, parameters=["2025-07-01"])
+    await call(client, "write_query", query=_RAISED, parameters=["cocoa"], dry_run=True)
     await _watch(client, folder / "shop.db")
 
 

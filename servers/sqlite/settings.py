@@ -28,6 +28,7 @@ class Settings(BaseModel):
         description="database with a name or a permission of its own: NAME=PATH[:ro|:rw]",
         json_schema_extra={"paths_after": "="},
     )
+    demo: bool = Field(False, description="make a small shop called demo for first steps, which ends with the server")
     allow_write: bool = Field(False, description="allow changes, in every database without :ro")
     create: bool = Field(False, description="make database files that do not exist")
     timeout: float = Field(30, gt=0, le=3_600, description="seconds until a statement is stopped")
@@ -72,7 +73,7 @@ class Settings(BaseModel):
     @model_validator(mode="after")
     def _are_there(self) -> Self:
         if not self.sources:
-            raise ValueError("give at least one DATABASE")
+            raise ValueError("give at least one DATABASE, or --demo")
         if self.queries is not None and not self.queries.is_dir():
             raise ValueError(f"--queries: {self.queries} is no directory")
         names = [source.name for source in self.sources]
@@ -85,7 +86,8 @@ class Settings(BaseModel):
     def sources(self) -> list[Source]:
         """Each database, and whether it may be changed."""
         plain = [Source(_stem(path), _expanded(path), self.allow_write) for path in self.databases]
-        return plain + [_source(one, self.allow_write) for one in self.db]
+        sample = [Source("demo", Path("demo.db"), self.allow_write, sample=True)] if self.demo else []
+        return plain + [_source(one, self.allow_write) for one in self.db] + sample
 
     @property
     def limits(self) -> Limits:

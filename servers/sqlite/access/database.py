@@ -12,6 +12,7 @@ from servers.sqlite.access.declaring import declared
 from servers.sqlite.access.limits import Limits
 from servers.sqlite.access.opening import Mode
 from servers.sqlite.access.pool import Pool
+from servers.sqlite.access.sample import make_sample
 from servers.sqlite.errors import SqliteError
 from servers.sqlite.temporary import temporary_directory
 
@@ -42,6 +43,8 @@ class Source(NamedTuple):
     name: str
     path: Path
     writable: bool
+    sample: bool = False
+    """Whether it is the sample, which is made anew and ends with the server; its path is only the name of a file."""
 
 
 class Database:
@@ -151,6 +154,10 @@ async def open_databases(
 
 
 def _placed(source: Source, temporary: ExitStack) -> Source:
+    if source.sample:
+        path = Path(temporary.enter_context(temporary_directory("demo"))) / source.path
+        make_sample(path)
+        return source._replace(path=path)
     if str(source.path) != MEMORY:
         return source
     directory = temporary.enter_context(temporary_directory("memory"))
