@@ -1,13 +1,14 @@
 """An HTTP client made of httpx and bytes, and the small server that the HTTP tests talk to."""
 
 import json
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from typing import Annotated, Any
 
 import anyio
 import httpx
 from anyio.abc import SocketStream
+from anyio.from_thread import start_blocking_portal
 from pydantic import BaseModel, Field
 
 from shared.protocol.event_stream import EventStream
@@ -256,12 +257,30 @@ async def served(
         tasks.start_soon(run)
         with anyio.fail_after(PATIENCE):
             await ready.wait()
-        base_url = f"http://127.0.0.1:{ports[0]}"
-        limits = httpx.Limits(max_connections=200, max_keepalive_connections=20)
-        async with httpx.AsyncClient(base_url=base_url, trust_env=False, timeout=PATIENCE, limits=limits) as client:
+        async with _client(ports[0]) as client:
             with anyio.fail_after(patience):
                 yield Site(app, ports[0], stop, client)
         stop.set()
+
+
+def _client(port: int) -> httpx.AsyncClient:
+    limits = httpx.Limits(max_connections=200, max_keepalive_connections=20)
+    return httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", trust_env=False, timeout=PATIENCE, limits=limits)
+
+
+@contextmanager
+def served_meanwhile() -> Iterator[Site]:
+    """A server in a thread, for several tests to visit."""
+    with start_blocking_portal() as portal, portal.wrap_async_context_manager(served(patience=600)) as site:
+        yield site
+
+
+@asynccontextmanager
+async def visited(site: Site) -> AsyncIterator[Site]:
+    """A server that stands in a thread, with a client of one's own. Its probe belongs to that thread."""
+    async with _client(site.port) as client:
+        with anyio.fail_after(3 * PATIENCE):
+            yield Site(site.app, site.port, site.stop, client)
 
 
 async def first_lines(response: httpx.Response, count: int) -> AsyncIterator[str]:

@@ -12,7 +12,7 @@ from anyio.abc import SocketStream
 
 from shared.transports.http_connections import Connection
 from shared.transports.http_server import HttpOptions, http_app
-from tests.transports.http_wire import PATIENCE, Json, events, make_server, merged, served
+from tests.transports.http_wire import PATIENCE, Json, Site, events, make_server, merged, served, visited
 
 MARK = "qxz7"
 """What no answer may contain."""
@@ -37,8 +37,10 @@ def echo(size: int) -> Json:
     ],
 )
 @pytest.mark.parametrize("stateless", [True, False])
-async def test_long_json_is_compressed(accepted: str, size: int, compressed: bool, stateless: bool) -> None:
-    async with served() as site:
+async def test_long_json_is_compressed(
+    standing: Site, accepted: str, size: int, compressed: bool, stateless: bool
+) -> None:
+    async with visited(standing) as site:
         if stateless:
             message, headers = site.stateless("tools/call", echo(size))
         else:

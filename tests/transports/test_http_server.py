@@ -14,7 +14,7 @@ from shared.transports import http_connections
 from shared.transports.http_endpoint import EndpointLimits
 from shared.transports.http_limits import SessionLimits
 from shared.transports.http_server import HttpOptions, http_app, run_http
-from tests.transports.http_wire import Json, Site, events, make_server, merged, served
+from tests.transports.http_wire import Json, Site, events, make_server, merged, served, visited
 
 SMALL = EndpointLimits(body_bytes=1_000)
 
@@ -33,8 +33,8 @@ SMALL = EndpointLimits(body_bytes=1_000)
         ({"Origin": "http://localhost:6274"}, 200),
     ],
 )
-async def test_hosts_and_origins(headers: Json, status: int) -> None:
-    async with served() as site:
+async def test_hosts_and_origins(standing: Site, headers: Json, status: int) -> None:
+    async with visited(standing) as site:
         message, routing = site.stateless("tools/list")
         answer = await site.post(message, {**routing, **headers})
         assert answer.status_code == status

@@ -7,7 +7,7 @@ import pytest
 from shared.server.limits import Limits
 from shared.transports.http_endpoint import EndpointLimits
 from shared.transports.http_limits import SessionLimits
-from tests.transports.http_wire import Json, Site, events, first_lines, make_server, merged, served
+from tests.transports.http_wire import Json, Site, events, first_lines, make_server, merged, served, visited
 
 VERSIONS = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"]
 FORMS = {"elicitation": {}}
@@ -67,8 +67,8 @@ async def test_a_failed_initialize_makes_no_session() -> None:
         ({"Content-Type": "application/json; charset=utf-8"}, 200),
     ],
 )
-async def test_headers_of_a_post(headers: Json, status: int) -> None:
-    async with served() as site:
+async def test_headers_of_a_post(standing: Site, headers: Json, status: int) -> None:
+    async with visited(standing) as site:
         session = await site.initialize()
         answer = await site.post(call(site, "echo", {"text": "x"}), {**session, **headers})
         assert answer.status_code == status
@@ -89,8 +89,8 @@ async def test_headers_of_a_post(headers: Json, status: int) -> None:
         (b'{"jsonrpc": "2.0", "method": "notifications/x", "params": []}', -32602),
     ],
 )
-async def test_bodies_that_are_no_message(body: bytes, code: int) -> None:
-    async with served() as site:
+async def test_bodies_that_are_no_message(standing: Site, body: bytes, code: int) -> None:
+    async with visited(standing) as site:
         session = await site.initialize()
         for headers in (session, {}):
             answer = await site.post(body, headers)
@@ -162,16 +162,16 @@ async def test_a_second_get_stream_is_refused() -> None:
         ({"MCP-Protocol-Version": "2026-07-28"}, 405),
     ],
 )
-async def test_headers_of_a_get(headers: Json, status: int) -> None:
-    async with served() as site:
+async def test_headers_of_a_get(standing: Site, headers: Json, status: int) -> None:
+    async with visited(standing) as site:
         session = await site.initialize()
         answer = await site.client.get("/mcp", headers=merged({**session, **headers}))
         assert answer.status_code == status
 
 
 @pytest.mark.parametrize("method", ["PUT", "PATCH", "OPTIONS", "HEAD"])
-async def test_other_methods(method: str) -> None:
-    async with served() as site:
+async def test_other_methods(standing: Site, method: str) -> None:
+    async with visited(standing) as site:
         answer = await site.client.request(method, "/mcp")
         assert (answer.status_code, answer.headers["allow"]) == (405, "POST, GET, DELETE")
 

@@ -7,7 +7,7 @@ import anyio
 import pytest
 
 from shared.transports.http_endpoint import EndpointLimits
-from tests.transports.http_wire import Json, envelope, events, first_lines, merged, routing, served
+from tests.transports.http_wire import Json, Site, envelope, events, first_lines, merged, routing, served, visited
 
 LISTEN = "subscriptions/listen"
 
@@ -67,8 +67,8 @@ async def test_notifications_make_it_a_stream() -> None:
         ("tools/call", {"name": "broken", "arguments": {}}, 200, -32603),
     ],
 )
-async def test_the_status_of_an_error(method: str, params: Json, status: int, code: int) -> None:
-    async with served() as site:
+async def test_the_status_of_an_error(standing: Site, method: str, params: Json, status: int, code: int) -> None:
+    async with visited(standing) as site:
         answer = await site.call(method, params)
         assert (answer.status_code, answer.json()["error"]["code"]) == (status, code)
         assert answer.json()["id"] == 1
@@ -147,8 +147,8 @@ async def test_blanks_around_header_values() -> None:
         ({}, None, 200),
     ],
 )
-async def test_parameters_in_headers(arguments: Json, header: str | None, status: int) -> None:
-    async with served() as site:
+async def test_parameters_in_headers(standing: Site, arguments: Json, header: str | None, status: int) -> None:
+    async with visited(standing) as site:
         message, headers = site.stateless("tools/call", {"name": "routed", "arguments": arguments})
         answer = await site.post(message, {**headers, "Mcp-Param-Region": header})
         assert answer.status_code == status
@@ -164,8 +164,8 @@ async def test_a_notification_is_accepted() -> None:
 
 
 @pytest.mark.parametrize("method", ["GET", "DELETE", "PUT", "PATCH", "OPTIONS"])
-async def test_only_post(method: str) -> None:
-    async with served() as site:
+async def test_only_post(standing: Site, method: str) -> None:
+    async with visited(standing) as site:
         headers = {"MCP-Protocol-Version": "2026-07-28"}
         answer = await site.client.request(method, "/mcp", headers=headers)
         assert (answer.status_code, answer.headers["allow"]) == (405, "POST")
