@@ -48,6 +48,16 @@ def mode(request: pytest.FixtureRequest) -> str:
     return request.param
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leaves the handshake over stdio to the full run: it is a process for each test, and the handshake is shown over
+    HTTP, and stdio in the other mode."""
+    for item in items:
+        parameters = item.callspec.params if hasattr(item, "callspec") else {}
+        if (parameters.get("transport"), parameters.get("mode")) == ("stdio", "legacy"):
+            item.add_marker(pytest.mark.full)
+
+
 @pytest.fixture
 def case(transport: str, mode: str, folder: Path, http_servers: HttpServers) -> Case:
     return Case(transport, mode, folder, http_servers)

@@ -12,7 +12,9 @@ from tests.servers.peers import FORMS, AskedPeer
 from tests.servers.sqlite.writing import SCHEMA
 from tests.wire import STATELESS, Wire
 
-every_era = pytest.mark.parametrize("era", ["2025-06-18", "2025-11-25", STATELESS])
+every_era = pytest.mark.parametrize(
+    "era", [pytest.param("2025-06-18", marks=pytest.mark.full), "2025-11-25", STATELESS]
+)
 
 
 @pytest.fixture
