@@ -1,11 +1,19 @@
 """Clients of one server in one era: one that calls, and one with a user who is asked."""
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
+import pytest
+
+from shared import Server
+from shared.options import OptionParser, add_options, read_options
+from tests.server import peer as inner
 from tests.wire import STATELESS, Wire
 
-ERAS = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", STATELESS]
+OLDER = ["2024-11-05", "2025-03-26", "2025-06-18"]
+ERAS = [*(pytest.param(era, marks=pytest.mark.full) for era in OLDER), "2025-11-25", STATELESS]
 FORMS = {"elicitation": {"form": {}}}
 
 Json = dict[str, Any]
@@ -45,6 +53,30 @@ class Peer:
         result = await self.call(tool, **arguments)
         assert result.get("isError"), result
         return text_of(result)
+
+
+class InnerPeer(Peer):
+    """A server in the process of the test."""
+
+    def __init__(self, client: inner.Peer) -> None:
+        self.client = client
+
+    async def request(self, method: str, **params: Any) -> Json:
+        """The whole answer."""
+        return await self.client.request(method, params)
+
+
+@asynccontextmanager
+async def inside(app: Server[Any], *options: str | Path, era: str = "2025-11-25") -> AsyncIterator[InnerPeer]:
+    """A server in the process of the test, with the options of its own that a command line would give it.
+
+    It saves the start of a process where a test is about one tool, and others show the same tool through a process.
+    """
+    parser = OptionParser("test", None, "")
+    add_options(parser, app.settings_model, "options", "TEST")
+    settings = read_options(app.settings_model, parser.read([str(option) for option in options]), {}, "TEST")
+    async with inner.talking(app, era, settings=settings) as client:
+        yield InnerPeer(client)
 
 
 class AskedPeer:

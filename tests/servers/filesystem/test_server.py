@@ -1,4 +1,5 @@
-"""The filesystem server through its front door: a real process, both eras, every message checked by the schemas."""
+"""The filesystem server through its front door, every message checked by the schemas. What is shown in
+every version goes through a process; the rest needs none."""
 
 import base64
 import json
@@ -14,7 +15,7 @@ import pytest
 from servers.filesystem.access.etags import etag_of
 from servers.filesystem.server import app
 from servers.filesystem.settings import Settings
-from tests.servers.peers import ERAS, Peer
+from tests.servers.peers import ERAS, Peer, inside
 from tests.wire import Wire, with_envelope
 
 every_era = pytest.mark.parametrize("era", ERAS)
@@ -50,7 +51,7 @@ async def test_a_directory_is_listed_with_the_same_facts_in_both_forms(tmp_path:
 
 
 async def test_writing_tools_are_not_listed_without_allow_write(tmp_path: Path) -> None:
-    async with served(tmp_path) as peer:
+    async with inside(app, tmp_path) as peer:
         tools = (await peer.request("tools/list"))["result"]["tools"]
     assert all(tool["annotations"]["readOnlyHint"] for tool in tools)
 
@@ -59,7 +60,7 @@ async def test_writing_tools_are_not_listed_without_allow_write(tmp_path: Path) 
     "tool", ["write_file", "edit_file", "create_directory", "move_file", "copy_file", "delete_file"]
 )
 async def test_calling_a_writing_tool_names_the_flag_that_allows_it(tmp_path: Path, tool: str) -> None:
-    async with served(tmp_path) as peer:
+    async with inside(app, tmp_path) as peer:
         result = await peer.call(tool)
     assert result["isError"]
     assert "--allow-write" in result["content"][0]["text"]
@@ -76,7 +77,7 @@ async def test_a_file_is_edited_and_the_diff_shown(tmp_path: Path, era: str) -> 
 
 async def test_a_dry_run_shows_the_diff_and_changes_nothing(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("one\n")
-    async with served(tmp_path, "2025-11-25", "--allow-write") as peer:
+    async with inside(app, tmp_path, "--allow-write") as peer:
         edits = [{"oldText": "one", "newText": "1"}]
         diff = await peer.text("edit_file", path="a.txt", edits=edits, dryRun=True)
     assert "+1\n" in diff
@@ -84,7 +85,7 @@ async def test_a_dry_run_shows_the_diff_and_changes_nothing(tmp_path: Path) -> N
 
 
 async def test_files_are_written_moved_and_made_room_for(tmp_path: Path) -> None:
-    async with served(tmp_path, "2025-11-25", "--allow-write") as peer:
+    async with inside(app, tmp_path, "--allow-write") as peer:
         await peer.text("create_directory", path="x/y")
         await peer.text("write_file", path="x/y/a.txt", content="hé\n")
         await peer.text("move_file", source="x/y/a.txt", destination="b.txt")
@@ -95,7 +96,7 @@ async def test_files_are_written_moved_and_made_room_for(tmp_path: Path) -> None
 async def test_files_are_copied_and_deleted(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "b.txt").write_text("12345")
-    async with served(tmp_path, "2025-11-25", "--allow-write") as peer:
+    async with inside(app, tmp_path, "--allow-write") as peer:
         assert await peer.text("copy_file", source="a", destination="c") == "Copied a to c: 2 entries, 5 bytes"
         assert (await peer.text("delete_file", path="a")).startswith("not_empty: a: ")
         assert await peer.text("delete_file", path="a", recursive=True) == "Deleted a: 2 entries"
@@ -105,7 +106,7 @@ async def test_files_are_copied_and_deleted(tmp_path: Path) -> None:
 
 async def test_an_image_is_an_image_block(tmp_path: Path) -> None:
     (tmp_path / "dot.png").write_bytes(PIXEL)
-    async with served(tmp_path) as peer:
+    async with inside(app, tmp_path) as peer:
         (block,) = (await peer.call("read_media_file", path="dot.png"))["content"]
     assert (block["type"], block["mimeType"]) == ("image", "image/png")
     assert base64.b64decode(block["data"]) == PIXEL
@@ -113,7 +114,7 @@ async def test_an_image_is_an_image_block(tmp_path: Path) -> None:
 
 async def test_of_several_files_one_that_is_missing_gives_its_error_in_its_place(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("A")
-    async with served(tmp_path) as peer:
+    async with inside(app, tmp_path) as peer:
         text = await peer.text("read_multiple_files", paths=["a.txt", "nope.txt", "a.txt"])
     first, second, third = text.split("\n---\n")
     assert (first, third) == ("a.txt:\nA", "a.txt:\nA")
@@ -124,7 +125,7 @@ async def test_a_tree_is_shown_without_what_is_excluded(tmp_path: Path) -> None:
     for path in ("src/a.py", "node_modules/x.js"):
         (tmp_path / path).parent.mkdir(exist_ok=True)
         (tmp_path / path).touch()
-    async with served(tmp_path) as peer:
+    async with inside(app, tmp_path) as peer:
         text = await peer.text("directory_tree", path=".", excludePatterns=["node_modules"])
     assert text.splitlines()[1:] == ["  src/", "    a.py"]
 
@@ -133,7 +134,7 @@ async def test_files_are_found_by_a_glob(tmp_path: Path) -> None:
     for path in ("a.py", "src/b.py", "src/c.txt"):
         (tmp_path / path).parent.mkdir(exist_ok=True)
         (tmp_path / path).touch()
-    async with served(tmp_path) as peer:
+    async with inside(app, tmp_path) as peer:
         assert await peer.text("search_files", path=".", pattern="*.py") == "a.py\nsrc/b.py"
 
 
@@ -149,7 +150,7 @@ async def test_lines_are_found_by_what_they_say(tmp_path: Path, era: str) -> Non
 async def test_a_search_goes_on_by_its_cursor(tmp_path: Path) -> None:
     for name in ("a", "b", "c"):
         (tmp_path / name).touch()
-    async with served(tmp_path) as peer:
+    async with inside(app, tmp_path) as peer:
         first = (await peer.call("search_files", path=".", pattern="*", limit=2))["structuredContent"]
         rest = await peer.text("search_files", path=".", pattern="*", cursor=first["cursor"])
     assert (len(first["matches"]), rest) == (2, "c")
@@ -168,7 +169,7 @@ async def test_f16_a_tree_of_more_than_a_result_can_hold_is_cut_and_says_so(tmp_
 
 
 async def test_f17_a_brace_bomb_is_refused_at_once(tmp_path: Path) -> None:
-    async with served(tmp_path) as peer:
+    async with inside(app, tmp_path) as peer:
         result = await peer.call("search_files", path=".", pattern="{a,b}" * 20)
     assert result["isError"]
     assert result["content"][0]["text"].startswith("bad_pattern: ")
@@ -176,7 +177,7 @@ async def test_f17_a_brace_bomb_is_refused_at_once(tmp_path: Path) -> None:
 
 async def test_information_on_a_file(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text("{}")
-    async with served(tmp_path) as peer:
+    async with inside(app, tmp_path) as peer:
         info = (await peer.call("get_file_info", path="a.json"))["structuredContent"]
     assert (info["kind"], info["size"], info["mime"]) == ("file", 2, "application/json")
 
@@ -185,7 +186,7 @@ async def test_the_allowed_directories_are_named_with_their_permissions(tmp_path
     one, two = (tmp_path.resolve() / name for name in ("one", "two"))
     one.mkdir()
     two.mkdir()
-    async with served(one, "2025-11-25", "--root", f"{two}:rw") as peer:
+    async with inside(app, one, "--root", f"{two}:rw") as peer:
         result = await peer.call("list_allowed_directories")
     assert result["structuredContent"] == {"directories": [str(one), str(two)], "writable": [str(two)]}
     lines = ["Allowed directories:", f"{one} (read only)", f"{two} (read and write)"]
@@ -197,7 +198,7 @@ async def test_one_writable_directory_brings_the_writing_tools_for_itself_only(
 ) -> None:
     (tmp_path / "one").mkdir()
     (tmp_path / "two").mkdir()
-    async with served(tmp_path / "one", "2025-11-25", "--root", f"{tmp_path / 'two'}:rw") as peer:
+    async with inside(app, tmp_path / "one", "--root", f"{tmp_path / 'two'}:rw") as peer:
         assert (await peer.text("write_file", path="two/a", content="")).startswith("Created two/a: 0 bytes, etag ")
         refused = await peer.text("write_file", path="one/a", content="")
     assert refused.startswith("read_only: one/a: is in a directory that may only be read")
@@ -206,7 +207,7 @@ async def test_one_writable_directory_brings_the_writing_tools_for_itself_only(
 
 @pytest.mark.parametrize("path", ["/etc/passwd", "/etc/no-such-file", "../x", "a/../../x", "file:///etc/passwd"])
 async def test_what_lies_outside_is_refused_whether_or_not_it_exists(tmp_path: Path, path: str) -> None:
-    async with served(tmp_path) as peer:
+    async with inside(app, tmp_path) as peer:
         result = await peer.call("read_text_file", path=path)
     assert result["isError"]
     assert result["content"][0]["text"].startswith(f"outside_roots: {path}: is outside the allowed directories")
@@ -231,7 +232,7 @@ async def test_a_text_over_the_limit_is_read_page_by_page(tmp_path: Path, era: s
 
 async def test_a_cut_text_says_how_to_go_on(tmp_path: Path) -> None:
     (tmp_path / "big.txt").write_text("0123456789\n" * 20_000)
-    async with served(tmp_path) as peer:
+    async with inside(app, tmp_path) as peer:
         result = await peer.call("read_text_file", path="big.txt")
     note = result["content"][0]["text"].rpartition("\n")[2]
     cursor = result["_meta"]["cursor"]
@@ -253,7 +254,7 @@ async def test_every_read_gives_the_etag(tmp_path: Path, era: str) -> None:
 
 async def test_a_charset_that_is_not_utf_8_is_named(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_bytes("Señor Müller\n".encode("latin-1"))
-    async with served(tmp_path) as peer:
+    async with inside(app, tmp_path) as peer:
         result = await peer.call("read_text_file", path="a.txt")
     assert result["content"][0]["text"] == "Señor Müller\n\n[charset cp1252]"
     assert result["_meta"]["charset"] == "cp1252"
@@ -262,14 +263,14 @@ async def test_a_charset_that_is_not_utf_8_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize("arguments", [{"head": 0}, {"head": -1}, {"head": 1.5}, {"tail": 0}, {"offset": 0}])
 async def test_f6_numbers_of_lines_that_mean_nothing_are_refused(tmp_path: Path, arguments: dict[str, float]) -> None:
     (tmp_path / "a.txt").write_text("A")
-    async with served(tmp_path) as peer:
+    async with inside(app, tmp_path) as peer:
         result = await peer.call("read_text_file", path="a.txt", **arguments)
     assert result["isError"]
     assert next(iter(arguments)) in result["content"][0]["text"]
 
 
 async def test_f7_an_unknown_argument_is_refused(tmp_path: Path) -> None:
-    async with served(tmp_path) as peer:
+    async with inside(app, tmp_path) as peer:
         result = await peer.call("read_text_file", path="a.txt", hed=1)
     assert result["isError"]
     assert "unknown argument 'hed', did you mean 'head'?" in result["content"][0]["text"]
@@ -330,7 +331,7 @@ async def test_a_secret_is_named_and_nothing_else(tmp_path: Path, era: str) -> N
 async def test_a_secret_is_no_resource(tmp_path: Path) -> None:
     (tmp_path / ".env").write_text("PASSWORD=1")
     uri = uri_of(tmp_path / ".env")
-    async with served(tmp_path) as peer:
+    async with inside(app, tmp_path) as peer:
         (listed,) = (await peer.request("resources/list"))["result"]["resources"]
         assert listed["uri"] == uri_of(tmp_path)
         assert (await peer.request("resources/read", uri=uri))["error"]["code"] == -32002
@@ -340,7 +341,7 @@ async def test_a_secret_is_no_resource(tmp_path: Path) -> None:
 async def test_the_operator_opens_one_name_and_closes_another(tmp_path: Path) -> None:
     for name in (".env", "notes.txt", "id_rsa"):
         (tmp_path / name).write_text(name)
-    async with served(tmp_path, "2025-11-25", "--allow", ".env", "--deny", "notes*") as peer:
+    async with inside(app, tmp_path, "--allow", ".env", "--deny", "notes*") as peer:
         assert await peer.text("read_text_file", path=".env") == ".env"
         for name in ("notes.txt", "id_rsa"):
             assert (await peer.text("read_text_file", path=name)).startswith("denied: ")
@@ -368,7 +369,7 @@ async def test_a_file_is_a_resource(tmp_path: Path, era: str) -> None:
 
 async def test_a_binary_file_is_a_blob(tmp_path: Path) -> None:
     (tmp_path / "dot.png").write_bytes(PIXEL)
-    async with served(tmp_path) as peer:
+    async with inside(app, tmp_path) as peer:
         (contents,) = (await peer.request("resources/read", uri=uri_of(tmp_path / "dot.png")))["result"]["contents"]
     assert base64.b64decode(contents["blob"]) == PIXEL
 
@@ -432,7 +433,7 @@ async def test_a_subscription_survives_a_rename_over_the_file(tmp_path: Path) ->
 
 
 async def test_a_file_outside_can_not_be_subscribed_to(tmp_path: Path) -> None:
-    async with served(tmp_path) as peer:
+    async with inside(app, tmp_path) as peer:
         answer = await peer.request("resources/subscribe", uri="file:///etc/passwd")
     assert answer["error"]["code"] == -32002
 
@@ -446,6 +447,6 @@ async def test_whoever_listed_the_resources_is_told_of_new_ones(tmp_path: Path) 
 
 
 async def test_the_surface_is_small_enough_for_a_model(tmp_path: Path) -> None:
-    async with served(tmp_path, "2025-11-25", "--allow-write") as peer:
+    async with inside(app, tmp_path, "--allow-write") as peer:
         tools = (await peer.request("tools/list"))["result"]
     assert len(json.dumps(tools, separators=(",", ":"))) <= 16_384

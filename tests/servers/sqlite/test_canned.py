@@ -10,7 +10,7 @@ import anyio
 import pytest
 
 from servers.sqlite.server import app
-from tests.servers.sqlite.serving import ERAS, Peer, served
+from tests.servers.sqlite.serving import ERAS, Peer, inside, served
 from tests.wire import Wire, with_envelope
 
 pytestmark = pytest.mark.slow
@@ -83,7 +83,7 @@ async def test_a_file_is_a_tool(file: Path, queries: Path, era: str) -> None:
 
 
 async def test_its_rows_are_limited_and_go_on_like_those_of_read_query(file: Path, queries: Path) -> None:
-    async with served("--queries", queries, file) as peer:
+    async with inside("--queries", queries, file) as peer:
         first = await peer.data("by_name", least=990, max_rows=4)
         rest = await peer.data("by_name", least=990, cursor=first["next_cursor"])
         other = await peer.error("by_name", least=991, cursor=first["next_cursor"])
@@ -92,7 +92,7 @@ async def test_its_rows_are_limited_and_go_on_like_those_of_read_query(file: Pat
 
 
 async def test_its_arguments_are_checked(file: Path, queries: Path) -> None:
-    async with served("--queries", queries, file) as peer:
+    async with inside("--queries", queries, file) as peer:
         assert "least" in await peer.error("by_name", least="1")
         assert "did you mean 'least'?" in await peer.error("by_name", last=1)
 
@@ -109,7 +109,7 @@ async def test_its_arguments_are_checked(file: Path, queries: Path) -> None:
 )
 async def test_a_parameter_of_each_type(file: Path, tmp_path: Path, kind: str, value: Any, expected: Any) -> None:
     (tmp_path / "echo.sql").write_text(simple("SELECT :a AS a", f"parameters: {{a: {{type: {kind}}}}}"))
-    async with served("--queries", tmp_path, file) as peer:
+    async with inside("--queries", tmp_path, file) as peer:
         assert (await peer.data("echo", a=value))["rows"] == [[expected]]
 
 
@@ -130,7 +130,7 @@ async def test_what_writes_changes_in_one_transaction_and_tells_subscribers(file
 
 async def test_what_fails_to_write_changes_nothing(file: Path, queries: Path) -> None:
     (queries / "move.sql").write_text(simple("UPDATE numbers SET n = 5 WHERE n IN (4, 6)", "writable: true"))
-    async with served("--allow-write", "--queries", queries, file) as peer:
+    async with inside("--allow-write", "--queries", queries, file) as peer:
         for _ in range(2):
             assert (await peer.error("move")).startswith("constraint")
         assert (await peer.data("read_query", query="SELECT count(*) FROM numbers"))["rows"] == [[1_000]]

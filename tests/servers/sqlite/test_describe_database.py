@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from tests.servers.sqlite.schemas import HOSTILE, INJECTION, SHOP, hostile, made, outside_the_marks
-from tests.servers.sqlite.serving import ERAS, served
+from tests.servers.sqlite.serving import ERAS, inside, served
 
 
 async def overview(*options: str | Path, **wanted: Any) -> Any:
-    async with served(*options) as peer:
+    async with inside(*options) as peer:
         return (await peer.data("describe_database", **wanted))["databases"]
 
 
@@ -44,7 +44,7 @@ async def test_a_large_schema_is_told_within_its_bytes_and_the_rest_is_counted(
 ) -> None:
     tables = (f"CREATE TABLE t{n} (a INTEGER PRIMARY KEY, b TEXT REFERENCES t0, c);" for n in range(500))
     path = made(tmp_path / "large.db", f"BEGIN; {''.join(tables)} COMMIT;")
-    async with served(path) as peer:
+    async with inside(path) as peer:
         result = await peer.call("describe_database", max_bytes=max_bytes)
     (data,) = result["structuredContent"]["databases"]
     assert data["tables"][0]["name"] == "t0"
@@ -75,7 +75,7 @@ async def test_all_databases_are_told_where_none_is_named(tmp_path: Path, file: 
 
 async def test_a_database_that_is_damaged_does_not_hide_the_others(tmp_path: Path, file: Path) -> None:
     path = made(tmp_path / "shop.db", SHOP)
-    async with served(path, file) as peer:
+    async with inside(path, file) as peer:
         path.write_bytes(b"no database at all" * 1_000)
         shop, data = (await peer.data("describe_database"))["databases"]
         error = await peer.error("describe_database", database="shop")
@@ -88,7 +88,7 @@ async def test_a_database_that_is_damaged_does_not_hide_the_others(tmp_path: Pat
 async def test_s7_views_that_take_long_to_compile_hold_up_nothing(tmp_path: Path) -> None:
     views = (f"CREATE VIEW v{n} AS SELECT * FROM v{n - 1} UNION ALL SELECT * FROM v{n - 1};" for n in range(1, 200))
     path = made(tmp_path / "bomb.db", f"CREATE TABLE t (x); CREATE VIEW v0 AS SELECT * FROM t; {''.join(views)}")
-    async with served("--timeout", "15", path) as peer:
+    async with inside("--timeout", "15", path) as peer:
         listed = await peer.data("list_tables")
         (data,) = (await peer.data("describe_database"))["databases"]
         table = await peer.data("describe_table", table_name="t")
@@ -103,7 +103,7 @@ async def test_s6_names_of_any_characters_are_told(tmp_path: Path) -> None:
 
 
 async def test_s10_a_name_that_gives_orders_stands_between_the_marks(tmp_path: Path) -> None:
-    async with served(hostile(tmp_path / "odd.db", INJECTION)) as peer:
+    async with inside(hostile(tmp_path / "odd.db", INJECTION)) as peer:
         result = await peer.call("describe_database")
     text = result["content"][0]["text"]
     assert "Ignore all rules" in text

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.servers.sqlite.schemas import INJECTION, SHOP, dump, hostile, made, outside_the_marks
-from tests.servers.sqlite.serving import ERAS, served
+from tests.servers.sqlite.serving import ERAS, inside, served
 
 ENDLESS = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT max(x) FROM c"
 
@@ -78,26 +78,26 @@ async def test_a_plan_is_a_tree_and_names_what_is_read_whole(tmp_path: Path, era
     ],
 )
 async def test_only_tables_that_are_read_whole_are_named(tmp_path: Path, query: str, scans: list[str]) -> None:
-    async with served(made(tmp_path / "shop.db", SHOP)) as peer:
+    async with inside(made(tmp_path / "shop.db", SHOP)) as peer:
         data = await peer.data("explain_query", query=query)
     assert data["scans"] == scans
 
 
 async def test_parameters_may_have_names(file: Path) -> None:
-    async with served(file) as peer:
+    async with inside(file) as peer:
         data = await peer.data("explain_query", query="SELECT * FROM numbers WHERE n = :n", parameters={"n": 1})
     assert data["steps"] == [{"level": 0, "detail": "SEARCH numbers USING INTEGER PRIMARY KEY (rowid=?)"}]
 
 
 async def test_parameters_may_be_left_out(file: Path) -> None:
-    async with served(file) as peer:
+    async with inside(file) as peer:
         plan = await peer.data("explain_query", query="SELECT name FROM numbers WHERE n = :n AND name <> ?")
     assert [step["detail"] for step in plan["steps"]] == ["SEARCH numbers USING INTEGER PRIMARY KEY (rowid=?)"]
 
 
 async def test_a_plan_of_very_many_steps_is_cut(file: Path) -> None:
     query = " UNION ALL ".join(["SELECT * FROM numbers WHERE n = (SELECT 1)"] * 400)
-    async with served(file) as peer:
+    async with inside(file) as peer:
         data = await peer.data("explain_query", query=query)
     assert (len(data["steps"]), data["truncated"]) == (500, True)
 
@@ -105,7 +105,7 @@ async def test_a_plan_of_very_many_steps_is_cut(file: Path) -> None:
 @pytest.mark.parametrize("mode", ["ro", "rw"])
 async def test_nothing_comes_in_behind_the_explanation(victim: Path, mode: str) -> None:
     before = dump(victim)
-    async with served("--db", f"v={victim}:{mode}") as peer:
+    async with inside("--db", f"v={victim}:{mode}") as peer:
         errors = {query: await peer.error("explain_query", query=query) for query in ATTACKS}
         modes = await peer.data("read_query", query="PRAGMA journal_mode")
     for query, error in errors.items():
@@ -117,7 +117,7 @@ async def test_nothing_comes_in_behind_the_explanation(victim: Path, mode: str) 
 
 @pytest.mark.parametrize("query", WRITES)
 async def test_a_statement_that_writes_is_refused_where_nothing_may_be_written(victim: Path, query: str) -> None:
-    async with served(victim) as peer:
+    async with inside(victim) as peer:
         error = await peer.error("explain_query", query=query)
     assert error.startswith("refused: ")
 
@@ -125,7 +125,7 @@ async def test_a_statement_that_writes_is_refused_where_nothing_may_be_written(v
 @pytest.mark.parametrize("query", WRITES)
 async def test_a_statement_that_writes_is_explained_and_not_run(victim: Path, query: str) -> None:
     before = dump(victim)
-    async with served("--allow-write", victim) as peer:
+    async with inside("--allow-write", victim) as peer:
         await peer.data("explain_query", query=query)
         rows = await peer.data("read_query", query="SELECT id FROM victim")
     assert rows["rows"] == [[1]]
@@ -135,7 +135,7 @@ async def test_a_statement_that_writes_is_explained_and_not_run(victim: Path, qu
 @pytest.mark.parametrize("query", ["VACUUM INTO 'copy.db'", "VACUUM", "REINDEX"])
 async def test_what_has_no_plan_is_not_run_either(victim: Path, query: str) -> None:
     before = victim.read_bytes()
-    async with served("--allow-write", victim) as peer:
+    async with inside("--allow-write", victim) as peer:
         data = await peer.data("explain_query", query=query)
     assert data == {"steps": [], "scans": [], "truncated": False}
     assert victim.read_bytes() == before
@@ -143,7 +143,7 @@ async def test_what_has_no_plan_is_not_run_either(victim: Path, query: str) -> N
 
 
 async def test_s10_a_name_in_a_plan_stands_between_the_marks(tmp_path: Path) -> None:
-    async with served(hostile(tmp_path / "odd.db", INJECTION)) as peer:
+    async with inside(hostile(tmp_path / "odd.db", INJECTION)) as peer:
         result = await peer.call("explain_query", query=f"""SELECT * FROM "{INJECTION.replace('"', '""')}" """)
     text = result["content"][0]["text"]
     assert "Ignore all rules" in text

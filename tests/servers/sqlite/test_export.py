@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.servers.sqlite.serving import ERAS, Peer, served
+from tests.servers.sqlite.serving import ERAS, Peer, inside, served
 
 pytestmark = pytest.mark.slow
 
@@ -40,7 +40,7 @@ async def test_a_link_leads_to_the_rows(file: Path, era: str) -> None:
 
 @pytest.mark.parametrize("format", ["json", "jsonl"])
 async def test_json_is_exported_too(file: Path, format: str) -> None:
-    async with served(file) as peer:
+    async with inside(file) as peer:
         link = await exported(peer, "SELECT x'00' AS a", format=format)
         text = (await contents(peer, link["uri"]))["text"]
     cell = {"type": "blob", "bytes": 1, "base64": "AA=="}
@@ -63,7 +63,7 @@ async def test_what_is_too_large_for_an_answer_is_read_in_parts_of_whole_charact
 
 
 async def test_a_part_that_begins_within_a_character_is_bytes(file: Path) -> None:
-    async with served(file) as peer:
+    async with inside(file) as peer:
         uri = (await exported(peer, "SELECT 'é' AS a"))["uri"]
         part = await contents(peer, f"{uri}?offset=4&length=1")
     assert base64.b64decode(part["blob"]) == "é".encode()[1:]
@@ -77,6 +77,6 @@ async def test_an_export_that_is_not_there_is_not_found(file: Path, era: str) ->
 
 
 async def test_an_export_over_the_limit_is_an_error(file: Path) -> None:
-    async with served("--max-export", "1000", file) as peer:
+    async with inside("--max-export", "1000", file) as peer:
         error = await peer.error("export", query="SELECT * FROM numbers")
     assert error.startswith("too_large: the export has more than 1,000 bytes")

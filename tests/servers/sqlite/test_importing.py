@@ -19,7 +19,7 @@ from servers.sqlite.writing.consent import Consent, Figures
 from servers.sqlite.writing.csvs import Form, of_text
 from servers.sqlite.writing.importing import Import, Imported
 from servers.sqlite.writing.session import write
-from tests.servers.sqlite.serving import served
+from tests.servers.sqlite.serving import inside
 from tests.servers.sqlite.writing import SCHEMA, opened
 
 
@@ -183,7 +183,7 @@ async def test_a_file_that_is_changed_while_it_is_read_is_refused(path: Path, se
 
 async def test_a_file_is_imported_by_its_name(path: Path, tmp_path: Path) -> None:
     (tmp_path / "rows.csv").write_bytes(b"\xef\xbb\xbfa,b\r\n1,\xc3\xa4\r\n")
-    async with served("--allow-write", "--files", tmp_path, path) as peer:
+    async with inside("--allow-write", "--files", tmp_path, path) as peer:
         result = await peer.call("import_csv", table="new", file="rows.csv")
         rows = await peer.data("read_query", query="SELECT * FROM new")
     text = result["content"][0]["text"].splitlines()
@@ -213,14 +213,14 @@ async def test_no_name_leads_out_of_the_directory_of_files(path: Path, tmp_path:
         "none.csv",
         "latin.csv",
     ]
-    async with served("--allow-write", "--files", files, path) as peer:
+    async with inside("--allow-write", "--files", files, path) as peer:
         errors = [await peer.error("import_csv", table="new", file=name) for name in names]
     assert [error.split(":")[0] for error in errors] == ["bad_file"] * 9 + ["not_found", "bad_csv"]
     assert not [error for error in errors if str(tmp_path) in error]
 
 
 async def test_either_a_text_or_a_file_is_given(path: Path) -> None:
-    async with served("--allow-write", path) as peer:
+    async with inside("--allow-write", path) as peer:
         neither = await peer.error("import_csv", table="new")
         no_files = await peer.error("import_csv", table="new", file="a.csv")
     assert neither == "bad_csv: give either csv or file"

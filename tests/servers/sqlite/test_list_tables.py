@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.servers.sqlite.schemas import HOSTILE, INJECTION, SHOP, hostile, made, outside_the_marks
-from tests.servers.sqlite.serving import ERAS, served
+from tests.servers.sqlite.serving import ERAS, inside, served
 
 
 @pytest.mark.parametrize("era", ERAS)
@@ -26,7 +26,7 @@ async def test_tables_are_listed_with_kind_and_estimate(tmp_path: Path, era: str
 
 
 async def test_without_analyze_there_is_no_estimate(file: Path) -> None:
-    async with served(file) as peer:
+    async with inside(file) as peer:
         data = await peer.data("list_tables")
     assert data["tables"] == [{"name": "numbers", "kind": "table", "rows_estimated": None}]
 
@@ -34,7 +34,7 @@ async def test_without_analyze_there_is_no_estimate(file: Path) -> None:
 async def test_thousands_of_tables_come_page_by_page(tmp_path: Path) -> None:
     script = "BEGIN;" + "".join(f"CREATE TABLE t{n:04} (x);" for n in range(2_500)) + "COMMIT;"
     names, cursor = [], None
-    async with served(made(tmp_path / "big.db", script)) as peer:
+    async with inside(made(tmp_path / "big.db", script)) as peer:
         while True:
             more = {} if cursor is None else {"cursor": cursor}
             data = await peer.data("list_tables", **more)
@@ -46,7 +46,7 @@ async def test_thousands_of_tables_come_page_by_page(tmp_path: Path) -> None:
 
 
 async def test_a_list_is_cut_at_its_limit(tmp_path: Path) -> None:
-    async with served(made(tmp_path / "shop.db", SHOP)) as peer:
+    async with inside(made(tmp_path / "shop.db", SHOP)) as peer:
         data = await peer.data("list_tables", limit=2)
     assert [table["name"] for table in data["tables"]] == ["customers", "items"]
     assert data["next_cursor"] == "items"
@@ -61,13 +61,13 @@ async def test_where_there_are_several_databases_one_must_be_named(tmp_path: Pat
 
 
 async def test_s6_names_of_any_characters_are_listed(tmp_path: Path) -> None:
-    async with served(hostile(tmp_path / "odd.db", *HOSTILE)) as peer:
+    async with inside(hostile(tmp_path / "odd.db", *HOSTILE)) as peer:
         data = await peer.data("list_tables")
     assert {table["name"] for table in data["tables"]} == {"victim", *HOSTILE}
 
 
 async def test_s10_a_name_that_gives_orders_stands_between_the_marks(tmp_path: Path) -> None:
-    async with served(hostile(tmp_path / "odd.db", INJECTION)) as peer:
+    async with inside(hostile(tmp_path / "odd.db", INJECTION)) as peer:
         result = await peer.call("list_tables")
     text = result["content"][0]["text"]
     assert "Ignore all rules" in text

@@ -11,7 +11,7 @@ import pytest
 from servers.sqlite.errors import SqliteError
 from servers.sqlite.reading.pages import Room
 from servers.sqlite.writing.acts import Answering
-from tests.servers.sqlite.serving import served
+from tests.servers.sqlite.serving import inside
 from tests.servers.sqlite.writing import ANSWERING, SCHEMA, dry_run, execute, opened
 
 
@@ -170,7 +170,7 @@ async def test_a_dry_run_that_fails_leaves_nothing_behind(path: Path) -> None:
 
 
 async def test_a_dry_run_is_told_in_both_forms(path: Path) -> None:
-    async with served("--allow-write", path) as peer:
+    async with inside("--allow-write", path) as peer:
         result = await peer.call("write_query", query="UPDATE t SET b = 'x' WHERE a = 1 RETURNING *", dry_run=True)
     text = result["content"][0]["text"].splitlines()
     assert text[0].startswith("dry run: all of this was rolled back; ")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.servers.sqlite.serving import ERAS, served
+from tests.servers.sqlite.serving import ERAS, inside, served
 
 ALL = "SELECT * FROM numbers ORDER BY n"
 
@@ -22,13 +22,13 @@ async def test_rows_come_as_text_and_as_data(file: Path, era: str) -> None:
 
 
 async def test_parameters_are_given_by_name(file: Path) -> None:
-    async with served(file) as peer:
+    async with inside(file) as peer:
         data = await peer.data("read_query", query="SELECT :a || $b AS c", parameters={"a": "1", "$b": "2"})
     assert data["rows"] == [["12"]]
 
 
 async def test_a_cursor_goes_on_with_the_same_rows_while_they_are_deleted(file: Path) -> None:
-    async with served(file) as peer:
+    async with inside(file) as peer:
         first = await peer.data("read_query", query=ALL, max_rows=10)
         with closing(sqlite3.connect(file)) as connection, connection:
             connection.execute("DELETE FROM numbers")
@@ -40,7 +40,7 @@ async def test_a_cursor_goes_on_with_the_same_rows_while_they_are_deleted(file: 
 async def test_a_cursor_says_that_the_database_was_changed_where_no_snapshot_is_kept(file: Path) -> None:
     with closing(sqlite3.connect(file)) as connection:
         connection.execute("PRAGMA journal_mode = DELETE")
-        async with served(file) as peer:
+        async with inside(file) as peer:
             first = await peer.data("read_query", query=ALL, max_rows=10)
             second = await peer.data("read_query", query=ALL, max_rows=10, cursor=first["next_cursor"])
             with connection:
@@ -52,7 +52,7 @@ async def test_a_cursor_says_that_the_database_was_changed_where_no_snapshot_is_
 
 
 async def test_a_cursor_can_be_used_twice(file: Path) -> None:
-    async with served(file) as peer:
+    async with inside(file) as peer:
         first = await peer.data("read_query", query=ALL, max_rows=10)
         one = await peer.data("read_query", query=ALL, max_rows=10, cursor=first["next_cursor"])
         other = await peer.data("read_query", query=ALL, max_rows=10, cursor=first["next_cursor"])
@@ -60,7 +60,7 @@ async def test_a_cursor_can_be_used_twice(file: Path) -> None:
 
 
 async def test_a_cursor_of_another_query_is_refused(file: Path) -> None:
-    async with served(file) as peer:
+    async with inside(file) as peer:
         first = await peer.data("read_query", query=ALL, max_rows=10)
         error = await peer.error("read_query", query="SELECT 1", cursor=first["next_cursor"])
     assert error.startswith("bad_cursor: ")
@@ -68,7 +68,7 @@ async def test_a_cursor_of_another_query_is_refused(file: Path) -> None:
 
 async def test_an_answer_is_cut_at_its_bytes_and_the_pages_are_all_rows(file: Path) -> None:
     rows, cursor = [], None
-    async with served("--max-page", "4000", file) as peer:
+    async with inside("--max-page", "4000", file) as peer:
         while True:
             more = {} if cursor is None else {"cursor": cursor}
             result = await peer.data("read_query", query=ALL, **more)
@@ -81,7 +81,7 @@ async def test_an_answer_is_cut_at_its_bytes_and_the_pages_are_all_rows(file: Pa
 
 async def test_a_query_is_stopped_when_its_time_is_over(file: Path) -> None:
     endless = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT max(x) FROM c"
-    async with served("--timeout", "0.2", file) as peer:
+    async with inside("--timeout", "0.2", file) as peer:
         error = await peer.error("read_query", query=endless)
         data = await peer.data("read_query", query="SELECT 1")
     assert error.startswith("timeout: stopped after 0.2 seconds")

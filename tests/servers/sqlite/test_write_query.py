@@ -10,7 +10,7 @@ import pytest
 
 from servers.sqlite.access.limits import Limits
 from servers.sqlite.errors import SqliteError
-from tests.servers.sqlite.serving import ERAS, served
+from tests.servers.sqlite.serving import ERAS, inside, served
 from tests.servers.sqlite.writing import SCHEMA, execute, opened
 
 
@@ -80,7 +80,7 @@ async def test_a_rowid_beyond_what_json_holds_is_exact(tmp_path: Path, db: sqlit
 
 
 async def test_the_rows_of_a_select_are_given(tmp_path: Path, db: sqlite3.Connection) -> None:
-    async with served("--allow-write", tmp_path / "data.db") as peer:
+    async with inside("--allow-write", tmp_path / "data.db") as peer:
         data = await peer.data("write_query", query="SELECT a FROM t ORDER BY a", max_rows=1)
     said = data["statements"][0]
     assert (said["columns"], said["rows"], said["truncated"]) == (["a"], [[1]], True)
@@ -111,7 +111,7 @@ async def test_the_rows_of_several_statements_share_one_answer(tmp_path: Path, d
 
 
 async def test_a_list_is_done_with_parameters_for_each(tmp_path: Path, db: sqlite3.Connection) -> None:
-    async with served("--allow-write", tmp_path / "data.db") as peer:
+    async with inside("--allow-write", tmp_path / "data.db") as peer:
         queries = ["INSERT INTO t VALUES (?, ?)", "INSERT INTO keyed VALUES (:k, 2)", "DELETE FROM log"]
         data = await peer.data("write_query", query=queries, parameters=[[5, "five"], {"k": "key"}, []])
     assert [one["affected"] for one in data["statements"]] == [1, 1, 1]
@@ -124,7 +124,7 @@ async def test_a_list_is_done_with_parameters_for_each(tmp_path: Path, db: sqlit
 async def test_parameters_of_a_list_that_do_not_fit_are_refused(
     tmp_path: Path, db: sqlite3.Connection, parameters: Any
 ) -> None:
-    async with served("--allow-write", tmp_path / "data.db") as peer:
+    async with inside("--allow-write", tmp_path / "data.db") as peer:
         queries = ["INSERT INTO t VALUES (?, ?)", "DELETE FROM t"]
         error = await peer.error("write_query", query=queries, parameters=parameters)
     assert error.startswith("bad_parameters: ")
@@ -172,7 +172,7 @@ async def test_an_answer_that_would_be_too_large_is_told_before_the_commit(
 
 
 async def test_a_database_that_is_read_only_is_not_changed(tmp_path: Path, db: sqlite3.Connection) -> None:
-    async with served("--db", f"a={tmp_path}/data.db:ro", "--db", f"b={tmp_path}/data.db:rw") as peer:
+    async with inside("--db", f"a={tmp_path}/data.db:ro", "--db", f"b={tmp_path}/data.db:rw") as peer:
         error = await peer.error("write_query", query="DELETE FROM t", database="a")
         await peer.data("write_query", query="DELETE FROM t WHERE a = 1", database="b")
     assert error.startswith("read_only: the database 'a' may only be read")
@@ -240,7 +240,7 @@ async def test_s4_s5_what_reaches_beyond_the_database_or_the_transaction_is_refu
 async def test_s4_a_trigger_and_a_view_can_do_no_more_than_a_statement(
     tmp_path: Path, db: sqlite3.Connection
 ) -> None:
-    async with served("--allow-write", tmp_path / "data.db") as peer:
+    async with inside("--allow-write", tmp_path / "data.db") as peer:
         await peer.data(
             "write_query",
             query=[
@@ -333,7 +333,7 @@ async def test_create_table_does_nothing_else(tmp_path: Path, db: sqlite3.Connec
 
 
 async def test_create_table_is_a_tool_of_its_own(tmp_path: Path, db: sqlite3.Connection) -> None:
-    async with served("--allow-write", tmp_path / "data.db") as peer:
+    async with inside("--allow-write", tmp_path / "data.db") as peer:
         data = await peer.data("create_table", query="CREATE TABLE new (a)")
         error = await peer.error("create_table", query="DROP TABLE new")
     assert data["statements"][0]["schema_changed"]
