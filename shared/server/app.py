@@ -104,6 +104,8 @@ class Server(Generic[State]):
         self.limits = Limits()
         self.page_size = 100
         self.trace: Trace | None = None
+        self.endpoints: list[tuple[str, int]] = []
+        """The addresses and ports that its HTTP transport listens on."""
         self.health: Callable[[], Mapping[str, Any]] = dict
         self.handlers: dict[str, Callable[..., Any]] = {}
         self._declared = dict(capabilities or {})

@@ -181,7 +181,7 @@ async def run_http(
     bound; ValueError for unusable options.
     """
     asgi = http_app(app, options)
-    with _bound(options) as listener:
+    with _bound(app, options) as listener:
         server = _Uvicorn(_config(asgi, options, math.ceil(app.limits.drain_seconds) + 1))
         if started is not None:
             host, port = listener.getsockname()[:2]
@@ -224,7 +224,7 @@ async def _serve(server: "_Uvicorn", listener: socket.socket, around: CancelScop
 
 
 @contextmanager
-def _bound(options: HttpOptions) -> Iterator[socket.socket]:
+def _bound(app: Server[Any], options: HttpOptions) -> Iterator[socket.socket]:
     host = options.host.strip("[]")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # With the protocol named: asyncio turns Nagle's delay off only where it sees that a socket is TCP.
@@ -233,7 +233,12 @@ def _bound(options: HttpOptions) -> Iterator[socket.socket]:
         listener.bind((host, options.port))
         listener.listen(options.backlog)
         listener.setblocking(False)
-        yield listener
+        host, port = listener.getsockname()[:2]
+        app.endpoints.append((host, port))
+        try:
+            yield listener
+        finally:
+            app.endpoints.remove((host, port))
 
 
 class _Uvicorn(uvicorn.Server):

@@ -256,6 +256,13 @@ async def test_stopping_closes_the_port() -> None:
         await _connect(site)
 
 
+async def test_the_server_knows_its_endpoint_while_it_listens() -> None:
+    app = make_server()
+    async with served(app) as site:
+        assert app.endpoints == [("127.0.0.1", site.port)]
+    assert app.endpoints == []
+
+
 async def test_cancelling_closes_the_port() -> None:
     app, ready, ports = make_server(), anyio.Event(), []
 
