@@ -43,6 +43,9 @@ KNOW_SHARED: dict[str, str] = {  # servers all of whose files may import it
 LATE_IMPORTS: dict[str, str] = {
     "shared/cli.py": "a transport is imported when it is chosen, a reader of files of settings where there is one",
     "servers/__main__.py": "each subcommand loads what it needs and nothing else",
+    "servers/fetch/pages/opening.py": "what loads and reads pages is big, and is loaded with the first page",
+    "servers/fetch/network/hosts.py": "most names are ASCII, and the tables of all others take a while to load",
+    "servers/fetch/reading/readers.py": "a worker loads what a kind of page needs with the first page of that kind",
     "servers/filesystem/finding/engine.py": "google-re2 is an extra, loaded with the first search of contents",
     "servers/filesystem/finding/ignoring.py": "pathspec is an extra, loaded with the first .gitignore",
     "servers/filesystem/reading/charsets.py": "what is not UTF-8 is rare, and a charset detector is big",
@@ -53,6 +56,7 @@ LATE_IMPORTS: dict[str, str] = {
 }
 BROAD_EXCEPTS: dict[str, str] = {  # one handler each, three at most
     "shared/server/dispatch.py": "the one place where any exception becomes an answer",
+    "servers/fetch/reading/worker.py": "a damaged page may break its reader in any way, and costs itself only",
     "shared/transports/http_sessions.py": "one session that fails must not take the others with it",
 }
 

@@ -1,0 +1,191 @@
+"""Unpacks a body while it comes, in small steps: what a bomb would become is never made.
+
+Each decoder gives some `STEP` bytes at a time, and is asked for more only when those were taken, so that the one
+who counts them can stop at any point.
+"""
+
+import sys
+import zlib
+from collections.abc import Iterator
+from typing import Protocol
+
+import brotli
+
+from servers.fetch.errors import FetchError
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+__all__ = ["ACCEPT_ENCODING", "Unpacking", "unpacking"]
+
+ACCEPT_ENCODING = "gzip, deflate, br, zstd"
+STEP = 65_536
+"""Bytes that one step gives at most, or half as much again with brotli."""
+LAYERS = 2
+"""Encodings that may be put on one another."""
+ZSTD_WINDOW = 23
+"""8 MiB, the largest window that RFC 9659 allows in HTTP."""
+
+
+class Decoder(Protocol):
+    """One encoding of one body."""
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        """What `data` unpacks to, in pieces of some `STEP` bytes. To be taken to its end before the next call."""
+        ...
+
+    def whole(self) -> bool:
+        """Whether the body may end here."""
+        ...
+
+
+def _inflated(inner: "zlib._Decompress", data: bytes) -> Iterator[bytes]:
+    # A full piece may have left something behind though all input was taken.
+    full = True
+    while (data or full) and not inner.eof:
+        piece = inner.decompress(data, STEP)
+        yield piece
+        data, full = inner.unconsumed_tail, len(piece) == STEP
+
+
+class Gzip:
+    """gzip, of one or more members. What follows the last one is left out, as browsers do."""
+
+    def __init__(self) -> None:
+        self._member = zlib.decompressobj(zlib.MAX_WBITS | 16)
+        self._members = 0
+        self._begun = False
+        self._done = False
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        while data and not self._done:
+            if not self._begun and self._members and data[0] != 0x1F:
+                self._done = True
+                return
+            self._begun = True
+            yield from _inflated(self._member, data)
+            data = b""
+            if self._member.eof:
+                data = self._member.unused_data
+                self._member = zlib.decompressobj(zlib.MAX_WBITS | 16)
+                self._members += 1
+                self._begun = False
+
+    def whole(self) -> bool:
+        return self._done or not self._begun
+
+
+class Deflate:
+    """deflate, with the frame of zlib as the standard has it, or without as some servers send it."""
+
+    def __init__(self) -> None:
+        self._head = b""
+        self._inner: zlib._Decompress | None = None
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        if self._inner is None:
+            data = self._head = self._head + data
+            if len(data) < 2:
+                return
+            framed = data[0] & 0x0F == 8 and int.from_bytes(data[:2], "big") % 31 == 0
+            self._inner = zlib.decompressobj(zlib.MAX_WBITS if framed else -zlib.MAX_WBITS)
+        if not self._inner.eof:
+            yield from _inflated(self._inner, data)
+
+    def whole(self) -> bool:
+        return not self._head if self._inner is None else self._inner.eof
+
+
+class Brotli:
+    """br, with windows of 16 MiB at most."""
+
+    def __init__(self) -> None:
+        self._inner = brotli.Decompressor()
+        self._begun = False
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        if self._inner.is_finished():
+            return
+        self._begun = True
+        # It says that it can accept more while it still holds output, if only its input is used up.
+        full = True
+        while full or not self._inner.can_accept_more_data():
+            piece = self._inner.process(data, output_buffer_limit=STEP)
+            yield piece
+            data, full = b"", len(piece) >= STEP
+
+    def whole(self) -> bool:
+        return not self._begun or bool(self._inner.is_finished())
+
+
+class Zstandard:
+    """zstd, of one or more frames."""
+
+    def __init__(self) -> None:
+        self._frame = self._new()
+        self._begun = False
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        while data or not self._frame.needs_input:
+            self._begun = True
+            yield self._frame.decompress(data, STEP)
+            data = b""
+            if self._frame.eof:
+                data = self._frame.unused_data
+                self._frame = self._new()
+                self._begun = False
+
+    def whole(self) -> bool:
+        return not self._begun
+
+    def _new(self) -> zstd.ZstdDecompressor:
+        return zstd.ZstdDecompressor(options={zstd.DecompressionParameter.window_log_max: ZSTD_WINDOW})
+
+
+DECODERS: dict[str, type[Gzip] | type[Deflate] | type[Brotli] | type[Zstandard]] = {
+    "gzip": Gzip,
+    "x-gzip": Gzip,
+    "deflate": Deflate,
+    "br": Brotli,
+    "zstd": Zstandard,
+}
+
+
+class Unpacking:
+    """The encodings of one body, the last applied first. Raises FetchError `bad_response` where it is damaged."""
+
+    def __init__(self, decoders: list[Decoder]) -> None:
+        self._decoders = decoders
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        """What `data` unpacks to, in small pieces. To be taken to its end before the next call, or never again."""
+        try:
+            yield from self._through(data, self._decoders)
+        except (zlib.error, brotli.error, zstd.ZstdError, EOFError):
+            raise FetchError("bad_response", "the body is not packed as its Content-Encoding says") from None
+
+    def close(self) -> None:
+        """Says that no more comes."""
+        if not all(one.whole() for one in self._decoders):
+            raise FetchError("bad_response", "the packed body ends too early")
+
+    def _through(self, data: bytes, decoders: list[Decoder]) -> Iterator[bytes]:
+        if not decoders:
+            yield data
+            return
+        for piece in decoders[0].feed(data):
+            if piece:
+                yield from self._through(piece, decoders[1:])
+
+
+def unpacking(content_encoding: str) -> Unpacking:
+    """The decoders for a `Content-Encoding`. Raises FetchError `bad_response` for such as were not asked for."""
+    names = [name for name in (one.strip().lower() for one in content_encoding.split(",")) if name]
+    names = [name for name in names if name != "identity"]
+    if len(names) > LAYERS:
+        raise FetchError("bad_response", f"the body is packed more than {LAYERS} times over")
+    if not all(name in DECODERS for name in names):
+        raise FetchError("bad_response", "the body is packed in a way that was not asked for")
+    return Unpacking([DECODERS[name]() for name in reversed(names)])

@@ -1,0 +1,61 @@
+"""The first words of an answer that is no page, for the error that tells of it.
+
+One pass without going back: an expression that looks for the end of each tag takes minutes where there is none.
+"""
+
+import html
+import re
+
+from servers.fetch.reading.labels import UTF8, charset_named
+
+__all__ = ["READ", "excerpt"]
+
+READ = 65_536
+"""Bytes of such a body that are read."""
+SHOWN = 500
+
+MARK = re.compile(r"<!--|-->|<(?P<end>/?)(?P<name>[A-Za-z][A-Za-z0-9]*)[^<>]*>|<[!?][^<>]*>")
+UNSEEN = {"script", "style", "template", "svg"}
+
+
+def excerpt(body: bytes, media_type: str, charset: str | None) -> str:
+    """At most 500 characters of the text in `body`; none of what is not text by its type."""
+    if not (media_type.startswith("text/") or media_type.endswith(("json", "xml")) or not media_type):
+        return ""
+    # By a list: Python keeps each name that it does not know, for ever, and some of its codecs are slow.
+    text = body[:READ].decode((charset_named(charset or "") or UTF8).codec, "replace")
+    if "\0" in text:
+        return ""
+    if "html" in media_type or text.lstrip()[:1] == "<":
+        text = html.unescape(_without_tags(text))
+    words = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    return words if len(words) <= SHOWN else words[: SHOWN - 1].rstrip() + "…"
+
+
+def _without_tags(text: str) -> str:
+    pieces: list[str] = []
+    inside, at = "", 0
+    for mark in MARK.finditer(text):
+        if not inside:
+            pieces.append(text[at : mark.start()])
+            inside = _opened(mark)
+        elif _closes(mark, inside):
+            inside = ""
+        at = mark.end()
+    if not inside:
+        pieces.append(text[at:])
+    return " ".join(pieces)
+
+
+def _opened(mark: re.Match[str]) -> str:
+    """What hides the text that follows: the name of an element, a comment, or nothing."""
+    if mark[0] == "<!--":
+        return "-->"
+    name = (mark["name"] or "").lower()
+    return name if name in UNSEEN and not mark["end"] and not mark[0].endswith("/>") else ""
+
+
+def _closes(mark: re.Match[str], inside: str) -> bool:
+    if inside == "-->":
+        return mark[0] == "-->"
+    return bool(mark["end"]) and mark["name"].lower() == inside

@@ -1,0 +1,201 @@
+"""One request and its answer: within the limits, unpacked, and nothing repeated that is secret."""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import NamedTuple
+
+import anyio
+import httpcore
+import httpx
+from anyio.lowlevel import checkpoint
+
+from servers.fetch.errors import FetchError
+from servers.fetch.loading.decoding import unpacking
+from servers.fetch.loading.excerpt import READ
+
+__all__ = ["REDIRECTS", "Answer", "Exchange", "Limits"]
+
+REDIRECTS = frozenset({301, 302, 303, 307, 308})
+HEADERS = 65_536
+"""Bytes that the headers of an answer may have in all."""
+FREE = 1_000_000
+"""Bytes that a body may unpack to, whatever the ratio."""
+RATIO = 100
+"""How many times its size on the wire a body may unpack to beyond that."""
+REDIRECT_TIME = 0.5
+"""Seconds that the body of a redirect is waited for."""
+DISCONNECTED = "Server disconnected"
+
+
+class Limits(NamedTuple):
+    """What one body may cost."""
+
+    bytes: int
+    """As sent, and unpacked."""
+    cut: bool = False
+    """Whether a larger one is cut off there; it is an error otherwise."""
+
+
+class Answer(NamedTuple):
+    """What came back for one request."""
+
+    url: httpx.URL
+    status: int
+    headers: httpx.Headers
+    body: bytes
+    """Unpacked. Of a redirect none, of an error the beginning."""
+    received: int
+
+
+class _Body:
+    """What was read so far."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self.received = 0
+        self.size = 0
+        self.whole = False
+        # Not a list of pieces: a site may send them by the byte.
+        self.data = bytearray()
+
+    def receive(self, count: int) -> None:
+        self.received += count
+        if self.received > self.limits.bytes and not self.limits.cut:
+            raise _too_large(f"the body is larger than {self.limits.bytes:,} bytes as sent")
+
+    def add(self, piece: bytes) -> bool:
+        """Takes a piece; False where no more is wanted."""
+        self.size += len(piece)
+        if self.size > max(FREE, RATIO * self.received):
+            raise _too_large(f"the body unpacks to more than {RATIO} times its size")
+        excess = self.size - self.limits.bytes
+        if excess > 0 and not self.limits.cut:
+            raise _too_large(f"the body unpacks to more than {self.limits.bytes:,} bytes")
+        self.data += piece[:-excess] if excess > 0 else piece
+        return not self.limits.cut or excess < 0
+
+
+class Exchange:
+    """Sends GET requests by `client`, whose failures are FetchErrors with a cause. For the body of an error it waits
+    `patience` seconds."""
+
+    def __init__(self, client: httpx.AsyncClient, patience: float) -> None:
+        self._client = client
+        self._patience = patience
+        self._ended = 0
+        """How often a connection was ended that others may have used."""
+
+    async def get(self, url: httpx.URL, headers: Mapping[str, str], limits: Limits) -> Answer:
+        """The answer of `url`. Raises FetchError; what was opened is closed, whatever happens."""
+        failures = 0
+        while True:
+            ended = self._ended
+            try:
+                return await self._once(url, headers, limits)
+            except FetchError as error:
+                # A kept connection may end at the moment it is used again: one more try (RFC 9110, 9.2.2). It does
+                # not count where it may have been ended here.
+                failures += ended == self._ended
+                if failures > 1 or not _broke_off(error.__cause__):
+                    raise _sharper(error) from error.__cause__
+
+    async def _once(self, url: httpx.URL, headers: Mapping[str, str], limits: Limits) -> Answer:
+        response = await self._sent(url, headers)
+        body = _Body(limits)
+        try:
+            _check_headers(response, limits)
+            body = await self._body(response, limits)
+        finally:
+            with anyio.CancelScope(shield=True):
+                await self._close(response, whole=body.whole)
+        return Answer(url, response.status_code, response.headers, bytes(body.data), body.received)
+
+    async def _sent(self, url: httpx.URL, headers: Mapping[str, str]) -> httpx.Response:
+        # Not by the client's own builder: neither its cookies nor its headers are to be sent.
+        patience = {"timeout": self._client.timeout.as_dict()}
+        # The host is named, because httpx would decode it first, which fails for some names that the DNS has.
+        named = {"host": url.netloc.decode("ascii"), **headers}
+        request = httpx.Request("GET", url, headers=named, extensions=patience)
+        try:
+            return await self._client.send(request, stream=True, follow_redirects=False)
+        except (httpx.InvalidURL, httpx.HTTPError, UnicodeError):
+            # All that fails is a FetchError, but for this: httpx reads the Location though it is not to follow it.
+            raise FetchError("bad_url", "the site redirects to what is no URL") from None
+
+    async def _body(self, response: httpx.Response, limits: Limits) -> _Body:
+        if response.status_code < 400 and not _is_redirect(response):
+            body = _Body(limits)
+            await self._read_into(body, response)
+            return body
+        body = _Body(Limits(READ, cut=True))
+        if _is_redirect(response) and _length(response) > READ:
+            return body
+        # The status is what is to be told, whatever comes of the body. That of a redirect is only read so that the
+        # connection can be used again.
+        patience = REDIRECT_TIME if _is_redirect(response) else self._patience
+        with anyio.move_on_after(patience), suppress(FetchError):
+            await self._read_into(body, response)
+        return body
+
+    async def _read_into(self, body: _Body, response: httpx.Response) -> None:
+        unpacked = unpacking(response.headers.get("content-encoding", ""))
+        async for chunk in response.aiter_raw():
+            body.receive(len(chunk))
+            if not all(body.add(piece) for piece in unpacked.feed(chunk)):
+                return
+            # What came in one read may be many small chunks, and the others are to have their turn.
+            await checkpoint()
+        body.whole = True
+        unpacked.close()
+
+    async def _close(self, response: httpx.Response, whole: bool) -> None:
+        stream = response.extensions.get("network_stream")
+        if not whole and stream is not None and response.http_version == "HTTP/2":
+            # httpcore has no way to end one stream: it would stay open, and the hundredth be the last of its
+            # connection. Others that use the connection try again.
+            self._ended += 1
+            await stream.aclose()
+        await response.aclose()
+
+
+def _check_headers(response: httpx.Response, limits: Limits) -> None:
+    if sum(len(name) + len(value) for name, value in response.headers.raw) > HEADERS:
+        raise _too_large(f"the headers are larger than {HEADERS:,} bytes")
+    if response.status_code < 200:
+        raise FetchError("bad_response", "the site wants to speak another protocol")
+    if response.status_code < 300 and not limits.cut and _length(response) > limits.bytes:
+        raise _too_large(f"the body is larger than {limits.bytes:,} bytes as sent")
+
+
+def _is_redirect(response: httpx.Response) -> bool:
+    return response.status_code in REDIRECTS and "location" in response.headers
+
+
+def _length(response: httpx.Response) -> int:
+    """What the answer names as the length of its body; -1 where it names none."""
+    length = response.headers.get("content-length", "")
+    return int(length[:20]) if length.isascii() and length.isdigit() else -1
+
+
+def _too_large(reason: str) -> FetchError:
+    return FetchError("too_large", reason)
+
+
+def _broke_off(cause: BaseException | None) -> bool:
+    """Whether the connection ended where it should not, or can take no request any more."""
+    lost = httpcore.ReadError | httpcore.WriteError | httpcore.LocalProtocolError
+    return isinstance(cause, lost) or DISCONNECTED in str(cause)
+
+
+def _sharper(error: FetchError) -> FetchError:
+    """What `error` is where the client only knows that the rules of HTTP were broken."""
+    said = str(error.__cause__)
+    if error.code != "bad_response" or not isinstance(error.__cause__, httpcore.ProtocolError):
+        return error
+    if DISCONNECTED in said:
+        return FetchError("connect", "the site ended the connection")
+    if "buffer too long" in said:
+        return _too_large(f"the headers are larger than {HEADERS:,} bytes")
+    if "complete message" in said or "incomplete" in said:
+        return FetchError("bad_response", "the body is shorter than the answer says")
+    return error

@@ -1,0 +1,66 @@
+"""Headers that the operator sets for one host, such as credentials. Their values are secret.
+
+Nothing heavy is imported here: the settings are checked with it at the start.
+"""
+
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from servers.fetch.network.hosts import normal_host
+
+__all__ = ["HostHeader", "headers_for", "parse_host_header"]
+
+HOST = re.compile(r"(?P<host>\[[^\[\]]*\]|[^\[\]:]*)(?::(?P<port>[0-9]{1,5}))?")
+NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+VALUE = re.compile(r"[\x21-\x7e]([\x20-\x7e\t]*[\x21-\x7e])?")
+REFUSED = frozenset(
+    {
+        *("host", "content-length", "transfer-encoding", "connection", "keep-alive", "te", "trailer", "upgrade"),
+        *("expect", "proxy-connection", "proxy-authorization", "accept-encoding", "range", "if-range", "if-match"),
+        *("if-unmodified-since", "if-none-match", "if-modified-since"),
+    }
+)
+"""Names that belong to the protocol: the answer would mean another thing, or none."""
+
+
+class HostHeader(NamedTuple):
+    """One header, and the only host and port it is sent to. A port of 443 means https only."""
+
+    host: str
+    port: int
+    name: str
+    value: str
+
+    def __repr__(self) -> str:
+        return f"HostHeader({self.host}:{self.port}, {self.name})"
+
+
+def parse_host_header(text: str) -> HostHeader:
+    """Reads HOST[:PORT]=NAME:VALUE; without a port it is that of https. Raises ValueError, which repeats no value."""
+    where, equals, header = text.partition("=")
+    name, colon, value = header.partition(":")
+    if not equals or not colon:
+        raise ValueError("a header is written HOST=NAME:VALUE or HOST:PORT=NAME:VALUE")
+    found = HOST.fullmatch(where.strip())
+    port = int(found["port"] or 443) if found else 0
+    if found is None or not 0 < port < 65_536:
+        raise ValueError("what stands before = is no HOST or HOST:PORT")
+    host = normal_host(found["host"])
+    name, value = name.strip(), value.strip()
+    if not NAME.fullmatch(name):
+        raise ValueError(f"what is set for {host} has no name that a header may have")
+    if name.lower() in REFUSED:
+        raise ValueError(f"the header {name} belongs to the protocol and can't be set")
+    if not VALUE.fullmatch(value):
+        raise ValueError(f"the value of {name} for {host} is empty or has characters that a header can't have")
+    return HostHeader(host, port, name, value)
+
+
+def headers_for(headers: Iterable[HostHeader], scheme: str, host: str, port: int) -> dict[str, str]:
+    """Those of `headers` that go to this origin, by name in lower case."""
+    return {
+        one.name.lower(): one.value
+        for one in headers
+        if (one.host, one.port) == (host, port) and (scheme == "https" or port != 443)
+    }

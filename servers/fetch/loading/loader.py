@@ -1,0 +1,184 @@
+"""Loads pages: one request after the other to where the redirects lead, each within every limit."""
+
+import re
+from collections.abc import Mapping
+from time import time
+from typing import NamedTuple, NoReturn
+
+import anyio
+import httpx
+
+from servers.fetch.errors import Answered, FetchError
+from servers.fetch.loading.agent import product_token
+from servers.fetch.loading.cache import Cache, Kept, kept
+from servers.fetch.loading.decoding import ACCEPT_ENCODING
+from servers.fetch.loading.excerpt import excerpt
+from servers.fetch.loading.exchange import REDIRECTS, Answer, Exchange, Limits
+from servers.fetch.loading.hostheaders import HostHeader, headers_for
+from servers.fetch.loading.loaded import Loaded
+from servers.fetch.loading.redirects import Chain, host_of, port_of
+from servers.fetch.loading.robots import MOST, Robots
+from servers.fetch.loading.times import retry_after
+from servers.fetch.loading.waiting import Pauses, Slots
+from servers.fetch.network.policy import Policy
+from servers.fetch.network.urls import parse_url
+
+__all__ = ["ACCEPT", "LoadRules", "Loader"]
+
+ACCEPT = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+"""What is asked for where the caller names nothing else."""
+EXCERPT_TIME = 2.0
+"""Seconds that the body of an error is waited for at most."""
+ROBOTS_SHARE = 0.5
+"""How much of the time a robots.txt may take."""
+
+MEDIA_TYPE = re.compile(r"\s*([\w!#$&^.+-]{1,127}/[\w!#$&^.+-]{1,127})(?=[\s;,]|$)", re.ASCII)
+CHARSET = re.compile(r";\s*charset\s*=\s*[\"']?([^\s\"';,]+)", re.IGNORECASE)
+
+
+class LoadRules(NamedTuple):
+    """What the operator has set about loading."""
+
+    user_agent: str
+    timeout: float = 20
+    """Seconds for a whole load, with all its redirects and what it waits for."""
+    max_bytes: int = 20_000_000
+    """Of one body, as sent and unpacked."""
+    max_redirects: int = 10
+    max_concurrent: int = 50
+    max_per_host: int = 10
+    cache_bytes: int = 16 * 1024 * 1024
+    ignore_robots: bool = False
+    headers: tuple[HostHeader, ...] = ()
+
+
+class Loader:
+    """Loads by `client`, which must follow no redirects and have no limit of time of its own below the total one."""
+
+    def __init__(self, client: httpx.AsyncClient, policy: Policy, rules: LoadRules) -> None:
+        self._policy = policy
+        self._rules = rules
+        self._exchange = Exchange(client, min(EXCERPT_TIME, rules.timeout / 4))
+        self._slots = Slots(rules.max_concurrent, rules.max_per_host)
+        self._pauses = Pauses()
+        self._cache = Cache(rules.cache_bytes)
+        self._robots = Robots(self._robots_txt, product_token(rules.user_agent), rules.timeout * ROBOTS_SHARE)
+
+    async def load(self, url: str, *, refresh: bool = False, accept: str = ACCEPT) -> Loaded:
+        """The page at `url`; `refresh` gets it from the site itself, past every cache. Raises FetchError."""
+        chain = Chain(parse_url(url), self._rules.max_redirects)
+        try:
+            with anyio.fail_after(self._rules.timeout):
+                return await self._follow(chain, refresh, accept)
+        except TimeoutError:
+            reason = f"{host_of(chain.url)} took longer than {self._rules.timeout:g} s"
+        raise FetchError("timeout", reason, "Try again later, or another page.")
+
+    async def _follow(self, chain: Chain, refresh: bool, accept: str) -> Loaded:
+        while True:
+            page, from_cache = await self._page(chain, refresh, accept)
+            if page.status not in REDIRECTS:
+                return _loaded(chain, page, from_cache)
+            chain.step(page.headers.get("location"))
+
+    async def _page(self, chain: Chain, refresh: bool, accept: str) -> tuple[Kept, bool]:
+        """One answer, and whether it is one that was kept."""
+        url = chain.url
+        self._policy.check_host(host_of(url), port_of(url))
+        headers = self._headers(url, chain.was_safe, accept)
+        old = None if refresh else self._cache.find(str(url), headers)
+        if old is not None and old.is_fresh(time()):
+            return old, True
+        self._pauses.check(_site(url))
+        if not self._rules.ignore_robots:
+            await self._robots.check(url)
+        if old is not None:
+            confirmed = await self._revalidated(url, headers, old)
+            if confirmed is not None:
+                return confirmed
+        # The directive makes it an end-to-end reload: no cache on the way may answer by itself (RFC 9111, 5.2.1.4).
+        return await self._new(url, headers, {"cache-control": "no-cache"} if refresh else {}), False
+
+    async def _revalidated(self, url: httpx.URL, headers: Mapping[str, str], old: Kept) -> tuple[Kept, bool] | None:
+        """What is kept, if it still holds, or what the site gives in its place; None where it must be asked anew."""
+        conditions = old.conditions()
+        if not conditions:
+            return None
+        asked = time()
+        answer = await self._send(url, {**headers, **conditions})
+        if answer.status != 304:
+            return self._taken(answer, headers, asked), False
+        confirmed = old.confirmed(answer, (asked, time()))
+        if confirmed is None:
+            return None
+        self._cache.put(str(url), confirmed)
+        return confirmed, True
+
+    async def _new(self, url: httpx.URL, headers: Mapping[str, str], more: Mapping[str, str]) -> Kept:
+        asked = time()
+        return self._taken(await self._send(url, {**headers, **more}), headers, asked)
+
+    def _taken(self, answer: Answer, sent: Mapping[str, str], asked: float) -> Kept:
+        """Keeps an answer if it may be kept. Raises FetchError for one that is no page and leads to none."""
+        if answer.status >= 400:
+            self._refuse(answer)
+        if answer.status in {206, 304, 305, 306}:
+            reason = f"{host_of(answer.url)} answered with {answer.status}, which was not asked for"
+            raise FetchError("bad_response", reason)
+        page = kept(answer, sent, (asked, time()))
+        self._cache.put(str(answer.url), page)
+        return page
+
+    def _refuse(self, answer: Answer) -> NoReturn:
+        status, site = answer.status, _site(answer.url)
+        wait = retry_after(answer.headers.get("retry-after"), time())
+        if wait is not None and status in {429, 503}:
+            self._pauses.add(site, status, wait)
+        if status in {404, 410}:
+            self._cache.drop(str(answer.url))
+        said = excerpt(answer.body, *_content_type(answer.headers))
+        raise FetchError("status", f"{host_of(answer.url)} answered {status}", "", Answered(status, wait, said))
+
+    def _headers(self, url: httpx.URL, was_safe: bool, accept: str) -> dict[str, str]:
+        headers = {"user-agent": self._rules.user_agent, "accept": accept, "accept-encoding": ACCEPT_ENCODING}
+        if was_safe and url.scheme != "https":
+            return headers
+        return headers | headers_for(self._rules.headers, url.scheme, host_of(url), port_of(url))
+
+    async def _send(self, url: httpx.URL, headers: Mapping[str, str]) -> Answer:
+        async with self._slots.held(host_of(url)):
+            return await self._exchange.get(url, headers, Limits(self._rules.max_bytes))
+
+    async def _robots_txt(self, url: httpx.URL) -> Answer:
+        self._policy.check_host(host_of(url), port_of(url))
+        headers = self._headers(url, True, "text/plain,*/*;q=0.8")
+        async with self._slots.held(host_of(url)):
+            return await self._exchange.get(url, headers, Limits(MOST, cut=True))
+
+
+def _site(url: httpx.URL) -> str:
+    return f"{host_of(url)}:{port_of(url)}"
+
+
+def _content_type(headers: Mapping[str, str]) -> tuple[str, str | None]:
+    """The media type in lower case, or nothing, and the charset as it is written."""
+    text = headers.get("content-type", "")
+    media_type, charset = MEDIA_TYPE.match(text), CHARSET.search(text)
+    return media_type[1].lower() if media_type else "", charset[1] if charset else None
+
+
+def _loaded(chain: Chain, page: Kept, from_cache: bool) -> Loaded:
+    media_type, charset = _content_type(page.headers)
+    return Loaded(
+        url=str(chain.url),
+        redirects=tuple(chain.passed),
+        status=page.status,
+        headers=page.headers,
+        media_type=media_type,
+        charset=charset,
+        body=page.body,
+        received=page.received,
+        from_cache=from_cache,
+        fetched_at=page.confirmed_at,
+        fragment=chain.fragment,
+    )

@@ -1,0 +1,179 @@
+"""What a site asks programs not to fetch: robots.txt, after RFC 9309.
+
+`Crawl-delay` is no part of the RFC and is not heeded: it spaces out a crawler that walks through a site, and here
+single pages are read that someone waits for. What spares a site is the limit of requests to one host, and that
+`Retry-After` is heeded.
+"""
+
+import re
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from time import monotonic
+from typing import NamedTuple
+
+import anyio
+import httpx
+from anyio import CapacityLimiter, to_thread
+from protego import Protego
+
+from servers.fetch.errors import FetchError
+from servers.fetch.loading.exchange import REDIRECTS, Answer
+from servers.fetch.loading.redirects import host_of, next_url
+
+__all__ = ["MOST", "Robots"]
+
+MOST = 500 * 1024
+"""Bytes of a robots.txt that are read; what follows counts as not there."""
+HOPS = 5
+KEPT = 24 * 3_600.0
+"""Seconds that rules are kept."""
+KEPT_FAILURE = 60.0
+"""Seconds until a robots.txt that could not be had is asked for again."""
+HOSTS = 1_000
+CHARACTERS = 1_000_000
+"""Characters of rules that are kept in all; as parsed they take some thirty times that at worst."""
+SMALL = 20_000
+"""Characters of rules that are applied without a thread."""
+
+GROUP = re.compile(r"\s*user[- ]?agent\s*[:\s]\s*(\*|[A-Za-z_-]*)", re.IGNORECASE)
+OF_THE_SITE = {"blocked_host", "blocked_address", "dns", "connect", "tls", "timeout", "busy"}
+"""Failures that the page would meet as well, so that they are the reason to tell."""
+OTHER = "User-agent: /other"
+"""A name that no program has."""
+
+Fetch = Callable[[httpx.URL], Awaitable[Answer]]
+
+
+class Rules(NamedTuple):
+    """What the robots.txt of one site says."""
+
+    parsed: Protego | None
+    """None where all is allowed, or where nothing is, for the reason in `refusal`."""
+    refusal: str
+    until: float
+    """Until when it holds, in seconds of the monotonic clock."""
+    size: int = 0
+
+
+class Robots:
+    """The rules of sites for the program named `token`. `fetch` gets one URL and follows no redirect; a robots.txt
+    has `seconds` in all, and counts as unreachable then."""
+
+    def __init__(self, fetch: Fetch, token: str, seconds: float) -> None:
+        self._fetch = fetch
+        self._token = token
+        self._seconds = seconds
+        self._known: OrderedDict[str, Rules] = OrderedDict()
+        self._size = 0
+        # One: what hostile rules cost is not to take more than one core, nor threads that others need.
+        self._threads = CapacityLimiter(1)
+        self._loading: dict[str, tuple[anyio.Lock, list[None]]] = {}
+
+    async def check(self, url: httpx.URL) -> None:
+        """Raises FetchError `robots` where the site does not want `url` to be fetched, and what is raised for the
+        page itself where the site can't be reached."""
+        place = url.join("/robots.txt")
+        rules = self._find(str(place))
+        if rules is None:
+            async with self._alone(str(place)):
+                rules = self._find(str(place)) or self._keep(str(place), await self._load(place))
+        if rules.refusal:
+            raise _refusal(f"{rules.refusal}, so nothing of {host_of(url)} may be fetched (RFC 9309)")
+        if rules.parsed is not None and not await self._allows(rules.parsed, rules.size, str(url)):
+            raise _refusal(f"the robots.txt of {host_of(url)} asks {self._token or 'programs'} not to fetch this")
+
+    async def _allows(self, parsed: Protego, size: int, url: str) -> bool:
+        if size <= SMALL:
+            return parsed.can_fetch(url, self._token)
+        # Rules that are made for it cost a second or two.
+        return await to_thread.run_sync(
+            parsed.can_fetch, url, self._token, abandon_on_cancel=True, limiter=self._threads
+        )
+
+    @asynccontextmanager
+    async def _alone(self, place: str) -> AsyncIterator[None]:
+        """Lets one caller at a time load a robots.txt, so that the others find it."""
+        lock, users = self._loading.setdefault(place, (anyio.Lock(), []))
+        users.append(None)
+        try:
+            async with lock:
+                yield
+        finally:
+            users.pop()
+            if not users:
+                self._loading.pop(place, None)
+
+    def _find(self, place: str) -> Rules | None:
+        rules = self._known.get(place)
+        if rules is None or rules.until < monotonic():
+            return None
+        self._known.move_to_end(place)
+        return rules
+
+    def _keep(self, place: str, rules: Rules) -> Rules:
+        old = self._known.pop(place, None)
+        self._size += rules.size - (old.size if old else 0)
+        self._known[place] = rules
+        while len(self._known) > HOSTS or (self._size > CHARACTERS and len(self._known) > 1):
+            self._size -= self._known.popitem(last=False)[1].size
+        return rules
+
+    async def _load(self, place: httpx.URL) -> Rules:
+        answer = None
+        with anyio.move_on_after(self._seconds) as time:
+            answer = await self._follow(place)
+        if time.cancelled_caught:
+            return _unreachable(f"its robots.txt could not be had within {self._seconds:g} s")
+        if answer is None:
+            return _unreachable("its robots.txt can't be read")
+        if answer.status >= 500 or (300 <= answer.status < 400 and answer.status not in REDIRECTS):
+            return _unreachable(f"its robots.txt was answered with {answer.status}")
+        if answer.status >= 300:
+            return Rules(None, "", monotonic() + KEPT)
+        text = relevant(answer.body, self._token)
+        parsed = await to_thread.run_sync(Protego.parse, text, abandon_on_cancel=True, limiter=self._threads)
+        return Rules(parsed, "", monotonic() + KEPT, len(text))
+
+    async def _follow(self, place: httpx.URL) -> Answer | None:
+        """What answers, by redirects or not; the last redirect where there are too many; None where it is no good."""
+        url = place
+        try:
+            answer = await self._fetch(url)
+            for _ in range(HOPS):
+                if answer.status not in REDIRECTS:
+                    break
+                url = next_url(answer)
+                answer = await self._fetch(url)
+        except FetchError as error:
+            if url == place and error.code in OF_THE_SITE:
+                raise
+            return None
+        return answer
+
+
+def relevant(body: bytes, token: str) -> str:
+    """The lines of a robots.txt, with every program but `token` under one name, so that what it costs to read does
+    not grow with the names times the rules. A web page in its place has none."""
+    if len(body) >= MOST:
+        body = body[: body.rfind(b"\n", 0, MOST) + 1]
+    text = body.decode("utf-8", "replace").removeprefix("\ufeff")
+    if text.lstrip()[:1] == "<":
+        return ""
+    return "\n".join(_renamed(line, token) for line in text.splitlines())
+
+
+def _renamed(line: str, token: str) -> str:
+    found = GROUP.match(line)
+    if found is None:
+        return line
+    name = found[1].lower()
+    return f"User-agent: {name}" if name and name in ("*", token) else OTHER
+
+
+def _unreachable(reason: str) -> Rules:
+    return Rules(None, reason, monotonic() + KEPT_FAILURE)
+
+
+def _refusal(reason: str) -> FetchError:
+    return FetchError("robots", reason, "The operator can allow it with --ignore-robots.")

@@ -1,0 +1,1 @@
+"""Which hosts may be reached, and connections to just the addresses that were checked."""

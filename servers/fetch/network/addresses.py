@@ -1,0 +1,118 @@
+"""Which addresses are public, by the registries of IANA as of 2026-11.
+
+Refused is every range with a special purpose, also where the registry calls it globally reachable: what answers there
+are relays, anycast services and sinks, no sites. Of IPv6 only 2000::/3 is given out, so all else is refused with it.
+An address of IPv4 inside one of IPv6 counts as what it is: a translator may send the packet there.
+https://www.iana.org/assignments/iana-ipv4-special-registry and iana-ipv6-special-registry
+"""
+
+from collections.abc import Iterator
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
+
+__all__ = ["METADATA", "Address", "embedded", "is_public", "parse_address"]
+
+Address = IPv4Address | IPv6Address
+
+METADATA: frozenset[Address] = frozenset(
+    {
+        IPv4Address("169.254.169.254"),  # AWS, Azure, Google, Oracle, OpenStack, DigitalOcean and others
+        IPv4Address("169.254.169.253"),  # AWS: the resolver of a VPC
+        IPv4Address("169.254.170.2"),  # AWS: credentials of a container
+        IPv4Address("169.254.170.23"),  # AWS: credentials of a pod
+        IPv4Address("100.100.100.200"),  # Alibaba
+        IPv4Address("168.63.129.16"),  # Azure: the agent of the host, in public space
+        IPv4Address("192.0.0.192"),  # Oracle
+        IPv6Address("fd00:ec2::23"),
+        IPv6Address("fd00:ec2::253"),
+        IPv6Address("fd00:ec2::254"),
+        IPv6Address("fd20:ce::254"),  # Google
+    }
+)
+"""Where clouds hand out credentials to whoever asks from inside."""
+
+_SPECIAL_4 = [
+    IPv4Network(network)
+    for network in (
+        "0.0.0.0/8",  # this network
+        "10.0.0.0/8",  # private
+        "100.64.0.0/10",  # shared by carriers
+        "127.0.0.0/8",  # loopback
+        "169.254.0.0/16",  # link-local
+        "172.16.0.0/12",  # private
+        "192.0.0.0/24",  # protocol assignments
+        "192.0.2.0/24",  # documentation
+        "192.31.196.0/24",  # AS112
+        "192.52.193.0/24",  # AMT
+        "192.88.99.0/24",  # relays of 6to4
+        "192.168.0.0/16",  # private
+        "192.175.48.0/24",  # AS112
+        "198.18.0.0/15",  # benchmarking
+        "198.51.100.0/24",  # documentation
+        "203.0.113.0/24",  # documentation
+        "224.0.0.0/4",  # multicast
+        "240.0.0.0/4",  # reserved, and broadcast
+    )
+]
+_GIVEN_OUT = IPv6Network("2000::/3")
+_SPECIAL_6 = [
+    IPv6Network(network)
+    for network in (
+        "2001::/23",  # protocol assignments: Teredo, benchmarking, AMT, AS112, ORCHID, drones
+        "2001:db8::/32",  # documentation
+        "2002::/16",  # 6to4
+        "2620:4f:8000::/48",  # AS112
+        "3fff::/20",  # documentation
+    )
+]
+_NAT64 = IPv6Network("64:ff9b::/96")
+_NAT64_LOCAL = IPv6Network("64:ff9b:1::/48")
+_COMPATIBLE = IPv6Network("::/96")
+_TRANSLATED = IPv6Network("::ffff:0:0:0/96")
+_ISATAP = (0x0000_5EFE, 0x0200_5EFE)
+_WORD = 0xFFFF_FFFF
+
+
+def parse_address(text: str) -> Address:
+    """The address, as the one of IPv4 where it is one mapped into IPv6: the system connects to that.
+
+    Raises ValueError for anything else, an address with a zone included.
+    """
+    if ":" not in text:
+        return IPv4Address(text)
+    if "%" in text:
+        raise ValueError("an address with a zone")
+    address = IPv6Address(text)
+    return address.ipv4_mapped or address
+
+
+def is_public(address: Address) -> bool:
+    """Whether sites of the public web can have this address."""
+    if isinstance(address, IPv4Address):
+        return address not in METADATA and not any(address in network for network in _SPECIAL_4)
+    if address in _NAT64:  # the way to all of IPv4 where a network has none of it
+        return all(map(is_public, embedded(address)))
+    given_out = address in _GIVEN_OUT and not any(address in network for network in _SPECIAL_6)
+    return given_out and all(map(is_public, embedded(address)))
+
+
+def embedded(address: Address) -> Iterator[IPv4Address]:
+    """The addresses of IPv4 inside one of IPv6: mapped, compatible, translated, NAT64, 6to4, Teredo, ISATAP."""
+    if isinstance(address, IPv4Address):
+        return
+    number = int(address)
+    last = IPv4Address(number & _WORD)
+    if address.ipv4_mapped or any(address in network for network in (_COMPATIBLE, _TRANSLATED, _NAT64)):
+        yield last
+    elif address in _NAT64_LOCAL:
+        # The operator of the network chooses the length of the prefix (RFC 6052, 2.2): so all four are looked at.
+        # Beyond 48 bits eight in the middle, from 64 to 71, are left out.
+        yield last
+        yield IPv4Address((number >> 64 & 0xFFFF) << 16 | number >> 40 & 0xFFFF)
+        yield IPv4Address((number >> 64 & 0xFF) << 24 | number >> 32 & 0xFF_FFFF)
+        yield IPv4Address(number >> 24 & _WORD)
+    elif address.sixtofour:
+        yield address.sixtofour
+    elif address.teredo:
+        yield from address.teredo
+    if number >> 32 & _WORD in _ISATAP:
+        yield last

@@ -1,0 +1,170 @@
+"""The HTTP client, which reaches only what the policy allows."""
+
+from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from http.cookiejar import CookieJar, DefaultCookiePolicy
+from pathlib import Path
+from typing import NamedTuple
+
+import httpcore
+import httpx
+from h2.exceptions import H2Error
+
+from servers.fetch.errors import FetchError
+from servers.fetch.network.connecting import CheckedBackend, checked_addresses
+from servers.fetch.network.policy import Policy
+from servers.fetch.network.proxy import Proxy, parse_proxy
+from servers.fetch.network.resolving import Resolver
+from servers.fetch.network.tls import TlsStream, tls_context
+
+__all__ = ["ClientOptions", "opened_client"]
+
+KEPT_CONNECTIONS = 20
+KEPT_SECONDS = 15
+"""How many unused connections are kept, and for how long."""
+
+# The first that fits; the text of the exceptions is not used, because sites have a say in it.
+_FAILURES: list[tuple[type[Exception], str, str]] = [
+    (httpcore.PoolTimeout, "busy", "too many pages are being fetched already"),
+    (httpcore.TimeoutException, "timeout", "the site did not answer in time"),
+    (httpcore.ProxyError, "connect", "the proxy refused to connect to the site"),
+    (httpcore.NetworkError, "connect", "the site ended the connection"),
+    (httpcore.ProtocolError, "bad_response", "the site does not answer as HTTP wants it"),
+    (H2Error, "bad_response", "the site does not answer as HTTP/2 wants it"),
+    (httpcore.UnsupportedProtocol, "bad_url", "only http and https URLs can be fetched"),
+]
+
+
+class ClientOptions(NamedTuple):
+    """What the operator has set for connections."""
+
+    seconds: float = 20
+    """For resolving and connecting, for TLS, and for each read and write; the whole is the caller's to limit."""
+    connections: int = 50
+    ca_file: Path | None = None
+    proxy_url: str | None = None
+
+
+@asynccontextmanager
+async def opened_client(
+    options: ClientOptions, policy: Policy, resolver: Resolver
+) -> AsyncIterator[httpx.AsyncClient]:
+    """A client that resolves each host once, checks every address it leads to, and connects to one of those.
+
+    It follows no redirects, keeps no cookies, and looks at no environment variables nor .netrc. What fails is a
+    FetchError, from sending a request as well as from reading the answer. Raises ValueError for options that can't be
+    used.
+    """
+    proxy = None if options.proxy_url is None else parse_proxy(options.proxy_url)
+    transport = _Transport(_pool(options, policy, resolver, proxy), None if proxy is None else (policy, resolver))
+    client = httpx.AsyncClient(
+        transport=transport,
+        timeout=options.seconds,
+        follow_redirects=False,
+        trust_env=False,
+        cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
+    )
+    async with client:
+        yield client
+
+
+def _pool(
+    options: ClientOptions, policy: Policy, resolver: Resolver, proxy: Proxy | None
+) -> httpcore.AsyncConnectionPool:
+    backend = CheckedBackend(policy, resolver) if proxy is None else _ProxyBackend()
+    return httpcore.AsyncConnectionPool(
+        ssl_context=tls_context(options.ca_file),
+        proxy=None if proxy is None else _core_proxy(proxy, options),
+        max_connections=options.connections,
+        max_keepalive_connections=KEPT_CONNECTIONS,
+        keepalive_expiry=KEPT_SECONDS,
+        http2=True,
+        network_backend=backend,
+    )
+
+
+def _core_proxy(proxy: Proxy, options: ClientOptions) -> httpcore.Proxy:
+    url = httpcore.URL(scheme=proxy.scheme, host=proxy.host, port=proxy.port, target="/")
+    context = tls_context(options.ca_file) if proxy.scheme == "https" else None
+    return httpcore.Proxy(url, auth=proxy.credentials, ssl_context=context)
+
+
+class _ProxyBackend(httpcore.AnyIOBackend):
+    """Connects to the proxy, which the operator has named, wherever it is."""
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,  # noqa: ASYNC109 (the interface's)
+        local_address: str | None = None,
+        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
+    ) -> httpcore.AsyncNetworkStream:
+        """A connection to the proxy."""
+        try:
+            stream = await super().connect_tcp(host, port, timeout, local_address, socket_options)
+        except httpcore.ConnectTimeout as error:
+            raise FetchError("timeout", "the proxy was not reached in time") from error
+        except httpcore.ConnectError as error:
+            raise FetchError("connect", "the proxy can't be reached") from error
+        return TlsStream(stream, host)
+
+
+class _Transport(httpx.AsyncBaseTransport):
+    """httpcore's pool as httpx wants it, with every failure a FetchError."""
+
+    def __init__(self, pool: httpcore.AsyncConnectionPool, checks: tuple[Policy, Resolver] | None) -> None:
+        """With `checks` a host is checked before each request, because the pool does not do it."""
+        self._pool = pool
+        self._checks = checks
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """Sends a request."""
+        if self._checks is not None:
+            await _check(*self._checks, request.url)
+        url = request.url
+        target = httpcore.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path)
+        content = request.stream if isinstance(request.stream, httpx.AsyncByteStream) else None
+        sent = httpcore.Request(
+            request.method, target, headers=request.headers.raw, content=content, extensions=request.extensions
+        )
+        with _explained():
+            answer = await self._pool.handle_async_request(sent)
+        return httpx.Response(
+            answer.status, headers=answer.headers, stream=_Body(answer), extensions=answer.extensions
+        )
+
+    async def aclose(self) -> None:
+        """Closes all connections."""
+        await self._pool.aclose()
+
+
+async def _check(policy: Policy, resolver: Resolver, url: httpx.URL) -> None:
+    host, port = url.raw_host.decode("ascii"), url.port or (443 if url.scheme == "https" else 80)
+    try:
+        await checked_addresses(policy, resolver, host, port)
+    except FetchError as error:
+        if error.code != "dns" or not policy.is_named(host, port):
+            raise
+
+
+class _Body(httpx.AsyncByteStream):
+    def __init__(self, answer: httpcore.Response) -> None:
+        self._answer = answer
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        with _explained():
+            async for part in self._answer.aiter_stream():
+                yield part
+
+    async def aclose(self) -> None:
+        await self._answer.aclose()
+
+
+@contextmanager
+def _explained() -> Iterator[None]:
+    try:
+        yield
+    except tuple(kind for kind, _, _ in _FAILURES) as error:
+        code, reason = next((code, reason) for kind, code, reason in _FAILURES if isinstance(error, kind))
+        raise FetchError(code, reason) from error

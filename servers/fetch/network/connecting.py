@@ -1,0 +1,132 @@
+"""Connections to just the addresses that were checked.
+
+A name is resolved once for each connection, and every address it leads to is checked. One that is refused refuses
+all: a name that leads to a public address and to a private one is set up wrongly or to deceive, and which of the two
+answers should not be up to the one who set it up.
+"""
+
+from collections.abc import Iterable, Sequence
+
+import anyio
+from anyio import CancelScope, create_task_group
+from anyio.abc import TaskGroup
+from httpcore import (
+    SOCKET_OPTION,
+    AnyIOBackend,
+    AsyncNetworkBackend,
+    AsyncNetworkStream,
+    ConnectError,
+    ConnectTimeout,
+)
+
+from servers.fetch.errors import FetchError
+from servers.fetch.network.addresses import parse_address
+from servers.fetch.network.hosts import bracketed, normal_host
+from servers.fetch.network.policy import Policy
+from servers.fetch.network.resolving import Resolver
+from servers.fetch.network.tls import TlsStream
+
+__all__ = ["CheckedBackend", "checked_addresses"]
+
+HEAD_START = 0.25
+"""Seconds an address has before the next is tried besides it (RFC 8305)."""
+MOST_TRIED = 8
+"""Addresses of a name that are tried."""
+
+
+async def checked_addresses(policy: Policy, resolver: Resolver, host: str, port: int) -> list[str]:
+    """The addresses that a host leads to, all of which may be reached. Raises FetchError where one may not."""
+    try:
+        host = normal_host(host)
+    except ValueError as error:
+        raise FetchError("bad_url", str(error)) from None
+    policy.check_host(host, port)
+    found = [host] if _is_address(host) else await resolver.resolve(host)
+    if not found:
+        raise FetchError("dns", f"no address is known for {host}")
+    for address in found:
+        policy.check_address(host, address, port)
+    return list(dict.fromkeys(str(parse_address(address)) for address in found))
+
+
+def _is_address(host: str) -> bool:
+    try:
+        parse_address(host)
+    except ValueError:
+        return False
+    return True
+
+
+class CheckedBackend(AsyncNetworkBackend):
+    """Resolves, checks and connects, all within the time for connecting."""
+
+    def __init__(self, policy: Policy, resolver: Resolver, inner: AsyncNetworkBackend | None = None) -> None:
+        """`inner` makes the connections; it is only ever given an address that was checked."""
+        self._policy = policy
+        self._resolver = resolver
+        self._inner = inner or AnyIOBackend()
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,  # noqa: ASYNC109 (the interface's)
+        local_address: str | None = None,
+        socket_options: Iterable[SOCKET_OPTION] | None = None,
+    ) -> AsyncNetworkStream:
+        """A connection to `host`. Raises FetchError, which httpcore lets pass."""
+        try:
+            with anyio.fail_after(timeout):
+                addresses = await checked_addresses(self._policy, self._resolver, host, port)
+                stream = await _Race(self._inner, port, socket_options).run(addresses[:MOST_TRIED])
+        except TimeoutError:
+            raise FetchError("timeout", f"{bracketed(host)} was not reached within {timeout:g} s") from None
+        if stream is None:
+            raise FetchError("connect", f"{bracketed(host)} takes no connections at port {port}")
+        return TlsStream(stream, host)
+
+
+class _Race:
+    """Connects to the first of several addresses that answers."""
+
+    def __init__(self, inner: AsyncNetworkBackend, port: int, socket_options: Iterable[SOCKET_OPTION] | None) -> None:
+        self._inner = inner
+        self._port = port
+        self._socket_options = socket_options
+        self._winner: AsyncNetworkStream | None = None
+
+    async def run(self, addresses: Sequence[str]) -> AsyncNetworkStream | None:
+        """The connection; None where none can be made."""
+        finished = False
+        try:
+            async with create_task_group() as tasks:
+                await self._try_all(addresses, tasks)
+            finished = True
+        finally:
+            if not finished and self._winner is not None:
+                await _close(self._winner)
+        return self._winner
+
+    async def _try_all(self, addresses: Sequence[str], tasks: TaskGroup) -> None:
+        for address in addresses:
+            failed = anyio.Event()
+            tasks.start_soon(self._try, address, failed, tasks.cancel_scope)
+            with anyio.move_on_after(HEAD_START):
+                await failed.wait()
+
+    async def _try(self, address: str, failed: anyio.Event, race: CancelScope) -> None:
+        try:
+            stream = await self._inner.connect_tcp(address, self._port, socket_options=self._socket_options)
+        except (ConnectError, ConnectTimeout):
+            failed.set()
+            return
+        if self._winner is not None:
+            await _close(stream)
+            return
+        self._winner = stream
+        race.cancel()
+
+
+async def _close(stream: AsyncNetworkStream) -> None:
+    with CancelScope(shield=True):
+        await stream.aclose()

@@ -1,0 +1,83 @@
+"""Hosts in one spelling: what two parts of a program read differently is how a forbidden one slips through.
+
+Names are mapped to ASCII and lower case (UTS 46, IDNA 2008) and lose the dot at their end. Numbers are read as the
+URL standard reads them (https://url.spec.whatwg.org/#concept-ipv4-parser), so that `0x7f.1`, `2130706433` and
+`0177.0.0.1` are 127.0.0.1 before anything looks at them. Addresses of IPv6 are kept without brackets.
+"""
+
+import re
+from ipaddress import IPv4Address, IPv6Address
+from urllib.parse import unquote_to_bytes
+
+__all__ = ["bracketed", "normal_host"]
+
+MAX_NAME = 253
+"""Characters of a name in the DNS."""
+
+# The DNS itself would allow any byte. The underscore is no part of a host's name by the letter, but sites use it.
+_LABEL = re.compile(r"[a-z0-9_-]{1,63}")
+_NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
+
+
+def normal_host(text: str) -> str:
+    """A host as URLs write it, or an address of IPv6 without brackets, in its one spelling.
+
+    Raises ValueError, which does not repeat the host, for what is none.
+    """
+    if text.startswith("["):
+        return _address_6(text.removeprefix("[").removesuffix("]") if text.endswith("]") else "")
+    if ":" in text:
+        return _address_6(text)
+    name = _in_ascii(text).lower().removesuffix(".")
+    labels = name.split(".")
+    if len(name) > MAX_NAME or not all(map(_LABEL.fullmatch, labels)):
+        raise ValueError("the host is no name and no address")
+    return _address_4(labels) if _NUMBER.fullmatch(labels[-1]) else name
+
+
+def bracketed(host: str) -> str:
+    """A normal host as a URL has it."""
+    return f"[{host}]" if ":" in host else host
+
+
+def _address_6(text: str) -> str:
+    if "%" in text:
+        raise ValueError("the host is an address with a zone, which only means something on one machine")
+    try:
+        return str(IPv6Address(text))
+    except ValueError:
+        raise ValueError("the host is no address of IPv6") from None
+
+
+def _in_ascii(text: str) -> str:
+    if "%" in text:
+        text = unquote_to_bytes(text).decode("utf-8", "replace")
+    if text.isascii():
+        return text
+    import idna  # noqa: PLC0415 (most names are ASCII already, and the tables take a while to load)
+
+    try:
+        mapped = idna.uts46_remap(text, std3_rules=False, transitional=False)
+        return mapped if mapped.isascii() else idna.encode(mapped).decode("ascii")
+    except UnicodeError:
+        raise ValueError("the host is no name that the DNS could hold") from None
+
+
+def _address_4(labels: list[str]) -> str:
+    """The address that one to four numbers make: the last one fills what the others leave."""
+    if len(labels) > 4 or not all(map(_NUMBER.fullmatch, labels)):
+        raise ValueError("the host ends in a number, but is no address of IPv4")
+    try:
+        *first, last = map(_number, labels)
+    except ValueError:
+        raise ValueError("the host ends in a number, but is no address of IPv4") from None
+    room = 4 - len(first)
+    if any(number > 255 for number in first) or last >= 256**room:
+        raise ValueError("the host is a number beyond the addresses of IPv4")
+    return str(IPv4Address(bytes(first) + last.to_bytes(room, "big")))
+
+
+def _number(label: str) -> int:
+    if label.startswith("0x"):
+        return int(label[2:] or "0", 16)
+    return int(label, 8 if label.startswith("0") else 10)

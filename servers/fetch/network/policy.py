@@ -1,0 +1,206 @@
+"""Which hosts, addresses and ports may be reached.
+
+A host is asked for before it is resolved, and each address it leads to before a connection. What an operator denies
+stays denied, whatever else is allowed; so do the endpoints of this server itself, and the places where clouds hand
+out credentials unless one is named by its address.
+"""
+
+import re
+import socket
+from collections.abc import Callable, Iterable, Sequence
+from ipaddress import IPv4Address, IPv4Network, IPv6Network, ip_network
+from typing import NamedTuple
+
+from servers.fetch.errors import FetchError
+from servers.fetch.network.addresses import METADATA, Address, embedded, is_public, parse_address
+from servers.fetch.network.hosts import bracketed, normal_host
+
+__all__ = ["Endpoint", "Policy", "Rules"]
+
+Endpoint = tuple[str, int]
+"""The address and port that a server listens on."""
+
+_ENTRY = re.compile(r"(?P<host>\[[^\[\]]*\]|[^\[\]:]*)(?::(?P<port>\*|[0-9]{1,5}))?")
+
+
+class Rules(NamedTuple):
+    """What the operator has set."""
+
+    allow_private: Sequence[str] = ()
+    """HOST[:PORT] or NET[:PORT], with IPv6 in brackets; PORT may be `*`. Without one the ports are those of
+    `allow_port`."""
+    allow_host: Sequence[str] = ()
+    """Where there is one, no other host may be reached; subdomains are included."""
+    deny_host: Sequence[str] = ()
+    allow_port: Sequence[int] = (80, 443)
+
+
+class _Entry(NamedTuple):
+    """One that is allowed though it is not public: a name or a network, and its ports. None is any port."""
+
+    name: str | None
+    network: IPv4Network | IPv6Network | None
+    ports: frozenset[int] | None
+
+    def opens(self, port: int) -> bool:
+        return self.ports is None or port in self.ports
+
+    def holds(self, host: str, address: Address, faces: Iterable[Address]) -> bool:
+        if self.network is None:
+            return host == self.name and METADATA.isdisjoint(faces)
+        exact = self.network.num_addresses == 1
+        return address in self.network and (exact or METADATA.isdisjoint(faces))
+
+
+class Policy:
+    """What may be reached. Hosts are normal ones, as in a URL of `parse_url`."""
+
+    def __init__(self, rules: Rules, endpoints: Callable[[], Iterable[Endpoint]] = tuple) -> None:
+        """`endpoints` tells what this server listens on, and is asked each time. Raises ValueError, which names the
+        value, for a rule that can't be read."""
+        for port in rules.allow_port:
+            _check_port(port, str(port))
+        self._ports = frozenset(rules.allow_port)
+        self._private = [_entry(text, self._ports) for text in rules.allow_private]
+        self._allowed = [_host(text) for text in rules.allow_host]
+        self._denied = [_host(text) for text in rules.deny_host]
+        self._endpoints = endpoints
+
+    def check_host(self, host: str, port: int) -> None:
+        """Raises FetchError("blocked_host") for a host or port that is refused whatever address it leads to."""
+        if any(_is_within(host, denied) for denied in self._denied):
+            raise FetchError("blocked_host", f"the operator does not allow {bracketed(host)}")
+        if self._allowed and not any(_is_within(host, allowed) for allowed in self._allowed):
+            raise FetchError("blocked_host", f"{bracketed(host)} is not among the hosts that the operator allows")
+        if port not in self._ports and not any(self._may_open(entry, host, port) for entry in self._private):
+            raise self._not_public(host, port) if _is_private(host) else _closed_port(port)
+
+    def check_address(self, host: str, address: str, port: int) -> None:
+        """Raises FetchError("blocked_address") where `host` may not be reached at this address, "blocked_host" where
+        the operator denies the address or the port. Neither tells the address."""
+        try:
+            parsed = parse_address(address)
+        except ValueError:
+            raise self._not_public(host, port) from None
+        faces = (parsed, *embedded(parsed))
+        if any(_is_own(face, port, self._endpoints()) for face in faces):
+            raise FetchError("blocked_address", f"{bracketed(host)} is this server itself, which is never fetched")
+        if any(str(face) in self._denied for face in faces):
+            raise FetchError("blocked_host", f"the operator does not allow {bracketed(host)}")
+        if any(entry.opens(port) and entry.holds(host, parsed, faces) for entry in self._private):
+            return
+        if not is_public(parsed):
+            raise self._not_public(host, port)
+        if port not in self._ports:
+            raise _closed_port(port)
+
+    def is_named(self, host: str, port: int) -> bool:
+        """Whether the operator allows this host by name to be private: then it may lead anywhere but where nobody
+        may go."""
+        return any(entry.name == host and entry.opens(port) for entry in self._private)
+
+    def _may_open(self, entry: _Entry, host: str, port: int) -> bool:
+        if not entry.opens(port):
+            return False
+        return entry.network is not None or entry.name == host
+
+    def _not_public(self, host: str, port: int) -> FetchError:
+        if not METADATA.isdisjoint(_faces(host)):
+            return FetchError("blocked_address", f"{bracketed(host)} is where a cloud hands out credentials")
+        shown = bracketed(host) if port in self._ports else f"{bracketed(host)}:{port}"
+        return FetchError(
+            "blocked_address",
+            f"{bracketed(host)} is not on the public internet",
+            f"The operator can allow it with --allow-private {shown}",
+        )
+
+
+def _closed_port(port: int) -> FetchError:
+    return FetchError(
+        "blocked_host", f"port {port} is not allowed", f"The operator can allow it with --allow-port {port}"
+    )
+
+
+def _faces(host: str) -> tuple[Address, ...]:
+    """The addresses that a host written as one stands for."""
+    try:
+        parsed = parse_address(host)
+    except ValueError:
+        return ()
+    return (parsed, *embedded(parsed))
+
+
+def _is_private(host: str) -> bool:
+    return not all(map(is_public, _faces(host)))
+
+
+def _is_within(host: str, other: str) -> bool:
+    """Whether `host` is `other` or a subdomain of it."""
+    return host == other or host.endswith(f".{other}")
+
+
+def _is_own(address: Address, port: int, endpoints: Iterable[Endpoint]) -> bool:
+    """Whether this server listens there. What it can't know is another machine that passes connections on to it."""
+    bound = {host.partition("%")[0] for host, own_port in endpoints if own_port == port}
+    if not bound:
+        return False
+    return address.is_loopback or address.is_unspecified or str(address) in bound or _is_of_this_machine(address)
+
+
+def _is_of_this_machine(address: Address) -> bool:
+    """Whether an interface here has this address: then it is also where a connection to it would come from.
+
+    No packet is sent: connecting a datagram socket only chooses the route.
+    """
+    family = socket.AF_INET if isinstance(address, IPv4Address) else socket.AF_INET6
+    with socket.socket(family, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect((str(address), 9))
+        except OSError:
+            return False  # there is no way to it
+        return str(probe.getsockname()[0]) == str(address)
+
+
+# Reading what the operator wrote
+
+
+def _host(text: str) -> str:
+    """A normal host; an address of IPv4 mapped into IPv6 as what it means."""
+    try:
+        host = normal_host(text)
+    except ValueError:
+        raise ValueError(f"{text!r} is no host; give it as example.com, without scheme, port and path") from None
+    return str(parse_address(host)) if ":" in host else host
+
+
+def _entry(text: str, ports: frozenset[int]) -> _Entry:
+    found = _ENTRY.fullmatch(text)
+    if found is None or not found["host"]:
+        raise ValueError(f"{text!r} is not HOST[:PORT] or NET[:PORT]; IPv6 needs brackets, as in [fd00::/8]:443")
+    port = found["port"]
+    if port == "*":
+        opened = None
+    elif port is None:
+        opened = ports
+    else:
+        opened = frozenset({_check_port(int(port), text)})
+    written = found["host"].removeprefix("[").removesuffix("]")
+    if "/" in written:
+        return _Entry(None, _network(written, text), opened)
+    host = _host(found["host"])
+    if ":" in host or host.rpartition(".")[2].isdigit():
+        return _Entry(None, ip_network(host), opened)
+    return _Entry(host, None, opened)
+
+
+def _network(written: str, text: str) -> IPv4Network | IPv6Network:
+    try:
+        return ip_network(written)
+    except ValueError as error:
+        raise ValueError(f"{text!r}: {error}") from None
+
+
+def _check_port(port: int, text: str) -> int:
+    if not 0 < port < 65_536:
+        raise ValueError(f"{text!r}: a port is a number from 1 to 65535")
+    return port

@@ -1,0 +1,46 @@
+"""The operator's proxy: an HTTP proxy, reached by http or https.
+
+Behind a proxy a host is still resolved and checked here first, and a name that leads nowhere from here is refused,
+unless --allow-private names it. What can't be guaranteed is that the proxy then connects to the address that was
+checked: it resolves the name itself, so a name that changes its address in between can lead it elsewhere. A proxy
+that can reach private networks needs rules of its own.
+"""
+
+import re
+from typing import NamedTuple
+from urllib.parse import unquote_to_bytes
+
+from servers.fetch.network.hosts import normal_host
+
+__all__ = ["Proxy", "parse_proxy"]
+
+_URL = re.compile(
+    r"(?P<scheme>https?)://(?:(?P<user>[^@/:]*)(?::(?P<password>[^@/]*))?@)?"
+    r"(?P<host>\[[^\]/]*\]|[^@/:]+)(?::(?P<port>[0-9]{1,5}))?/?"
+)
+
+
+class Proxy(NamedTuple):
+    """Where it is, and how to present oneself to it."""
+
+    scheme: str
+    host: str
+    port: int
+    credentials: tuple[bytes, bytes] | None
+
+    def __repr__(self) -> str:
+        return f"Proxy({self.scheme}://{self.host}:{self.port})"
+
+
+def parse_proxy(text: str) -> Proxy:
+    """Reads http[s]://[USER:PASSWORD@]HOST[:PORT]. Raises ValueError, which repeats nothing of it."""
+    found = _URL.fullmatch(text)
+    if found is None:
+        raise ValueError("a proxy is http[s]://[USER:PASSWORD@]HOST[:PORT]; other kinds are not supported")
+    port = int(found["port"] or (443 if found["scheme"] == "https" else 80))
+    if not 0 < port < 65_536:
+        raise ValueError("the port of the proxy is no number from 1 to 65535")
+    credentials = None
+    if found["user"] is not None:
+        credentials = (unquote_to_bytes(found["user"]), unquote_to_bytes(found["password"] or ""))
+    return Proxy(found["scheme"], normal_host(found["host"]), port, credentials)

@@ -1,0 +1,131 @@
+"""TLS: whom to trust, and what went wrong in plain words.
+
+Trusted is what the system trusts, and the authorities of the operator's own file. TLS 1.2 is the least. Signatures
+with SHA-1 and keys of less than 112 bits of strength are refused, whatever this Python was built with.
+"""
+
+import ssl
+from pathlib import Path
+from typing import Any
+
+from anyio import CancelScope
+from httpcore import AsyncNetworkStream, ConnectError, ConnectTimeout
+from truststore import SSLContext
+
+from servers.fetch.errors import FetchError
+
+__all__ = ["TlsStream", "tls_context"]
+
+# By OpenSSL's X509_V_ERR_... numbers, for which Python has no names.
+_CERTIFICATES = {
+    9: "is not valid yet",
+    10: "has expired",
+    18: "is signed by itself and by nobody who is trusted",
+    19: "comes from an authority that is not trusted",
+    20: "comes from an authority that is not trusted",
+    21: "comes from an authority that is not trusted",
+    23: "has been revoked",
+    26: "is not made for a site",
+    62: "is for another host",
+    64: "is for another address",
+    66: "has a key that is too weak",
+    67: "comes from an authority whose key is too weak",
+    68: "has a signature that is too weak",
+}
+_ISSUER = {18, 19, 20, 21}
+_HANDSHAKES = {
+    "UNSUPPORTED_PROTOCOL": "offers no version of TLS from 1.2 on",
+    "TLSV1_ALERT_PROTOCOL_VERSION": "offers no version of TLS from 1.2 on",
+    "WRONG_VERSION_NUMBER": "does not speak TLS at this port",
+    "PACKET_LENGTH_TOO_LONG": "does not speak TLS at this port",
+    "RECORD_LAYER_FAILURE": "does not speak TLS at this port",
+    "HTTP_REQUEST": "does not speak TLS at this port",
+    "TLSV13_ALERT_CERTIFICATE_REQUIRED": "wants a certificate of the client",
+    "WRONG_SIGNATURE_TYPE": "signs with a method that is too weak",
+    "DH_KEY_TOO_SMALL": "has a key that is too weak",
+    "EE_KEY_TOO_SMALL": "has a certificate with a key that is too weak",
+    "CA_MD_TOO_WEAK": "has a certificate with a signature that is too weak",
+    "TLSV1_UNRECOGNIZED_NAME": "has no certificate for this host",
+}
+
+
+def tls_context(ca_file: Path | None = None) -> ssl.SSLContext:
+    """The context of all connections, which verifies the name. `ca_file` has certificates in PEM.
+
+    Raises ValueError where it can't be read, or holds none.
+    """
+    context = SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.set_ciphers("DEFAULT:@SECLEVEL=2")
+    if ca_file is not None:
+        try:
+            context.load_verify_locations(cafile=ca_file)
+        except ssl.SSLError:
+            raise ValueError(f"{ca_file} holds no certificates in PEM") from None
+        except OSError as error:
+            raise ValueError(f"{ca_file}: {error.strerror}") from None
+    return context
+
+
+class TlsStream(AsyncNetworkStream):
+    """A connection that becomes one of TLS, or says why not: FetchError("tls"), "connect" or "timeout"."""
+
+    def __init__(self, inner: AsyncNetworkStream, host: str) -> None:
+        self._inner = inner
+        self._host = host
+
+    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109 (the interface's)
+        """Reads what has come; nothing at the end."""
+        try:
+            return await self._inner.read(max_bytes, timeout)
+        except ssl.SSLError as error:
+            raise _explained(error, self._host) from error
+
+    async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ASYNC109 (the interface's)
+        """Writes all of it."""
+        try:
+            await self._inner.write(buffer, timeout)
+        except ssl.SSLError as error:
+            raise _explained(error, self._host) from error
+
+    async def aclose(self) -> None:
+        """Closes the connection."""
+        await self._inner.aclose()
+
+    async def start_tls(
+        self,
+        ssl_context: ssl.SSLContext,
+        server_hostname: str | None = None,
+        timeout: float | None = None,  # noqa: ASYNC109 (the interface's)
+    ) -> AsyncNetworkStream:
+        """Begins TLS, and verifies the certificate for the host."""
+        host = server_hostname or self._host
+        agreed = False
+        try:
+            stream = TlsStream(await self._inner.start_tls(ssl_context, host, timeout), host)
+            agreed = True
+        except ConnectTimeout as error:
+            raise FetchError("timeout", f"{host} did not agree on TLS in time") from error
+        except ConnectError as error:
+            raise _explained(error.__cause__, host) from error
+        finally:
+            if not agreed:
+                # Also when cancelled: whoever asked for TLS forgets the connection.
+                with CancelScope(shield=True):
+                    await self._inner.aclose()
+        return stream
+
+    def get_extra_info(self, info: str) -> Any:
+        """What is known of the connection."""
+        return self._inner.get_extra_info(info)
+
+
+def _explained(error: BaseException | None, host: str) -> FetchError:
+    if isinstance(error, ssl.SSLCertVerificationError):
+        code = error.verify_code
+        advice = "The operator can add the authority with --ca-file" if code in _ISSUER else ""
+        return FetchError("tls", f"the certificate of {host} {_CERTIFICATES.get(code, 'is not valid')}", advice)
+    if isinstance(error, ssl.SSLError):
+        reason = _HANDSHAKES.get(error.reason or "", "did not agree on a safe connection")
+        return FetchError("tls", f"{host} {reason}")
+    return FetchError("tls", f"{host} ended the connection before TLS was agreed on")

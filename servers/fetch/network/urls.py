@@ -1,0 +1,78 @@
+"""URLs that can be fetched, in one spelling."""
+
+import re
+
+from httpx import URL, InvalidURL
+
+from servers.fetch.errors import FetchError
+from servers.fetch.network.hosts import bracketed, normal_host
+
+__all__ = ["MAX_URL", "parse_url"]
+
+MAX_URL = 16_384
+"""Characters of a URL, as it is written and as it is sent."""
+
+_SCHEME = re.compile(r"([a-z][a-z0-9+.-]*):(//)?", re.IGNORECASE)
+_PORT = re.compile(r"[0-9]{1,5}")
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f]")
+_UNSAFE = re.compile(r"[\ud800-\udfff]")
+
+
+def parse_url(text: str) -> URL:
+    """The URL that a client, or a site by a redirect, has written; its fragment stays in `fragment`.
+
+    The host is normal, so what is checked is what is reached: see `hosts`. White space around is dropped. Raises
+    FetchError("bad_url") for anything but http and https, for userinfo, for a backslash before the path, which
+    browsers read as a slash and others as part of the host, and for what is malformed. It repeats nothing of the URL.
+    """
+    scheme, rest = _scheme(text.strip())
+    authority = re.split(r"[/?#]", rest, maxsplit=1)[0]
+    host, port = _authority(authority)
+    try:
+        url = URL(f"{scheme}://{bracketed(host)}{port}{rest[len(authority) :]}")
+    except InvalidURL:
+        raise FetchError("bad_url", "what was given is no URL") from None
+    if len(str(url)) > MAX_URL:
+        raise _too_long()
+    return url
+
+
+def _scheme(text: str) -> tuple[str, str]:
+    """The scheme, and what follows its slashes."""
+    if len(text) > MAX_URL:
+        raise _too_long()
+    if _CONTROLS.search(text) or _UNSAFE.search(text):
+        raise FetchError("bad_url", "the URL has characters in it that no URL may have")
+    found = _SCHEME.match(text)
+    if found is None or (found[2] is None and found[1].lower() not in {"http", "https"} and "." in found[1]):
+        raise FetchError("bad_url", "what was given is no URL", "Give a whole one, as https://example.com/page")
+    scheme = found[1].lower()
+    if scheme not in {"http", "https"}:
+        raise FetchError("bad_url", "only http and https URLs can be fetched")
+    if found[2] is None:
+        raise FetchError("bad_url", "two slashes are missing after the scheme", f"Write {scheme}://HOST/...")
+    return scheme, text[found.end() :]
+
+
+def _too_long() -> FetchError:
+    return FetchError("bad_url", f"the URL is longer than {MAX_URL} characters")
+
+
+def _authority(text: str) -> tuple[str, str]:
+    """The normal host, and the port with its colon where it is not left out."""
+    if "@" in text:
+        raise FetchError(
+            "bad_url",
+            "the URL has a user name or password in it, which is not sent",
+            "Leave it out; the operator can set a header for the host with --header",
+        )
+    end = text.rfind("]") + 1
+    host, colon, port = text.rpartition(":") if ":" in text[end:] else (text, "", "")
+    if port and (not _PORT.fullmatch(port) or not 0 < int(port) < 65_536):
+        raise FetchError("bad_url", "the port is no number from 1 to 65535")
+    if ":" in host and not host.startswith("["):
+        raise FetchError("bad_url", "the host has a colon in it", "Write an address of IPv6 in brackets")
+    try:
+        return normal_host(host), colon + port if port else ""
+    except ValueError as error:
+        raise FetchError("bad_url", str(error)) from None

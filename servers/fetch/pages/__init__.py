@@ -1,0 +1,1 @@
+"""What a client is shown of a page, and in which pieces."""

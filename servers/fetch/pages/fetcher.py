@@ -1,0 +1,56 @@
+"""Loads a page and reads it."""
+
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
+from typing import NamedTuple
+
+from servers.fetch.loading.loader import Loader, LoadRules
+from servers.fetch.network.client import ClientOptions, opened_client
+from servers.fetch.network.policy import Endpoint, Policy
+from servers.fetch.network.resolving import SystemResolver
+from servers.fetch.pages.snapshots import Snapshot, Wanted
+from servers.fetch.reading.reader import Reader, opened_reader
+from servers.fetch.settings import Settings
+
+__all__ = ["Fetcher", "open_fetcher"]
+
+_MEBIBYTE = 1024 * 1024
+
+
+class Fetcher(NamedTuple):
+    """The way from a URL to what is shown."""
+
+    loader: Loader
+    reader: Reader
+
+    async def fetch(self, wanted: Wanted, *, refresh: bool = False) -> Snapshot:
+        """The page as it is now, or as the cache may still give it. Raises FetchError."""
+        loaded = await self.loader.load(wanted.url, refresh=refresh)
+        page = await self.reader.read(loaded, wanted.format, wanted.section)
+        return Snapshot(loaded._replace(body=b""), len(loaded.body), page)
+
+
+@asynccontextmanager
+async def open_fetcher(settings: Settings, endpoints: Callable[[], Iterable[Endpoint]]) -> AsyncIterator[Fetcher]:
+    """A fetcher for the time of the block; `endpoints` tells what this server listens on itself."""
+    policy = Policy(settings.rules, endpoints)
+    options = ClientOptions(settings.timeout, settings.max_concurrent, settings.ca_file, settings.proxy_url)
+    async with (
+        opened_client(options, policy, SystemResolver()) as client,
+        opened_reader(settings.readers, settings.reading_time, settings.reading_memory) as reader,
+    ):
+        yield Fetcher(Loader(client, policy, _rules(settings)), reader)
+
+
+def _rules(settings: Settings) -> LoadRules:
+    return LoadRules(
+        user_agent=settings.agent,
+        timeout=settings.timeout,
+        max_bytes=settings.max_bytes,
+        max_redirects=settings.max_redirects,
+        max_concurrent=settings.max_concurrent,
+        max_per_host=settings.max_per_host,
+        cache_bytes=settings.cache * _MEBIBYTE,
+        ignore_robots=settings.ignore_robots,
+        headers=settings.headers,
+    )

@@ -1,0 +1,67 @@
+"""Several pages at once, with one budget."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, NamedTuple
+
+import anyio
+
+from servers.fetch.errors import FetchError
+from servers.fetch.pages.shares import shares
+from servers.fetch.pages.snapshots import Snapshot, Wanted
+from servers.fetch.pages.texts import cut, explained, facts_of, text_of
+
+__all__ = ["Many", "fetch_all", "many_of"]
+
+_LATE = FetchError("timeout", "the call had to end before this page came", "Fetch it by itself.")
+
+Outcome = Snapshot | FetchError
+
+
+class Many(NamedTuple):
+    """The text of several pages, and the facts of each."""
+
+    text: str
+    facts: list[dict[str, Any]]
+
+
+async def fetch_all(
+    wanted: Sequence[Wanted],
+    fetch: Callable[[Wanted], Awaitable[Snapshot]],
+    told: Callable[[int], Awaitable[None]],
+    seconds: float,
+) -> list[Outcome]:
+    """Each page or why it did not come, in order; what is not there after `seconds` is given up. `told` is called
+    with the number of pages that are settled."""
+    outcomes: list[Outcome] = [_LATE] * len(wanted)
+    settled = 0
+
+    async def settle(at: int) -> None:
+        nonlocal settled
+        try:
+            outcomes[at] = await fetch(wanted[at])
+        except FetchError as error:
+            outcomes[at] = error
+        settled += 1
+        await told(settled)
+
+    with anyio.move_on_after(seconds):
+        async with anyio.create_task_group() as tasks:
+            for at in range(len(wanted)):
+                tasks.start_soon(settle, at)
+    return outcomes
+
+
+def many_of(wanted: Sequence[Wanted], outcomes: Sequence[Outcome], characters: int, size: int) -> Many:
+    """All pages in one text of about `characters`, and of `size` bytes of JSON at most besides the facts."""
+    given = shares([len(one.page.text) if isinstance(one, Snapshot) else 0 for one in outcomes], characters)
+    texts, facts = [], []
+    for one, outcome, share in zip(wanted, outcomes, given, strict=True):
+        if isinstance(outcome, Snapshot):
+            piece = cut(outcome.page.text, 0, share, size // len(wanted))
+            texts.append(text_of(outcome, piece))
+            facts.append(facts_of(outcome, piece))
+        else:
+            # What is no URL may hold credentials anywhere.
+            texts.append(f"{'' if outcome.code == 'bad_url' else one.url}\n{explained(outcome)}")
+            facts.append({"error": outcome.code})
+    return Many("\n\n".join(f"[{at}] {text}" for at, text in enumerate(texts, 1)), facts)

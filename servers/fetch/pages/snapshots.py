@@ -1,0 +1,74 @@
+"""Pages as they were read, kept so that the next piece of one is a piece of the same text.
+
+A client goes on by a number of characters, so what it goes on with has to be what that number counted. Each client
+has snapshots of its own: what the operator's headers let one see is not told to another.
+"""
+
+from collections import OrderedDict
+from collections.abc import Hashable
+from typing import NamedTuple
+
+from servers.fetch.loading.loaded import Loaded
+from servers.fetch.reading.page import Form, Page
+
+__all__ = ["MAX_CHARACTERS", "MAX_PAGES", "Snapshot", "Snapshots", "Wanted"]
+
+MAX_CHARACTERS = 4_000_000
+"""Characters of text, and bytes of images, that are kept; a page that has more is kept alone."""
+MAX_PAGES = 500
+
+
+class Wanted(NamedTuple):
+    """A page, and what of it."""
+
+    url: str
+    format: Form = "markdown"
+    section: str | None = None
+
+
+class Snapshot(NamedTuple):
+    """A page as it was read once."""
+
+    loaded: Loaded
+    """Without its body."""
+    size: int
+    """Bytes of that body."""
+    page: Page
+
+    @property
+    def weight(self) -> int:
+        """What it takes to keep it."""
+        return len(self.page.text) + len(self.page.image)
+
+
+class Snapshots:
+    """The latest snapshot of each page, those that were used last."""
+
+    def __init__(self, characters: int = MAX_CHARACTERS, pages: int = MAX_PAGES) -> None:
+        self._most, self._pages = characters, pages
+        self._weight = 0
+        self._kept: OrderedDict[tuple[Hashable, Wanted], Snapshot] = OrderedDict()
+
+    def get(self, client: Hashable, wanted: Wanted) -> Snapshot | None:
+        """What was kept of that page."""
+        found = self._kept.get((client, wanted))
+        if found is not None:
+            self._kept.move_to_end((client, wanted))
+        return found
+
+    def put(self, client: Hashable, wanted: Wanted, snapshot: Snapshot) -> None:
+        """Keeps it in place of an older one. The longest unused go where there are too many."""
+        self._drop((client, wanted))
+        self._kept[client, wanted] = snapshot
+        self._weight += snapshot.weight
+        while len(self._kept) > 1 and (self._weight > self._most or len(self._kept) > self._pages):
+            self._drop(next(iter(self._kept)))
+
+    def recent(self, client: Hashable) -> list[tuple[Wanted, Snapshot]]:
+        """What one client was shown, the latest first."""
+        return [(wanted, kept) for (owner, wanted), kept in reversed(self._kept.items()) if owner == client]
+
+    def _drop(self, key: tuple[Hashable, Wanted]) -> None:
+        dropped = self._kept.pop(key, None)
+        if dropped is not None:
+            self._weight -= dropped.weight

@@ -1,0 +1,126 @@
+"""From the bytes of a page to text.
+
+The order is that of browsers (https://html.spec.whatwg.org/#determining-the-character-encoding): a byte order mark,
+the Content-Type, what the page says of itself. But a browser believes each of them, and shows what is wrong as
+garbage. Here the bytes have a say: text is hardly ever UTF-8 by accident, so what is valid UTF-8 is not read as a
+charset in which any bytes are valid; and what is called UTF-8 and is none is looked at.
+"""
+
+import re
+
+from charset_normalizer import from_bytes
+
+from servers.fetch.reading.labels import UTF8, WESTERN, Charset, charset_named, charset_of_codec
+from servers.fetch.reading.marks import mark_of
+
+__all__ = ["decode"]
+
+_SAID_WITHIN = 2_048
+_XML = re.compile(rb"\s*<\?xml\s[^>]*?encoding\s*=\s*[\"']([A-Za-z0-9._:-]+)")
+_COMMENT = re.compile(rb"<!--.*?(?:-->|\Z)", re.DOTALL)
+_META = re.compile(rb"<meta[\s/][^>]*", re.IGNORECASE)
+_META_CHARSET = re.compile(rb"[\s/\"']charset\s*=\s*[\"']?\s*([A-Za-z0-9._:-]+)", re.IGNORECASE)
+_META_TYPE = re.compile(rb"http-equiv\s*=\s*[\"']?\s*content-type", re.IGNORECASE)
+_CONTENT_CHARSET = re.compile(rb"charset\s*=\s*[\"']?\s*([A-Za-z0-9._:-]+)", re.IGNORECASE)
+_TAGS = re.compile(rb"<(?:script|style)\b.*?(?:</(?:script|style)|\Z)|<[^>]*>?", re.DOTALL | re.IGNORECASE)
+_BEYOND_ASCII = re.compile(rb"[\x80-\xff]")
+# Charsets that are detected: the fewer there are, the surer the choice.
+_DETECTED = [
+    *("cp1250", "cp1251", "cp1252", "cp1253", "cp1254", "cp1255", "cp1256", "cp1257", "cp1258", "cp874"),
+    *("iso8859_2", "iso8859_5", "iso8859_7", "koi8_r", "koi8_u", "cp866", "mac_cyrillic"),
+    *("cp932", "euc_jp", "cp949", "big5", "gb18030"),
+]
+_SEARCHED, _SAMPLE = 500_000, 8_192
+_MANY_BYTES = {"utf-16le", "utf-16be", "gbk", "gb18030", "big5", "shift_jis", "euc-jp", "euc-kr", "iso-2022-jp"}
+# U+F780 to U+F7FF stand for the bytes of 0x80 to 0xFF.
+_USER_DEFINED = {byte: 0xF700 + byte for byte in range(0x80, 0x100)}
+
+
+def decode(body: bytes, declared: str | None, media_type: str) -> tuple[str, str]:
+    """The text, and the name of its charset as the standard has it.
+
+    `declared` is what the Content-Type names. A byte that can't be read becomes U+FFFD.
+    """
+    mark = mark_of(body)
+    if mark is not None:
+        return body[mark.length :].decode(mark.codec, "replace"), mark.codec.replace("16-", "16")
+    charset = _named(declared) or _said(body[:_SAID_WITHIN], media_type)
+    if charset is not None and charset.name in _MANY_BYTES:
+        return _of_many_bytes(body, charset)
+    utf8 = _strict(body, UTF8)
+    if utf8 is not None:
+        # Pure ASCII is what most charsets have in common: then the page may have its word.
+        return utf8, (charset if charset is not None and utf8.isascii() else UTF8).name
+    if charset == UTF8:
+        text = body.decode("utf-8", "replace")
+        beyond_ascii = len(text) - len(text.encode("ascii", "ignore"))
+        if text.count("\ufffd") <= beyond_ascii / 2:  # a damaged byte here and there
+            return text, UTF8.name
+        charset = None
+    return _read(body, charset or _detected(body))
+
+
+def _named(label: str | None) -> Charset | None:
+    return charset_named(label) if label else None
+
+
+def _said(start: bytes, media_type: str) -> Charset | None:
+    """What a page says of itself. What it says in ASCII can't be in UTF-16."""
+    charset = _of_xml(start)
+    if charset is None and media_type in {"text/html", "application/xhtml+xml"}:
+        charset = _of_meta(_COMMENT.sub(b"", start))
+    if charset is not None and charset.name.startswith("utf-16"):
+        return UTF8
+    return WESTERN if charset is not None and charset.name == "x-user-defined" else charset
+
+
+def _of_xml(start: bytes) -> Charset | None:
+    found = _XML.match(start)
+    return charset_named(found[1].decode("ascii")) if found else None
+
+
+def _of_meta(start: bytes) -> Charset | None:
+    for tag in _META.findall(start):
+        found = _META_CHARSET.search(tag) if not _META_TYPE.search(tag) else _CONTENT_CHARSET.search(tag)
+        charset = charset_named(found[1].decode("ascii")) if found else None
+        if charset is not None:
+            return charset
+    return None
+
+
+def _of_many_bytes(body: bytes, charset: Charset) -> tuple[str, str]:
+    text = _strict(body, charset)
+    if text is not None:
+        return text, charset.name
+    utf8 = _strict(body, UTF8)
+    return (utf8, UTF8.name) if utf8 is not None else _read(body, charset)
+
+
+def _strict(body: bytes, charset: Charset) -> str | None:
+    try:
+        return body.decode(charset.codec)
+    except UnicodeDecodeError:
+        return None
+
+
+def _read(body: bytes, charset: Charset) -> tuple[str, str]:
+    text = body.decode(charset.codec, "replace")
+    return (text.translate(_USER_DEFINED) if charset.name == "x-user-defined" else text), charset.name
+
+
+def _detected(body: bytes) -> Charset:
+    """The charset that a sample is most likely in; the one of the western web where several are as likely."""
+    words = _TAGS.sub(b" ", body[:_SEARCHED])
+    found = _BEYOND_ASCII.search(words)
+    if found is None:
+        return WESTERN
+    first = found.start()
+    start = words.rfind(b"\n", max(first - 1_024, 0), first) + 1 or first
+    matches = from_bytes(words[start : start + _SAMPLE], cp_isolation=_DETECTED)
+    best = matches.best()
+    if best is None:
+        return WESTERN
+    even = [one for one in matches if (one.chaos, one.coherence) == (best.chaos, best.coherence)]
+    if any("cp1252" in one.could_be_from_charset for one in even):
+        return WESTERN
+    return charset_of_codec(best.encoding)

@@ -1,0 +1,138 @@
+"""The entries of a feed, RSS or Atom."""
+
+import json
+import re
+from io import BytesIO
+from itertools import islice
+from typing import Any, NamedTuple
+from urllib.parse import urljoin, urlsplit
+
+import feedparser
+
+from servers.fetch.errors import FetchError
+from servers.fetch.reading.charsets import decode
+from servers.fetch.reading.page import Found, Page
+from servers.fetch.reading.plain import plain_text
+from servers.fetch.reading.source import Source, described
+
+__all__ = ["read_feed"]
+
+MAX_ENTRIES = 1_000
+MAX_SUMMARY = 5_000
+"""Characters of the summary of one entry."""
+_MAX_LINE = 1_000
+_END_OF_ENTRY = re.compile(r"</(?:item|entry)\s*>")
+_END_OF_FEED = re.compile(r"(?:</(?:channel|rss|feed|rdf:RDF)\s*>\s*)+\Z")
+
+
+class _Entry(NamedTuple):
+    title: str
+    link: str
+    published: str
+    author: str
+    summary: str
+
+
+def read_feed(source: Source) -> Page:
+    """What a feed says of itself, and its entries. Raises FetchError `unreadable` for what is no feed."""
+    text, charset = decode(source.body, source.charset, source.kind.media_type)
+    first = _first_entries(text)
+    # As bytes in a stream: of a string, feedparser would ask whether it is a URL or the name of a file.
+    feed = feedparser.parse(
+        BytesIO(first.encode("utf-8", "replace")),
+        response_headers={"content-type": "application/xml; charset=utf-8", "content-location": source.url},
+        sanitize_html=False,  # markup is left out, so nothing in it can do harm, or needs a base
+        resolve_relative_uris=False,
+    )
+    if not feed.version and not feed.entries:
+        raise FetchError("unreadable", "the feed is damaged", "Its type promises RSS or Atom, and it is neither.")
+    found = _found(feed.feed, source.url)
+    entries = [_entry(one, source.url) for one in feed.entries]
+    notes = []
+    if len(first) < len(text):
+        notes.append(f"Only the first {len(entries)} entries are shown.")
+    if feed.bozo and not isinstance(feed.bozo_exception, feedparser.CharacterEncodingOverride):
+        notes.append("The feed is not well-formed, so something may be missing.")
+    shown = _shown(source.format, found, entries, feed.version)
+    return Page(shown, "feed", charset, found, notes=tuple(notes))
+
+
+def _first_entries(text: str) -> str:
+    """A feed without the entries that are too many: feedparser takes a second for some thousands."""
+    ends = islice(_END_OF_ENTRY.finditer(text), MAX_ENTRIES - 1, MAX_ENTRIES + 1)
+    last = next(ends, None)
+    if last is None or next(ends, None) is None:
+        return text
+    end = _END_OF_FEED.search(text, max(last.end(), len(text) - 1_000))
+    return text[: last.end()] + (end[0] if end else "")
+
+
+def _shown(format: str, found: Found, entries: list[_Entry], version: str) -> str:
+    if format == "metadata":
+        about = {name: value for name, value in found._asdict().items() if name != "site"}
+        return described(kind="feed", version=version, **about, entries=len(entries))
+    if format == "json":
+        return json.dumps([_known(entry) for entry in entries], ensure_ascii=False, indent=2)
+    if format == "links":
+        return "\n".join(f"- [{entry.title or entry.link}]({entry.link})" for entry in entries if entry.link)
+    marks = ("# ", "## ") if format == "markdown" else ("", "")
+    head = [marks[0] + (found.title or "Feed"), found.canonical, found.description]
+    parts = ["\n".join(filter(None, head[:2])), head[2], *(_text(entry, marks[1]) for entry in entries)]
+    return "\n\n".join(filter(None, parts))
+
+
+def _text(entry: _Entry, mark: str) -> str:
+    facts = " · ".join(filter(None, [entry.link, entry.published, entry.author]))
+    return "\n".join(filter(None, [mark + (entry.title or "Without a title"), facts])) + (
+        f"\n\n{entry.summary}" if entry.summary else ""
+    )
+
+
+def _known(entry: _Entry) -> dict[str, str]:
+    return {name: value for name, value in entry._asdict().items() if value}
+
+
+def _found(feed: Any, url: str) -> Found:
+    return Found(
+        title=_line(feed.get("title")),
+        description=plain_text(str(feed.get("subtitle", "")))[:MAX_SUMMARY],
+        language=_line(feed.get("language")),
+        author=_line(feed.get("author")),
+        canonical=_link(feed.get("link"), url),
+        published=_date(feed),
+    )
+
+
+def _entry(entry: Any, url: str) -> _Entry:
+    content = [str(part.get("value", "")) for part in entry.get("content", ())]
+    summary = plain_text(str(entry.get("summary", "")) or next(iter(content), ""))
+    if len(summary) > MAX_SUMMARY:
+        summary = summary[:MAX_SUMMARY].rstrip() + " …"
+    title, author = _line(entry.get("title")), _line(entry.get("author"))
+    return _Entry(title, _link(entry.get("link"), url), _date(entry), author, summary)
+
+
+def _line(value: object) -> str:
+    return " ".join(plain_text(str(value)).split())[:_MAX_LINE] if value else ""
+
+
+def _link(value: object, url: str) -> str:
+    """An absolute link a reader may follow; none of another kind, such as one that holds a program."""
+    if not value:
+        return ""
+    try:
+        link = urljoin(url, str(value).strip())
+        return link if urlsplit(link).scheme in {"http", "https"} else ""
+    except ValueError:  # brackets that hold no address
+        return ""
+
+
+def _date(of: Any) -> str:
+    """In ISO 8601 and UTC where it can be read, else as it is written."""
+    for name in ("published", "updated"):
+        read, written = of.get(f"{name}_parsed"), of.get(name)
+        if read:
+            return f"{read[0]:04}-{read[1]:02}-{read[2]:02}T{read[3]:02}:{read[4]:02}:{read[5]:02}Z"
+        if written:
+            return _line(written)[:100]
+    return ""

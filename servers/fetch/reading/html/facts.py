@@ -1,0 +1,133 @@
+"""What a page says of itself: in its head, and in its JSON-LD."""
+
+import json
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from lxml.html import HtmlElement
+
+from servers.fetch.reading.html.inline import absolute
+from servers.fetch.reading.html.invisible import without_invisible
+from servers.fetch.reading.html.tree import HEADINGS, squeezed
+from servers.fetch.reading.page import Found
+
+__all__ = ["Facts", "facts_of", "metadata"]
+
+_LONGEST = 1_000
+"""Characters of one fact."""
+_MOST_PROPERTIES = 50
+_MOST_FEEDS = 20
+_MOST_HEADINGS = 200
+_FEEDS = ("application/rss+xml", "application/atom+xml", "application/feed+json")
+
+
+class Facts(NamedTuple):
+    """What a page says of itself."""
+
+    found: Found
+    modified: str
+    open_graph: dict[str, str]
+    feeds: list[dict[str, str]]
+    heading: str
+    """What the page is headed with, where it differs from its title in nothing but the name of the site."""
+
+
+def facts_of(root: HtmlElement, base: str, things: list[dict[str, Any]]) -> Facts:
+    """The facts of a page, by its head and by the things that its JSON-LD describes."""
+    said = _metas(root)
+    title = _fact(next((squeezed(one.text_content()) for one in root.iter("title") if squeezed(one.text)), ""))
+    headings = [squeezed(one.text_content()) for one in root.iter("h1")]
+    found = Found(
+        title=title or _first(said, "og:title", "twitter:title") or _fact(next(filter(None, headings), "")),
+        description=_first(said, "description", "og:description", "twitter:description"),
+        language=_fact(root.get("lang") or root.get("xml:lang")) or _first(said, "content-language", "og:locale"),
+        author=_first(said, "author", "article:author", "dc.creator", "parsely-author")
+        or _of_things(things, "author"),
+        canonical=next((absolute(base, link.get("href")) for link in _links(root, "canonical")), ""),
+        published=_first(
+            said, "article:published_time", "datepublished", "date", "dc.date", "dc.date.issued", "pubdate"
+        )
+        or _of_things(things, "datePublished")
+        or _time(root, "datePublished"),
+        site=_first(said, "og:site_name", "application-name"),
+    )
+    modified = _first(said, "article:modified_time", "datemodified", "last-modified") or _of_things(
+        things, "dateModified"
+    )
+    graph = {name: value for name, value in said.items() if name.startswith("og:")}
+    feeds = [
+        {"title": _fact(link.get("title")), "type": kind, "url": url}
+        for link in _links(root, "alternate")
+        if (kind := (link.get("type") or "").strip().lower()) in _FEEDS and (url := absolute(base, link.get("href")))
+    ]
+    first = dict(list(graph.items())[:_MOST_PROPERTIES])
+    return Facts(
+        found, modified, first, feeds[:_MOST_FEEDS], _heading(headings, found.title, graph.get("og:title", ""))
+    )
+
+
+def metadata(facts: Facts, url: str, parts: Iterable[HtmlElement]) -> str:
+    """The facts as JSON, and the headings of parts of the page with the ids that `section` takes."""
+    headings = [
+        {"level": int(heading.tag[1]), "text": words[:_LONGEST], **_id(heading)}
+        for part in parts
+        for heading in part.iter(*HEADINGS)
+        if (words := squeezed(heading.text_content()))
+    ]
+    said = {"url": url, **facts.found._asdict(), "modified": facts.modified}
+    every: dict[str, Any] = {name: value for name, value in said.items() if value}
+    every |= {"open_graph": facts.open_graph, "feeds": facts.feeds, "headings": headings[:_MOST_HEADINGS]}
+    return json.dumps(every, ensure_ascii=False, indent=2)
+
+
+def _metas(root: HtmlElement) -> dict[str, str]:
+    """The first value of each name, names in lower case."""
+    said: dict[str, str] = {}
+    for meta in root.iter("meta"):
+        name = meta.get("property") or meta.get("name") or meta.get("itemprop") or meta.get("http-equiv")
+        value = _fact(meta.get("content"))
+        if name and value:
+            said.setdefault(name.strip().lower()[:100], value)
+    return said
+
+
+def _first(said: dict[str, str], *names: str) -> str:
+    """The first that is said and is no address: some sites name their authors by their pages."""
+    return next((said[name] for name in names if name in said and not said[name].startswith(("http:", "https:"))), "")
+
+
+def _fact(text: object) -> str:
+    return squeezed(without_invisible(text)[0])[:_LONGEST] if isinstance(text, str) else ""
+
+
+def _of_things(things: list[dict[str, Any]], name: str) -> str:
+    return next((text for thing in things if (text := _named(thing.get(name)))), "")
+
+
+def _named(value: Any) -> str:
+    """A text, the name of a thing, or those of several."""
+    if isinstance(value, list):
+        return ", ".join(filter(None, (_named(one) for one in value[:10] if not isinstance(one, list))))
+    return _fact(value.get("name") if isinstance(value, dict) else value)
+
+
+def _links(root: HtmlElement, relation: str) -> list[HtmlElement]:
+    return [link for link in root.iter("link") if relation in (link.get("rel") or "").lower().split()]
+
+
+def _time(root: HtmlElement, name: str) -> str:
+    marked = (one for one in root.iter("time") if one.get("itemprop") == name or one.get("pubdate") is not None)
+    return next((_fact(one.get("datetime")) for one in marked if one.get("datetime")), "")
+
+
+def _heading(headings: list[str], title: str, graph_title: str) -> str:
+    """The heading that is in the title; else the title, which a page gives others in a shorter form."""
+    whole = f"{title} {graph_title}".casefold()
+    return next((words for words in headings if words and words.casefold() in whole), graph_title or title)
+
+
+def _id(heading: HtmlElement) -> dict[str, str]:
+    """The id of a heading, of an anchor in it, or of what holds it."""
+    near = (heading, *heading.iterdescendants("a", "span"), heading.getparent())
+    named = next((one.get("id") for one in near if one.get("id")), None)
+    return {"id": named} if named else {}

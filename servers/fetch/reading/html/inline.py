@@ -1,0 +1,186 @@
+"""Texts within a line: escaped, emphasised, linked.
+
+What a page says can't become markup of its own: characters that Markdown would read as such are escaped in texts, and
+encoded in URLs. Nothing but http, https, mailto and tel is linked.
+"""
+
+import re
+from urllib.parse import urldefrag, urljoin, urlsplit
+
+from lxml.html import HtmlElement
+
+from servers.fetch.reading.html.tree import squeezed
+
+__all__ = ["Inline", "absolute", "escaped", "label", "picture_url"]
+
+_LONGEST_URL = 2_000
+_SCHEMES = frozenset(("http", "https", "mailto", "tel"))
+_AROUND_URLS = "".join(map(chr, range(0x21)))
+_BREAKS_IN_URLS = re.compile(r"[\t\r\n]")
+_UNSAFE_IN_URLS = re.compile(r"[()<>\[\]\\`\"|*\s]")
+_SPACE = re.compile(r"[ \t\r\n\f\v\u00a0]+")
+_ANYWHERE = r"\\(?=[!-/:-@\[-`{-~]|$)|`|(?<!\s)\*|\*(?!\s)|(?<!\w)_|_(?!\w)|<(?=[a-zA-Z/!?]|$)|&(?=#?\w+;)|~(?=~)"
+_SPECIAL = re.compile(_ANYWHERE + r"|\](?=[(\[:]|$)")
+_SPECIAL_IN_LABELS = re.compile(_ANYWHERE + r"|[\[\]]")
+_PERMALINKS = frozenset(("", "#", "¶", "§", "🔗", "⚓", "link"))
+_EMPHASIS = {
+    **dict.fromkeys(("b", "strong"), "**"),
+    **dict.fromkeys(("i", "em", "cite", "dfn"), "*"),
+    **dict.fromkeys(("del", "s", "strike"), "~~"),
+}
+_CODE = frozenset(("code", "kbd", "samp", "tt"))
+_SILENT = frozenset(
+    re.findall(
+        r"\w+",
+        """
+    script style template noscript head title meta link svg object embed iframe canvas map area audio video
+    source select textarea datalist rp
+""",
+    )
+)
+
+
+def escaped(text: str) -> str:
+    """A text in which nothing is markup, wherever it stands but at the beginning of a line."""
+    return _SPECIAL.sub(r"\\\g<0>", text)
+
+
+def label(text: str) -> str:
+    """A text that may stand in the brackets of a link."""
+    return _SPECIAL_IN_LABELS.sub(r"\\\g<0>", text)
+
+
+def absolute(base: str, link: str | None) -> str:
+    """A link as a URL that may stand in Markdown; empty where it leads nowhere that could be fetched or written."""
+    wanted = _BREAKS_IN_URLS.sub("", (link or "").strip(_AROUND_URLS))
+    if not wanted:
+        return ""
+    try:
+        url = urljoin(base, wanted)
+        scheme = urlsplit(url).scheme
+    except ValueError:
+        return ""
+    if scheme not in _SCHEMES or len(url) > _LONGEST_URL:
+        return ""
+    return _UNSAFE_IN_URLS.sub(lambda found: "".join(f"%{byte:02X}" for byte in found[0].encode()), url)
+
+
+def picture_url(base: str, image: HtmlElement) -> str:
+    """Where a picture is, also where a script would put it in its place."""
+    sources = [image.get(name) for name in ("src", "data-src", "data-original", "data-lazy-src")]
+    srcset = image.get("srcset") or image.get("data-srcset")
+    sources.append(srcset.split()[0].rstrip(",") if srcset and srcset.strip() else None)
+    for source in sources:
+        if url := absolute(base, source):
+            return url
+    return ""
+
+
+class Inline:
+    """Writes what stands within a line; `plain` without any markup."""
+
+    def __init__(self, base: str, page: str, *, plain: bool) -> None:
+        self.base = base
+        self.page = urldefrag(page).url
+        self.plain = plain
+        self._linking = False
+
+    def text(self, text: str | None) -> str:
+        """A text of the page; white space becomes one space, the ends included."""
+        if not text:
+            return ""
+        text = _SPACE.sub(" ", text)
+        if self.plain:
+            return text
+        return label(text) if self._linking else escaped(text)
+
+    def element(self, element: HtmlElement) -> str:
+        """An element, without the text after it."""
+        tag = element.tag
+        if tag == "br":
+            return "\n"
+        if tag in _SILENT:
+            return ""
+        if tag == "img":
+            return self._picture(element)
+        if tag == "input":
+            return self._box(element)
+        if tag in _CODE:
+            return self._code(element)
+        if tag == "math":
+            return self._formula(element)
+        if tag == "a" and not self.plain:
+            return self._link(element)
+        inside = self.inside(element)
+        if tag == "q":
+            return f'"{inside}"'
+        if self.plain:
+            return inside
+        if tag == "sup" and re.fullmatch(r"[-+−–]?\d+", inside.strip()):
+            return f"^{inside.strip()}"
+        return _around(inside, _EMPHASIS[tag]) if tag in _EMPHASIS else inside
+
+    def inside(self, element: HtmlElement) -> str:
+        """All that an element holds."""
+        parts = [self.text(element.text)]
+        for child in element:
+            parts += self.element(child), self.text(child.tail)
+        return "".join(parts)
+
+    def _picture(self, image: HtmlElement) -> str:
+        return self.picture(image, "") if squeezed(image.get("alt")) else ""
+
+    def picture(self, image: HtmlElement, caption: str) -> str:
+        """A picture: its caption, where it has one, stands as its title, or in place of a missing description."""
+        url = "" if self.plain else picture_url(self.base, image)
+        if not url:
+            return ""
+        described = squeezed(image.get("alt"))
+        alt = label(described or caption)
+        quoted = re.sub(r'["\\]', r"\\\g<0>", caption)
+        return f'![{alt}]({url} "{quoted}")' if described and caption not in ("", described) else f"![{alt}]({url})"
+
+    def _box(self, element: HtmlElement) -> str:
+        if element.get("type") != "checkbox" or next(element.iterancestors("li"), None) is None:
+            return ""
+        return "[x] " if element.get("checked") is not None else "[ ] "
+
+    def _code(self, element: HtmlElement) -> str:
+        code = squeezed(element.text_content())
+        if self.plain or not code:
+            return code
+        longest = max((len(run) for run in re.findall("`+", code)), default=0)
+        fence = "`" * (longest + 1)
+        room = " " if code[0] == "`" or code[-1] == "`" else ""
+        return f"{fence}{room}{code}{room}{fence}"
+
+    def _formula(self, element: HtmlElement) -> str:
+        tex = next(
+            (one.text for one in element.iter("annotation") if one.get("encoding") == "application/x-tex"), None
+        )
+        tex = squeezed(tex or element.get("alttext"))
+        if not tex:
+            return self.text(squeezed(element.text_content()))
+        return tex if self.plain else f"${tex}$"
+
+    def _link(self, element: HtmlElement) -> str:
+        within, self._linking = self._linking, True
+        inside = self.inside(element)
+        self._linking = within
+        words = inside.strip()
+        url = absolute(self.base, element.get("href"))
+        if urldefrag(url).url == self.page:
+            return "" if words.replace("\\", "") in _PERMALINKS else inside
+        if not words or not url or within:
+            return inside
+        before, after = inside[: len(inside) - len(inside.lstrip())], inside[len(inside.rstrip()) :]
+        return f"{before and ' '}[{_SPACE.sub(' ', words)}]({url}){after and ' '}"
+
+
+def _around(inside: str, sign: str) -> str:
+    """Emphasis, which begins and ends at a word, and is no longer than a line."""
+    words = inside.strip()
+    if not words or "\n" in words or words.startswith(sign[0]) or words.endswith(sign[0]):
+        return inside
+    before, after = inside[: len(inside) - len(inside.lstrip())], inside[len(inside.rstrip()) :]
+    return f"{before}{sign}{words}{sign}{after}"

@@ -1,0 +1,68 @@
+"""Characters that are not seen: of no width, tags, such as turn the direction of text, and such as steer a terminal.
+
+What scripts need stays: joiners between letters of scripts that join, and within emoji; the selector that makes an
+emoji coloured; and the soft hyphen's place, without the hyphen.
+"""
+
+import re
+
+from lxml.html import HtmlElement
+
+__all__ = ["remove_invisible", "without_invisible"]
+
+_JOINING = "\u0590-\u08ff\u0900-\u109f\u1780-\u17ff\u1800-\u18af\u1a20-\u1aaf\ufb1d-\ufdff\ufe70-\ufefc"
+"""Scripts in which a joiner or its opposite changes what is seen: Hebrew to Myanmar, Khmer, Mongolian, Tai Tham."""
+_EMOJI = "\u2190-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff"
+_SUSPECT = re.compile(
+    "[\x00-\x08\x0b\x0e-\x1f\x7f-\x84\x86-\x9f"
+    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
+    "\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
+_NEEDED = re.compile(
+    f"(?<=[{_JOINING}])[\u200c\u200d]"
+    f"|(?<=[{_EMOJI}\ufe0f])\u200d(?=[{_EMOJI}])"
+    f"|(?<=[{_EMOJI}0-9#*\u00a9\u00ae\u203c\u2049\u2122\u2139])[\ufe0e\ufe0f]"
+    "|(?<=[\u1800-\u18af])[\u180b-\u180e]"
+    "|(?<=[\u3400-\u9fff])[\ufe00-\ufe02]"
+    "|(?<=\U0001f3f4)[\U000e0061-\U000e007a\U000e0030-\U000e0039]{3,6}\U000e007f"
+)
+_UNREAD = ("script", "style")
+_SOFT_HYPHEN = "\u00ad"
+
+
+def remove_invisible(root: HtmlElement) -> int:
+    """Take what is not seen out of every text and attribute of a tree; how many characters that were."""
+    removed = 0
+    for element in root.iter():
+        if element.text and element.tag not in _UNREAD and not element.text.isascii():
+            element.text, count = without_invisible(element.text)
+            removed += count
+        if element.tail and not element.tail.isascii():
+            element.tail, count = without_invisible(element.tail)
+            removed += count
+        for name, value in element.items():
+            if not value.isascii():
+                seen, count = without_invisible(value)
+                element.set(name, seen)
+                removed += count
+    return removed
+
+
+def without_invisible(text: str) -> tuple[str, int]:
+    """A text without what is not seen in it, and how many such characters there were."""
+    if not _SUSPECT.search(text):
+        return text, 0
+    parts: list[str] = []
+    removed = at = 0
+    for needed in _NEEDED.finditer(text):
+        part, count = _stripped(text[at : needed.start()])
+        parts += part, needed[0]
+        removed += count
+        at = needed.end()
+    part, count = _stripped(text[at:])
+    return "".join([*parts, part]), removed + count
+
+
+def _stripped(text: str) -> tuple[str, int]:
+    text = text.replace(_SOFT_HYPHEN, "")
+    return _SUSPECT.subn("", text)

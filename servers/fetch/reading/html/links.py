@@ -1,0 +1,72 @@
+"""The links of a page, and its markup with nothing but what a reader sees."""
+
+import re
+from collections.abc import Iterable
+from urllib.parse import urldefrag
+
+from lxml.html import HtmlElement, tostring
+
+from servers.fetch.reading.html.inline import absolute, label, picture_url
+from servers.fetch.reading.html.tree import squeezed
+
+__all__ = ["clean_markup", "list_links"]
+
+_MOST = 1_000
+"""Links that are listed."""
+_LONGEST = 200
+"""Characters of a link's words."""
+_KEPT = frozenset(
+    re.findall(
+        r"[a-z-]+",
+        """
+    id class href src alt title lang dir colspan rowspan headers scope start value reversed datetime cite name type
+    checked open role aria-label itemprop
+""",
+    )
+)
+_SILENT = ("link", "meta", "base", "iframe", "frame")
+
+
+def list_links(parts: Iterable[HtmlElement], base: str, page: str) -> tuple[str, int]:
+    """A line for each place that is linked, by its first words, and how many more there are.
+
+    Links within the page are left out.
+    """
+    here = urldefrag(page).url
+    words: dict[str, str] = {}
+    for link in (link for part in parts for link in part.iter("a", "area")):
+        url = absolute(base, link.get("href"))
+        if url and urldefrag(url).url != here and not words.get(url):
+            words[url] = _words(link)
+    lines = [f"- [{text or url}]({url})" for url, text in list(words.items())[:_MOST]]
+    return "\n".join(lines), max(len(words) - _MOST, 0)
+
+
+def clean_markup(part: HtmlElement, base: str) -> str:
+    """HTML without styles, scripts and forms' inner workings, its links absolute. The tree is changed."""
+    for element in list(part.iter()):
+        if element.tag in _SILENT and element is not part:
+            element.drop_tree()
+            continue
+        for name in list(element.attrib):
+            if name not in _KEPT:
+                del element.attrib[name]
+        if element.get("src") is not None or element.tag == "img":
+            _put(element, "src", picture_url(base, element))
+        if element.get("href") is not None:
+            _put(element, "href", absolute(base, element.get("href")))
+    return str(tostring(part, encoding="unicode", with_tail=False)).strip()
+
+
+def _put(element: HtmlElement, name: str, url: str) -> None:
+    if url:
+        element.set(name, url)
+    elif name in element.attrib:
+        del element.attrib[name]
+
+
+def _words(link: HtmlElement) -> str:
+    pictures = " ".join(image.get("alt") or "" for image in link.iter("img"))
+    names = (link.text_content(), link.get("aria-label"), link.get("alt"), link.get("title"), pictures)
+    text = next(filter(None, map(squeezed, names)), "")
+    return label(text[:_LONGEST])

@@ -1,0 +1,109 @@
+"""One page of HTML in the format that was asked for."""
+
+import json
+import re
+from typing import NamedTuple
+
+from lxml.html import HtmlElement
+
+from servers.fetch.errors import FetchError
+from servers.fetch.reading.html.content import main_content
+from servers.fetch.reading.html.data import blocks_of, linked_data
+from servers.fetch.reading.html.facts import Facts, facts_of, metadata
+from servers.fetch.reading.html.hidden import remove_hidden
+from servers.fetch.reading.html.inline import absolute, escaped
+from servers.fetch.reading.html.invisible import without_invisible
+from servers.fetch.reading.html.links import clean_markup, list_links
+from servers.fetch.reading.html.scripting import wants_scripts
+from servers.fetch.reading.html.sections import find_section
+from servers.fetch.reading.html.tree import flatten, length, parse
+from servers.fetch.reading.html.writer import write
+from servers.fetch.reading.page import Format, Page
+
+__all__ = ["read_html"]
+
+_NEEDS_SCRIPTS = "The page seems to need JavaScript to show its text, and scripts are not run here."
+_CUT = "The page has too many elements or levels of them; what comes after is left out."
+_WHOLE = "No main content was found, so this is all text of the page."
+_LINES_OF_BEGINNING = 20
+
+
+class _Seen(NamedTuple):
+    """A page of which only what a reader sees is left."""
+
+    root: HtmlElement
+    url: str
+    base: str
+    """What its links are relative to."""
+    facts: Facts
+
+
+def read_html(text: str, url: str, format: Format, section: str | None) -> Page:
+    """What a page says, in one format; of a `section`, all of it. Raises FetchError."""
+    root, whole = parse(text)
+    notes = [] if whole else [_CUT]
+    notes += [_NEEDS_SCRIPTS] if wants_scripts(root) else []
+    declared = next((one.get("href") for one in root.iter("base") if one.get("href")), None)
+    base = absolute(url, without_invisible(declared or "")[0]) or url
+    if format == "json":
+        written, more = _data(root, section)
+        return Page(written, "html", found=facts_of(root, base, linked_data(root)).found, notes=(*notes, *more))
+    things = linked_data(root)
+    removed = remove_hidden(root)
+    flatten(root)
+    page = _Seen(root, url, base, facts_of(root, base, things))
+    parts = find_section(root, section) if section else None
+    if format in ("markdown", "text"):
+        written, more = _words(page, parts, plain=format == "text")
+    else:
+        written, more = _structure(page, parts or [root], format)
+    return Page(written, "html", found=page.facts.found, removed=removed, notes=(*notes, *more))
+
+
+def _words(page: _Seen, parts: list[HtmlElement] | None, *, plain: bool) -> tuple[str, list[str]]:
+    """Sections, or the main content; where there is none, all text."""
+    notes: list[str] = []
+    if parts is not None:
+        written = [write(part, page.base, page.url, plain=plain) for part in parts]
+        return "\n\n".join(filter(None, written)), notes
+    body = main_content(page.root, pictures=not plain)
+    if body is None:
+        said = [one for one in page.root.iter("main") if length(one)]
+        body = said[0] if len(said) == 1 else page.root.find("body")
+        notes += [] if body in said else [_WHOLE]
+    text = write(body, page.base, page.url, plain=plain)
+    return (text if plain else _headed(text, page.facts.heading)), (notes if text else [])
+
+
+def _headed(text: str, heading: str) -> str:
+    """A text with its title before it, where it does not begin with it."""
+    beginning = text.split("\n", _LINES_OF_BEGINNING)[:_LINES_OF_BEGINNING]
+    title = _bare(heading)
+    headed = any(line.startswith("#") and _bare(line) in title for line in beginning if _bare(line))
+    if not heading or headed or any(line.startswith("# ") or _bare(line) == title for line in beginning):
+        return text
+    return f"# {escaped(heading)}\n\n{text}".rstrip()
+
+
+def _bare(line: str) -> str:
+    """The letters of a line, to be compared."""
+    return re.sub(r"\(https?:[^)]*\)|[\W_]+", "", line).casefold()
+
+
+def _structure(page: _Seen, parts: list[HtmlElement], format: Format) -> tuple[str, list[str]]:
+    if format == "links":
+        lines, more = list_links(parts, page.base, page.url)
+        return lines, [f"{more} more links are left out."] if more else []
+    if format == "metadata":
+        return metadata(page.facts, page.url, parts), []
+    return "\n".join(clean_markup(part, page.base) for part in parts), []
+
+
+def _data(root: HtmlElement, section: str | None) -> tuple[str, list[str]]:
+    blocks, failed = blocks_of(find_section(root, section) if section else [root])
+    if not blocks:
+        raise FetchError(
+            "not_found", "The page carries no JSON-LD and no other JSON", 'Ask for the format "markdown"'
+        )
+    notes = [f"{failed} more could not be read."] if failed else []
+    return without_invisible(json.dumps(blocks, ensure_ascii=False, indent=2))[0], notes

@@ -1,0 +1,143 @@
+"""A part of a page, by a CSS selector, the text of a heading, or the fragment of a URL."""
+
+from collections.abc import Iterator
+from urllib.parse import unquote
+
+from cssselect import SelectorError
+from lxml.cssselect import CSSSelector
+from lxml.etree import XPathError
+from lxml.html import HtmlElement
+
+from servers.fetch.errors import FetchError
+from servers.fetch.reading.html.tree import BLOCKS, HEADINGS, length, squeezed
+
+__all__ = ["find_section"]
+
+_LONGEST = 500
+"""Characters of a section's name."""
+_MOST_HEADINGS = 20
+_MOST_ELEMENTS = 1_000
+_CONTAINERS = frozenset(("section", "article", "main", "dialog", "body", "html"))
+"""A heading is about what follows it within the nearest of these."""
+
+
+def find_section(root: HtmlElement, section: str) -> list[HtmlElement]:
+    """The elements that make up a section, in order. The tree is cut to it. Raises FetchError."""
+    wanted = section.strip()
+    if not wanted or len(wanted) > _LONGEST:
+        raise FetchError("bad_argument", f"A section is named in 1 to {_LONGEST} characters")
+    if wanted.startswith("#") and (found := _by_fragment(root, wanted[1:])):
+        return found
+    name = squeezed(wanted.lstrip("#")).casefold()
+    headings = [(heading, squeezed(heading.text_content()).casefold()) for heading in root.iter(*HEADINGS)]
+    exact = next((heading for heading, words in headings if words == name), None)
+    if exact is not None:
+        return [_under(exact)]
+    if found := _by_selector(root, wanted):
+        return found
+    close = next((heading for heading, words in headings if name and name in words), None)
+    if close is not None:
+        return [_under(close)]
+    raise _not_found(root)
+
+
+def _not_found(root: HtmlElement) -> FetchError:
+    every = [words for heading in root.iter(*HEADINGS) if (words := squeezed(heading.text_content()))]
+    if not every:
+        return FetchError("not_found", "The page has no such section, and no headings", "Leave `section` out")
+    shown = "\n".join(words[:100] for words in every[:_MOST_HEADINGS])
+    first = f"the first {_MOST_HEADINGS} of them are quoted" if len(every) > _MOST_HEADINGS else "they are quoted"
+    suggestion = f"Name one of its {len(every)} headings; {first}"
+    return FetchError("not_found", "The page has no such section", suggestion, quoted=shown)
+
+
+def _by_selector(root: HtmlElement, selector: str) -> list[HtmlElement]:
+    """The elements that a selector names, without those within another; none where it is no selector."""
+    try:
+        every = CSSSelector(selector, translator="html")(root)
+    except (SelectorError, XPathError, RecursionError):
+        return []
+    chosen: set[HtmlElement] = set()
+    found: list[HtmlElement] = []
+    for element in every:
+        if chosen.isdisjoint(element.iterancestors()):
+            chosen.add(element)
+            found.append(element)
+    return found[:_MOST_ELEMENTS]
+
+
+def _by_fragment(root: HtmlElement, fragment: str) -> list[HtmlElement]:
+    names = (fragment, unquote(fragment))
+    target = next((one for one in root.iter() if one.get("id") in names), None)
+    if target is None:
+        target = next((one for one in root.iter("a") if one.get("name") in names), None)
+    return [] if target is None else _at(target)
+
+
+def _at(target: HtmlElement) -> list[HtmlElement]:
+    """What a browser would show at an element: a heading and what follows, a term and what it means, or itself."""
+    heading = next((one for one in (target, *target.iterancestors()) if one.tag in HEADINGS), None)
+    if heading is not None:
+        return [_under(heading)]
+    if target.tag == "script":
+        return [target]
+    if target.tag == "dt":
+        return [target, *_meaning(target)]
+    if length(target) and target.tag in BLOCKS:
+        first = next((one for one in target.iter(*HEADINGS)), None)
+        # Some generators wrap a heading alone and give the wrapper the name.
+        return [_under(first)] if first is not None and length(first) == length(target) else [target]
+    following = next((one for one in target.iter(*HEADINGS)), None) or _next_heading(target)
+    block = next((one for one in target.iterancestors() if one.tag in BLOCKS), target)
+    if length(block) and block.tag not in _CONTAINERS and (length(target) or following is None):
+        return [block]
+    return [target if following is None else _under(following)]
+
+
+def _meaning(term: HtmlElement) -> Iterator[HtmlElement]:
+    for after in term.itersiblings():
+        if after.tag != "dd":
+            return
+        yield after
+
+
+def _next_heading(target: HtmlElement) -> HtmlElement | None:
+    return next((one for one in target.xpath("following::*[self::h1 or self::h2 or self::h3 or self::h4]")), None)
+
+
+def _under(heading: HtmlElement) -> HtmlElement:
+    """A heading and what it is about: up to the next of its level, within what holds it."""
+    container = heading.getparent()
+    while container.getparent() is not None and (
+        container.tag not in _CONTAINERS or length(container) == length(heading)
+    ):
+        container = container.getparent()
+    following = iter(container.iter(*HEADINGS))
+    next(one for one in following if one is heading)
+    end = next((one for one in following if one.tag <= heading.tag), None)
+    _cut_before(container, heading)
+    if end is not None:
+        _cut_from(container, end)
+    return container
+
+
+def _cut_before(container: HtmlElement, start: HtmlElement) -> None:
+    while start is not container:
+        parent = start.getparent()
+        parent.text = None
+        for before in list(start.itersiblings(preceding=True)):
+            parent.remove(before)
+        start = parent
+
+
+def _cut_from(container: HtmlElement, end: HtmlElement) -> None:
+    first = True
+    while end is not container:
+        parent = end.getparent()
+        end.tail = None
+        for after in list(end.itersiblings()):
+            parent.remove(after)
+        if first:
+            parent.remove(end)
+        first = False
+        end = parent

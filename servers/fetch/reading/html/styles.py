@@ -1,0 +1,179 @@
+"""Which styles hide what they apply to: those of an element, and the simple rules of a page's own sheets.
+
+Only what needs no layout is judged, and only rules that name one tag, class or id; a sheet from elsewhere is not
+loaded. A rule for another medium than the screen, or under a condition, does not count.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from lxml.html import HtmlElement
+
+__all__ = ["Rules", "hides", "rules_of", "size_of"]
+
+_MOST_CHARACTERS = 500_000
+"""Of all sheets of a page."""
+_LONGEST_VALUE = 200
+_MOST_RULES = 5_000
+_COMMENTS = re.compile(r"/\*.*?(?:\*/|$)", re.DOTALL)
+_BRACES = re.compile(r"[{}]")
+_SHOWS = re.compile(r"display\s*:|visibility\s*:|opacity\s*:|position\s*:|clip", re.IGNORECASE)
+_SIMPLE = re.compile(r"([a-z][a-z0-9]*)?(?:([.#])(-?[_a-z][\w-]*))?", re.IGNORECASE)
+_SHOWN_MEDIA = re.compile(r"@(?:media\s+(?:all|screen|only screen)|layer\b[^;]*|supports\b[^;]*)\s*", re.IGNORECASE)
+_ZERO = r"[-+]?0*\.?0+(?:[a-z]+|%)?"
+_FAINT = r"0*\.?0\d*%?"
+_TINY = r"(?:[01]|[01]?\.\d+)(?:px|pt)|" + _ZERO
+_FAR = r"-\d{4,}(?:\.\d+)?(?:px|r?em|pt|%)|-\d{3,}(?:r?em|v[wh])"
+_SUSPECT = re.compile(r"none|hidden|collapse|opacity|clip|-\d{3}|scale|transparent|rgba", re.IGNORECASE)
+"""What stands in any style that hides, so that most need not be read."""
+_COLOUR = re.compile(r"(?<!-)color\s*:")
+_NOT_HIDING = frozenset(("html", "body", "main", "article"))
+"""Elements that a rule of a sheet hides only until a script has run."""
+
+
+class Rules(NamedTuple):
+    """What the sheets of a page hide, by tag (as `tag`), class (`.name`, `tag.name`) and id (`#name`)."""
+
+    hidden: frozenset[str] = frozenset()
+
+    def hide(self, element: HtmlElement) -> bool:
+        """Whether a rule hides an element."""
+        tag = element.tag
+        if not self.hidden or tag in _NOT_HIDING:
+            return False
+        if tag in self.hidden:
+            return True
+        names = [f"#{element.get('id')}", *(f".{name}" for name in (element.get("class") or "").split())]
+        return any(name in self.hidden or tag + name in self.hidden for name in names)
+
+
+def rules_of(root: HtmlElement) -> Rules:
+    """The rules of a page's sheets that hide; a later rule that shows the same again takes one back."""
+    hidden: dict[str, bool] = {}
+    left = _MOST_CHARACTERS
+    for sheet in root.iter("style"):
+        text = (sheet.text or "")[:left]
+        left -= len(text)
+        if (sheet.get("media") or "all").strip().lower() not in ("all", "screen"):
+            continue
+        for selector, declarations in _rules(text):
+            if len(hidden) >= _MOST_RULES:
+                break
+            _note(selector, declarations, hidden)
+    return Rules(frozenset(name for name, hides_it in hidden.items() if hides_it))
+
+
+def hides(style: str) -> bool:
+    """Whether declarations of CSS hide all that they apply to."""
+    if not _SUSPECT.search(style) and not ("background" in (low := style.lower()) and _COLOUR.search(low)):
+        return False
+    said = _declared(style)
+    if said.get("display") == "none" or said.get("visibility") in ("hidden", "collapse"):
+        return True
+    if re.fullmatch(_FAINT, said.get("opacity", "")) or said.get("content-visibility") == "hidden":
+        return True
+    if re.search(r"opacity\(\s*0*\.?0\d*%?\s*\)", said.get("filter", "")) or re.search(
+        _FAR, said.get("text-indent", "")
+    ):
+        return True
+    return _is_cut(said) or _is_away(said) or _is_one_colour(said)
+
+
+def size_of(style: str) -> bool | None:
+    """Whether declarations of CSS make text large enough to be seen; None where they say nothing of its size."""
+    size = _declared(style).get("font-size") if "font" in style.lower() else None
+    return None if size is None else not re.fullmatch(_TINY, size)
+
+
+def _is_cut(said: dict[str, str]) -> bool:
+    """A box so small that nothing in it is seen."""
+    if said.get("position") in ("absolute", "fixed"):
+        corners = re.fullmatch(r"rect\((.*)\)", said.get("clip", ""))
+        if corners and re.fullmatch(r"(?:(?:[01](?:px)?|auto)[\s,]*)+", corners[1]) and "0" in corners[1]:
+            return True
+    if re.search(r"scale[xy]?\(\s*0\s*[,)]", said.get("transform", "")):
+        return True
+    if re.search(r"inset\(\s*(?:50|100)%|circle\(\s*0", said.get("clip-path", "")):
+        return True
+    cut = re.match(r"hidden|clip", said.get("overflow", ""))
+    sizes = [said.get(name, "") for name in ("width", "height", "max-width", "max-height")]
+    small = [bool(re.fullmatch(r"1px|" + _ZERO, size)) for size in sizes]
+    return bool(cut) and (any(re.fullmatch(_ZERO, size) for size in sizes) or all(small[:2]))
+
+
+def _is_away(said: dict[str, str]) -> bool:
+    """A place that the screen does not reach."""
+    placed = said.get("position") in ("absolute", "fixed", "relative")
+    sides = ("left", "right", "top", "bottom", "inset-inline-start") if placed else ("margin-left", "margin-top")
+    if any(re.match(_FAR, said.get(name, "")) for name in sides):
+        return True
+    return bool(re.search(rf"translate[xy3d]*\([^)]*(?:{_FAR})", said.get("transform", "")))
+
+
+def _is_one_colour(said: dict[str, str]) -> bool:
+    """Text in the colour of what is behind it, or in none; a picture cut in the shape of the text is seen."""
+    if "text" in (said.get("background-clip", ""), said.get("-webkit-background-clip", "")):
+        return False
+    colour = _colour(said.get("color", ""))
+    behind = _colour(said.get("background-color") or said.get("background", ""))
+    return colour == "transparent" or (colour != "" and colour == behind)
+
+
+def _colour(text: str) -> str:
+    """A colour in one spelling, where it has several that are in use."""
+    text = text.replace(" ", "")
+    if short := re.fullmatch(r"#([0-9a-f])([0-9a-f])([0-9a-f])", text):
+        text = "#" + "".join(digit * 2 for digit in short.groups())
+    if numbers := re.fullmatch(r"rgba?\((\d{1,3}),(\d{1,3}),(\d{1,3})(?:,([\d.]+%?))?\)", text):
+        if numbers[4] and not float(numbers[4].rstrip("%").strip(".") or 0):
+            return "transparent"
+        text = "#" + "".join(f"{min(int(number), 255):02x}" for number in numbers.groups()[:3])
+    return {"white": "#ffffff", "black": "#000000", "#00000000": "transparent"}.get(text, text)
+
+
+def _declared(style: str) -> dict[str, str]:
+    """The declarations, names and values in lower case; the last of a name counts, an important one before all."""
+    said: dict[str, str] = {}
+    important: dict[str, str] = {}
+    for declaration in _COMMENTS.sub("", style).lower().split(";"):
+        name, colon, value = declaration.partition(":")
+        value, bang, _ = value.partition("!")
+        if colon:
+            (important if bang else said)[name.strip()] = value.strip()[:_LONGEST_VALUE]
+    return said | important
+
+
+def _rules(sheet: str) -> Iterator[tuple[str, str]]:
+    """Selectors and declarations that count on a screen."""
+    head = ""
+    skipped: list[bool] = []
+    sheet = _COMMENTS.sub("", sheet)
+    at = 0
+    for found in _BRACES.finditer(sheet):
+        text, brace = sheet[at : found.start()].strip(), found[0]
+        at = found.end()
+        text = text.rpartition(";")[2].strip() if brace == "{" else text
+        if brace == "{":
+            group = text.startswith("@")
+            skipped.append((group and not _SHOWN_MEDIA.fullmatch(text)) or bool(skipped and skipped[-1]))
+            head = "" if group else text
+        else:
+            if head and skipped and not skipped[-1]:
+                yield head, text
+            head = ""
+            if skipped:
+                skipped.pop()
+
+
+def _note(selectors: str, declarations: str, hidden: dict[str, bool]) -> None:
+    hiding = hides(declarations)
+    if not hiding and not (hidden and _SHOWS.search(declarations)):
+        return
+    for selector in selectors.split(","):
+        simple = _SIMPLE.fullmatch(selector.strip())
+        if simple is None or not simple[0]:
+            continue
+        name = (simple[1] or "").lower() + (simple[2] or "") + (simple[3] or "")
+        if hiding or name in hidden:
+            hidden[name] = hiding

@@ -1,0 +1,204 @@
+"""A tree as Markdown, or as plain text: block after block.
+
+Blocks are strings of one or more lines; what stands around a block (a quote, an item) puts its sign before each line.
+A tree is at most a hundred levels deep, so that functions may call each other.
+"""
+
+import re
+from collections.abc import Callable
+
+from lxml.html import HtmlElement, fragment_fromstring
+
+from servers.fetch.reading.html.code import code_text, language
+from servers.fetch.reading.html.inline import Inline
+from servers.fetch.reading.html.tables import is_data, write_table
+from servers.fetch.reading.html.tree import BLOCKS, HEADINGS, LONGEST_CAPTION, length, squeezed
+
+__all__ = ["write"]
+
+_AT_BEGINNING = re.compile(r"^(?:#{1,6}(?=\s|$)|>|[-+*](?=\s|$)|~{3}|={2,}\s*$|-{2,}\s*$)|^(\d{1,9})(?=[.)](?:\s|$))")
+_SPACES_AT_ENDS = re.compile(r" *\n *")
+_LINES = re.compile(r"\n{2,}")
+_CODE = ("pre", "listing", "plaintext")
+_LISTS = ("ul", "ol", "menu")
+_SILENT = ("select", "datalist", "optgroup", "option", "video", "audio", "head")
+
+
+def write(element: HtmlElement, base: str, page: str, *, plain: bool = False) -> str:
+    """An element, as Markdown or, `plain`, as text. `base` is what links are relative to."""
+    return "\n\n".join(_Writer(element, Inline(base, page, plain=plain)).whole(element))
+
+
+class _Writer:
+    def __init__(self, root: HtmlElement, inline: Inline) -> None:
+        self.inline = inline
+        self.plain = inline.plain
+        self.around = _around_blocks(root)
+        self.writers: dict[str, Callable[[HtmlElement], list[str]]] = {
+            **dict.fromkeys(HEADINGS, self._heading),
+            **dict.fromkeys(_CODE, self._code),
+            **dict.fromkeys(_LISTS, self._list),
+            **dict.fromkeys(_SILENT, self._nothing),
+            **dict.fromkeys(("dt", "summary"), self._term),
+            "blockquote": self._quote,
+            "dd": self._meaning,
+            "figure": self._figure,
+            "hr": self._rule,
+            "li": lambda element: self._items([element], "ul", 1),
+            "table": self._table,
+        }
+
+    def whole(self, element: HtmlElement) -> list[str]:
+        """The blocks that an element is."""
+        if element.tag in BLOCKS or element in self.around:
+            return self._block(element)
+        made: list[str] = []
+        self._end([self.inline.element(element)], made)
+        return made
+
+    def blocks(self, element: HtmlElement) -> list[str]:
+        """The blocks within an element; texts between them are blocks as well."""
+        made: list[str] = []
+        line = [self.inline.text(element.text)]
+        for child in element:
+            if child.tag in BLOCKS or child in self.around:
+                self._end(line, made)
+                made += self._block(child)
+                line = []
+            else:
+                line.append(self.inline.element(child))
+            line.append(self.inline.text(child.tail))
+        self._end(line, made)
+        return made
+
+    def _end(self, line: list[str], made: list[str]) -> None:
+        text = _SPACES_AT_ENDS.sub("\n", re.sub(" {2,}", " ", "".join(line)).strip())
+        paragraphs = filter(None, _LINES.split(text.strip("\n")))
+        made += paragraphs if self.plain else map(_as_text, paragraphs)
+
+    def _block(self, element: HtmlElement) -> list[str]:
+        tag = element.tag
+        if tag in self.writers:
+            return self.writers[tag](element)
+        if tag == "a":
+            _link_first(element)
+        return self.blocks(element)
+
+    def _rule(self, _: HtmlElement) -> list[str]:
+        return [] if self.plain else ["---"]
+
+    def _nothing(self, _: HtmlElement) -> list[str]:
+        return []
+
+    def _quote(self, element: HtmlElement) -> list[str]:
+        blocks = self.blocks(element)
+        return [_before("\n\n".join(blocks), "> ", "> ")] if blocks and not self.plain else blocks
+
+    def _term(self, element: HtmlElement) -> list[str]:
+        blocks = self.blocks(element)
+        is_word = len(blocks) == 1 and "\n" not in blocks[0] and "*" not in blocks[0]
+        return [f"**{blocks[0]}**"] if is_word and not self.plain else blocks
+
+    def _meaning(self, element: HtmlElement) -> list[str]:
+        blocks = self.blocks(element)
+        return [_before("\n\n".join(blocks), ": ", "  ")] if blocks else []
+
+    def _figure(self, element: HtmlElement) -> list[str]:
+        """One picture with its caption, or blocks of any other kind."""
+        pictures, captions = list(element.iter("img")), list(element.iter("figcaption"))
+        words = sum(length(caption) for caption in captions)
+        one = len(pictures) == 1 and len(captions) < 2 and length(element) <= words <= LONGEST_CAPTION
+        caption = squeezed(captions[0].text_content()) if captions else ""
+        picture = self.inline.picture(pictures[0], caption) if one else ""
+        return [picture] if picture else self.blocks(element)
+
+    def _heading(self, element: HtmlElement) -> list[str]:
+        words = squeezed(" ".join(self.blocks(element)) if element in self.around else self.inline.inside(element))
+        if not words:
+            return []
+        return [words if self.plain else f"{'#' * int(element.tag[1])} {words}"]
+
+    def _code(self, element: HtmlElement) -> list[str]:
+        code = code_text(element)
+        if not code.strip() or self.plain:
+            return [code] if code.strip() else []
+        longest = max((len(run) for run in re.findall("`{3,}", code)), default=2)
+        fence = "`" * (longest + 1)
+        return [f"{fence}{language(element)}\n{code}\n{fence}"]
+
+    def _list(self, element: HtmlElement) -> list[str]:
+        return self._items(list(element), element.tag, _number(element.get("start"), 1))
+
+    def _items(self, children: list[HtmlElement], kind: str, number: int) -> list[str]:
+        items: list[str] = []
+        for child in children:
+            if child.tag != "li":
+                # What stands in a list without an item, such as a list of the next level, belongs to the item before.
+                blocks = self._block(child) if child.tag in BLOCKS or child in self.around else []
+                items += [_before(block, "  ", "  ") for block in blocks]
+                continue
+            number = _number(child.get("value"), number)
+            sign = f"{number}. " if kind == "ol" else "- "
+            if blocks := self.blocks(child):
+                items.append(_before(_item(blocks), sign, " " * len(sign)))
+                number += 1
+        return ["\n".join(items)] if items else []
+
+    def _table(self, element: HtmlElement) -> list[str]:
+        if not is_data(element):
+            return self.blocks(element)
+        caption = element.find("caption")
+        blocks = self.blocks(caption) if caption is not None else []
+        return [*blocks, write_table(element, self._cell, plain=self.plain)]
+
+    def _cell(self, element: HtmlElement) -> str:
+        text = squeezed(" ".join(self.blocks(element)))
+        return text if self.plain else text.replace("|", "\\|")
+
+
+def _link_first(element: HtmlElement) -> None:
+    """Where a link goes around blocks, such as a card, let it go around the first text in them."""
+    href = element.get("href")
+    inner = next((one for one in element.iter() if squeezed(one.text)), None) if href else None
+    if inner is not None:
+        link = fragment_fromstring("<a></a>")
+        link.set("href", href)
+        link.text, inner.text = inner.text, None
+        inner.insert(0, link)
+
+
+def _around_blocks(root: HtmlElement) -> set[HtmlElement]:
+    """The elements that stand in lines by their names, and hold blocks all the same."""
+    around: set[HtmlElement] = set()
+    for element in root.iter(*BLOCKS):
+        holder = element.getparent()
+        while holder is not None and holder not in around and (holder.tag not in BLOCKS or holder.tag in HEADINGS):
+            around.add(holder)
+            holder = holder.getparent()
+    return around
+
+
+def _as_text(paragraph: str) -> str:
+    """A paragraph whose lines do not begin as a block would."""
+    return "  \n".join(_AT_BEGINNING.sub(_kept, line) for line in paragraph.split("\n"))
+
+
+def _kept(found: re.Match[str]) -> str:
+    return f"{found[1]}\\" if found[1] else f"\\{found[0]}"
+
+
+def _before(text: str, first: str, rest: str) -> str:
+    lines = text.split("\n")
+    return "\n".join([f"{first}{lines[0]}".rstrip(), *(f"{rest}{line}".rstrip() for line in lines[1:])])
+
+
+def _item(blocks: list[str]) -> str:
+    """The blocks of an item; a list within follows its text at once."""
+    text = blocks[0]
+    for block in blocks[1:]:
+        text += ("\n" if re.match(r"- |\d+\. ", block) else "\n\n") + block
+    return text
+
+
+def _number(text: str | None, otherwise: int) -> int:
+    return int(text) if text and re.fullmatch(r"\d{1,9}", text.strip()) else otherwise

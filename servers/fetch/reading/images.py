@@ -1,0 +1,65 @@
+"""Images that a model can be shown as they are: their type and size, read from their first bytes."""
+
+import struct
+
+from servers.fetch.reading.page import Format, Page
+from servers.fetch.reading.source import described
+
+__all__ = ["read_image", "size_of"]
+
+# Markers of JPEG that begin a frame: they hold its size.
+_FRAMES = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}
+_MAX_SEGMENTS = 1_000
+
+
+def read_image(body: bytes, media_type: str, format: Format) -> Page:
+    """An image, and words about it."""
+    size = size_of(body, media_type)
+    if format == "metadata":
+        width, height = size or (None, None)
+        return Page(described(kind="image", media_type=media_type, width=width, height=height), "image")
+    pixels = f", {size[0]} x {size[1]} pixels" if size else ""
+    return Page(f"{media_type}{pixels}, {len(body):,} bytes", "image", image=body, image_type=media_type)
+
+
+def size_of(body: bytes, media_type: str) -> tuple[int, int] | None:
+    """Width and height in pixels, where the image says them."""
+    try:
+        if media_type == "image/png":
+            return _two(">II", body, 16)
+        if media_type == "image/gif":
+            return _two("<HH", body, 6)
+        return _size_of_webp(body) if media_type == "image/webp" else _size_of_jpeg(body)
+    except (struct.error, IndexError):  # it ends before
+        return None
+
+
+def _two(form: str, body: bytes, at: int) -> tuple[int, int]:
+    first, second = struct.unpack_from(form, body, at)
+    return first, second
+
+
+def _size_of_webp(body: bytes) -> tuple[int, int] | None:
+    form = body[12:16]
+    if form == b"VP8X":
+        width, more, height, most = struct.unpack_from("<HBHB", body, 24)
+        return 1 + (width | more << 16), 1 + (height | most << 16)
+    if form == b"VP8L":
+        (bits,) = struct.unpack_from("<I", body, 21)
+        return 1 + (bits & 0x3FFF), 1 + (bits >> 14 & 0x3FFF)
+    width, height = _two("<HH", body, 26)
+    return (width & 0x3FFF, height & 0x3FFF) if form == b"VP8 " else None
+
+
+def _size_of_jpeg(body: bytes) -> tuple[int, int] | None:
+    at = 2
+    for _ in range(_MAX_SEGMENTS):
+        if body[at] != 0xFF:
+            return None
+        marker = body[at + 1]
+        if marker in _FRAMES:
+            height, width = _two(">HH", body, at + 5)
+            return width, height
+        # 0xFF may stand several times before a marker.
+        at += 1 if marker == 0xFF else 2 + int.from_bytes(body[at + 2 : at + 4], "big")
+    return None

@@ -1,0 +1,165 @@
+"""JSON as a reader wants it: indented, one part of it where that is asked for, and every number as it was written."""
+
+import json
+from collections.abc import Iterator
+from io import StringIO
+from typing import Any
+
+from servers.fetch.errors import FetchError
+from servers.fetch.reading.charsets import decode
+from servers.fetch.reading.page import Page
+from servers.fetch.reading.source import Source, described
+
+__all__ = ["read_json"]
+
+MAX_CHARACTERS = 10_000_000
+"""Indenting takes seconds, and multiplies what is nested; what gets longer than this is shown as it was written."""
+_INDENT = "  "
+_SHORT = 16
+
+
+class _Number(str):
+    """A number as it is written: a float may have fewer digits, and an int of a million digits takes minutes."""
+
+    __slots__ = ()
+
+
+def read_json(source: Source) -> Page:
+    """The value that a JSON Pointer leads to, or all; lines of JSON as one list.
+
+    Raises FetchError `not_found` where the pointer leads nowhere, and `bad_argument` where there is no JSON to point
+    into, or it is no pointer.
+    """
+    text, charset = decode(source.body, source.charset, source.kind.media_type)
+    notes: tuple[str, ...] = ()
+    try:
+        value, lines = _parsed(text)
+    except (ValueError, RecursionError) as error:
+        return _unparsed(source, text, charset, error)
+    if lines:
+        notes = (f"Lines of JSON, shown as one list of {len(value)} values.",)
+    if source.section is not None:
+        value = _at(value, source.section)
+    if source.format == "metadata":
+        return Page(_facts(source, charset, value), "json", charset, notes=notes)
+    try:
+        pretty = _pretty(value)
+    except (OverflowError, RecursionError):
+        if source.section is not None:
+            raise FetchError("unreadable", "the part is too long, or nested too deeply, to be shown") from None
+        return Page(
+            text,
+            "json",
+            charset,
+            notes=("Too long, or nested too deeply, to be indented: so it is shown as it was written.",),
+        )
+    return Page(pretty, "json", charset, notes=notes)
+
+
+def _parsed(text: str) -> tuple[Any, bool]:
+    """The value, and whether it is a list of what stood in lines of their own."""
+    try:
+        return _value(text), False
+    except ValueError:
+        lines = [line for line in text.splitlines() if line.strip()]
+        if len(lines) < 2:
+            raise
+        first = _value(lines[0])
+        if not isinstance(first, dict | list):
+            raise
+        return [first, *map(_value, lines[1:])], True
+
+
+def _value(text: str) -> Any:
+    return json.loads(text, parse_int=_integer, parse_float=_float, parse_constant=_refused)
+
+
+def _integer(written: str) -> int | _Number:
+    return int(written) if len(written) < _SHORT and written != "-0" else _Number(written)
+
+
+def _float(written: str) -> float | _Number:
+    number = float(written)
+    return number if repr(number) == written else _Number(written)
+
+
+def _refused(name: str) -> None:
+    raise ValueError(f"{name} is no JSON")
+
+
+def _unparsed(source: Source, text: str, charset: str, error: ValueError | RecursionError) -> Page:
+    wrong = "nested too deeply" if isinstance(error, RecursionError) else f"not valid ({error})"
+    if source.section is not None or source.format == "json":
+        raise FetchError("unreadable", f"the JSON is {wrong}", "Leave section out, and ask for text, to see it.")
+    notes = (f"The JSON is {wrong}, so it is shown as it was written.",)
+    if source.format == "metadata":
+        return Page(_facts(source, charset, None), "json", charset, notes=notes)
+    return Page(text, "json", charset, notes=notes)
+
+
+def _facts(source: Source, charset: str, value: Any) -> str:
+    facts: dict[str, Any] = {"kind": "json", "media_type": source.kind.media_type, "charset": charset}
+    if isinstance(value, dict):
+        facts |= {"type": "object", "members": len(value), "names": list(value)[:100]}
+    elif isinstance(value, list):
+        facts |= {"type": "array", "items": len(value)}
+    return described(**facts)
+
+
+def _at(value: Any, pointer: str) -> Any:
+    """What a pointer of RFC 6901 leads to."""
+    if pointer and not pointer.startswith("/"):
+        reason = "a section of JSON is named by a JSON Pointer"
+        raise FetchError("bad_argument", reason, "Give one that starts with a slash, such as /items/0/name.")
+    for step in pointer.split("/")[1:]:
+        name = step.replace("~1", "/").replace("~0", "~")
+        if isinstance(value, dict) and name in value:
+            value = value[name]
+        elif isinstance(value, list) and name.isascii() and name.isdigit() and int(name[:9]) < len(value):
+            value = value[int(name[:9])]
+        else:
+            raise FetchError("not_found", f"the JSON has nothing at {pointer[:200]}", *_choice(value))
+    return value
+
+
+def _choice(value: Any) -> tuple[str, None, str]:
+    """What there is instead, and the first names in it as they are written there."""
+    if isinstance(value, dict):
+        names = "\n".join(json.dumps(name[:100], ensure_ascii=False) for name in list(value)[:20])
+        return f"Where it ends there is an object of {len(value)} members.", None, names
+    return f"Where it ends there is a list of {len(value)}." if isinstance(value, list) else "", None, ""
+
+
+def _pretty(value: Any) -> str:
+    """Raises OverflowError for what gets too long."""
+    text = StringIO()
+    room = MAX_CHARACTERS
+    for piece in _pieces(value, "\n"):
+        room -= text.write(piece)
+        if room < 0:
+            raise OverflowError
+    return text.getvalue()
+
+
+def _pieces(value: Any, line: str) -> Iterator[str]:
+    inner = line + _INDENT
+    if isinstance(value, dict) and value:
+        before = "{" + inner
+        for name, member in value.items():
+            yield f"{before}{_scalar(name)}: "
+            yield from _pieces(member, inner)
+            before = "," + inner
+        yield line + "}"
+    elif isinstance(value, list) and value:
+        before = "[" + inner
+        for item in value:
+            yield before
+            yield from _pieces(item, inner)
+            before = "," + inner
+        yield line + "]"
+    else:
+        yield _scalar(value)
+
+
+def _scalar(value: Any) -> str:
+    return value if isinstance(value, _Number) else json.dumps(value, ensure_ascii=False)

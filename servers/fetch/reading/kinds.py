@@ -1,0 +1,154 @@
+"""What a page is: by its Content-Type, and by its first bytes where that says too little or can't be true.
+
+The patterns are those of the WHATWG standard for sniffing types (https://mimesniff.spec.whatwg.org). Unlike a
+browser, which has to guess what would run, this has to guess only what can be read: so what is called a mere stream
+of bytes is looked at, and shown where it is text, a PDF or an image.
+"""
+
+import re
+from typing import Literal, NamedTuple
+
+from servers.fetch.errors import FetchError
+from servers.fetch.reading.marks import start_of_text
+from servers.fetch.reading.page import Format
+
+__all__ = ["Kind", "KindName", "as_source", "check", "kind_of"]
+
+KindName = Literal["html", "json", "feed", "pdf", "text", "image", "other"]
+
+
+class Kind(NamedTuple):
+    """How a page is to be read, and its media type as far as it is known."""
+
+    name: KindName
+    media_type: str
+
+
+_FORMATS: dict[KindName, frozenset[Format]] = {
+    "html": frozenset({"markdown", "text", "html", "json", "links", "metadata"}),
+    "json": frozenset({"markdown", "text", "json", "metadata"}),
+    "feed": frozenset({"markdown", "text", "json", "links", "metadata"}),
+    "pdf": frozenset({"markdown", "text", "metadata"}),
+    "text": frozenset({"markdown", "text", "metadata"}),
+    "image": frozenset({"markdown", "text", "metadata"}),
+}
+_NAMES: dict[KindName, str] = {"json": "JSON", "feed": "a feed", "pdf": "a PDF", "text": "text", "image": "an image"}
+
+_FIRST = 1_445
+_SHOWN = {"image/png", "image/jpeg", "image/gif", "image/webp"}
+_SIGNS = (
+    (b"\x89PNG\r\n\x1a\n", "image/png"),
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"GIF87a", "image/gif"),
+    (b"GIF89a", "image/gif"),
+    (b"PK\x03\x04", "application/zip"),
+    (b"\0asm", "application/wasm"),
+    (b"\x1f\x8b\x08", "application/gzip"),
+    (b"7z\xbc\xaf\x27\x1c", "application/x-7z-compressed"),
+    (b"Rar!\x1a\x07", "application/vnd.rar"),
+    (b"OggS\0", "application/ogg"),
+    (b"ID3", "audio/mpeg"),
+    (b"\x1aE\xdf\xa3", "video/webm"),
+    (b"wOFF", "font/woff"),
+    (b"wOF2", "font/woff2"),
+    (b"\0\0\x01\0", "image/x-icon"),
+    (b"BM", "image/bmp"),
+)
+# What is never text, so that a file that happens to begin like one is not shown.
+_CLOSED = re.compile(r"(?:audio|video|font|model)/|image/(?!svg\+xml)|application/(?:zip|wasm|gzip)$|.*\+zip$")
+# Names that say nothing, and one that sites give to the page that asks for a login instead.
+_UNNAMED = {
+    *("", "*/*", "unknown/unknown", "application/unknown", "application/octet-stream", "binary/octet-stream"),
+    *("application/force-download", "application/x-download", "application/pdf"),
+}
+_PAGES = {"text/html", "application/xhtml+xml"}
+_HTML_TAGS = (
+    b"!DOCTYPE HTML|HTML|HEAD|SCRIPT|IFRAME|H1|DIV|FONT|TABLE|A|STYLE|TITLE|B|BODY|BR|P"
+    + b"|META|LINK|MAIN|ARTICLE|SECTION"
+)
+_HTML = re.compile(rb"<(?:" + _HTML_TAGS + rb")[\s>]", re.IGNORECASE)
+# What may stand before the first element of XML: a declaration, comments, a type of document.
+_PROLOG = re.compile(rb"\s*(?:<\?[^>]*>\s*|<!--.*?-->\s*|<!DOCTYPE\s[^>\[]*>\s*)*", re.DOTALL | re.IGNORECASE)
+_FEED = re.compile(rb"<(?:rss|feed|rdf:RDF)[\s>]")
+_XHTML = re.compile(rb"<(?:html|xhtml:html)[\s>]", re.IGNORECASE)
+_JSON = re.compile(rb'\s*(?:\{\s*["}]|\[\s*[\[\]{"])')
+_BINARY = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
+
+
+def kind_of(media_type: str, body: bytes) -> Kind:
+    """What a body is that is said to be of `media_type`, in lower case and without parameters, or of none."""
+    first = start_of_text(body, _FIRST)
+    binary = _BINARY.search(first) is not None
+    signed = _by_signs(body[:_FIRST], binary)
+    if signed is not None:
+        return Kind("other", media_type) if signed.name == "other" and media_type not in _UNNAMED else signed
+    if _CLOSED.match(media_type):
+        return Kind("other", media_type)
+    if media_type in _PAGES:
+        return Kind("feed" if _FEED.match(first, _end_of_prolog(first)) else "html", media_type)
+    if binary:
+        return Kind("other", media_type or "application/octet-stream")
+    if _is_json(media_type):
+        return Kind("json", media_type)
+    if media_type in {"text/xml", "application/xml"} or media_type.endswith("+xml"):
+        return _of_xml(media_type, first)
+    return _by_text(first) if media_type in _UNNAMED else Kind("text", media_type)
+
+
+def as_source(kind: Kind) -> Kind:
+    """The same page as the text that the site sent, where that is text."""
+    return kind._replace(name="text") if kind.name in {"html", "json", "feed"} else kind
+
+
+def check(kind: Kind, format: Format, section: str | None, length: int) -> None:
+    """Raises FetchError for what a page of this kind and of `length` bytes can't be turned into."""
+    if kind.name == "other":
+        reason = f"{kind.media_type[:100]}, {length:,} bytes: there is no text in it that could be shown"
+        raise FetchError("unsupported_type", reason)
+    formats = _FORMATS[kind.name]
+    if format not in formats:
+        reason = f"the page is {_NAMES[kind.name]} ({kind.media_type}), which can't be given as {format}"
+        raise FetchError("bad_argument", reason, f"Formats for it: {', '.join(sorted(formats))}.")
+    if section is not None and kind.name not in {"html", "json"}:
+        reason = f"the page is {_NAMES[kind.name]} ({kind.media_type}), which has no sections"
+        raise FetchError("bad_argument", reason, "Leave section out.")
+
+
+def _by_signs(first: bytes, binary: bool) -> Kind | None:
+    if first.startswith(b"%PDF-") or (binary and b"%PDF-" in first[:1_024]):
+        return Kind("pdf", "application/pdf")
+    if not binary:  # a text about the format
+        return None
+    if first.startswith(b"RIFF") and first[8:12] == b"WEBP":
+        return Kind("image", "image/webp")
+    found = next((media_type for sign, media_type in _SIGNS if first.startswith(sign)), None)
+    if found is None:
+        return None
+    return Kind("image" if found in _SHOWN else "other", found)
+
+
+def _by_text(first: bytes) -> Kind:
+    if _HTML.match(first, _end_of_prolog(first)) or _HTML.match(first.lstrip()):
+        return Kind("html", "text/html")
+    if _JSON.match(first):
+        return Kind("json", "application/json")
+    if first.lstrip().startswith(b"<?xml") or _FEED.match(first.lstrip()):
+        return _of_xml("application/xml", first)
+    return Kind("text", "text/plain")
+
+
+def _of_xml(media_type: str, first: bytes) -> Kind:
+    root = _end_of_prolog(first)
+    if _FEED.match(first, root):
+        return Kind("feed", media_type)
+    return Kind("html" if _XHTML.match(first, root) else "text", media_type)
+
+
+def _end_of_prolog(first: bytes) -> int:
+    found = _PROLOG.match(first)
+    return found.end() if found else 0
+
+
+def _is_json(media_type: str) -> bool:
+    subtype = media_type.partition("/")[2].removeprefix("x-")
+    return subtype in {"json", "ndjson", "jsonl", "jsonlines", "json-lines"} or subtype.endswith("+json")

@@ -1,0 +1,114 @@
+"""What the operator of the fetch server may set."""
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
+
+from shared import __version__
+
+from .loading.agent import default_agent
+from .loading.hostheaders import HostHeader, parse_host_header
+from .network.policy import Policy, Rules
+from .network.proxy import parse_proxy
+
+__all__ = ["Settings"]
+
+
+class Settings(BaseModel):
+    """Which hosts may be reached, what one page may cost, and how this server presents itself."""
+
+    # Headers and the URL of a proxy hold secrets.
+    model_config = ConfigDict(hide_input_in_errors=True)
+
+    allow_private: list[str] = Field(
+        [],
+        description="host or network that may be reached though it is private: HOST[:PORT], NET[:PORT]; PORT or *",
+    )
+    allow_host: list[str] = Field([], description="host that may be reached, and its subdomains: no other may")
+    deny_host: list[str] = Field([], description="host that may not be reached, nor its subdomains")
+    allow_port: list[int] = Field([80, 443], description="port that may be reached")
+    user_agent: str | None = Field(None, description="how to call oneself, in place of the honest name")
+    ignore_robots: bool = Field(False, description="fetch what robots.txt asks programs not to fetch")
+    header: list[str] = Field(
+        [],
+        repr=False,
+        description="header for one host, which no client sees: HOST[:PORT]=NAME:VALUE",
+    )
+    proxy_url: str | None = Field(
+        None, repr=False, description="proxy for all requests; hosts are resolved and checked here as well"
+    )
+    ca_file: Path | None = Field(None, description="PEM file of certificate authorities, besides the system's")
+    timeout: float = Field(20, gt=0, le=600, description="seconds until a page is given up")
+    max_bytes: int = Field(20_000_000, ge=1_000, description="bytes that a page may have, as sent and unpacked")
+    max_redirects: int = Field(10, ge=0, le=50, description="redirects that are followed")
+    max_concurrent: int = Field(50, ge=1, le=1_000, description="pages that are fetched at once")
+    max_per_host: int = Field(10, ge=1, le=100, description="pages of one host that are fetched at once")
+    cache: int = Field(16, ge=0, description="mebibytes of pages that are kept; 0 keeps none")
+    readers: int = Field(2, ge=1, le=32, description="processes that read pages")
+    reading_time: float = Field(10, gt=0, le=600, description="seconds until reading a page is given up")
+    reading_memory: int = Field(512, ge=128, description="mebibytes that reading a page may take")
+
+    @field_validator("allow_private", "allow_host", "deny_host", "allow_port")
+    @classmethod
+    def _are_rules(cls, given: list[Any], info: ValidationInfo) -> list[Any]:
+        Policy(Rules(**{str(info.field_name): given}))
+        return given
+
+    @field_validator("proxy_url")
+    @classmethod
+    def _is_a_proxy(cls, url: str | None) -> str | None:
+        if url is not None:
+            parse_proxy(url)
+        return url
+
+    @field_validator("ca_file")
+    @classmethod
+    def _holds_certificates(cls, path: Path | None) -> Path | None:
+        if path is None:
+            return None
+        path = path.expanduser()
+        try:
+            text = path.read_bytes()
+        except OSError as error:
+            raise ValueError(f"{path}: {error.strerror}") from None
+        if b"-----BEGIN CERTIFICATE-----" not in text:
+            raise ValueError(f"{path} holds no certificates in PEM")
+        return path
+
+    @field_validator("header")
+    @classmethod
+    def _are_headers(cls, given: list[str]) -> list[str]:
+        for text in given:
+            parse_host_header(text)
+        return given
+
+    @field_validator("user_agent")
+    @classmethod
+    def _is_an_agent(cls, agent: str | None) -> str | None:
+        if agent is not None and not (agent.isascii() and agent.isprintable() and agent.strip() == agent != ""):
+            raise ValueError("a name for oneself has printable ASCII characters only")
+        return agent
+
+    @model_validator(mode="after")
+    def _is_installed(self) -> Self:
+        # They are loaded with the first page only, which is late to hear of it.
+        if any(find_spec(library) is None for library in ("httpx", "trafilatura")):
+            raise ValueError("it needs the extra 'fetch': pip install 'mcp-server-bundle[fetch]'")
+        return self
+
+    @property
+    def agent(self) -> str:
+        """How requests are signed."""
+        return self.user_agent or default_agent(__version__)
+
+    @property
+    def headers(self) -> tuple[HostHeader, ...]:
+        """What is sent to single hosts."""
+        return tuple(parse_host_header(text) for text in self.header)
+
+    @property
+    def rules(self) -> Rules:
+        """What may be reached."""
+        return Rules(self.allow_private, self.allow_host, self.deny_host, self.allow_port)

@@ -1,0 +1,37 @@
+"""Loaders for tests: real ones, over the real client, with names that lead to this machine."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from servers.fetch.errors import FetchError
+from servers.fetch.loading.loader import Loader, LoadRules
+from servers.fetch.network.client import ClientOptions, opened_client
+from servers.fetch.network.policy import Policy, Rules
+
+AGENT = "tester/1.0 (tests)"
+
+
+class Here:
+    """A resolver by which every name is this machine."""
+
+    async def resolve(self, host: str) -> Sequence[str]:
+        return ["127.0.0.1"]
+
+
+@asynccontextmanager
+async def opened_loader(allowed: Sequence[str] = ("127.0.0.1:*",), **rules: Any) -> AsyncIterator[Loader]:
+    """A loader that may reach `allowed` on this machine."""
+    policy = Policy(Rules(allow_private=allowed))
+    rules = {"user_agent": AGENT, "timeout": 10} | rules
+    async with opened_client(ClientOptions(), policy, Here()) as client:
+        yield Loader(client, policy, LoadRules(**rules))
+
+
+async def refused(loader: Loader, url: str, **options: Any) -> FetchError:
+    """The error that loading `url` ends with."""
+    with pytest.raises(FetchError) as caught:
+        await loader.load(url, **options)
+    return caught.value

@@ -1,0 +1,18 @@
+"""Pages as they come over the network, made of a body and a type."""
+
+from servers.fetch.loading.loaded import Loaded
+from servers.fetch.reading.kinds import Kind, KindName
+from servers.fetch.reading.page import Format
+from servers.fetch.reading.source import Source
+
+URL = "http://site.example/folder/page"
+
+
+def loaded(body: str | bytes, media_type: str = "", charset: str | None = None) -> Loaded:
+    data = body.encode() if isinstance(body, str) else body
+    return Loaded(URL, (), 200, {}, media_type, charset, data, len(data), False, 0.0)
+
+
+def source(kind: KindName, body: str | bytes, format: Format = "markdown", section: str | None = None) -> Source:
+    data = body.encode() if isinstance(body, str) else body
+    return Source(Kind(kind, ""), None, URL, format, section, 10, data)

@@ -1,0 +1,102 @@
+"""Web sites for tests: servers on real sockets that send what a test wants, byte for byte."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
+from typing import NamedTuple
+
+
+class Asked(NamedTuple):
+    """One request."""
+
+    target: str
+    headers: dict[str, str]
+    """By name in lower case."""
+    reader: asyncio.StreamReader
+
+    async def until_closed(self) -> None:
+        """Returns when the client has closed the connection."""
+        with suppress(ConnectionError):
+            await self.reader.read()
+
+
+Route = bytes | Callable[[Asked, asyncio.StreamWriter], Awaitable[None]]
+"""The whole answer, or a function that writes it; after a function the connection is closed."""
+
+
+def answer(body: bytes | str = b"", status: int = 200, **headers: str) -> bytes:
+    """An answer with its length; `content_type="text/plain"` gives the header Content-Type."""
+    body = body.encode() if isinstance(body, str) else body
+    lines = [f"HTTP/1.1 {status} X", *(f"{name.replace('_', '-')}: {value}" for name, value in headers.items())]
+    return "\r\n".join([*lines, f"Content-Length: {len(body)}", "", ""]).encode("latin-1") + body
+
+
+def redirect(where: str, status: int = 302) -> bytes:
+    return answer(status=status, location=where)
+
+
+class Site:
+    """A server with a route for each path, `*` for all others. Without `/robots.txt` there is none (404)."""
+
+    def __init__(self, routes: Mapping[str, Route]) -> None:
+        self.routes = dict(routes)
+        self.asked: list[Asked] = []
+        """The requests in the order they came, without those for robots.txt."""
+        self.robots_asked: list[Asked] = []
+        self.connections = 0
+        self.port = 0
+
+    def url(self, path: str = "/", host: str = "127.0.0.1") -> str:
+        return f"http://{host}:{self.port}{path}"
+
+    @property
+    def paths(self) -> list[str]:
+        return [one.target for one in self.asked]
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
+        with suppress(ConnectionError, asyncio.IncompleteReadError):
+            while await self._answer(reader, writer):
+                pass
+        writer.close()
+
+    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+        head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
+        pairs = (line.split(": ", 1) for line in head[1:] if line)
+        asked = Asked(head[0].split(" ")[1], {name.lower(): value for name, value in pairs}, reader)
+        (self.robots_asked if asked.target == "/robots.txt" else self.asked).append(asked)
+        route = self.routes.get(asked.target.partition("?")[0])
+        if route is None:
+            route = answer(status=404) if asked.target == "/robots.txt" else self.routes.get("*", answer(status=404))
+        if not isinstance(route, bytes):
+            await route(asked, writer)
+            return False
+        writer.write(route)
+        await writer.drain()
+        return b"content-length" in route.partition(b"\r\n\r\n")[0].lower()
+
+
+@asynccontextmanager
+async def opened_site(routes: Mapping[str, Route]) -> AsyncIterator[Site]:
+    """A site on a port of 127.0.0.1 that the system chooses."""
+    site = Site(routes)
+    tasks: set[asyncio.Task[None]] = set()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        tasks.add(task)
+        with suppress(asyncio.CancelledError):
+            await site.serve(reader, writer)
+        writer.close()
+        tasks.discard(task)
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    site.port = server.sockets[0].getsockname()[1]
+    try:
+        yield site
+    finally:
+        server.close()
+        for task in list(tasks):
+            task.cancel()
+        await asyncio.gather(*tasks)

@@ -1,0 +1,71 @@
+"""Pages made by chance, read by a real worker process in all formats: what comes is a page, and a clean one."""
+
+import re
+from pathlib import Path
+
+import anyio
+import pytest
+
+from servers.fetch.errors import FetchError
+from servers.fetch.reading.page import Format
+from servers.fetch.reading.pool import Pool
+from servers.fetch.reading.process import Limits
+from servers.fetch.reading.reader import Reader
+from tests.servers.fetch.hostile_html import Pages
+from tests.servers.fetch.pages import loaded
+from tests.servers.fetch.recording import recorded
+
+FORMATS: tuple[Format, ...] = ("markdown", "markdown", "text", "html", "json", "links", "metadata")
+PATIENCE = 60
+# Characters that steer a terminal, are not seen, or turn the direction of what follows.
+UNCLEAN = re.compile(
+    "[\x00-\x08\x0b\x0e-\x1f\x7f-\x84\x86-\x9f\u200b\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]"
+)
+LINKED = re.compile(r"(?<!\\)\]\((?:java|data|file|vbs)", re.IGNORECASE)
+
+
+async def read(reader: Reader, pages: Pages) -> str:
+    """How the reading of one page ended: a code, or nothing."""
+    body, charset = pages.page()
+    wanted = pages.random.choice(FORMATS), pages.section()
+    with anyio.fail_after(PATIENCE):
+        try:
+            page = await reader.read(loaded(body, "text/html", charset), *wanted)
+        except FetchError as error:
+            if error.code in ("not_found", "bad_argument"):
+                return error.code
+            raise AssertionError(f"{error}: {wanted}, {charset}, {body!r}") from error
+    assert page.kind == "html"
+    assert not UNCLEAN.search(page.text), (wanted, charset, body)
+    assert not LINKED.search(page.text), (wanted, charset, body)
+    return ""
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("times", [200, pytest.param(8_000, marks=pytest.mark.full)])
+async def test_whatever_a_page_holds_it_is_read(times: int) -> None:
+    pages, pool = Pages(times), Pool(1, Limits(10, 256))
+    ended: list[str] = []
+    with recorded() as reached:
+        try:
+            reader = Reader(pool)
+            await reader.warm()
+            before = _descriptors()
+            ended = [await read(reader, pages) for _ in range(times)]
+            assert _descriptors() <= before
+            assert len(pool.pids) <= 1
+        finally:
+            await pool.close()
+    assert not reached
+    assert ended.count("") > times / 2
+
+
+def _descriptors() -> int:
+    own = Path("/proc/self/fd")
+    return len(list(own.iterdir())) if own.exists() else 0
+
+
+def test_the_same_seed_makes_the_same_pages() -> None:
+    made = [[pages.page() for _ in range(20)] for pages in (Pages(3), Pages(3), Pages(4))]
+    assert made[0] == made[1] != made[2]

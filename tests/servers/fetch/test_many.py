@@ -1,0 +1,69 @@
+"""Several pages at once."""
+
+import anyio
+
+from servers.fetch.errors import FetchError
+from servers.fetch.loading.loaded import Loaded
+from servers.fetch.pages.many import fetch_all, many_of
+from servers.fetch.pages.snapshots import Snapshot, Wanted
+from servers.fetch.reading.page import Page
+
+WANTED = [Wanted("http://a/"), Wanted("http://b/")]
+
+
+def snapshot(text: str) -> Snapshot:
+    return Snapshot(Loaded("http://a/", (), 200, {}, "text/html", None, b"", 0, False, 0.0), 1, Page(text, "text"))
+
+
+async def no_one(_: int) -> None:
+    """Is told, and does nothing."""
+
+
+async def test_one_that_fails_disturbs_no_other() -> None:
+    async def fetch(wanted: Wanted) -> Snapshot:
+        if wanted is WANTED[0]:
+            raise FetchError("dns", "unknown")
+        return snapshot("b")
+
+    failed, came = await fetch_all(WANTED, fetch, no_one, 60)
+    assert isinstance(failed, FetchError)
+    assert isinstance(came, Snapshot)
+
+
+async def test_what_came_until_the_end_is_given() -> None:
+    async def fetch(wanted: Wanted) -> Snapshot:
+        if wanted is WANTED[0]:
+            await anyio.sleep_forever()
+        return snapshot("b")
+
+    late, came = await fetch_all(WANTED, fetch, no_one, 0.05)
+    assert isinstance(late, FetchError)
+    assert late.code == "timeout"
+    assert isinstance(came, Snapshot)
+
+
+async def test_progress_counts_what_is_settled() -> None:
+    counts = []
+
+    async def fetch(_: Wanted) -> Snapshot:
+        return snapshot("x")
+
+    async def told(count: int) -> None:
+        counts.append(count)
+
+    await fetch_all(WANTED, fetch, told, 60)
+    assert counts == [1, 2]
+
+
+def test_pages_share_their_characters_and_errors_stand_in_their_place() -> None:
+    many = many_of(WANTED, [snapshot("a" * 100), FetchError("dns", "unknown name")], 30, 10_000)
+    assert "a" * 30 in many.text
+    assert "a" * 31 not in many.text
+    assert "[2] http://b/\ndns: unknown name" in many.text
+    assert many.facts[1] == {"error": "dns"}
+
+
+def test_an_error_never_repeats_what_stands_before_the_host() -> None:
+    many = many_of([Wanted("http://user:secret@b/")], [FetchError("bad_url", "credentials")], 30, 10_000)
+    assert "secret" not in many.text
+    assert "secret" not in str(many.facts)

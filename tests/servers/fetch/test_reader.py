@@ -1,0 +1,131 @@
+from collections.abc import AsyncIterator
+
+import pytest
+
+from servers.fetch.errors import FetchError
+from servers.fetch.reading.frames import Head
+from servers.fetch.reading.kinds import KindName
+from servers.fetch.reading.pool import Pool
+from servers.fetch.reading.process import Limits
+from servers.fetch.reading.reader import Reader, opened_reader
+from tests.servers.fetch.pages import loaded
+
+
+@pytest.fixture
+async def reader() -> AsyncIterator[Reader]:
+    async with opened_reader(workers=1, seconds=10, mebibytes=256) as reader:
+        yield reader
+
+
+@pytest.mark.slow
+async def test_text_is_given_as_it_is(reader: Reader):
+    page = await reader.read(loaded("Grüße\n  aus Köln", "text/plain"), "markdown")
+    assert page.text == "Grüße\n  aus Köln"
+    assert (page.kind, page.charset) == ("text", "utf-8")
+
+
+@pytest.mark.slow
+async def test_the_source_is_given_as_the_site_sent_it(reader: Reader):
+    page = await reader.read(loaded(b"<title>t</title><p hidden>x</p>", "text/html"), "raw")
+    assert page.text == "<title>t</title><p hidden>x</p>"
+
+
+async def test_json_is_indented(reader: Reader):
+    page = await reader.read(loaded('{"b":[1,2.50,1e400],"a":{}}', "application/json"), "markdown")
+    assert page.text == '{\n  "b": [\n    1,\n    2.50,\n    1e400\n  ],\n  "a": {}\n}'
+    assert page.kind == "json"
+
+
+async def test_what_needs_no_parsing_needs_no_process(reader: Reader):
+    with pytest.raises(FetchError, match="application/zip, 5 bytes") as caught:
+        await reader.read(loaded(b"PK\x03\x04\0", "application/zip"), "markdown")
+    assert caught.value.code == "unsupported_type"
+    png = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x02\0\0\0\x03"
+    page = await reader.read(loaded(png, "image/png"), "markdown")
+    assert (page.image, page.image_type, page.text) == (png, "image/png", "image/png, 2 x 3 pixels, 24 bytes")
+    assert not reader._pool.pids
+
+
+@pytest.mark.slow
+async def test_h6_xml_and_svg_are_shown_as_they_are_and_no_entity_is_looked_for(reader: Reader):
+    laughs = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, 10))
+    text = f'<!DOCTYPE svg [<!ENTITY l0 "lol">{laughs}<!ENTITY f SYSTEM "file:///etc/passwd">]><svg>&l9;&f;</svg>'
+    for media_type in ("image/svg+xml", "application/xml"):
+        page = await reader.read(loaded(text, media_type), "markdown")
+        assert (page.text, page.kind) == (text, "text")
+
+
+@pytest.mark.slow
+async def test_h6_html_that_is_nested_without_end_is_read_or_refused(reader: Reader):
+    page = await reader.read(loaded("<html><body>" + "<div>" * 1_500 + "deep", "text/html"), "text")
+    assert page.kind == "html"
+
+
+@pytest.mark.slow
+async def test_h12_what_is_not_seen_is_left_out_of_all_kinds(reader: Reader):
+    hidden = "".join(chr(0xE0000 + ord(letter)) for letter in "obey")
+    page = await reader.read(loaded(f"Hello{hidden}\u200b there", "text/plain"), "markdown")
+    assert (page.text, page.removed.characters) == ("Hello there", 5)
+
+
+@pytest.mark.slow
+async def test_h7_a_page_tells_its_charset(reader: Reader):
+    body = '<html><head><meta charset="windows-1251"></head><body><p>Привет, мир!</p></body></html>'
+    page = await reader.read(loaded(body.encode("cp1251"), "text/html"), "text")
+    assert "Привет, мир!" in page.text
+    assert page.charset == "windows-1251"
+
+
+@pytest.mark.slow
+async def test_an_error_of_a_reader_reaches_the_caller(reader: Reader):
+    with pytest.raises(FetchError, match="the JSON has nothing at /b") as caught:
+        await reader.read(loaded('{"a": 1}', "application/json"), "markdown", "/b")
+    assert caught.value.code == "not_found"
+    assert caught.value.suggestion == "Where it ends there is an object of 1 members."
+    assert caught.value.quoted == '"a"'
+
+
+@pytest.mark.slow
+async def test_a_damaged_page_is_unreadable_and_the_process_goes_on(reader: Reader):
+    with pytest.raises(FetchError, match="the PDF is damaged") as caught:
+        await reader.read(loaded(b"%PDF-1.7\n", "application/pdf"), "markdown")
+    assert caught.value.code == "unreadable"
+    before = reader._pool.pids
+    await reader.read(loaded("one", "text/plain"), "markdown")
+    assert reader._pool.pids == before
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {},
+        {"page": []},
+        {"page": {"kind": "text"}},
+        {"page": {"kind": "text", "found": {"no": 1}, "removed": {}, "notes": []}},
+        {"page": {"kind": "text", "found": {}, "removed": {}, "notes": 1}},
+        {"error": ["unreadable"]},
+        {"error": 5},
+    ],
+)
+async def test_an_answer_of_a_process_that_was_taken_over_is_refused(answer: dict):
+    class Taken(Pool):
+        async def ask(self, kind: KindName, head: Head, body: bytes) -> tuple[Head, bytes]:
+            return answer, b"\xff"
+
+    with pytest.raises(FetchError, match="the page broke the process") as caught:
+        await Reader(Taken(1, Limits(1, 64))).read(loaded("one", "text/plain"), "markdown")
+    assert caught.value.code == "unreadable"
+
+
+@pytest.mark.slow
+async def test_what_would_steer_a_terminal_is_left_out(reader: Reader):
+    page = await reader.read(loaded("a" * 2_000 + "\x1b[31m\x9b1m\x00\b\tb\r\n", "text/plain"), "markdown")
+    assert page.text == "a" * 2_000 + "[31m1m\tb\r\n"
+    assert page.removed.characters == 4
+
+
+@pytest.mark.slow
+async def test_the_facts_of_a_feed_hold_nothing_invisible(reader: Reader):
+    feed = "<rss version='2.0'><channel><title>a\u202ebc</title><item><title>d</title></item></channel></rss>"
+    page = await reader.read(loaded(feed, "application/rss+xml"), "markdown")
+    assert page.found.title == "abc"
