@@ -15,6 +15,7 @@ ROOT = Path(__file__).resolve().parents[1]
 OTHERS = {
     *("starlette", "uvicorn", "httptools", "uvloop", "httpx", "jsonschema", "yaml", "mcp"),
     *("watchfiles", "charset_normalizer"),  # loaded with the first use
+    *("h2", "httpcore", "lxml", "trafilatura", "protego", "pypdf", "brotli"),  # loaded with the first page
     *("tomllib", "shared.settings_file"),  # for a file of settings
 }
 DEAR = {
@@ -26,7 +27,7 @@ DEAR = {
 }
 
 
-SERVERS = {"filesystem": set(), "sqlite": {"csv"}}  # what import_csv reads with
+SERVERS = {"fetch": set(), "filesystem": set(), "sqlite": {"csv"}}  # what import_csv reads with
 each_server = pytest.mark.parametrize("server", SERVERS)
 
 
@@ -54,9 +55,9 @@ def test_importing_a_server_is_light(server: str) -> None:
 @each_server
 async def test_serving_on_stdio_is_light(server: str, tmp_path: Path) -> None:
     (tmp_path / "data.db").touch()
-    served = {"filesystem": tmp_path, "sqlite": tmp_path / "data.db"}
+    served = {"filesystem": [str(tmp_path)], "sqlite": [str(tmp_path / "data.db")], "fetch": []}
     env = {**os.environ, "PYTHONPROFILEIMPORTTIME": "1", "PYTHONPATH": str(ROOT)}
-    async with Wire([sys.executable, "-m", f"servers.{server}", str(served[server])], env=env) as wire:
+    async with Wire([sys.executable, "-m", f"servers.{server}", *served[server]], env=env) as wire:
         assert (await wire.initialize())["serverInfo"]["name"]
         await wire.close_stdin()
         assert await wire.wait() == 0

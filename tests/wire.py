@@ -102,6 +102,11 @@ class Wire:
         """Whether the process still runs."""
         return self._process.returncode is None
 
+    @property
+    def pid(self) -> int:
+        """The number of the process."""
+        return self._process.pid
+
     def terminate(self) -> None:
         """Send SIGTERM."""
         if self.alive:

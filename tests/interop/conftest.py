@@ -15,6 +15,7 @@ import pytest
 from tests.servers.sqlite.samples import make_chinook
 
 from .others.environments import OLDER, PEERS
+from .pages import served
 from .peers import DATABASE, MODES, STATELESS, TRANSPORTS, Case, HttpServers
 
 CELL = "interop"
@@ -36,6 +37,13 @@ def http_servers(folder: Path) -> Iterator[HttpServers]:
     servers = HttpServers(folder)
     yield servers
     servers.close()
+
+
+@pytest.fixture(scope="session")
+def site() -> Iterator[str]:
+    """The URL of a web site for the fetch servers of this run."""
+    with served() as url:
+        yield url
 
 
 @pytest.fixture(params=["stdio", "http", pytest.param("http+token", marks=pytest.mark.full)])

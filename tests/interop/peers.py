@@ -122,7 +122,11 @@ def command(server: str, folder: Path) -> list[str]:
     """How "filesystem", "sqlite", "everything" or "bench" is started."""
     if server == "bench":
         return [sys.executable, "-m", "tests.interop.bench_server"]
-    served = {"filesystem": [str(folder)], "sqlite": ["--allow-write", str(folder / DATABASE)]}
+    served = {
+        "filesystem": [str(folder)],
+        "sqlite": ["--allow-write", str(folder / DATABASE)],
+        "fetch": ["--allow-private", "127.0.0.1:*"],
+    }
     return [sys.executable, "-m", f"servers.{server}", *served.get(server, [])]
 
 

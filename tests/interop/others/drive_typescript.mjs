@@ -440,6 +440,17 @@ async function allRows() {
     );
   });
 
+  await connected("fetch", async (client) => {
+    await row("reads a web page", async () => {
+      const page = text(await client.call("fetch", { url: `${task.site}/story`, max_length: 100_000 }));
+      holds(page.includes("Paragraph number 299 tells"), page);
+    });
+    await row("reads an image of the web", async () => {
+      const { content } = await client.call("fetch", { url: `${task.site}/pixel` });
+      same(content.map((block) => block.type), ["text", "image"]);
+    });
+  });
+
   if (task.transport !== "stdio")
     await row("refuses a wrong token", async () => {
       let client;

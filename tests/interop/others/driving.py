@@ -50,6 +50,8 @@ class Task:
     transport: str
     servers: dict[str, dict[str, Any]]
     folder: Path
+    site: str
+    """The URL of a web site."""
     key: str
     errors: str
 

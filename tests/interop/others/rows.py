@@ -53,6 +53,7 @@ async def _all_rows(peer: Peer, task: Task, outcomes: Outcomes) -> None:
         ("filesystem", _rows_of_filesystem),
         ("bench", _rows_of_bench),
         ("everything", _rows_of_everything),
+        ("fetch", _rows_of_fetch),
     ):
         async with peer.connect(server) as client:
             await rows(client, task, outcomes)
@@ -150,6 +151,21 @@ async def _lists_resources(client: Connection, task: Task) -> None:
 
 async def _lists_templates(client: Connection) -> None:
     same([one["uriTemplate"] for one in await client.all("resourceTemplates")], ["file:///{+path}{?offset,length}"])
+
+
+async def _rows_of_fetch(client: Connection, task: Task, outcomes: Outcomes) -> None:
+    await outcomes.row("reads a web page", _reads_a_page(client, task))
+    await outcomes.row("reads an image of the web", _reads_an_image(client, task))
+
+
+async def _reads_a_page(client: Connection, task: Task) -> None:
+    result = await client.call("fetch", {"url": f"{task.site}/story", "max_length": 100_000})
+    holds("Paragraph number 299 tells" in result["content"][0]["text"], result)
+
+
+async def _reads_an_image(client: Connection, task: Task) -> None:
+    result = await client.call("fetch", {"url": f"{task.site}/pixel"})
+    same([block["type"] for block in result["content"]], ["text", "image"])
 
 
 async def _reads_a_file(client: Connection, task: Task) -> None:

@@ -27,7 +27,7 @@ pytestmark = [
 ]
 
 TRANSPORTS = ("stdio", "http+token")
-SERVERS = ("filesystem", "bench", "everything")
+SERVERS = ("filesystem", "bench", "everything", "fetch")
 RUN_SECONDS = 100.0
 NOT_REACHED = "the driver did not come to this row"
 SILENT = "server has no complaints"
@@ -74,6 +74,8 @@ ROWS = (
     "prompt asks first",
     "completes a prompt",
     "completes a template",
+    "reads a web page",
+    "reads an image of the web",
     SILENT,
 )
 ONLY = {
@@ -128,7 +130,7 @@ Driven = Callable[[str, str, str], dict[str, str]]
 
 
 @pytest.fixture(scope="session")
-def driven(folder: Path, http_servers: HttpServers, tmp_path_factory: pytest.TempPathFactory) -> Driven:
+def driven(folder: Path, site: str, http_servers: HttpServers, tmp_path_factory: pytest.TempPathFactory) -> Driven:
     """What a driver says of each row, for a peer, a transport and a mode; each is run once."""
 
     @cache
@@ -155,6 +157,7 @@ def driven(folder: Path, http_servers: HttpServers, tmp_path_factory: pytest.Tem
             "transport": transport,
             "servers": {server: reach(server, transport) for server in SERVERS},
             "folder": str(folder),
+            "site": site,
             "key": key,
             "errors": str(errors),
         }

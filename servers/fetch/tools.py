@@ -1,0 +1,79 @@
+"""The tools: what a client sees; the work is done by the folders beside this file."""
+
+from functools import partial
+from typing import Any
+
+from shared import CallToolResult, ImageContent, Text, TextContent, ToolError
+
+from .app import Ctx, app, snapshot_of
+from .arguments import (
+    FormatArgument,
+    MaxLengthArgument,
+    RawArgument,
+    RefreshArgument,
+    SectionArgument,
+    StartArgument,
+    UrlArgument,
+    UrlsArgument,
+)
+from .errors import FetchError
+from .pages.many import fetch_all, many_of
+from .pages.snapshots import Wanted
+from .pages.texts import cut, facts_of, text_of
+
+__all__ = ["fetch", "fetch_many"]
+
+_BESIDES = 70_000
+"""Bytes of an answer for what stands beside the text of a page: fifty redirects, told twice, and a long URL."""
+_LAST_SECONDS = 3.0
+"""Of a call, for sending what came until then."""
+_ANEW = "this was fetched anew, so it may not go on where the last piece ended"
+
+
+@app.tool(title="Fetch a page", read_only=True, open_world=True)
+async def fetch(
+    ctx: Ctx,
+    url: UrlArgument,
+    max_length: MaxLengthArgument = 5_000,
+    start_index: StartArgument = 0,
+    raw: RawArgument = False,
+    format: FormatArgument = "markdown",
+    section: SectionArgument = None,
+    refresh: RefreshArgument = False,
+) -> CallToolResult:
+    """Fetch a page of the public web: HTML as Markdown of its main content, feeds, JSON, PDF as text, images.
+
+    A text that was cut has in its last line the start_index to go on with."""
+    wanted = Wanted(url, "raw" if raw else format, section)
+    goes_on = start_index > 0 and not refresh
+    kept = ctx.state.snapshots.get(ctx.peer.principal, wanted) if goes_on else None
+    snapshot = kept or await snapshot_of(ctx, wanted, refresh=refresh)
+    room = _room(ctx)
+    piece = cut(snapshot.page.text, start_index, max_length, room)
+    blocks: list[Any] = [TextContent(text=text_of(snapshot, piece, (_ANEW,) if goes_on and not kept else ()))]
+    image = snapshot.page.image
+    if image:
+        if len(image) * 4 / 3 > room:
+            raise FetchError("too_large", f"the image has {len(image):,} bytes, more than an answer may have")
+        blocks.append(ImageContent.of(image, snapshot.page.image_type))
+    return CallToolResult(content=blocks, meta=facts_of(snapshot, piece))
+
+
+@app.tool(title="Fetch several pages", read_only=True, open_world=True)
+async def fetch_many(
+    ctx: Ctx, urls: UrlsArgument, max_length: MaxLengthArgument = 20_000, format: FormatArgument = "markdown"
+) -> Text:
+    """Fetch several pages at once; together they have max_length characters. One that fails gives its error in its
+    place. Go on with one by fetch and its start_index."""
+    wanted = [Wanted(url, format) for url in dict.fromkeys(urls)]
+    told = partial(ctx.progress, total=len(wanted))
+    outcomes = await fetch_all(wanted, partial(snapshot_of, ctx), told, ctx.budget.seconds - _LAST_SECONDS)
+    many = many_of(wanted, outcomes, max_length, _room(ctx))
+    if all("error" in facts for facts in many.facts):
+        raise ToolError(many.text)
+    return Text(many.text, {"pages": many.facts})
+
+
+def _room(ctx: Ctx) -> int:
+    """Bytes of an answer for the text of pages, or for an image."""
+    return max(ctx.budget.result_bytes - _BESIDES, ctx.budget.result_bytes // 2)

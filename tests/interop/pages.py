@@ -1,0 +1,53 @@
+"""A small site for the fetch server."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+PIXEL = bytes.fromhex(
+    "89504e470d0a1a0a0000000d494844520000000100000001080600000"
+    "01f15c4890000000d49444154789c6364f8cf500f000386018068d63d1a0000000049454e44ae426082"
+)
+PARAGRAPHS = [
+    f"Paragraph number {number} tells of the weather, of the sea and of what the boats brought home."
+    for number in range(300)
+]
+STORY = f"<title>A story</title><h1>A story</h1><p>{'</p><p>'.join(PARAGRAPHS)}</p>"
+
+
+class Pages(BaseHTTPRequestHandler):
+    """What stands where."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        """Answers with the page of that path."""
+        status, kind, body = {
+            "/story": (200, "text/html; charset=utf-8", STORY.encode()),
+            "/data": (200, "application/json", b'{"b":[1,2],"a":{"c":true}}'),
+            "/pixel": (200, "image/png", PIXEL),
+        }.get(self.path, (404, "text/html", b"<h1>Nothing here</h1>"))
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Says nothing."""
+
+
+@contextmanager
+def served() -> Iterator[str]:
+    """The URL of the site, which is there until the end of the block."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Pages)
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()

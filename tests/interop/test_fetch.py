@@ -1,0 +1,82 @@
+"""The official client reads pages: whole and in pieces, several at once, as a resource and as a prompt."""
+
+import re
+
+import pytest
+from mcp_types import ImageContent
+
+from .pages import PARAGRAPHS
+from .peers import Case
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning"),
+]
+
+
+def within(text: str) -> str:
+    """What stands between the marks."""
+    found = re.search(r"<page-(\w+)>[^\n]*\n(.*)\n</page-\1>", text, re.DOTALL)
+    assert found is not None, text
+    return found.group(2)
+
+
+async def test_page_in_pieces(case: Case, site: str) -> None:
+    text, start = "", 0
+    async with case.connect("fetch") as client:
+        while start is not None:
+            arguments = {"url": f"{site}/story", "start_index": start, "max_length": 9_000}
+            result = await client.call_tool("fetch", arguments)
+            assert not result.is_error, result.content
+            text += within(result.content[0].text)
+            start = result.meta.get("nextIndex")
+    assert all(paragraph in text for paragraph in PARAGRAPHS)
+
+
+async def test_part_of_data(case: Case, site: str) -> None:
+    async with case.connect("fetch") as client:
+        result = await client.call_tool("fetch", {"url": f"{site}/data", "format": "json", "section": "/a"})
+    assert '"c": true' in within(result.content[0].text)
+
+
+async def test_image(case: Case, site: str) -> None:
+    async with case.connect("fetch") as client:
+        result = await client.call_tool("fetch", {"url": f"{site}/pixel"})
+    (image,) = [block for block in result.content if isinstance(block, ImageContent)]
+    assert image.mime_type == "image/png"
+
+
+async def test_several_pages_with_progress(case: Case, site: str) -> None:
+    heard: list[float] = []
+
+    async def told(progress: float, _total: float | None, _message: str | None) -> None:
+        heard.append(progress)
+
+    async with case.connect("fetch") as client:
+        urls = [f"{site}/data", f"{site}/nothing", f"{site}/story"]
+        result = await client.call_tool("fetch_many", {"urls": urls}, progress_callback=told)
+    assert not result.is_error
+    assert "status" in result.content[0].text
+    assert "Paragraph number 0" in result.content[0].text
+    assert heard == [1, 2, 3]
+
+
+async def test_refused_address(case: Case) -> None:
+    async with case.connect("fetch") as client:
+        result = await client.call_tool("fetch", {"url": "http://10.0.0.1/"})
+    assert result.is_error
+    assert result.content[0].text.startswith("blocked_address: ")
+
+
+async def test_page_as_resource(case: Case, site: str) -> None:
+    async with case.connect("fetch") as client:
+        result = await client.read_resource(f"{site}/story")
+        listed = await client.list_resources()
+    assert "Paragraph number 299" in result.contents[0].text
+    assert f"{site}/story" in [str(resource.uri) for resource in listed.resources]
+
+
+async def test_page_as_prompt(case: Case, site: str) -> None:
+    async with case.connect("fetch") as client:
+        result = await client.get_prompt("fetch", {"url": f"{site}/story"})
+    assert "Paragraph number 299" in result.messages[0].content.text

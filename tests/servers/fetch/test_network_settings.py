@@ -1,0 +1,40 @@
+"""What starting says of rules for the network that can't be read."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from servers.fetch.settings import Settings
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("option", "value", "reason"),
+    [
+        ("--allow-private", "10.0.0.1/8", "'10.0.0.1/8': 10.0.0.1/8 has host bits set"),
+        ("--allow-private", "fd00::/8", "'fd00::/8' is not HOST[:PORT] or NET[:PORT]; IPv6 needs brackets"),
+        ("--allow-host", "https://example.com", "'https://example.com' is no host"),
+        ("--deny-host", "*.example.com", "'*.example.com' is no host"),
+        ("--allow-port", "0", "'0': a port is a number from 1 to 65535"),
+        ("--proxy-url", "socks5://me:hunter2@proxy.test", "a proxy is http[s]://[USER:PASSWORD@]HOST[:PORT]"),
+        ("--ca-file", "/dev/null", "/dev/null holds no certificates in PEM"),
+        ("--ca-file", "/nowhere.pem", "/nowhere.pem: No such file or directory"),
+    ],
+)
+def test_a_wrong_rule_ends_the_start(option: str, value: str, reason: str) -> None:
+    command = [sys.executable, "-m", "servers.fetch", option, value]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30, check=False)
+    assert done.returncode == 2
+    assert f"{option}: {reason}" in done.stderr
+    assert "hunter2" not in done.stderr
+
+
+def test_rules_are_taken_as_they_are_written(tmp_path: Path) -> None:
+    (tmp_path / "ca.pem").write_text("-----BEGIN CERTIFICATE-----")
+    settings = Settings(
+        allow_private=["intranet.test:*", "[fd00::/8]:443"], allow_host=["a.test"], deny_host=["b.test"],
+        allow_port=[8080], proxy_url="http://me:hunter2@proxy.test:3128", ca_file=tmp_path / "ca.pem",
+    )  # fmt: skip
+    assert settings.rules == (["intranet.test:*", "[fd00::/8]:443"], ["a.test"], ["b.test"], [8080])
