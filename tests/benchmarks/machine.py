@@ -5,13 +5,14 @@ import platform
 import shutil
 import sqlite3
 import subprocess
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
-from tests.benchmarks import peers, sqlite_peers
+from tests.benchmarks import fetch_peers, peers, sqlite_peers
 from tests.npm import Unavailable
 
 MIB = 1_048_576
@@ -24,7 +25,7 @@ def describe() -> dict[str, Any]:
         "cores": len(cores()),
         "memory, GiB": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1_024 / MIB, 1),
         "system": f"{platform.system()} {platform.machine()}",
-        "versions": {"Python": platform.python_version(), **_packages(), **_programs(), **_sqlite()},
+        "versions": {"Python": platform.python_version(), **_packages(), **_programs(), **_servers()},
     }
 
 
@@ -46,8 +47,8 @@ def _programs() -> dict[str, str]:
     return found
 
 
-def _sqlite() -> dict[str, str]:
-    return {"SQLite": sqlite3.sqlite_version, **sqlite_peers.versions()}
+def _servers() -> dict[str, str]:
+    return {"SQLite": sqlite3.sqlite_version, **sqlite_peers.versions(), **fetch_peers.versions()}
 
 
 def _said(command: list[str]) -> str:
@@ -64,6 +65,58 @@ def peak(pid: int) -> float:
     """The most that a process has held in memory, in MiB."""
     status = Path(f"/proc/{pid}/status").read_text()
     return int(status.partition("VmHWM:")[2].split()[0]) / 1_024
+
+
+def family(pid: int) -> list[int]:
+    """A process and all that it has started, and they in turn."""
+    parents: dict[int, list[int]] = {}
+    for file in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(FileNotFoundError, ProcessLookupError):
+            # The name, which stands in brackets before the parent, may hold anything.
+            parent = int(file.read_text().rpartition(")")[2].split()[1])
+            parents.setdefault(parent, []).append(int(file.parent.name))
+    found = [pid]
+    for one in found:
+        found += parents.get(one, [])
+    return found
+
+
+def held(pid: int) -> float:
+    """What a process and all that it has started hold in memory, in MiB; what they share is counted once."""
+    total = 0
+    for one in family(pid):
+        with suppress(FileNotFoundError, ProcessLookupError):
+            rollup = Path(f"/proc/{one}/smaps_rollup").read_text()
+            total += int(rollup.partition("\nPss:")[2].split()[0])
+    return total / 1_024
+
+
+class Watch:
+    """The most that a process and all that it starts hold meanwhile, in MiB, looked at again and again: one that
+    is killed in between takes with it what the system knew of it."""
+
+    def __init__(self, pid: int) -> None:
+        self.before = self.most = held(pid)
+        self._pid = pid
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._look)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    @property
+    def growth(self) -> float:
+        """How much more than before that is."""
+        return self.most - self.before
+
+    def _look(self) -> None:
+        while not self._ended.wait(0.02):
+            self.most = max(self.most, held(self._pid))
 
 
 def cores() -> list[int]:

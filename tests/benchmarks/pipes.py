@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import IO, Self
 
@@ -85,12 +85,22 @@ class Pipes:
         with self._bounded():
             while True:
                 chunks.append(self._more(chunks[-1]))
+                if chunks[-1].endswith(b"\n") and (answers := _answers(b"".join(chunks))):
+                    break
+        self._check(ask, answers, 1)
+        return answers[0]
+
+    def all_of(self, asks: Sequence[Ask]) -> list[bytes]:
+        """Asks for different things, all at once; the answers, as they come. Notifications are passed over."""
+        data, chunks, answers = b"".join(line for ask in asks for line in self._lines(ask, 1)), [b""], []
+        with self._bounded():
+            self._send(data)
+            while len(answers) < len(asks):
+                chunks.append(self._more(chunks[-1]))
                 if chunks[-1].endswith(b"\n"):
-                    answer = b"".join(chunks).splitlines()[-1]
-                    if b'"method"' not in answer[:200]:
-                        break
-        self._check(ask, [answer], 1)
-        return answer
+                    answers += _answers(b"".join(chunks))
+                    chunks = [b""]
+        return answers
 
     def noticed(self) -> bytes:
         """The next notification."""
@@ -149,6 +159,11 @@ class Pipes:
             yield
         finally:
             timer.cancel()
+
+
+def _answers(lines: bytes) -> list[bytes]:
+    """Those lines that are no notifications."""
+    return [line for line in lines.splitlines() if b'"method"' not in line[:200]]
 
 
 def last_words(log: IO[bytes]) -> str:

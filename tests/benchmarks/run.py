@@ -1,6 +1,7 @@
-"""`make bench`: our servers beside others: the official SDK's, npm's, dbhub, and the least that Python needs.
+"""`make bench`: our servers beside others: the official ones, dbhub, and the least that Python needs.
 
-python -m tests.benchmarks.run [--rounds N] [--only stdio|http|sessions|files|sqlite] [--json FILE]
+python -m tests.benchmarks.run [--rounds N] [--only stdio|http|sessions|files|sqlite|fetch] [--articles FOLDER]
+                               [--json FILE]
 
 A client without an SDK drives all of them, round by round, each server fresh in each round, so that a machine that
 slows down slows all. What counts are the ratios; the figures themselves are this machine's. They are no assertions:
@@ -17,7 +18,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from tests.benchmarks import messages, sqlite_peers, targets
+from tests.benchmarks import fetch_peers, messages, sqlite_peers, targets
+from tests.benchmarks.fetch_articles import ARTICLES
+from tests.benchmarks.fetch_rows import article_rows, fetch_growth_row, fetch_start_row, together_rows
 from tests.benchmarks.files_rows import content_row, huge_row, notice_rows, text_rows, tree_rows
 from tests.benchmarks.http_rows import growth_rows, http_rows, idle_rows
 from tests.benchmarks.machine import describe
@@ -61,6 +64,10 @@ SERIES = (
     Series("sqlite", busy_row, (targets.BUSY,), (sqlite_peers.OURS_SHARED,)),
     Series("sqlite", first_row, (targets.FIRST,), (sqlite_peers.OURS_BIG, sqlite_peers.EMPTY)),
     Series("sqlite", paged_row, (targets.PAGED,), (sqlite_peers.OURS_WIDE,)),
+    Series("fetch", fetch_start_row, (targets.FETCH_START,), (fetch_peers.OURS, fetch_peers.OFFICIAL)),
+    Series("fetch", article_rows, targets.ARTICLES, (fetch_peers.OURS, fetch_peers.OFFICIAL)),
+    Series("fetch", together_rows, targets.AT_ONCE, (fetch_peers.OURS,)),
+    Series("fetch", fetch_growth_row, (targets.FETCH_GROWTH,), (fetch_peers.OURS,)),
 )
 PARTS = tuple(dict.fromkeys(one.part for one in SERIES))
 
@@ -78,6 +85,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             make_texts(Path(folder))
         if any(one.part == "sqlite" for one in chosen):
             make_databases(Path(folder))
+        if options.articles is not None:
+            (Path(folder) / ARTICLES).symlink_to(options.articles.resolve(), target_is_directory=True)
         for number in range(options.rounds):
             _say(f"round {number + 1} of {options.rounds}")
             _round(results, number, chosen, Path(folder))
@@ -122,6 +131,9 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.run")
     parser.add_argument("--rounds", type=int, default=5, help="how often everything is measured (default: 5)")
     parser.add_argument("--only", choices=PARTS, help="the one part to measure")
+    parser.add_argument(
+        "--articles", type=Path, metavar="FOLDER", help="a clone of scrapinghub/article-extraction-benchmark"
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="where to write all samples")
     return parser
 

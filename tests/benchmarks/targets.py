@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-LESS_IS_BETTER = {"ms", "MiB", "errors"}
+LESS_IS_BETTER = {"ms", "MiB", "errors", "times"}
 
 
 @dataclass(frozen=True)
@@ -70,6 +70,19 @@ BUSY = Measure("SQLite: 8 readers beside a writer, refused", "errors", (Bound(0)
 FIRST = Measure("SQLite, 1 GB: start to the first answer", "ms", (Bound(1.2, "empty"),))
 PAGED = Measure("SQLite: 1,000,000 rows in pages, memory grows by", "MiB", (Bound(40),))
 
+FETCH_START = Measure("fetch: start to `initialize`", "ms", (Bound(0.35, "official"),))
+ARTICLES_F1 = Measure("fetch: articles, Markdown: F1", "%", (Bound(95.8),))
+ARTICLES_PRECISION = Measure("fetch: articles, Markdown: precision", "%")
+ARTICLES_RECALL = Measure("fetch: articles, Markdown: recall", "%", (Bound(97.5),))
+ARTICLES_MS = Measure("fetch: articles, Markdown: a page", "ms", (Bound(25), Bound(0.033, "official")))
+TEXT_F1 = Measure("fetch: articles, text: F1", "%", (Bound(95.8),))
+TEXT_PRECISION = Measure("fetch: articles, text: precision", "%")
+TEXT_RECALL = Measure("fetch: articles, text: recall", "%", (Bound(97.5),))
+ARTICLES_TEXT_MS = Measure("fetch: articles, text: a page", "ms", (Bound(25),))
+TOGETHER = Measure("fetch: 50 pages at once, three of them hostile", "ms", (Bound(1_500),))
+TOGETHER_MEMORY = Measure("fetch: 50 pages at once: memory grows by", "MiB", (Bound(100),))
+FETCH_GROWTH = Measure("fetch: memory after 1,000 pages to 100", "times", (Bound(1.3),))
+
 STDIO = (
     START,
     RESIDENT,
@@ -89,4 +102,9 @@ TREES = (SEARCH, TREE)
 NOTICES = (NOTICE, LATE_NOTICE)
 FILES = (*TEXTS, HUGE, *TREES, CONTENT, *NOTICES)
 SQLITE = (ONE_ROW, MANY_ROWS, BUSY, FIRST, PAGED)
-MEASURES = (*STDIO, *HTTP, *CLIENTS, *IDLE_SESSIONS, *FILES, *SUBSCRIBED, *SQLITE)
+ARTICLES_MARKDOWN = (ARTICLES_F1, ARTICLES_PRECISION, ARTICLES_RECALL)
+ARTICLES_TEXT = (TEXT_F1, TEXT_PRECISION, TEXT_RECALL)
+ARTICLES = (*ARTICLES_MARKDOWN, ARTICLES_MS, *ARTICLES_TEXT, ARTICLES_TEXT_MS)
+AT_ONCE = (TOGETHER, TOGETHER_MEMORY)
+FETCH = (FETCH_START, *ARTICLES, *AT_ONCE, FETCH_GROWTH)
+MEASURES = (*STDIO, *HTTP, *CLIENTS, *IDLE_SESSIONS, *FILES, *SUBSCRIBED, *SQLITE, *FETCH)
