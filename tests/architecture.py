@@ -50,6 +50,8 @@ LATE_IMPORTS: dict[str, str] = {
     "servers/filesystem/finding/ignoring.py": "pathspec is an extra, loaded with the first .gitignore",
     "servers/filesystem/reading/charsets.py": "what is not UTF-8 is rare, and a charset detector is big",
     "servers/filesystem/watching/notices.py": "watchfiles is an extra, loaded with the first subscription",
+    "servers/prompts/format/mappings.py": "pyyaml is an extra, loaded with the first front matter",
+    "servers/prompts/templates/rendering.py": "Jinja is an extra, loaded with the first prompt that is rendered",
     "servers/sqlite/canned/definitions.py": "pyyaml is an extra, loaded where there are canned queries",
     "servers/sqlite/temporary.py": "tempfile loads much, and only exports and databases in memory need it",
     "servers/sqlite/watching/notices.py": "watchfiles is an extra, loaded with the first subscription",

@@ -1,0 +1,1 @@
+"""The arguments of a prompt: values from text, and suggestions for text."""

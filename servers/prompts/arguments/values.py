@@ -1,0 +1,133 @@
+"""Values of arguments from the texts that clients send: `prompts/get` has nothing else."""
+
+import json
+import math
+import re
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from servers.prompts.errors import PromptError
+from servers.prompts.format.definitions import Argument, Prompt
+
+__all__ = ["MOST_CHARACTERS", "missing", "value", "values"]
+
+MOST_CHARACTERS = 500_000
+"""Of one argument."""
+_MOST_ITEMS = 1_000
+_NUMBER = re.compile(r"[-+]?[0-9]{1,100}(\.[0-9]{1,100})?([eE][-+]?[0-9]{1,3})?")
+_BOOLEANS = {
+    **dict.fromkeys(("true", "yes", "on", "1"), True),
+    **dict.fromkeys(("false", "no", "off", "0"), False),
+}
+_EMPTY: dict[str, Any] = {"boolean": False, "number": None}
+"""What an argument is where nothing is given, if that is not an empty text or list."""
+
+
+def missing(prompt: Prompt, given: Mapping[str, str]) -> tuple[Argument, ...]:
+    """The required arguments that nothing is given for. An empty text is nothing."""
+    return tuple(one for one in prompt.arguments if one.required and not given.get(one.name))
+
+
+def values(prompt: Prompt, given: Mapping[str, str]) -> dict[str, Any]:
+    """The value of each argument of the prompt. Raises PromptError, which says all that is wrong."""
+    known = {one.name for one in prompt.arguments}
+    unknown = [f"{name[:64]!r} is no argument of it" for name in given if name not in known]
+    absent = missing(prompt, given)
+    found: dict[str, Any] = {}
+    wrong = list(unknown)
+    for one in prompt.arguments:
+        try:
+            found[one.name] = value(one, given.get(one.name, ""))
+        except PromptError as error:
+            wrong.append(error.reason)
+    if wrong:
+        names = ", ".join(one.name for one in prompt.arguments) or "none"
+        raise PromptError("bad_arguments", "; ".join(wrong), f"Its arguments: {names}." if unknown else "")
+    if absent:
+        needed = ", ".join(one.name for one in absent)
+        raise PromptError("missing_arguments", f"the prompt {prompt.name!r} needs: {needed}")
+    return found
+
+
+def value(argument: Argument, text: str) -> Any:
+    """The value of an argument. An empty text is its default. Raises PromptError."""
+    if not text:
+        if argument.default is not None:
+            return list(argument.default) if argument.type == "list" else argument.default
+        return [] if argument.type == "list" else _EMPTY.get(argument.type, "")
+    if len(text) > MOST_CHARACTERS:
+        raise PromptError("bad_arguments", f"{argument.name} has more than {MOST_CHARACTERS:,} characters")
+    if argument.type == "string":
+        return text
+    if argument.type == "enum":
+        return _choice(argument, text)
+    found = _OF_TYPE[argument.type](text)
+    if found is None:
+        reason = f"{argument.name} is no {_NAMES.get(argument.type, argument.type)}: {text[:80]!r}"
+        raise PromptError("bad_arguments", reason)
+    return found
+
+
+def _choice(argument: Argument, text: str) -> str:
+    if text in argument.enum:
+        return text
+    alike = [one for one in argument.enum if one.casefold() == text.strip().casefold()]
+    if len(alike) != 1:
+        reason = f"{argument.name} is none of: {', '.join(argument.enum)}"
+        raise PromptError("bad_arguments", reason)
+    return alike[0]
+
+
+def _number(text: str) -> int | float | None:
+    text = text.strip()
+    found = _NUMBER.fullmatch(text)
+    if found is None:
+        return None
+    number = float(text)
+    if not math.isfinite(number):
+        return None
+    return number if found[1] or found[2] else int(text)
+
+
+def _boolean(text: str) -> bool | None:
+    return _BOOLEANS.get(text.strip().lower())
+
+
+def _path(text: str) -> str | None:
+    return None if "\0" in text or len(text) > 4_096 else text
+
+
+def _url(text: str) -> str | None:
+    try:
+        parts = urlsplit(text.strip())
+        whole = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
+    except ValueError:
+        return None
+    odd = re.search(r"[\s\x00-\x1f\x7f]", text.strip()) or len(text) > 4_096
+    return text.strip() if whole and not odd else None
+
+
+def _list(text: str) -> list[str] | None:
+    """A JSON list of texts, or one item a line, or items with commas between them."""
+    if text.lstrip().startswith("["):
+        try:
+            found = json.loads(text)
+        except (ValueError, RecursionError):
+            return None
+        if not all(isinstance(one, str | int | float) for one in found):
+            return None
+        items = [one if isinstance(one, str) else json.dumps(one) for one in found]
+    else:
+        items = [one.strip() for one in text.split("\n" if "\n" in text else ",")]
+    items = list(filter(None, items))
+    return items if len(items) <= _MOST_ITEMS else None
+
+
+_OF_TYPE = {"number": _number, "boolean": _boolean, "file": _path, "url": _url, "list": _list}
+_NAMES = {
+    "boolean": "yes or no",
+    "file": "path",
+    "url": "URL of http or https",
+    "list": f"list of at most {_MOST_ITEMS:,} texts (one a line, commas between them, or JSON)",
+}

@@ -1,0 +1,39 @@
+"""What can go wrong with a prompt, as one exception with a stable code.
+
+`PromptError` is the only exception the domain lets out on purpose.
+"""
+
+from typing import NamedTuple
+
+__all__ = ["Problem", "PromptError"]
+
+
+class PromptError(Exception):
+    """A refusal or failure: `code` for programs, `reason` and `suggestion` for readers.
+
+    The codes: `bad_prompt` (the file), `bad_template`, `bad_arguments`, `missing_arguments`, `not_found`,
+    `too_large`, and `too_long` for what took too many steps or too much time.
+    """
+
+    def __init__(self, code: str, reason: str, suggestion: str = "", line: int | None = None) -> None:
+        self.code = code
+        self.reason = reason
+        self.suggestion = suggestion
+        self.line = line
+        """The line of the file, from 1, where that is known."""
+        super().__init__(code, reason, suggestion, line)
+
+    def __str__(self) -> str:
+        return f"{self.reason}. {self.suggestion}" if self.suggestion else self.reason
+
+
+class Problem(NamedTuple):
+    """What is wrong with a file of a library."""
+
+    path: str
+    """Within the library, with / between names."""
+    line: int | None
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.reason}" if self.line is None else f"{self.path}:{self.line}: {self.reason}"

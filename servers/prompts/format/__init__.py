@@ -1,0 +1,1 @@
+"""What a prompt is, and the three forms of files it is read from."""

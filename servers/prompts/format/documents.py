@@ -1,0 +1,49 @@
+"""A file of a prompt as front matter and body."""
+
+import re
+from typing import NamedTuple
+
+from servers.prompts.errors import PromptError
+from servers.prompts.format.mappings import Mapped, mapped
+
+__all__ = ["MOST_BYTES", "Document", "document"]
+
+MOST_BYTES = 256_000
+"""Of a file."""
+
+_FORM = re.compile(r"---[ \t]*\n(.*?)^---[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
+
+
+class Document(NamedTuple):
+    """What is in a file."""
+
+    front: Mapped | None
+    """None where it does not begin with front matter."""
+    body: str
+    """Without white space around it, and with \\n alone at the ends of lines."""
+    line: int
+    """Where the body begins."""
+
+
+def document(data: bytes) -> Document:
+    """The parts of a file. Raises PromptError."""
+    if len(data) > MOST_BYTES:
+        raise PromptError("bad_prompt", f"it has more than {MOST_BYTES:,} bytes")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise PromptError("bad_prompt", "it is not UTF-8", line=line) from None
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    found = _FORM.match(text)
+    if found is None:
+        if re.match(r"---[ \t]*\n", text):
+            raise PromptError("bad_prompt", "its front matter has no end, which is a line of ---", line=1)
+        return Document(None, text.strip(), _begins(text, 0))
+    return Document(mapped(found[1], 2), text[found.end() :].strip(), _begins(text, found.end()))
+
+
+def _begins(text: str, start: int) -> int:
+    rest = text[start:]
+    blank = len(rest) - len(rest.lstrip())
+    return text.count("\n", 0, start + blank) + 1

@@ -1,0 +1,177 @@
+"""Front matter: YAML that can hold texts, numbers, lists and mappings, and nothing else.
+
+The parser of pyyaml gives events, and the values are made from them here. So nothing of pyyaml ever constructs
+anything, a tag means nothing, depth and size are counted while they grow, and each key knows its line. Plain words
+are understood as YAML 1.2 has them: `yes`, `no` and dates are texts.
+"""
+
+import re
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from servers.prompts.errors import PromptError
+
+__all__ = ["MOST_CHARACTERS", "Mapped", "dumped", "mapped"]
+
+MOST_CHARACTERS = 64_000
+_MOST_VALUES = 10_000
+"""Values in all; one that is named by an alias counts each time."""
+_DEEPEST = 12
+
+_INTEGER = re.compile(r"[-+]?[0-9]{1,300}")
+_FLOAT = re.compile(r"[-+]?(\.[0-9]{1,300}|[0-9]{1,300}(\.[0-9]{0,300})?)([eE][-+]?[0-9]{1,3})?")
+_WORDS = {
+    **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+}
+
+
+class Mapped(dict[str, Any]):
+    """A mapping that knows its lines, from 1."""
+
+    def __init__(self, line: int) -> None:
+        super().__init__()
+        self.line = line
+        self.lines: dict[str, int] = {}
+        """The line of each key."""
+
+
+class _Open(NamedTuple):
+    """A list or mapping whose end has not come."""
+
+    value: Mapped | list[Any]
+    anchor: str | None
+    began: int
+    """How many values there were before it."""
+    keys: list[str]
+    """The key that waits for its value, in a mapping."""
+
+
+def mapped(text: str, line: int = 1) -> Mapped:
+    """The mapping that is written in `text`, whose first line is `line` of its file. Raises PromptError."""
+    import yaml  # noqa: PLC0415 (where there is a prompt to read)
+
+    if len(text) > MOST_CHARACTERS:
+        raise _wrong(f"the front matter has more than {MOST_CHARACTERS:,} characters", line)
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    try:
+        value = _Building(line).built(yaml.parse(text, Loader=loader))
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        what = getattr(error, "problem", None) or getattr(error, "reason", None) or "it can't be read"
+        raise _wrong(f"the front matter is no YAML: {what}", line if mark is None else line + mark.line) from None
+    if not isinstance(value, Mapped):
+        raise _wrong("the front matter is no mapping of keys to values", line)
+    return value
+
+
+def dumped(value: Any) -> str:
+    """The YAML of a mapping of plain values, which `mapped` reads as the same; texts of several lines as such."""
+    import yaml  # noqa: PLC0415 (where there is something to write)
+
+    class Dumper(yaml.SafeDumper):
+        """The dumper that this style is added to."""
+
+        def ignore_aliases(self, data: Any) -> bool:
+            return True
+
+    def text(dumper: yaml.SafeDumper, data: str) -> yaml.ScalarNode:
+        style = "|" if "\n" in data else None if _plain(data) == data else '"'
+        return dumper.represent_scalar("tag:yaml.org,2002:str", data, style=style)
+
+    Dumper.add_representer(str, text)
+    return str(yaml.dump(value, Dumper=Dumper, sort_keys=False, allow_unicode=True, width=110))
+
+
+class _Building:
+    """Makes values from the events of a parser."""
+
+    def __init__(self, line: int) -> None:
+        self._first = line
+        self._open: list[_Open] = []
+        self._anchors: dict[str, tuple[Any, int]] = {}
+        self._count = 0
+        self._done: list[Any] = []
+
+    def built(self, events: Iterable[Any]) -> Any:
+        for event in events:
+            line = self._first + event.start_mark.line
+            if getattr(event, "tag", None) is not None:
+                raise _wrong("the front matter has a tag (!...), which means nothing here", line)
+            match type(event).__name__:
+                case "ScalarEvent":
+                    self._scalar(event, line)
+                case "AliasEvent":
+                    self._alias(event.anchor, line)
+                case "MappingStartEvent":
+                    self._begin(Mapped(line), event.anchor, line)
+                case "SequenceStartEvent":
+                    self._begin([], event.anchor, line)
+                case "MappingEndEvent" | "SequenceEndEvent":
+                    ended = self._open.pop()
+                    self._give(ended.value, ended.anchor, self._count - ended.began, line)
+        return self._done[0] if len(self._done) == 1 else None
+
+    def _begin(self, value: Mapped | list[Any], anchor: str | None, line: int) -> None:
+        if len(self._open) >= _DEEPEST:
+            raise _wrong(f"the front matter is nested more than {_DEEPEST} levels deep", line)
+        self._no_key(line)
+        self._open.append(_Open(value, anchor, self._count, []))
+        self._add(1, line)
+
+    def _scalar(self, event: Any, line: int) -> None:
+        text = event.value
+        if not text.isascii() and any("\ud800" <= one <= "\udfff" for one in text):
+            raise _wrong("a text holds half of a surrogate pair", line)
+        self._add(1, line)
+        top = self._open[-1] if self._open else None
+        if top is not None and isinstance(top.value, Mapped) and not top.keys:
+            if text in top.value:
+                raise _wrong(f"the key {text[:80]!r} is there twice", line)
+            top.keys.append(text)
+            top.value.lines[text] = line
+            return
+        self._give(_plain(text) if event.implicit[0] else text, event.anchor, 1, line)
+
+    def _alias(self, anchor: str, line: int) -> None:
+        self._no_key(line)
+        if anchor not in self._anchors:
+            raise _wrong(f"the alias *{anchor[:80]} names nothing that is written before it", line)
+        value, size = self._anchors[anchor]
+        self._add(size, line)
+        self._give(value, None, size, line)
+
+    def _no_key(self, line: int) -> None:
+        top = self._open[-1] if self._open else None
+        if top is not None and isinstance(top.value, Mapped) and not top.keys:
+            raise _wrong("a key is no plain text", line)
+
+    def _add(self, size: int, line: int) -> None:
+        self._count += size
+        if self._count > _MOST_VALUES:
+            raise _wrong(f"the front matter has more than {_MOST_VALUES:,} values", line)
+
+    def _give(self, value: Any, anchor: str | None, size: int, line: int) -> None:
+        if anchor is not None:
+            self._anchors[anchor] = value, size
+        if not self._open:
+            self._done.append(value)
+            return
+        top = self._open[-1]
+        if isinstance(top.value, list):
+            top.value.append(value)
+        else:
+            top.value[top.keys.pop()] = value
+
+
+def _plain(text: str) -> Any:
+    if text in _WORDS:
+        return _WORDS[text]
+    if _INTEGER.fullmatch(text):
+        return int(text)
+    return float(text) if _FLOAT.fullmatch(text) else text
+
+
+def _wrong(reason: str, line: int) -> PromptError:
+    return PromptError("bad_prompt", reason, line=line)

@@ -1,0 +1,175 @@
+"""A directory whose files are read without following a link and without leaving it.
+
+Every name is opened in the open directory before it (`O_NOFOLLOW`), so checking and opening are one act, and then the
+handle is asked what it is. A link, wherever it leads, is refused: what a library has lies in it.
+"""
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from servers.prompts.errors import PromptError
+from servers.prompts.format.documents import MOST_BYTES
+from servers.prompts.format.naming import path_refusal
+
+__all__ = ["Entry", "Folder", "Signature"]
+
+_FILE = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW
+_DIRECTORY = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_DIRECTORY
+_DEEPEST = 16
+_MOST_FILES = 50_000
+"""Entries that are looked at, of one folder with all that it has."""
+
+Signature = tuple[int, int, int]
+"""Another one says that a file was written or replaced."""
+
+
+class Entry(NamedTuple):
+    """What is in a directory."""
+
+    path: str
+    """Within the folder, with / between names."""
+    kind: str
+    """file, directory, link or other."""
+    signature: Signature | None
+    """Of a file."""
+    data: bytes | None = None
+    """What is in the file, where that was asked for."""
+
+
+class Folder:
+    """The files of a directory."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root.absolute()
+
+    def read(self, path: str, most: int) -> bytes:
+        """What is in the file. Raises PromptError where there is none, it is too large, or a link is on the way."""
+        refusal = path_refusal(path)
+        if refusal is not None:
+            raise PromptError("not_found", f"{path[:200]!r} {refusal}")
+        *above, name = path.split("/")
+        try:
+            with self._opened(above) as directory:
+                data = _read(name, directory, most)
+        except OSError:
+            raise PromptError("not_found", f"there is no file {path[:200]!r}, or it can't be read") from None
+        if data is None:
+            raise PromptError("too_large", f"{path[:200]!r} has more than {most:,} bytes")
+        return data
+
+    def children(self, path: str) -> list[Entry]:
+        """What is in a directory ("" is the folder itself), in order of names; nothing where there is none."""
+        above = path.split("/") if path else []
+        if path and path_refusal(path) is not None:
+            return []
+        try:
+            with self._opened(above) as directory:
+                return _children(directory, f"{path}/" if path else "")
+        except OSError:
+            return []
+
+    def walk(self, enter: frozenset[str], known: dict[str, Signature]) -> Iterator[Entry]:
+        """All files and links, a directory's files before its directories. Markdown files come with their bytes,
+        unless their signature is the `known` one or they can't be read.
+
+        Directories with a name like .x are passed over, but for those whose names are in `enter`. Raises OSError
+        where the folder itself can't be read, and PromptError where it is too large.
+        """
+        with self._opened([]) as directory:
+            left = _MOST_FILES
+            for entry in _walk(directory, "", enter, known):
+                left -= 1
+                if left < 0:
+                    raise PromptError("too_large", f"the library has more than {_MOST_FILES:,} files")
+                yield entry
+
+    @contextmanager
+    def _opened(self, names: list[str]) -> Iterator[int]:
+        # The operator names the folder itself: only that may be a link.
+        current = os.open(self.root, _DIRECTORY & ~os.O_NOFOLLOW)
+        try:
+            for name in names:
+                below = os.open(name, _DIRECTORY, dir_fd=current)
+                os.close(current)
+                current = below
+            yield current
+        finally:
+            os.close(current)
+
+
+def _walk(directory: int, above: str, enter: frozenset[str], known: dict[str, Signature]) -> Iterator[Entry]:
+    entries = _children(directory, above)
+    for entry in entries:
+        if entry.kind == "file" and entry.path.endswith(".md") and known.get(entry.path) != entry.signature:
+            yield _with_data(entry, directory)
+        elif entry.kind != "directory":
+            yield entry
+    for entry in entries:
+        name = entry.path.removeprefix(above)
+        if entry.kind != "directory" or (name.startswith(".") and name not in enter) or above.count("/") >= _DEEPEST:
+            continue
+        try:
+            below = os.open(name, _DIRECTORY, dir_fd=directory)
+        except OSError:  # it went away, or became a link
+            continue
+        try:
+            yield from _walk(below, f"{entry.path}/", enter, known)
+        finally:
+            os.close(below)
+
+
+def _children(directory: int, above: str) -> list[Entry]:
+    found = []
+    with closing(os.scandir(directory)) as entries:
+        for one in entries:
+            try:
+                found.append(_entry(one, above))
+            except OSError:  # it went away
+                continue
+    return sorted(found)
+
+
+def _entry(one: "os.DirEntry[str]", above: str) -> Entry:
+    path = above + one.name
+    if one.is_symlink():
+        return Entry(path, "link", None)
+    if one.is_dir(follow_symlinks=False):
+        return Entry(path, "directory", None)
+    status = one.stat(follow_symlinks=False)
+    kind = "file" if stat.S_ISREG(status.st_mode) else "other"
+    return Entry(path, kind, _signature(status))
+
+
+def _signature(status: os.stat_result) -> Signature:
+    return status.st_mtime_ns, status.st_size, status.st_ino
+
+
+def _with_data(entry: Entry, directory: int) -> Entry:
+    from_name = entry.path.rpartition("/")[2]
+    try:
+        return entry._replace(data=_read(from_name, directory, MOST_BYTES))
+    except OSError:
+        return entry
+
+
+def _read(name: str, directory: int, most: int) -> bytes | None:
+    """What is in the file; None where that is more than `most` bytes. Raises OSError."""
+    descriptor = os.open(name, _FILE, dir_fd=directory)
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise FileNotFoundError
+        parts: list[bytes] = []
+        size = 0
+        while size <= most:
+            part = os.read(descriptor, min(most + 1 - size, 1 << 20))
+            if not part:
+                return b"".join(parts)
+            parts.append(part)
+            size += len(part)
+        return None
+    finally:
+        os.close(descriptor)

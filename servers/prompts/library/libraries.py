@@ -1,0 +1,67 @@
+"""Several libraries as one: a name means the prompt of the first library that has it."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from servers.prompts.errors import Problem, PromptError
+from servers.prompts.format.definitions import Prompt
+from servers.prompts.library.library import Changed, Library
+from servers.prompts.templates.rendering import Rendered
+
+__all__ = ["STARTER", "Libraries"]
+
+STARTER = Path(__file__).parents[1] / "starter"
+"""The library that comes with the server."""
+
+
+class Found(NamedTuple):
+    """Where a problem is."""
+
+    root: Path
+    problem: Problem
+
+
+class Libraries:
+    """The prompts of several folders, the first of which has precedence. Thread-safe but for `look`."""
+
+    def __init__(self, roots: Sequence[Path]) -> None:
+        self.all = tuple(Library(root) for root in dict.fromkeys(roots))
+        """The libraries, first that with precedence."""
+        self._names: list[str] = []
+
+    @property
+    def names(self) -> list[str]:
+        """The names of all prompts, sorted. A prompt whose file turns out to be broken is among them."""
+        return self._names
+
+    def __contains__(self, name: str) -> bool:
+        return any(name in one for one in self.all)
+
+    def library(self, name: str) -> Library:
+        """The library that a name means the prompt of. Raises PromptError where there is none."""
+        for one in self.all:
+            if name in one:
+                return one
+        raise PromptError("not_found", f"there is no prompt {name[:128]!r}")
+
+    def prompt(self, name: str) -> Prompt:
+        """The prompt. Raises PromptError: `not_found`, or `bad_prompt` for one whose file is broken."""
+        return self.library(name).prompt(name)
+
+    def render(self, name: str, values: Mapping[str, Any]) -> tuple[Rendered, ...]:
+        """The messages of the prompt. Raises PromptError."""
+        return self.library(name).render(name, values)
+
+    def problems(self) -> list[Found]:
+        """What is wrong with files, as far as they were read."""
+        return [Found(one.root, problem) for one in self.all for problem in one.problems()]
+
+    def look(self) -> Changed | None:
+        """Reads what is new or changed in all libraries since the last look; None where nothing is. Blocks."""
+        found = [change for change in [one.look() for one in self.all] if change is not None]
+        self._names = sorted({name for one in self.all for name in one.names})
+        if not found:
+            return None
+        names = frozenset().union(*(one.names for one in found))
+        return Changed(names, any(one.others for one in found))

@@ -1,0 +1,170 @@
+"""One folder of prompts.
+
+Theory. Starting with thousands of files may take no second, and YAML takes a fifth of a millisecond a file. So `look`
+reads the bytes of each file and finds its name, mostly by the line that has it; the rest is read when somebody asks
+for that prompt. The bytes stay: a file that is broken later keeps what it had. Whatever changes after the first look
+is read whole at once, so it is known whether that is right.
+
+A look makes a new state and puts it in the place of the old one at its end, so nobody sees half of it.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from servers.prompts.errors import Problem, PromptError
+from servers.prompts.format.definitions import Prompt
+from servers.prompts.format.skills import written
+from servers.prompts.library.cache import Cache
+from servers.prompts.library.folder import Folder, Signature
+from servers.prompts.library.forms import SKILL, parsed
+from servers.prompts.library.state import NOTHING, File, State, after
+from servers.prompts.templates.limits import MOST_FILE_BYTES
+from servers.prompts.templates.rendering import Read, Rendered, Rendering, included
+
+__all__ = ["Changed", "Library"]
+
+_MOST_PARSED, _MOST_COMPILED = 4_000_000, 2_000_000
+"""Bytes of the files whose prompts, or templates, are kept ready."""
+_ENTERED = frozenset({".claude"})
+
+
+class Changed(NamedTuple):
+    """What a look found."""
+
+    names: frozenset[str]
+    """The prompts that came, went, or have another file or text."""
+    others: bool
+    """Whether a file changed that prompts may include or embed."""
+
+
+class Library:
+    """The prompts of a folder. Thread-safe, but that nobody may call `look` while it is under way."""
+
+    def __init__(self, root: Path) -> None:
+        self._folder = Folder(root)
+        self._state = NOTHING
+        self._parsed: Cache[Prompt] = Cache(_MOST_PARSED)
+        self._compiled: Cache[Rendering] = Cache(_MOST_COMPILED)
+        self._broken: dict[str, tuple[Signature, Problem]] = {}
+
+    @property
+    def root(self) -> Path:
+        """The folder."""
+        return self._folder.root
+
+    @property
+    def names(self) -> list[str]:
+        """The names of all prompts, sorted; those too whose file will turn out to be broken."""
+        return sorted(self._state.names)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._state.names
+
+    def path(self, name: str) -> str:
+        """The file of a prompt, within the folder. Raises PromptError where there is none."""
+        return self._file(name).path
+
+    def prompt(self, name: str) -> Prompt:
+        """The prompt. Raises PromptError: `not_found`, or `bad_prompt` for one whose file is broken."""
+        return self._prompt(self._file(name))
+
+    def render(self, name: str, values: Mapping[str, Any]) -> tuple[Rendered, ...]:
+        """The messages of the prompt. Raises PromptError."""
+        state, file = self._state, self._file(name)
+        key = state.number, file.path
+        rendering = self._compiled.get(key)
+        if rendering is None:
+            prompt = self._prompt(file)
+            rendering = Rendering(prompt, self.reader(prompt))
+            self._compiled.put(key, rendering, len(file.data) + 1_000)
+        return rendering.rendered(values)
+
+    def export(self, name: str) -> dict[str, bytes]:
+        """The prompt as a skill: the files of its directory, by path. Raises PromptError."""
+        prompt = self.prompt(name)
+        read = self.reader(prompt)
+        files = {path: read(path, MOST_FILE_BYTES) for path in included(prompt, read)}
+        if SKILL in files:
+            raise PromptError("bad_prompt", f"it includes a file that is called {SKILL}")
+        return {SKILL: written(prompt).encode(), **files}
+
+    def reader(self, prompt: Prompt) -> Read:
+        """How the files are read that the prompt names: they lie in its base."""
+        base = f"{prompt.base}/" if prompt.base else ""
+        return lambda path, most: self._folder.read(base + path, most)
+
+    def problems(self) -> list[Problem]:
+        """What is wrong with files, as far as they were read; `check` reads them all."""
+        state = self._state
+        found = dict(state.problems)
+        for path, (signature, problem) in list(self._broken.items()):
+            if state.seen.get(path) == signature:
+                found.setdefault(path, problem)
+        return sorted(found.values())
+
+    def check(self) -> list[Problem]:
+        """What is wrong with all files. Takes a second for some thousands."""
+        for file in self._state.files.values():
+            self._wrong(file)
+        return self.problems()
+
+    def look(self) -> Changed | None:
+        """Reads what is new or changed since the last look; None where nothing is. Blocks: 10,000 files take half a
+        second at first, and less later. A folder that can't be read is a problem, and keeps what it had."""
+        old = self._state
+        known = {path: one for path, one in old.seen.items() if one is not None and path not in old.problems}
+        try:
+            new = after(old, self._folder.walk(_ENTERED, known), self.root.parts, self._wrong)
+        except (OSError, PromptError) as error:
+            reason = error.reason if isinstance(error, PromptError) else "the folder can't be read"
+            new = old._replace(problems={**old.problems, "": Problem("", None, reason)})
+        if (new.seen, new.problems) == (old.seen, old.problems):
+            return None
+        self._broken = {path: one for path, one in self._broken.items() if new.seen.get(path) == one[0]}
+        self._state = new
+        return _changed(old, new)
+
+    def _file(self, name: str) -> File:
+        found = self._state.names.get(name)
+        if found is None:
+            raise PromptError("not_found", f"there is no prompt {name[:128]!r}")
+        return found
+
+    def _wrong(self, file: File) -> Problem | None:
+        try:
+            self._prompt(file)
+        except PromptError as error:
+            return Problem(file.path, error.line, error.reason)
+        return None
+
+    def _prompt(self, file: File) -> Prompt:
+        key = file.path, file.signature, len(file.data)
+        found = self._parsed.get(key)
+        if found is None:
+            try:
+                found = _parsed(file)
+            except PromptError as error:
+                self._broken[file.path] = file.signature, Problem(file.path, error.line, error.reason)
+                raise
+            self._parsed.put(key, found, len(file.data) + 1_000)
+        return found
+
+
+def _changed(old: State, new: State) -> Changed:
+    names = {name for name in old.names.keys() | new.names.keys() if _text(old, name) != _text(new, name)}
+    files = old.files.keys() | new.files.keys()
+    others = {path for path in old.seen.keys() | new.seen.keys() if old.seen.get(path) != new.seen.get(path)}
+    return Changed(frozenset(names), bool(others - files))
+
+
+def _text(state: State, name: str) -> tuple[str, bytes] | None:
+    found = state.names.get(name)
+    return None if found is None else (found.path, found.data)
+
+
+def _parsed(file: File) -> Prompt:
+    found = parsed(file.kind, file.data)
+    if found.name != file.name:
+        raise PromptError("bad_prompt", "its name is written in a way that hides it: write name: and the name")
+    return found

@@ -1,0 +1,1 @@
+"""Rendering: the template of a prompt and the values of its arguments as messages."""

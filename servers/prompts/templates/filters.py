@@ -1,0 +1,137 @@
+"""The filters of templates. Each counts as a step, and none makes a text larger than a prompt may be."""
+
+import json
+import re
+from collections.abc import Callable, Iterable
+from functools import wraps
+from typing import Any
+
+from jinja2 import pass_context
+from jinja2.runtime import Context, Undefined
+
+from servers.prompts.errors import PromptError
+from servers.prompts.templates.limits import MOST_CHARACTERS, MOST_ITEMS, spending
+
+__all__ = ["EACH", "FILTERS", "JOINED", "STEPPED", "sized", "text_of"]
+
+STEPPED, EACH, JOINED = "_stepped", "_each", "_joined"
+"""Filters that `sandbox` puts into templates; nobody can write their names there."""
+
+
+def sized(value: int, most: int = MOST_CHARACTERS) -> None:
+    """Raises PromptError where a text or list would get too large."""
+    if value > most:
+        raise PromptError("too_large", f"a text or list in a template gets larger than {most:,}")
+
+
+def text_of(value: Any) -> str:
+    """The text of a value; nothing for None. Raises TypeError for a list, which has no text of its own."""
+    if value is None:
+        return ""
+    if isinstance(value, str | int | float | Undefined):
+        return str(value)
+    raise TypeError("a list can't be written as it is: use join, or a loop")
+
+
+def _join(value: Any, separator: str = "") -> str:
+    texts = [text_of(one) for one in _items(value)]
+    sized(sum(map(len, texts)) + len(separator) * len(texts))
+    return separator.join(texts)
+
+
+def _replace(value: Any, old: str, new: str) -> str:
+    text = text_of(value)
+    # An empty text is found before, between and after all characters.
+    found = text.count(old)
+    sized(len(text) + found * max(len(new) - len(old), 0))
+    return text.replace(old, new)
+
+
+def _indent(value: Any, width: int = 4, first: bool = False) -> str:
+    lines = text_of(value).split("\n")
+    sized(sum(map(len, lines)) + len(lines) * (1 + max(width, 0)))
+    margin = " " * width
+    rest = [margin + line if line.strip() else line for line in lines[not first :]]
+    return "\n".join(lines[: not first] + rest)
+
+
+def _default(value: Any, default_value: Any = "", boolean: bool = True) -> Any:
+    """Like Jinja's, but that what is empty counts as missing, as it does for arguments."""
+    return default_value if isinstance(value, Undefined) or value is None or (boolean and not value) else value
+
+
+def _fence(value: Any, language: str = "") -> str:
+    text = text_of(value)
+    longest = max(map(len, re.findall("`{3,}", text)), default=2)
+    fence = "`" * (longest + 1)
+    return f"{fence}{language}\n{text}\n{fence}"
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _length(value: Any) -> int:
+    return len(value if isinstance(value, str) else _items(value))
+
+
+def _items(value: Any) -> list[Any]:
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        raise TypeError("this takes a list")
+    return list(value)
+
+
+def _each(value: Any) -> Iterable[Any]:
+    budget = spending.get()
+    for one in _items(value):
+        budget.step()
+        yield one
+
+
+def _of_text(function: Callable[..., str]) -> Callable[..., str]:
+    return lambda value, *rest: function(text_of(value), *rest)
+
+
+_ALL: dict[str, Callable[..., Any]] = {
+    "capitalize": _of_text(str.capitalize),
+    "default": _default,
+    "fence": _fence,
+    "first": lambda value: next(iter(value), ""),
+    "float": float,
+    "indent": _indent,
+    "int": int,
+    "join": _join,
+    "last": lambda value: value[-1] if value else "",
+    "length": _length,
+    "lower": _of_text(str.lower),
+    "replace": _replace,
+    "reverse": lambda value: value[::-1],
+    "sort": lambda value: sorted(_items(value)),
+    "title": _of_text(str.title),
+    "tojson": _json,
+    "trim": _of_text(str.strip),
+    "unique": lambda value: list(dict.fromkeys(_items(value))),
+    "upper": _of_text(str.upper),
+    STEPPED: lambda value: value,
+    EACH: _each,
+    JOINED: _join,
+}
+
+
+def _counted(function: Callable[..., Any]) -> Callable[..., Any]:
+    # Given the context, no filter is run while a template is compiled.
+    @pass_context
+    @wraps(function)
+    def counted(_: Context, *given: Any, **named: Any) -> Any:
+        spending.get().step()
+        result = function(*given, **named)
+        if isinstance(result, str):
+            sized(len(result))
+        elif isinstance(result, list | tuple):
+            sized(len(result), MOST_ITEMS)
+        return result
+
+    return counted
+
+
+FILTERS = {name: _counted(function) for name, function in _ALL.items()}

@@ -1,0 +1,267 @@
+"""Prompts as messages: templates compiled once, then rendered with the values of arguments.
+
+The text of an argument gets into a message when that is rendered, and what is rendered is never read as a template.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache
+from pathlib import PurePosixPath
+from traceback import walk_tb
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from servers.prompts.errors import PromptError
+from servers.prompts.format.definitions import Message, Prompt, Role
+from servers.prompts.format.dollars import PLACEHOLDER, places
+from servers.prompts.templates.limits import MOST_FILE_BYTES, MOST_SOURCE, Budget, spending
+
+if TYPE_CHECKING:
+    from jinja2 import Template
+
+    from servers.prompts.templates.sandbox import Sandbox
+
+__all__ = ["Embedded", "Read", "Rendered", "Rendering", "Text", "included"]
+
+Read = Callable[[str, int], bytes]
+"""Gives what is in a file of the library, of at most so many bytes. Raises PromptError."""
+_DEEPEST = 10
+_MOST_PARTIALS = 50
+_MOST_PARTS = 8_000
+"""What a prompt's templates consist of; compiling so many takes half a second."""
+_RENDERED = "prompt: "
+"""Begins the name of the code of a template, so that its lines can be told from those of Python."""
+
+
+class Text(NamedTuple):
+    """The text of a message."""
+
+    text: str
+
+
+class Embedded(NamedTuple):
+    """A file in a message."""
+
+    kind: str
+    """image, audio or resource."""
+    path: str
+    """In the prompt's library, from the prompt's base."""
+    mime_type: str
+    data: bytes
+
+
+class Rendered(NamedTuple):
+    """A message as a client gets it."""
+
+    role: Role
+    content: Text | Embedded
+
+
+class Rendering:
+    """A prompt, ready to be rendered. Nothing changes it; any thread may use it."""
+
+    def __init__(self, prompt: Prompt, read: Read) -> None:
+        """Reads the templates that the prompt includes, and compiles them all. Raises PromptError."""
+        self._prompt = prompt
+        self._read = read
+        self._partials: dict[str, Template] = {}
+        self._templates: dict[int, Template] = {}
+        if prompt.syntax == "jinja":
+            sources = _sources(prompt, read)
+            self._partials = {name: _compiled(source, name, 1) for name, source in sources.items()}
+            for index, message in enumerate(prompt.messages):
+                if message.kind == "text":
+                    self._templates[index] = _compiled(message.content, "", message.line)
+
+    def rendered(self, values: Mapping[str, Any]) -> tuple[Rendered, ...]:
+        """The messages, with the values of all arguments. Raises PromptError."""
+        budget = Budget(self._partials)
+        token = spending.set(budget)
+        try:
+            return tuple(self._message(*one, values, budget) for one in enumerate(self._prompt.messages))
+        finally:
+            spending.reset(token)
+
+    def _message(self, index: int, message: Message, values: Mapping[str, Any], budget: Budget) -> Rendered:
+        if message.kind != "text":
+            data = self._read(message.content, MOST_FILE_BYTES)
+            budget.embed(len(data))
+            return Rendered(message.role, Embedded(message.kind, message.content, _mime(message.content, data), data))
+        template = self._templates.get(index)
+        if template is not None:
+            text = _filled(template, message.line, values, budget)
+        elif self._prompt.syntax == "dollar":
+            text = _replaced(message.content, self._prompt.hint, values)
+            budget.write(len(text))
+        else:
+            text = message.content
+        return Rendered(message.role, Text(text))
+
+
+def included(prompt: Prompt, read: Read) -> tuple[str, ...]:
+    """The files that the prompt's templates include, or its messages embed. Raises PromptError."""
+    sources = _sources(prompt, read) if prompt.syntax == "jinja" else {}
+    files = [message.content for message in prompt.messages if message.kind != "text"]
+    return tuple(dict.fromkeys([*sources, *files]))
+
+
+def _sources(prompt: Prompt, read: Read) -> dict[str, str]:
+    sources = _Sources(read)
+    for message in prompt.messages:
+        if message.kind == "text":
+            sources.add(message.content, message.line)
+    return sources.partials
+
+
+@cache
+def _sandbox() -> "Sandbox":
+    from servers.prompts.templates.sandbox import Sandbox  # noqa: PLC0415 (Jinja is loaded with the first rendering)
+
+    return Sandbox()
+
+
+class _Sources:
+    """The templates of a prompt, and those they include."""
+
+    def __init__(self, read: Read) -> None:
+        self._read = read
+        self._parts = self._characters = 0
+        self.partials: dict[str, str] = {}
+        """By name, those first that others include."""
+
+    def add(self, source: str, line: int, chain: tuple[str, ...] = ()) -> None:
+        """Reads what a template includes, and what that includes. Raises PromptError, where an include that leads
+        to itself is one reason."""
+        self._characters += len(source)
+        if self._characters > MOST_SOURCE:
+            reason = f"the templates have more than {MOST_SOURCE:,} characters together"
+            raise PromptError("too_large", reason, line=line)
+        with _as_prompt_errors(chain[-1] if chain else "", line):
+            names, parts = _sandbox().looked_through(source)
+        self._parts += parts
+        if self._parts > _MOST_PARTS:
+            reason = f"the templates have more than {_MOST_PARTS:,} expressions, tags and texts together"
+            raise PromptError("too_large", reason, line=line)
+        for name in names:
+            self._include(name, line, chain)
+
+    def _include(self, name: str, line: int, chain: tuple[str, ...]) -> None:
+        if name in self.partials:
+            return
+        if name in chain:
+            circle = " includes ".join([*chain[chain.index(name) :], name])
+            raise PromptError("bad_template", f"includes go round in a circle: {circle}", line=line)
+        if len(chain) >= _DEEPEST or len(self.partials) >= _MOST_PARTIALS:
+            reason = f"includes go {_DEEPEST} levels deep and {_MOST_PARTIALS} files far at most"
+            raise PromptError("bad_template", reason, line=line)
+        source = _partial(name, self._read, line)
+        self.add(source, line, (*chain, name))
+        self.partials[name] = source
+
+
+def _partial(name: str, read: Read, line: int) -> str:
+    try:
+        return read(name, MOST_SOURCE).decode("utf-8-sig").replace("\r\n", "\n").strip()
+    except UnicodeDecodeError:
+        raise PromptError("bad_template", f"the included {name[:200]!r} is not UTF-8", line=line) from None
+    except PromptError as error:
+        raise PromptError("bad_template", f"an include: {error.reason}", error.suggestion, line) from None
+
+
+def _compiled(source: str, name: str, line: int) -> "Template":
+    with _as_prompt_errors(name, line):
+        return _sandbox().template(source, _RENDERED + name)
+
+
+def _filled(template: "Template", line: int, values: Mapping[str, Any], budget: Budget) -> str:
+    pieces = []
+    with _as_prompt_errors("", line):
+        for piece in template.root_render_func(template.new_context(dict(values))):
+            budget.write(len(piece))
+            pieces.append(piece)
+    return "".join(pieces)
+
+
+@contextmanager
+def _as_prompt_errors(name: str, line: int) -> Iterator[None]:
+    """Makes a PromptError of what a template raises. It begins at `line` of its file, or is the include `name`."""
+    from jinja2 import TemplateError, TemplateSyntaxError  # noqa: PLC0415 (as above)
+
+    try:
+        yield
+    except TemplateSyntaxError as error:
+        raise _bad(str(error.message), name, line, error.lineno) from None
+    except (RecursionError, SyntaxError, MemoryError):
+        raise _bad("the template is nested too deep", name, line, 1) from None
+    except (TemplateError, TypeError, ValueError, ArithmeticError, LookupError) as error:
+        where, number = _place(error)
+        raise _bad(str(error) or type(error).__name__, where or name, line, number) from None
+
+
+def _bad(reason: str, name: str, line: int, number: int) -> PromptError:
+    if name:
+        return PromptError("bad_template", f"line {number} of the included {name!r}: {reason}", line=line)
+    return PromptError("bad_template", reason, line=line + number - 1)
+
+
+def _place(error: Exception) -> tuple[str, int]:
+    """The include, or "", and the line in it that raised the error."""
+    found = "", 1
+    for frame, number in walk_tb(error.__traceback__):
+        name = frame.f_code.co_filename
+        if name.startswith(_RENDERED):
+            lines = _pairs(frame.f_globals.get("debug_info", ""))
+            found = name.removeprefix(_RENDERED), max((one for code, one in lines if code <= number), default=1)
+    return found
+
+
+def _pairs(debug_info: str) -> Iterator[tuple[int, int]]:
+    # Jinja notes lines as "template=code&template=code".
+    for pair in filter(None, debug_info.split("&")):
+        template, _, code = pair.partition("=")
+        yield int(code), int(template)
+
+
+def _replaced(text: str, hint: str, values: Mapping[str, Any]) -> str:
+    found = places(text, hint)
+    given = [str(values.get(name, "")) for name in found.names]
+    everything = " ".join(filter(None, given))
+    if found.appended:
+        return f"{text}\n\nARGUMENTS: {everything}" if everything else text
+
+    def value(one: re.Match[str]) -> str:
+        number = one[1] or one[2]
+        if number is None:
+            return everything
+        at = int(number) - found.first
+        return given[at] if at < len(given) else ""
+
+    return PLACEHOLDER.sub(value, text)
+
+
+_MIME = {
+    ".aac": "audio/aac",
+    ".csv": "text/csv",
+    ".flac": "audio/flac",
+    ".gif": "image/gif",
+    ".html": "text/html",
+    ".jpeg": "image/jpeg",
+    ".jpg": "image/jpeg",
+    ".json": "application/json",
+    ".m4a": "audio/mp4",
+    ".md": "text/markdown",
+    ".mp3": "audio/mpeg",
+    ".ogg": "audio/ogg",
+    ".pdf": "application/pdf",
+    ".png": "image/png",
+    ".svg": "image/svg+xml",
+    ".wav": "audio/wav",
+    ".webp": "image/webp",
+    ".yaml": "application/yaml",
+    ".yml": "application/yaml",
+}
+
+
+def _mime(path: str, data: bytes) -> str:
+    known = _MIME.get(PurePosixPath(path).suffix.lower())
+    return known or ("application/octet-stream" if b"\0" in data else "text/plain")

@@ -1,0 +1,214 @@
+"""Jinja for prompts: the immutable sandbox, and of its language the part that can be bounded.
+
+Theory. A template has outputs, filters, tests, comparisons, arithmetic, `if`, `for`, `set`, `with` and includes of
+constant names. It has no macros, no inheritance, no imports, no attributes but those of `loop`, and no calls but
+`range(...)`: what could recurse, reach into objects or escape the counting is refused when the template is read, with
+its line. What is left gets its size bounded where it grows (arithmetic, `~`, filters) and its steps counted where it
+repeats (loops, filters, includes). The sandbox of Jinja stands behind all that, though nothing gets there.
+"""
+
+from collections.abc import Iterator
+from typing import Any, NoReturn
+
+from jinja2 import StrictUndefined, Template, nodes, pass_context
+from jinja2.exceptions import TemplateSyntaxError
+from jinja2.runtime import Context
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+from jinja2.visitor import NodeTransformer
+
+from servers.prompts.templates.filters import EACH, FILTERS, JOINED, STEPPED, sized, text_of
+from servers.prompts.templates.limits import MOST_ITEMS, spending
+
+__all__ = ["Sandbox"]
+
+_ALLOWED: tuple[type[nodes.Node], ...] = (
+    nodes.Template,
+    nodes.Output,
+    nodes.TemplateData,
+    nodes.For,
+    nodes.If,
+    nodes.Assign,
+    nodes.With,
+    nodes.Include,
+    nodes.Name,
+    nodes.Const,
+    nodes.List,
+    nodes.Tuple,
+    nodes.CondExpr,
+    nodes.Filter,
+    nodes.Test,
+    nodes.Compare,
+    nodes.Operand,
+    nodes.Not,
+    nodes.And,
+    nodes.Or,
+    nodes.Neg,
+    nodes.Pos,
+    nodes.Add,
+    nodes.Sub,
+    nodes.Mul,
+    nodes.Div,
+    nodes.FloorDiv,
+    nodes.Mod,
+    nodes.Concat,
+    nodes.Getattr,
+    nodes.Getitem,
+    nodes.Slice,
+    nodes.Call,
+    nodes.Keyword,
+)
+_OF_LOOP = {"index", "index0", "revindex", "revindex0", "first", "last", "length", "previtem", "nextitem"}
+_TESTS = "defined undefined none string number boolean true false in eq ne lt le gt ge even odd".split()  # noqa: SIM905
+_SPECIAL = {"loop", "range", "self"}
+_MOST_BITS = 256
+
+
+class Sandbox(ImmutableSandboxedEnvironment):
+    """The environment that all prompts share: nothing that a rendering does changes it."""
+
+    intercepted_binops = frozenset({"+", "-", "*", "/", "//", "%", "**"})
+
+    def __init__(self) -> None:
+        super().__init__(
+            undefined=StrictUndefined,
+            finalize=_finalized,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            optimized=False,
+            autoescape=False,
+        )
+        self.filters = dict(FILTERS)
+        self.tests = {name: self.tests[name] for name in _TESTS}
+        self.globals = {"range": _range}
+
+    def template(self, source: str, name: str) -> Template:
+        """The template of a text. Raises TemplateSyntaxError, and what Python raises for code that is too deep."""
+        return Template.from_code(self, self.compile(source, name, filename=name), {"range": _range})
+
+    def looked_through(self, source: str) -> tuple[tuple[str, ...], int]:
+        """The names that a template includes, and how many parts it has, which is what compiling it takes."""
+        found = list(_all(self.parse(source)))
+        names = (one.template for one in found if isinstance(one, nodes.Include))
+        return tuple(one.value for one in names if isinstance(one, nodes.Const)), len(found)
+
+    def get_template(self, name: Any, parent: str | None = None, globals: Any = None) -> Template:
+        """What an include gets: one of the templates that were read with the prompt."""
+        budget = spending.get()
+        budget.step()
+        return budget.partials[name]  # type: ignore[no-any-return] # these are templates
+
+    def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
+        """Arithmetic, after a look at how large its result gets."""
+        spending.get().step()
+        if isinstance(left, int | float) and isinstance(right, int | float):
+            _small(left, right)
+        elif operator == "+" and isinstance(left, str) and isinstance(right, str):
+            sized(len(left) + len(right))
+        elif operator == "+" and isinstance(left, list) and isinstance(right, list):
+            sized(len(left) + len(right), MOST_ITEMS)
+        elif operator == "*" and isinstance(left, str) and isinstance(right, int):
+            sized(len(left) * right)
+        else:
+            raise TypeError(f"{operator} is for numbers; a text and a number go together with ~")
+        return super().call_binop(context, operator, left, right)
+
+    def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
+        tree = super()._parse(source, name, filename)
+        for node in _all(tree):
+            _check(node)
+            _check_form(node)
+        return _bounded(tree).set_environment(self)  # type: ignore[return-value] # it gives what it was called on
+
+
+@pass_context  # so that it is not run while a template is compiled
+def _finalized(_: Context, value: Any) -> str:
+    return text_of(value)
+
+
+def _range(*bounds: int) -> list[int]:
+    found = range(*bounds)
+    # len() has no room for a very large range.
+    if found and (abs(found[0]) > MOST_ITEMS or abs(found[-1]) > MOST_ITEMS or len(found) > MOST_ITEMS):
+        sized(MOST_ITEMS + 1, MOST_ITEMS)
+    return list(found)
+
+
+def _small(*numbers: float) -> None:
+    if any(isinstance(one, int) and one.bit_length() > _MOST_BITS for one in numbers):
+        raise OverflowError("a number in the template is too large")
+
+
+def _all(tree: nodes.Node) -> Iterator[nodes.Node]:
+    todo = [tree]
+    while todo:
+        node = todo.pop()
+        yield node
+        todo.extend(reversed(list(node.iter_child_nodes())))
+
+
+def _check(node: nodes.Node) -> None:
+    """What a template can't reach. Raises TemplateSyntaxError."""
+    match node:
+        case _ if not isinstance(node, _ALLOWED):
+            _refuse(node, f"{type(node).__name__} is not available in prompts")
+        case nodes.Getattr() if not (_is_name(node.node, "loop") and node.attr in _OF_LOOP):
+            _refuse(node, f".{node.attr} is not available: values have no attributes or methods; use a filter")
+        case nodes.Call() if not _is_name(node.node, "range") or node.dyn_args or node.dyn_kwargs:
+            _refuse(node, "nothing can be called but range(...); use a filter")
+        case nodes.Filter() | nodes.Test() if node.dyn_args or node.dyn_kwargs:
+            _refuse(node, "* and ** are not available")
+        case nodes.Name() if node.name.startswith("_") or (node.name in _SPECIAL and node.ctx != "load"):
+            _refuse(node, f"{node.name} is no name for a value")
+
+
+def _check_form(node: nodes.Node) -> None:
+    """How a template may use what it has. Raises TemplateSyntaxError."""
+    match node:
+        case nodes.For() if node.recursive:
+            _refuse(node, "recursive loops are not available")
+        case nodes.Include():
+            constant = isinstance(node.template, nodes.Const) and isinstance(node.template.value, str)
+            if not constant or node.ignore_missing:
+                _refuse(node, "an include has one file, whose path is written out in quotes")
+        case nodes.List() | nodes.Tuple() if not _is_flat(node):
+            _refuse(node, "a list in a template has constant items")
+        case nodes.Assign() | nodes.For() if not isinstance(node.target, nodes.Name):
+            _refuse(node, "a value has one name")
+
+
+def _is_name(node: nodes.Node, name: str) -> bool:
+    return isinstance(node, nodes.Name) and node.name == name
+
+
+def _is_flat(node: nodes.List | nodes.Tuple) -> bool:
+    return all(isinstance(one, nodes.Const) for one in node.items)
+
+
+def _refuse(node: nodes.Node, reason: str) -> NoReturn:
+    # What Jinja puts around a tag may have no line.
+    raise TemplateSyntaxError(reason, node.lineno or 1)
+
+
+def _bounded(tree: nodes.Template) -> nodes.Template:
+    """The same, with filters that count what Jinja would do uncounted."""
+    for node in list(_all(tree)):
+        match node:
+            case nodes.For():
+                node.iter = _filtered(node.iter, EACH)
+            case nodes.Compare():
+                node.expr = _filtered(node.expr, STEPPED)
+            case nodes.Getitem():
+                node.node = _filtered(node.node, STEPPED)
+    return _Joining().visit(tree)  # type: ignore[no-any-return] # it gives what it was given
+
+
+def _filtered(node: nodes.Node, name: str) -> nodes.Filter:
+    return nodes.Filter(node, name, [], [], None, None, lineno=node.lineno)
+
+
+class _Joining(NodeTransformer):
+    """Makes a filter of each `~`, which Jinja would not bound."""
+
+    def visit_Concat(self, node: nodes.Concat) -> nodes.Node:  # noqa: N802 (the name is Jinja's)
+        items = nodes.List([self.visit(one) for one in node.nodes], lineno=node.lineno)
+        return _filtered(items, JOINED)
