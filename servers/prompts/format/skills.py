@@ -96,6 +96,8 @@ def _inner(prompt: Prompt, messages: tuple[Message, ...]) -> dict[str, Any]:
 def _argument(argument: Argument) -> dict[str, Any]:
     found = argument._asdict() | {"enum": list(argument.enum), "examples": list(argument.examples)}
     default = found.pop("default")
+    if argument.type == ("enum" if argument.enum else "string"):
+        del found["type"]
     rest = {key: value for key, value in found.items() if value}
     # 0, false and an empty text are values of an argument.
     return rest if default is None else {**rest, "default": default}

@@ -80,6 +80,10 @@ class Library:
             self._compiled.put(key, rendering, len(file.data) + 1_000)
         return rendering.rendered(values)
 
+    def read(self, path: str, most: int) -> bytes:
+        """What is in a file of the folder. Raises PromptError: `not_found`, or `too_large` for more bytes."""
+        return self._folder.read(path, most)
+
     def export(self, name: str) -> dict[str, bytes]:
         """The prompt as a skill: the files of its directory, by path. Raises PromptError."""
         prompt = self.prompt(name)
@@ -92,7 +96,14 @@ class Library:
     def reader(self, prompt: Prompt) -> Read:
         """How the files are read that the prompt names: they lie in its base."""
         base = f"{prompt.base}/" if prompt.base else ""
-        return lambda path, most: self._folder.read(base + path, most)
+
+        def read(path: str, most: int) -> bytes:
+            # A library may be a project, whose .git and .env are nobody's prompts.
+            if any(name.startswith(".") for name in path.split("/")):
+                raise PromptError("not_found", f"{path[:200]!r} is hidden")
+            return self.read(base + path, most)
+
+        return read
 
     def problems(self) -> list[Problem]:
         """What is wrong with files, as far as they were read; `check` reads them all."""

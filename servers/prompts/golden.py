@@ -1,0 +1,77 @@
+"""Golden examples: a file beside a prompt that says what it renders for some arguments.
+
+`review-code.golden.yaml` beside `review-code.md` has `arguments`, as clients send them, and the `messages` that must
+come: each has a role, and a text or the path of an embedded file.
+"""
+
+from typing import Any, NamedTuple
+
+from servers.prompts.arguments.values import values
+from servers.prompts.errors import PromptError
+from servers.prompts.format.mappings import Mapped, dumped, mapped
+from servers.prompts.library.library import Library
+from servers.prompts.templates.rendering import Rendered, Text
+
+__all__ = ["Golden", "example", "golden", "golden_path", "written"]
+
+_MOST_BYTES = 64_000
+_KINDS = {"arguments": dict, "messages": list}
+
+
+class Golden(NamedTuple):
+    """What is asked for, and what must come."""
+
+    arguments: dict[str, str]
+    messages: list[dict[str, str]]
+
+
+def golden_path(path: str) -> str:
+    """The file with the example of the prompt in the file at `path`."""
+    return path.removesuffix(".md") + ".golden.yaml"
+
+
+def golden(library: Library, name: str) -> Golden | None:
+    """The example of a prompt; None where it has none. Raises PromptError for one that is wrong."""
+    path = golden_path(library.path(name))
+    try:
+        data = library.read(path, _MOST_BYTES)
+    except PromptError as error:
+        if error.code == "not_found":
+            return None
+        raise
+    try:
+        found = mapped(data.decode("utf-8-sig"))
+    except UnicodeDecodeError:
+        raise PromptError("bad_prompt", f"{path} is not UTF-8") from None
+    return _checked(found, path)
+
+
+def example(library: Library, name: str, arguments: dict[str, str]) -> Golden:
+    """What comes now for these arguments. Raises PromptError."""
+    rendered = library.render(name, values(library.prompt(name), arguments))
+    return Golden(arguments, [_plain(one) for one in rendered])
+
+
+def written(golden: Golden) -> str:
+    """The text of the file with this example."""
+    return dumped(golden._asdict())
+
+
+def _plain(message: Rendered) -> dict[str, str]:
+    content = message.content
+    said = {"text": content.text} if isinstance(content, Text) else {content.kind: content.path}
+    return {"role": message.role, **said}
+
+
+def _checked(found: Mapped, path: str) -> Golden:
+    for key, kind in _KINDS.items():
+        if not isinstance(found.get(key), kind):
+            raise PromptError("bad_prompt", f"{path} has no {key}", line=found.lines.get(key, 1))
+    arguments: dict[Any, Any] = found["arguments"]
+    texts = [
+        *arguments.values(),
+        *(text for one in found["messages"] if isinstance(one, dict) for text in one.values()),
+    ]
+    if not all(isinstance(one, dict) for one in found["messages"]) or not all(isinstance(one, str) for one in texts):
+        raise PromptError("bad_prompt", f"{path} has something else than texts", "Put them in quotes.")
+    return Golden(dict(arguments), [dict(one) for one in found["messages"]])
