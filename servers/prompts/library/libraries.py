@@ -1,6 +1,8 @@
 """Several libraries as one: a name means the prompt of the first library that has it."""
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -48,6 +50,16 @@ class Libraries:
     def prompt(self, name: str) -> Prompt:
         """The prompt. Raises PromptError: `not_found`, or `bad_prompt` for one whose file is broken."""
         return self.library(name).prompt(name)
+
+    def page(self, after: str, most: int) -> list[Prompt]:
+        """The next prompts in the order of names, without those whose file is broken."""
+        found: list[Prompt] = []
+        for name in self._names[bisect_right(self._names, after) :]:
+            if len(found) == most:
+                break
+            with suppress(PromptError):
+                found.append(self.prompt(name))
+        return found
 
     def render(self, name: str, values: Mapping[str, Any]) -> tuple[Rendered, ...]:
         """The messages of the prompt. Raises PromptError."""

@@ -99,7 +99,7 @@ class Library:
 
         def read(path: str, most: int) -> bytes:
             # A library may be a project, whose .git and .env are nobody's prompts.
-            if any(name.startswith(".") for name in path.split("/")):
+            if any(name.startswith(".") and name.strip(".") for name in path.split("/")):
                 raise PromptError("not_found", f"{path[:200]!r} is hidden")
             return self.read(base + path, most)
 

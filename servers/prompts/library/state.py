@@ -105,18 +105,17 @@ class _Looking:
             return known
         return self._read(entry.path, kind, signature, entry.data, known)
 
-    def _read(self, path: str, kind: Kind, signature: Signature, data: bytes, known: File | None) -> File | None:
+    def _read(self, path: str, kind: Kind, signature: Signature, data: bytes, known: File | None) -> File:
         try:
             name = name_in(kind, data) or parsed(kind, data).name
-        except PromptError as error:
-            self._problems[path] = Problem(path, error.line, error.reason)
-            return known and known._replace(signature=signature)
+        except PromptError:  # which says more where somebody asks for the prompt
+            name = kind.name
         file = File(path, kind, name, signature, data)
         problem = self._wrong(file) if self._old.seen else None
         if problem is None:
             return file
         self._problems[path] = problem
-        return known and known._replace(signature=signature)
+        return file if known is None else known._replace(signature=signature)
 
     def _problem(self, path: str, reason: str) -> None:
         self._problems.setdefault(path, Problem(path, None, reason))
