@@ -42,7 +42,9 @@ def _ranked(values: Iterable[str], typed: str) -> list[str]:
 
 
 def _paths(folders: Sequence[Folder], typed: str) -> list[str]:
-    above, _, begun = typed.rpartition("/")
+    above, slash, begun = typed.rpartition("/")
+    if slash and not above:
+        return []
     found = []
     for folder in folders:
         for entry in folder.children(above):

@@ -36,13 +36,8 @@ def command(document: Document, name: str) -> Prompt:
 
 
 def text_of(front: Mapped, key: str) -> str:
-    """A text of the front matter, "" where there is none. Raises PromptError.
-
-    `argument-hint: [file]` is meant as a text and is a list in YAML.
-    """
+    """A text of the front matter, "" where there is none. Raises PromptError."""
     value = front.get(key, "")
-    if isinstance(value, list) and all(isinstance(one, str) for one in value):
-        return f"[{', '.join(value)}]"
     if isinstance(value, dict | list):
         raise PromptError("bad_prompt", f"{key} is no text", line=front.lines[key])
     return "" if value is None else str(value).strip()

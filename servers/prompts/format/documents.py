@@ -1,5 +1,6 @@
 """A file of a prompt as front matter and body."""
 
+import json
 import re
 from typing import NamedTuple
 
@@ -12,6 +13,8 @@ MOST_BYTES = 256_000
 """Of a file."""
 
 _FORM = re.compile(r"---[ \t]*\n(.*?)^---[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
+# Claude Code has it written so, and means a text; in YAML it is a list, or an error where another [ follows.
+_HINT = re.compile(r"^(argument-hint:[ \t]+)(\[[^\n]*?)[ \t]*$", re.MULTILINE)
 
 
 class Document(NamedTuple):
@@ -40,7 +43,11 @@ def document(data: bytes) -> Document:
         if re.match(r"---[ \t]*\n", text):
             raise PromptError("bad_prompt", "its front matter has no end, which is a line of ---", line=1)
         return Document(None, text.strip(), _begins(text, 0))
-    return Document(mapped(found[1], 2), text[found.end() :].strip(), _begins(text, found.end()))
+    return Document(mapped(_HINT.sub(_quoted, found[1]), 2), text[found.end() :].strip(), _begins(text, found.end()))
+
+
+def _quoted(hint: re.Match[str]) -> str:
+    return hint[1] + json.dumps(hint[2], ensure_ascii=False)
 
 
 def _begins(text: str, start: int) -> int:

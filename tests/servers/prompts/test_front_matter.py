@@ -192,7 +192,7 @@ def hostile(source: random.Random) -> bytes:
         "~",
     ]
     text = WHOLE
-    for _ in range(source.randint(1, 12)):
+    for _ in range(source.randint(1, 5)):
         at, end = sorted(source.choices(range(len(text) + 1), k=2))
         match source.randrange(4):
             case 0:

@@ -129,7 +129,8 @@ def test_whatever_a_prompt_has_survives_the_way_to_a_skill_and_back(tmp_path: Pa
     "text",
     [
         "Fix $ARGUMENTS now",
-        "---\ndescription: d\nargument-hint: <pr> [priority]\nallowed-tools: Bash(git add:*), Read\n---\nPR $1, $2, $ARGUMENTS",
+        "---\ndescription: d\nargument-hint: <pr> [priority]\n---\nPR $1, $2, $ARGUMENTS",
+        "---\nallowed-tools: Bash(git add:*), Read\n---\nPlain",
         "---\nargument-hint: [what]\n---\nNothing here takes it",
         "Only $1 and $2",
         "From $0, $1",

@@ -1,0 +1,223 @@
+"""Rendering, and what one rendering may take."""
+
+import subprocess
+import sys
+import tracemalloc
+from pathlib import Path
+
+import pytest
+
+from servers.prompts.arguments.values import values
+from servers.prompts.errors import PromptError
+from servers.prompts.templates.limits import Budget
+from servers.prompts.templates.rendering import Embedded, Rendered, Text
+from tests.servers.prompts.folders import asking, front, library, texts
+
+PNG = b"\x89PNG\r\n\x1a\n\0"
+
+
+def said(folder: Path, template: str, **arguments: str) -> str:
+    return texts(library(folder, {"one.md": asking(template, "text", "other")}), "one", **arguments)[0]
+
+
+@pytest.mark.parametrize(
+    ("template", "expected"),
+    [
+        ("{{ text|upper }} {{ text|lower }} {{ text|title }} {{ text|capitalize }}", "AB C ab c Ab C Ab c"),
+        ("{{ text|replace('b', 'xy') }} {{ text|length }} {{ text|reverse }}", "axy C 4 C ba"),
+        ("{{ text|first }}{{ text|last }} {{ text[1:] }} {{ 'x' * 3 }} {{ 2 * 3 + 7 // 2 }}", "aC b C xxx 9"),
+        ("{{ other|default('none') }} {{ other|default('none', boolean=false) }}.", "none ."),
+        (
+            "{% for x in ['b', 'a', 'b']|unique|sort %}{{ loop.index }}{{ x }}{{ ',' if not loop.last }}{% endfor %}",
+            "1a,2b",
+        ),
+        ("{{ ['a', 'b']|join('-') }} {{ range(3)|join }} {{ text|tojson }}", 'a-b 012 "ab C"'),
+        ("{% set x = text ~ 1 %}{{ x }}{% with y = 2 %}{{ y }}{% endwith %}", "ab C12"),
+        ("{{ 'a\nb'|indent(2) }}|{{ 'a\nb'|indent(2, true) }}", "a\n  b|  a\n  b"),
+        ("{{ '12'|int + 1 }} {{ '1.5'|float }} {{ ' a '|trim }}", "13 1.5 a"),
+        ("{% if 'b' in text and text is string and not other %}yes{% endif %}", "yes"),
+        ("{{ text|fence('sql') }}", "```sql\nab C\n```"),
+        ("{% raw %}{{ text }}{% endraw %}{# nothing #}", "{{ text }}"),
+    ],
+)
+def test_what_templates_can_do(tmp_path: Path, template: str, expected: str) -> None:
+    assert said(tmp_path, template, text="ab C") == expected
+
+
+def test_a_number_that_is_not_given_is_not_written(tmp_path: Path) -> None:
+    found = library(tmp_path, {"one.md": front("arguments: [{name: n, type: number}]", body="<{{ n }}>")})
+    assert texts(found, "one") == ["<>"]
+    assert texts(found, "one", n="3") == ["<3>"]
+
+
+BOMBS = {
+    "a long text": "{{ 'a' * 1000000000 }}",
+    "a long text in steps": "{% set x = 'a' * 999999 %}{{ x + x }}",
+    "doubling with +": "{% set text = text + text %}" * 60,
+    "doubling with ~": "{% set text = text ~ text %}" * 60,
+    "doubling lists": "{% set x = [1] %}" + "{% set x = x + x %}" * 60,
+    "a large number": "{% set n = 99999999 %}" + "{% set n = n * n %}" * 60,
+    "a power": "{{ 9 ** 99999999 }}",
+    "a large range": "{% for i in range(1000000000) %}x{% endfor %}",
+    "a larger range": "{{ range(-9, 99999999999999999999999)|length }}",
+    "loops in loops": "{% for a in range(9999) %}{% for b in range(9999) %}{% endfor %}{% endfor %}",
+    "a filtered loop": "{% for a in range(9999) %}{% for b in range(9999) if false %}{% endfor %}{% endfor %}",
+    "much output": "{% for a in range(9999) %}" + "x" * 200 + "{% endfor %}",
+    "replace": "{% set x = 'a' * 9999 %}{{ x|replace('', x) }}",
+    "indent": "{{ text|indent(1000000000, true) }}",
+    "join": "{{ range(9999)|join('a' * 9999) }}",
+    "a format": "{{ '%1000000000d' % 1 }}",
+    "fences": "{% for a in range(999) %}{{ ('`' * 9999)|fence }}{% endfor %}",
+    "nesting": "{{ " + "(" * 5_000 + "1" + ")" * 5_000 + " }}",
+    "nested tags": "{% if text %}" * 2_000 + "{% endif %}" * 2_000,
+    "nested loops": "{% for a in ['x'] %}" * 40 + "{% endfor %}" * 40,
+    "a long sum": "{{ " + "1+" * 3_000 + "1 }}",
+    "many parts": "{{ text }}" * 8_100,
+    "digits": "{{ " + "9" * 5_000 + " }}",
+    "a long int": "{{ ('9' * 99999)|int }}",
+    "open tags": "{{" * 40_000,
+    "open comments": "{# " * 30_000,
+    "open texts": "{{ '" * 20_000,
+}
+
+
+@pytest.mark.parametrize("case", [pytest.param(one, marks=pytest.mark.slow) for one in BOMBS])
+def test_a_bomb_is_stopped_and_takes_little_memory(tmp_path: Path, case: str) -> None:
+    found = library(tmp_path, {"one.md": asking(BOMBS[case], "text")})
+    given = values(found.prompt("one"), {"text": "ab"})
+    tracemalloc.start()
+    try:
+        with pytest.raises(PromptError) as caught:
+            found.render("one", given)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert caught.value.code in ("bad_template", "too_large", "too_long")
+    assert peak < 100_000_000
+
+
+def test_time_is_bounded() -> None:
+    with pytest.raises(PromptError, match="rendering takes more than 1 s"):
+        Budget({}, seconds=-1).step()
+
+
+def test_includes_of_includes_count_together(tmp_path: Path) -> None:
+    fan: dict[str, str | bytes] = {
+        f"_{level}_{n}.md": "".join(f"{{% include '_{level + 1}_{m}.md' %}}" for m in range(5))
+        for level in range(8)
+        for n in range(5)
+    }
+    fan |= {f"_8_{n}.md": "x" for n in range(5)}
+    found = library(tmp_path, {"one.md": front(body="{% include '_0_0.md' %}"), **fan})
+    with pytest.raises(PromptError, match="more than 100,000 steps"):
+        found.render("one", {})
+
+
+def test_includes_go_ten_levels_deep(tmp_path: Path) -> None:
+    files: dict[str, str | bytes] = {f"_{n}.md": f"{{% include '_{n + 1}.md' %}}" for n in range(12)}
+    found = library(tmp_path, {"one.md": front(body="{% include '_2.md' %}"), **files, "_12.md": "end"})
+    with pytest.raises(PromptError, match="10 levels deep"):
+        found.render("one", {})
+    found = library(tmp_path, {"one.md": front(body="{% include '_3.md' %}")})
+    assert texts(found, "one") == ["end"]
+
+
+def test_an_include_sees_the_values_around_it(tmp_path: Path) -> None:
+    files = {"one.md": front(body="{% for x in [1, 2] %}{% include '_x.md' %}{% endfor %}"), "_x.md": "<{{ x }}>"}
+    assert texts(library(tmp_path, files), "one") == ["<1><2>"]
+
+
+@pytest.mark.parametrize(
+    ("files", "reason", "line"),
+    [
+        ({"one.md": front(body="a\n{{ 1 / 0 }}")}, "division by zero", 5),
+        ({"one.md": front(body="a\n\n{{ nope }}")}, "'nope' is undefined", 6),
+        ({"one.md": front(body="a\n{% if %}")}, "Expected an expression", 5),
+        ({"one.md": front("messages:", "  - text: '{{ nope }}'")}, "'nope' is undefined", 4),
+        (
+            {"one.md": front(body="{% include '_a.md' %}"), "_a.md": "\n\na\n{{ nope }}"},
+            "line 2 of the included '_a.md': 'nope' is undefined",
+            4,
+        ),
+        ({"one.md": front(body="{% include '_a.md' %}"), "_a.md": "{{"}, "line 1 of the included '_a.md'", 4),
+        ({"one.md": front(body="{% include '_a.md' %}"), "_a.md": b"\xff"}, "'_a.md' is not UTF-8", 4),
+        ({"one.md": front(body="{{ range(3) }}")}, "use join, or a loop", 4),
+        ({"one.md": front(body="{{ 1 + 'a' }}")}, "go together with ~", 4),
+        ({"one.md": front(body="{{ 'a'|nope }}")}, "No filter named 'nope'", 4),
+    ],
+)
+def test_what_is_wrong_with_a_template_is_said_with_its_line(
+    tmp_path: Path, files: dict[str, str | bytes], reason: str, line: int
+) -> None:
+    with pytest.raises(PromptError) as caught:
+        library(tmp_path, files).render("one", {})
+    assert reason in caught.value.reason
+    assert (caught.value.code, caught.value.line) == ("bad_template", line)
+
+
+def test_messages_have_roles_pictures_sounds_and_files(tmp_path: Path) -> None:
+    lines = [
+        "messages:",
+        "  - {role: assistant, text: 'Which one, {{ text }}?'}",
+        "  - {image: a.png}",
+        "  - {role: assistant, audio: b.mp3}",
+        "  - {resource: c.md}",
+        "  - {resource: d}",
+        "  - {resource: e}",
+        "arguments: [{name: text}]",
+    ]
+    files = {"a.png": PNG, "b.mp3": b"ID3", "c.md": "# {{ text }}", "d": b"a\0b", "e": "text"}
+    found = library(tmp_path, {"one.md": front(*lines, body="This."), **files})
+    assert found.render("one", {"text": "you"}) == (
+        Rendered("assistant", Text("Which one, you?")),
+        Rendered("user", Embedded("image", "a.png", "image/png", PNG)),
+        Rendered("assistant", Embedded("audio", "b.mp3", "audio/mpeg", b"ID3")),
+        Rendered("user", Embedded("resource", "c.md", "text/markdown", b"# {{ text }}")),
+        Rendered("user", Embedded("resource", "d", "application/octet-stream", b"a\0b")),
+        Rendered("user", Embedded("resource", "e", "text/plain", b"text")),
+        Rendered("user", Text("This.")),
+    )
+
+
+def test_embedded_files_are_bounded_alone_and_together(tmp_path: Path) -> None:
+    files: dict[str, str | bytes] = {
+        "large.md": front("messages: [{resource: large.bin}]"),
+        "many.md": front("messages: [{resource: a.bin}, {resource: a.bin}, {resource: a.bin}]"),
+        "large.bin": bytes(4_000_001),
+        "a.bin": bytes(3_000_000),
+    }
+    found = library(tmp_path, files)
+    for name, reason in (("large", "more than 4,000,000 bytes"), ("many", "more than 8,000,000 bytes")):
+        with pytest.raises(PromptError, match=reason) as caught:
+            found.render(name, {})
+        assert caught.value.code == "too_large"
+
+
+@pytest.mark.parametrize(
+    ("body", "given", "expected"),
+    [
+        ("Fix $ARGUMENTS.", {"arguments": "a b"}, "Fix a b."),
+        ("$1 and $2, $1", {"arg1": "a", "arg2": "b"}, "a and b, a"),
+        ("$0 and $1", {"arg0": "a", "arg1": "b"}, "a and b"),
+        ("$ARGUMENTS[1] $0", {"arg0": "a", "arg1": "b"}, "b a"),
+        ("$2: $ARGUMENTS", {"arg1": "a", "arg2": "b"}, "b: a b"),
+        ("$10 $x $ARGUMENTSx {{ a }}", {}, "$10 $x $ARGUMENTSx {{ a }}"),
+        ("!`rm -rf x` @file", {}, "!`rm -rf x` @file"),
+    ],
+)
+def test_placeholders_of_commands(tmp_path: Path, body: str, given: dict[str, str], expected: str) -> None:
+    found = library(tmp_path, {".claude/commands/one.md": body})
+    assert {one.name for one in found.prompt("one").arguments} == set(given)
+    assert texts(found, "one", **given) == [expected]
+
+
+@pytest.mark.slow
+def test_neither_jinja_nor_yaml_is_loaded_to_find_prompts(tmp_path: Path) -> None:
+    library(tmp_path, {"one.md": front("name: one")})
+    code = (
+        "import sys; from pathlib import Path; from servers.prompts.library.libraries import Libraries\n"
+        "found = Libraries([Path(sys.argv[1])]); found.look(); "
+        "print(found.names, *{'jinja2', 'yaml'} & {*sys.modules})"
+    )
+    run = subprocess.run([sys.executable, "-c", code, tmp_path], capture_output=True, text=True, check=True)
+    assert run.stdout == "['one']\n"

@@ -1,0 +1,170 @@
+"""Values of arguments from texts, and suggestions."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from servers.prompts.arguments.completing import completed
+from servers.prompts.arguments.values import MOST_CHARACTERS, missing, value, values
+from servers.prompts.errors import PromptError
+from servers.prompts.format.definitions import Argument, Prompt
+from servers.prompts.library.folder import Folder
+from tests.servers.prompts.folders import write
+
+GOOD: list[tuple[str, str, Any]] = [
+    ("string", " a ", " a "),
+    ("number", "12", 12),
+    ("number", " -1.5e3 ", -1500.0),
+    ("boolean", "Yes", True),
+    ("boolean", "0", False),
+    ("file", "a b/c.txt", "a b/c.txt"),
+    ("url", " https://example.com:8080/a?b#c ", "https://example.com:8080/a?b#c"),
+    ("list", "a, b,,c ", ["a", "b", "c"]),
+    ("list", "a, b\nc\n", ["a, b", "c"]),
+    ("list", '["a, b", 1, ""]', ["a, b", "1"]),
+]
+BAD = [
+    ("number", "one"),
+    ("number", "1e999"),
+    ("number", "nan"),
+    ("number", "1_000"),
+    ("boolean", "maybe"),
+    ("file", "a\0b"),
+    ("url", "example.com"),
+    ("url", "file:///etc/passwd"),
+    ("url", "javascript:alert(1)"),
+    ("url", "https://"),
+    ("url", "https://a b"),
+    ("url", "http://[::1"),
+    ("url", "http://a:99999"),
+    ("list", "[1, {}]"),
+    ("list", "[" * 100_000),
+    ("list", ",".join("a" * 1_001)),
+]
+
+
+@pytest.mark.parametrize(("kind", "text", "expected"), GOOD)
+def test_a_text_becomes_a_value_of_the_type(kind: str, text: str, expected: Any) -> None:
+    found = value(Argument("a", kind), text)
+    assert (found, type(found)) == (expected, type(expected))
+
+
+@pytest.mark.parametrize(("kind", "text"), BAD)
+def test_a_text_that_is_no_value_of_the_type_is_refused(kind: str, text: str) -> None:
+    with pytest.raises(PromptError, match=r"^a is no ") as caught:
+        value(Argument("a", kind), text)
+    assert caught.value.code == "bad_arguments"
+    assert len(str(caught.value)) < 300
+
+
+def test_a_value_of_an_enum_is_found_in_another_case() -> None:
+    argument = Argument("a", "enum", enum=("Low", "high", "HIGH"))
+    assert value(argument, " low") == "Low"
+    assert value(argument, "HIGH") == "HIGH"
+    for text in ("High", "medium"):
+        with pytest.raises(PromptError, match="a is none of: Low, high, HIGH"):
+            value(argument, text)
+
+
+@pytest.mark.parametrize(
+    ("kind", "empty"), [("string", ""), ("number", None), ("boolean", False), ("url", ""), ("file", ""), ("list", [])]
+)
+def test_what_is_not_given_is_empty(kind: str, empty: Any) -> None:
+    assert value(Argument("a", kind), "") == empty
+
+
+@pytest.mark.parametrize(("kind", "default"), [("number", 0), ("boolean", True), ("string", "x"), ("list", ["x"])])
+def test_what_is_not_given_is_its_default(kind: str, default: Any) -> None:
+    assert value(Argument("a", kind, default=default), "") == default
+
+
+def test_a_long_text_is_refused() -> None:
+    assert len(value(Argument("a"), "x" * MOST_CHARACTERS)) == MOST_CHARACTERS
+    with pytest.raises(PromptError, match="more than 500,000 characters"):
+        value(Argument("a"), "x" * (MOST_CHARACTERS + 1))
+
+
+PROMPT = Prompt("one", "d", arguments=(Argument("a", required=True), Argument("b", required=True), Argument("c")))
+
+
+def test_what_is_missing_is_listed() -> None:
+    assert [one.name for one in missing(PROMPT, {"b": "x", "a": ""})] == ["a"]
+    with pytest.raises(PromptError, match="the prompt 'one' needs: a, b") as caught:
+        values(PROMPT, {"c": "x"})
+    assert caught.value.code == "missing_arguments"
+
+
+def test_all_that_is_wrong_is_said_at_once() -> None:
+    prompt = Prompt("one", "d", arguments=(Argument("a", "number"), Argument("b", "boolean")))
+    with pytest.raises(PromptError) as caught:
+        values(prompt, {"a": "x", "b": "y", "d": "z"})
+    expected = "'d' is no argument of it; a is no number: 'x'; b is no yes or no: 'y'. Its arguments: a, b."
+    assert str(caught.value) == expected
+
+
+def test_values_have_all_arguments() -> None:
+    assert values(PROMPT, {"a": "1", "b": "2"}) == {"a": "1", "b": "2", "c": ""}
+
+
+# Suggestions
+
+
+def test_values_that_begin_so_come_before_those_that_have_it_within() -> None:
+    argument = Argument("a", "enum", enum=("SQLite", "PostgreSQL", "MySQL", "DuckDB"))
+    assert completed(argument, "sql").values == ["SQLite", "PostgreSQL", "MySQL"]
+    assert completed(argument, "").values == list(argument.enum)
+
+
+def test_examples_are_suggested_and_so_is_true() -> None:
+    assert completed(Argument("a", examples=("pytest", "Jest")), "py").values == ["pytest"]
+    assert completed(Argument("a", "boolean"), "t").values == ["true"]
+
+
+def test_at_most_a_hundred_are_suggested_and_all_are_counted() -> None:
+    found = completed(Argument("a", examples=tuple(f"x{n}" for n in range(250))), "x")
+    assert (len(found.values), found.total) == (100, 250)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    write(
+        tmp_path,
+        {"secret.txt": "", "root/src/main.py": "", "root/src/make.py": "", "root/README": "", "root/.env": ""},
+    )
+    (tmp_path / "root/src/out").symlink_to(tmp_path)
+    return Folder(tmp_path / "root")
+
+
+@pytest.mark.parametrize(
+    ("typed", "expected"),
+    [
+        ("", ["README", "src/"]),
+        ("s", ["src/"]),
+        ("src/", ["src/main.py", "src/make.py"]),
+        ("src/ma", ["src/main.py", "src/make.py"]),
+        ("src/mak", ["src/make.py"]),
+        (".", [".env"]),
+        ("../", []),
+        ("../s", []),
+        ("src/out/", []),
+        ("src/../../", []),
+        ("/", []),
+        ("/etc/pass", []),
+        ("nowhere/x", []),
+        ("README/x", []),
+        ("a\0b/", []),
+    ],
+)
+def test_files_are_suggested_within_the_folder(folder: Folder, typed: str, expected: list[str]) -> None:
+    assert completed(Argument("a", "file"), typed, [folder]).values == expected
+
+
+def test_files_are_suggested_for_file_arguments_only(folder: Folder) -> None:
+    assert completed(Argument("a", "string"), "s", [folder]).values == []
+
+
+def test_several_folders_are_one(folder: Folder, tmp_path: Path) -> None:
+    write(tmp_path, {"more/src/x.py": "", "more/sub/y.py": ""})
+    found = completed(Argument("a", "file"), "s", [folder, Folder(tmp_path / "more")])
+    assert found.values == ["src/", "sub/"]
