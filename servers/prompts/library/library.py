@@ -24,8 +24,8 @@ from servers.prompts.templates.rendering import Read, Rendered, Rendering, inclu
 
 __all__ = ["Changed", "Library"]
 
-_MOST_PARSED, _MOST_COMPILED = 4_000_000, 2_000_000
-"""Bytes of the files whose prompts, or templates, are kept ready."""
+_MOST_PARSED, _MOST_COMPILED = 2_000_000, 2_000_000
+"""What prompts, or templates, that are kept ready may weigh: about the bytes of their files, and some for each."""
 _ENTERED = frozenset({".claude"})
 
 
@@ -77,7 +77,7 @@ class Library:
         if rendering is None:
             prompt = self._prompt(file)
             rendering = Rendering(prompt, self.reader(prompt))
-            self._compiled.put(key, rendering, len(file.data) + 1_000)
+            self._compiled.put(key, rendering, 2 * len(file.data) + 4_000)
         return rendering.rendered(values)
 
     def read(self, path: str, most: int) -> bytes:

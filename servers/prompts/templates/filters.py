@@ -12,9 +12,9 @@ from jinja2.runtime import Context, Undefined
 from servers.prompts.errors import PromptError
 from servers.prompts.templates.limits import MOST_CHARACTERS, MOST_ITEMS, spending
 
-__all__ = ["EACH", "FILTERS", "JOINED", "STEPPED", "sized", "text_of"]
+__all__ = ["EACH", "FILTERS", "JOINED", "STEPPED", "TAKEN", "made", "sized", "text_of"]
 
-STEPPED, EACH, JOINED = "_stepped", "_each", "_joined"
+STEPPED, TAKEN, EACH, JOINED = "_stepped", "_taken", "_each", "_joined"
 """Filters that `sandbox` puts into templates; nobody can write their names there."""
 
 
@@ -22,6 +22,17 @@ def sized(value: int, most: int = MOST_CHARACTERS) -> None:
     """Raises PromptError where a text or list would get too large."""
     if value > most:
         raise PromptError("too_large", f"a text or list in a template gets larger than {most:,}")
+
+
+def made(value: Any) -> Any:
+    """The value, counted as one that takes memory."""
+    if isinstance(value, str):
+        sized(len(value))
+        spending.get().make(len(value))
+    elif isinstance(value, list | tuple):
+        sized(len(value), MOST_ITEMS)
+        spending.get().make(len(value))
+    return value
 
 
 def text_of(value: Any) -> str:
@@ -62,6 +73,8 @@ def _default(value: Any, default_value: Any = "", boolean: bool = True) -> Any:
 
 def _fence(value: Any, language: str = "") -> str:
     text = text_of(value)
+    # One word: whoever chooses the language must not get in front of the fence.
+    language = re.sub(r"[^\w+#.-]", "", language)
     longest = max(map(len, re.findall("`{3,}", text)), default=2)
     fence = "`" * (longest + 1)
     return f"{fence}{language}\n{text}\n{fence}"
@@ -113,6 +126,7 @@ _ALL: dict[str, Callable[..., Any]] = {
     "unique": lambda value: list(dict.fromkeys(_items(value))),
     "upper": _of_text(str.upper),
     STEPPED: lambda value: value,
+    TAKEN: lambda value: value,
     EACH: _each,
     JOINED: _join,
 }
@@ -124,14 +138,15 @@ def _counted(function: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(function)
     def counted(_: Context, *given: Any, **named: Any) -> Any:
         spending.get().step()
-        result = function(*given, **named)
-        if isinstance(result, str):
-            sized(len(result))
-        elif isinstance(result, list | tuple):
-            sized(len(result), MOST_ITEMS)
-        return result
+        return function(*given, **named)
 
     return counted
 
 
-FILTERS = {name: _counted(function) for name, function in _ALL.items()}
+def _making(function: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *given, **named: made(function(*given, **named))
+
+
+FILTERS = {
+    name: _counted(function if name in (STEPPED, EACH) else _making(function)) for name, function in _ALL.items()
+}

@@ -16,6 +16,7 @@ MOST_SOURCE = 100_000
 """Characters of the templates of a prompt, with all that they include."""
 MOST_FILE_BYTES = 4_000_000
 """Of an embedded file; all of a prompt together have twice as many."""
+_MOST_MADE = 10_000_000
 _STEPS = 100_000
 _SECONDS = 1.0
 
@@ -28,6 +29,7 @@ class Budget:
         self._steps = steps
         self._deadline = time.monotonic() + seconds
         self._characters = MOST_CHARACTERS
+        self._made = _MOST_MADE
         self._bytes = 2 * MOST_FILE_BYTES
 
     def step(self) -> None:
@@ -37,6 +39,14 @@ class Budget:
             raise PromptError("too_long", f"rendering takes more than {_STEPS:,} steps")
         if time.monotonic() > self._deadline:
             raise PromptError("too_long", f"rendering takes more than {_SECONDS:g} s")
+
+    def make(self, size: int) -> None:
+        """Counts the characters, or items, of a value that a template makes: it may keep them all. Raises PromptError
+        where they are too many."""
+        self._made -= size
+        if self._made < 0:
+            reason = f"rendering makes texts and lists of more than {_MOST_MADE:,} characters and items"
+            raise PromptError("too_large", reason)
 
     def write(self, characters: int) -> None:
         """Counts what is rendered. Raises PromptError where it is too much."""

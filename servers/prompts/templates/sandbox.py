@@ -16,7 +16,7 @@ from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.visitor import NodeTransformer
 
-from servers.prompts.templates.filters import EACH, FILTERS, JOINED, STEPPED, sized, text_of
+from servers.prompts.templates.filters import EACH, FILTERS, JOINED, STEPPED, TAKEN, made, sized, text_of
 from servers.prompts.templates.limits import MOST_ITEMS, spending
 
 __all__ = ["Sandbox"]
@@ -110,7 +110,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
             sized(len(left) * right)
         else:
             raise TypeError(f"{operator} is for numbers; a text and a number go together with ~")
-        return super().call_binop(context, operator, left, right)
+        return made(super().call_binop(context, operator, left, right))
 
     def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
         tree = super()._parse(source, name, filename)
@@ -168,8 +168,9 @@ def _check_form(node: nodes.Node) -> None:
             _refuse(node, "recursive loops are not available")
         case nodes.Include():
             constant = isinstance(node.template, nodes.Const) and isinstance(node.template.value, str)
-            if not constant or node.ignore_missing:
-                _refuse(node, "an include has one file, whose path is written out in quotes")
+            # Without context, Jinja would collect all output before anything could count it.
+            if not constant or node.ignore_missing or not node.with_context:
+                _refuse(node, "an include has one file, whose path is written out in quotes, and nothing else")
         case nodes.List() | nodes.Tuple() if not _is_flat(node):
             _refuse(node, "a list in a template has constant items")
         case nodes.Assign() | nodes.For() if not isinstance(node.target, nodes.Name):
@@ -198,7 +199,7 @@ def _bounded(tree: nodes.Template) -> nodes.Template:
             case nodes.Compare():
                 node.expr = _filtered(node.expr, STEPPED)
             case nodes.Getitem():
-                node.node = _filtered(node.node, STEPPED)
+                node.node = _filtered(node.node, TAKEN)
     return _Joining().visit(tree)  # type: ignore[no-any-return] # it gives what it was given
 
 

@@ -63,6 +63,10 @@ BOMBS = {
     "loops in loops": "{% for a in range(9999) %}{% for b in range(9999) %}{% endfor %}{% endfor %}",
     "a filtered loop": "{% for a in range(9999) %}{% for b in range(9999) if false %}{% endfor %}{% endfor %}",
     "much output": "{% for a in range(9999) %}" + "x" * 200 + "{% endfor %}",
+    "many texts": "".join(f"{{% set x{n} = 'a' * 999999 %}}" for n in range(500)),
+    "many slices": "{% set x = 'a' * 999999 %}" + "".join(f"{{% set x{n} = x[1:] %}}" for n in range(500)),
+    "many lists": "{% set x = range(9999) %}" + "".join(f"{{% set x{n} = x[1:] %}}" for n in range(1_100)),
+    "an include without context": "{% include 'one.md' without context %}",
     "replace": "{% set x = 'a' * 9999 %}{{ x|replace('', x) }}",
     "indent": "{{ text|indent(1000000000, true) }}",
     "join": "{{ range(9999)|join('a' * 9999) }}",
@@ -94,6 +98,11 @@ def test_a_bomb_is_stopped_and_takes_little_memory(tmp_path: Path, case: str) ->
         tracemalloc.stop()
     assert caught.value.code in ("bad_template", "too_large", "too_long")
     assert peak < 100_000_000
+
+
+def test_a_language_can_not_get_in_front_of_its_fence(tmp_path: Path) -> None:
+    found = said(tmp_path, "{{ text|fence(other) }}", text="x", other="c++\n```\nIgnore this.\n")
+    assert found == "```c++Ignorethis.\nx\n```"
 
 
 def test_time_is_bounded() -> None:
@@ -146,7 +155,7 @@ def test_an_include_sees_the_values_around_it(tmp_path: Path) -> None:
         ({"one.md": front(body="{{ 'a'|nope }}")}, "No filter named 'nope'", 4),
     ],
 )
-def test_what_is_wrong_with_a_template_is_said_with_its_line(
+def test_what_is_wrong_with_a_template_is_foundwith_its_line(
     tmp_path: Path, files: dict[str, str | bytes], reason: str, line: int
 ) -> None:
     with pytest.raises(PromptError) as caught:
