@@ -11,7 +11,7 @@ from servers.prompts.format.definitions import Prompt
 from servers.prompts.library.library import Changed, Library
 from servers.prompts.templates.rendering import Rendered
 
-__all__ = ["STARTER", "Libraries"]
+__all__ = ["STARTER", "Found", "Libraries"]
 
 STARTER = Path(__file__).parents[1] / "starter"
 """The library that comes with the server."""

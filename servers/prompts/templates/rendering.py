@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from servers.prompts.templates.sandbox import Sandbox
 
-__all__ = ["Embedded", "Read", "Rendered", "Rendering", "Text", "included"]
+__all__ = ["Embedded", "Read", "Rendered", "Rendering", "Text", "included", "used"]
 
 Read = Callable[[str, int], bytes]
 """Gives what is in a file of the library, of at most so many bytes. Raises PromptError."""
@@ -103,6 +103,20 @@ def included(prompt: Prompt, read: Read) -> tuple[str, ...]:
     sources = _sources(prompt, read) if prompt.syntax == "jinja" else {}
     files = [message.content for message in prompt.messages if message.kind != "text"]
     return tuple(dict.fromkeys([*sources, *files]))
+
+
+def used(prompt: Prompt, read: Read) -> frozenset[str]:
+    """The names of values that the prompt's templates use, or of arguments that its text has a place for. Raises
+    PromptError for what can't be compiled."""
+    texts = [message.content for message in prompt.messages if message.kind == "text"]
+    if prompt.syntax != "jinja":
+        return frozenset(one.name for one in prompt.arguments)
+    partials = [_sandbox().names(source) for source in _sources(prompt, read).values()]
+    templates = [_sandbox().names(source) for source in texts]
+    # What is included sees what is set around it.
+    given = {name for _, names in (*partials, *templates) for name in names}
+    inner = {name for names, _ in partials for name in names}
+    return frozenset((inner - given).union(*(names for names, _ in templates)))
 
 
 def _sources(prompt: Prompt, read: Read) -> dict[str, str]:

@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 
 from jinja2 import StrictUndefined, Template, nodes, pass_context
 from jinja2.exceptions import TemplateSyntaxError
+from jinja2.meta import find_undeclared_variables
 from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.visitor import NodeTransformer
@@ -90,6 +91,12 @@ class Sandbox(ImmutableSandboxedEnvironment):
         found = list(_all(self.parse(source)))
         names = (one.template for one in found if isinstance(one, nodes.Include))
         return tuple(one.value for one in names if isinstance(one, nodes.Const)), len(found)
+
+    def names(self, source: str) -> tuple[set[str], set[str]]:
+        """The names that a template takes from outside, and those that it sets."""
+        tree = self.parse(source)
+        given = {one.name for one in _all(tree) if isinstance(one, nodes.Name) and one.ctx != "load"}
+        return find_undeclared_variables(tree) - {"range"}, given
 
     def get_template(self, name: Any, parent: str | None = None, globals: Any = None) -> Template:
         """What an include gets: one of the templates that were read with the prompt."""

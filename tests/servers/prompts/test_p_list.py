@@ -55,6 +55,7 @@ def test_p1_a_fence_is_closed_by_nothing_within_it(tmp_path: Path, text: str) ->
     assert first not in text
 
 
+@pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=200)
 @given(text=st.text(min_size=1))
 def test_p1_any_text_appears_as_it_is_and_does_nothing_else(

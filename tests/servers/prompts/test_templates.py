@@ -10,7 +10,7 @@ import pytest
 from servers.prompts.arguments.values import values
 from servers.prompts.errors import PromptError
 from servers.prompts.templates.limits import Budget
-from servers.prompts.templates.rendering import Embedded, Rendered, Text
+from servers.prompts.templates.rendering import Embedded, Rendered, Text, used
 from tests.servers.prompts.folders import asking, front, library, texts
 
 PNG = b"\x89PNG\r\n\x1a\n\0"
@@ -98,6 +98,32 @@ def test_a_bomb_is_stopped_and_takes_little_memory(tmp_path: Path, case: str) ->
         tracemalloc.stop()
     assert caught.value.code in ("bad_template", "too_large", "too_long")
     assert peak < 100_000_000
+
+
+@pytest.mark.parametrize(
+    ("template", "reason"),
+    [
+        ("{% for x in [1] recursive %}{% endfor %}", "recursive loops are not available"),
+        ("{% include text %}", "an include has one file"),
+        ("{% include ['a', 'b'] %}", "an include has one file"),
+        ("{% include 'a' ignore missing %}", "an include has one file"),
+        ("{% include 'a' without context %}", "an include has one file"),
+        ("{% set x = [text, text] %}", "a list in a template has constant items"),
+        ("{% set x = [[1], [1]] %}", "a list in a template has constant items"),
+        ("{% for a, b in text %}{% endfor %}", "a value has one name"),
+        ("{% set a, b = 1, 2 %}", "a value has one name"),
+    ],
+)
+def test_forms_that_could_not_be_bounded_are_refused(tmp_path: Path, template: str, reason: str) -> None:
+    with pytest.raises(PromptError, match=reason):
+        said(tmp_path, template, text="x")
+
+
+def test_the_names_that_templates_use_are_known(tmp_path: Path) -> None:
+    body = "{{ a }}{% for x in range(2) %}{{ x }}{{ loop.index }}{% endfor %}{% set y = 1 %}{% include '_b.md' %}"
+    found = library(tmp_path, {"one.md": asking(body, "a", "b", "c"), "_b.md": "{% set d = b %}{{ d }}{{ y }}"})
+    prompt = found.prompt("one")
+    assert used(prompt, found.reader(prompt)) == {"a", "b"}
 
 
 def test_a_language_can_not_get_in_front_of_its_fence(tmp_path: Path) -> None:
