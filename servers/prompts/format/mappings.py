@@ -56,14 +56,19 @@ def mapped(text: str, line: int = 1) -> Mapped:
         raise _wrong(f"the front matter has more than {MOST_CHARACTERS:,} characters", line)
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        value = _Building(line).built(yaml.parse(text, Loader=loader))
+        values = _Building(line).built(yaml.parse(text, Loader=loader))
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         what = getattr(error, "problem", None) or getattr(error, "reason", None) or "it can't be read"
+        if "mapping values are not allowed" in what:
+            what = "a text with a colon and a space in it needs quotes"
         raise _wrong(f"the front matter is no YAML: {what}", line if mark is None else line + mark.line) from None
-    if not isinstance(value, Mapped):
-        raise _wrong("the front matter is no mapping of keys to values", line)
-    return value
+    match values:
+        case [] | [None]:
+            return Mapped(line)
+        case [Mapped() as value]:
+            return value
+    raise _wrong("the front matter is no mapping of keys to values", line)
 
 
 def dumped(value: Any) -> str:
@@ -94,7 +99,8 @@ class _Building:
         self._count = 0
         self._done: list[Any] = []
 
-    def built(self, events: Iterable[Any]) -> Any:
+    def built(self, events: Iterable[Any]) -> list[Any]:
+        """The value of each document."""
         for event in events:
             line = self._first + event.start_mark.line
             if getattr(event, "tag", None) is not None:
@@ -111,7 +117,7 @@ class _Building:
                 case "MappingEndEvent" | "SequenceEndEvent":
                     ended = self._open.pop()
                     self._give(ended.value, ended.anchor, self._count - ended.began, line)
-        return self._done[0] if len(self._done) == 1 else None
+        return self._done
 
     def _begin(self, value: Mapped | list[Any], anchor: str | None, line: int) -> None:
         if len(self._open) >= _DEEPEST:

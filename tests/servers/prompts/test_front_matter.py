@@ -67,6 +67,8 @@ def test_all_that_may_stand_there() -> None:
 
 REFUSED = {
     "no description": ("---\ntitle: a\n---\nx", "has no description"),
+    "nothing": ("---\n---\nx", "has no description"),
+    "a colon": (front("title: a: b"), "a text with a colon and a space in it needs quotes"),
     "a number for a text": (front("title: 12"), "title is no text; put it in quotes"),
     "a long text": (front(f"title: {'x' * 201}"), "more than 200 characters"),
     "no list": (front("tags: a"), "tags is no list of 1 to 20 texts"),

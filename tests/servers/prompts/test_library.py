@@ -85,6 +85,11 @@ def test_a_command_without_a_description_is_described_by_its_first_line(tmp_path
     assert found.prompt("one").description == "Fix it"
 
 
+def test_a_command_with_empty_front_matter_is_one(tmp_path: Path) -> None:
+    found = library(tmp_path, {".claude/commands/one.md": "---\n# nothing\n---\nFix it."})
+    assert texts(found, "one") == ["Fix it."]
+
+
 def test_an_exported_prompt_in_its_directory_reads_its_own_files(tmp_path: Path) -> None:
     files = {
         "one/SKILL.md": '---\nname: one\ndescription: d\nmetadata: {prompt: "{}"}\n---\n{% include "a.txt" %}',
