@@ -25,6 +25,8 @@ __all__ = ["fetch", "fetch_many"]
 
 _BESIDES = 70_000
 """Bytes of an answer for what stands beside the text of a page: fifty redirects, told twice, and a long URL."""
+_FOR_MANY = 10_000
+"""Bytes of an answer for what holds several pages together: their numbers, URLs that were asked for, how to go on."""
 _LAST_SECONDS = 3.0
 """Of a call, for sending what came until then."""
 _ANEW = "this was fetched anew, so it may not go on where the last piece ended"
@@ -68,7 +70,7 @@ async def fetch_many(
     wanted = [Wanted(url, format) for url in dict.fromkeys(urls)]
     told = partial(ctx.progress, total=len(wanted))
     outcomes = await fetch_all(wanted, partial(snapshot_of, ctx), told, ctx.budget.seconds - _LAST_SECONDS)
-    many = many_of(wanted, outcomes, max_length, _room(ctx))
+    many = many_of(wanted, outcomes, max_length, ctx.budget.result_bytes - _FOR_MANY)
     if all("error" in facts for facts in many.facts):
         raise ToolError(many.text)
     return Text(many.text, {"pages": many.facts})

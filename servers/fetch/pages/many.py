@@ -1,5 +1,6 @@
 """Several pages at once, with one budget."""
 
+import json
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -8,7 +9,7 @@ import anyio
 from servers.fetch.errors import FetchError
 from servers.fetch.pages.shares import shares
 from servers.fetch.pages.snapshots import Snapshot, Wanted
-from servers.fetch.pages.texts import cut, explained, facts_of, text_of
+from servers.fetch.pages.texts import Piece, cut, explained, facts_of, text_of
 
 __all__ = ["Many", "fetch_all", "many_of"]
 
@@ -51,13 +52,22 @@ async def fetch_all(
     return outcomes
 
 
+def _beside(outcome: Outcome) -> int:
+    """Bytes of JSON for what is told of a page besides its text: sites may make that long, too."""
+    if isinstance(outcome, FetchError):
+        return len(json.dumps(explained(outcome)))
+    nothing = Piece("", 0, 0)
+    return len(json.dumps([text_of(outcome, nothing), facts_of(outcome, nothing)]))
+
+
 def many_of(wanted: Sequence[Wanted], outcomes: Sequence[Outcome], characters: int, size: int) -> Many:
-    """All pages in one text of about `characters`, and of `size` bytes of JSON at most besides the facts."""
+    """All pages in one text of about `characters`; with the facts it has some `size` bytes of JSON at most."""
+    room = max(size - sum(map(_beside, outcomes)), size // 4) // len(wanted)
     given = shares([len(one.page.text) if isinstance(one, Snapshot) else 0 for one in outcomes], characters)
     texts, facts = [], []
     for one, outcome, share in zip(wanted, outcomes, given, strict=True):
         if isinstance(outcome, Snapshot):
-            piece = cut(outcome.page.text, 0, share, size // len(wanted))
+            piece = cut(outcome.page.text, 0, share, room)
             texts.append(text_of(outcome, piece))
             facts.append(facts_of(outcome, piece))
         else:

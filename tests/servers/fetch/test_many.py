@@ -1,5 +1,7 @@
 """Several pages at once."""
 
+import json
+
 import anyio
 
 from servers.fetch.errors import FetchError
@@ -67,3 +69,12 @@ def test_an_error_never_repeats_what_stands_before_the_host() -> None:
     many = many_of([Wanted("http://user:secret@b/")], [FetchError("bad_url", "credentials")], 30, 10_000)
     assert "secret" not in many.text
     assert "secret" not in str(many.facts)
+
+
+def test_what_is_told_beside_the_pages_is_part_of_the_size() -> None:
+    far = "http://a/" + "x" * 10_000
+    one = snapshot("y" * 100_000)
+    long = one._replace(loaded=one.loaded._replace(url=far, redirects=(far,) * 10))
+    wanted = [Wanted(f"http://a/{number}") for number in range(10)]
+    many = many_of(wanted, [long] * 10, 1_000_000, 300_000)
+    assert 250_000 < len(json.dumps([many.text, many.facts], ensure_ascii=False)) < 305_000

@@ -93,6 +93,8 @@ async def test_an_image_that_no_answer_could_hold_is_refused() -> None:
     huge = PIXEL + b"\0" * 900_000
     async with opened_site({"/": answer(huge, content_type="image/png")}) as site, served() as peer:
         assert (await peer.error("fetch", url=site.url())).startswith("too_large: the image has 900,")
+        read = await peer.request("resources/read", uri=site.url())
+    assert read["error"]["message"].startswith("too_large: the image has 900,")
 
 
 @pytest.mark.parametrize(
