@@ -41,7 +41,9 @@ class Settings(BaseModel):
     )
     ca_file: Path | None = Field(None, description="PEM file of certificate authorities, besides the system's")
     timeout: float = Field(20, gt=0, le=600, description="seconds until a page is given up")
-    max_bytes: int = Field(20_000_000, ge=1_000, description="bytes that a page may have, as sent and unpacked")
+    max_bytes: int = Field(
+        20_000_000, ge=1_000, le=100_000_000, description="bytes that a page may have, as sent and unpacked"
+    )
     max_redirects: int = Field(10, ge=0, le=50, description="redirects that are followed")
     max_concurrent: int = Field(50, ge=1, le=1_000, description="pages that are fetched at once")
     max_per_host: int = Field(10, ge=1, le=100, description="pages of one host that are fetched at once")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from servers.fetch.reading.frames import MAX_BODY
 from servers.fetch.settings import Settings
 
 
@@ -38,3 +39,9 @@ def test_rules_are_taken_as_they_are_written(tmp_path: Path) -> None:
         allow_port=[8080], proxy_url="http://me:hunter2@proxy.test:3128", ca_file=tmp_path / "ca.pem",
     )  # fmt: skip
     assert settings.rules == (["intranet.test:*", "[fd00::/8]:443"], ["a.test"], ["b.test"], [8080])
+
+
+def test_a_page_may_not_be_larger_than_what_its_reader_takes() -> None:
+    assert Settings(max_bytes=MAX_BODY).max_bytes == MAX_BODY
+    with pytest.raises(ValueError, match="less than or equal to 100000000"):
+        Settings(max_bytes=MAX_BODY + 1)
