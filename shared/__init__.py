@@ -17,7 +17,7 @@ from .protocol.types.content import (
     TextResourceContents,
 )
 from .protocol.types.lifecycle import LogLevel
-from .protocol.types.prompts import PromptMessage
+from .protocol.types.prompts import CompletionArgument, GetPromptResult, Prompt, PromptArgument, PromptMessage
 from .protocol.types.resources import Resource
 from .protocol.types.tools import CallToolResult
 from .server.app import Server
@@ -32,15 +32,19 @@ __all__ = [
     "AudioContent",
     "BlobResourceContents",
     "CallToolResult",
+    "CompletionArgument",
     "Context",
     "Data",
     "EmbeddedResource",
+    "GetPromptResult",
     "Icon",
     "ImageContent",
     "Implementation",
     "InvalidParams",
     "LogLevel",
     "MissingCapability",
+    "Prompt",
+    "PromptArgument",
     "PromptMessage",
     "Question",
     "Resource",

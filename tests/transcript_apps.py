@@ -12,11 +12,15 @@ from shared import (
     Annotations,
     AudioContent,
     CallToolResult,
+    CompletionArgument,
     Context,
     EmbeddedResource,
+    GetPromptResult,
     Icon,
     ImageContent,
     Implementation,
+    Prompt,
+    PromptArgument,
     PromptMessage,
     ResourceLink,
     ResourceNotFound,
@@ -346,4 +350,45 @@ def skilled() -> Server[None]:
     app: Server[None] = Server(Implementation(name="skilled", version="1"))
     app.page_size = 2
     serve_skills(app, Folders())
+    return app
+
+
+class Sheets:
+    """Three prompts that no function was declared for. Each asks for its subject where none is given."""
+
+    async def page(self, context: Context[None], after: str, most: int) -> Sequence[Prompt]:
+        argument = PromptArgument(name="subject", title="Subject", required=True)
+        found = [name for name in ("praise", "scold", "thank") if name > after]
+        return [Prompt(name=name, title=name.title(), arguments=[argument]) for name in found[:most]]
+
+    async def get(self, context: Context[None], name: str, arguments: dict[str, str]) -> GetPromptResult | None:
+        if name not in ("praise", "scold", "thank"):
+            return None
+        subject = arguments.get("subject") or (await context.ask("subject", "Whom?", Subject)).data
+        content = TextContent(text=f"Please {name} {subject.subject if isinstance(subject, Subject) else subject}.")
+        return GetPromptResult(messages=[PromptMessage(role="user", content=content)])
+
+    async def complete(
+        self, context: Context[None], name: str, argument: CompletionArgument, settled: dict[str, str]
+    ) -> tuple[Sequence[str], int] | None:
+        return ([f"{argument.value} and all"], 7) if name == "praise" else None
+
+
+class Subject(BaseModel):
+    """Who it is about."""
+
+    subject: str
+
+
+def sourced() -> Server[None]:
+    """Prompts from a source after a declared one, two entries a page."""
+    app: Server[None] = Server(Implementation(name="sourced", version="1"))
+    app.page_size = 2
+
+    @app.prompt()
+    async def greet() -> str:
+        """Greets."""
+        return "hello"
+
+    app.prompts_from(Sheets())
     return app

@@ -1,4 +1,4 @@
-"""RFC 6570 templates, matched against URIs: the forms `{name}`, `{+name}` and `{?a,b}`.
+"""RFC 6570 templates, matched against URIs: the forms `{name}`, `{+name}`, `{?a,b}` and `{?all*}`.
 
 The well-kept libraries expand templates and don't match them, which is all a server does. Matching is linear
 in the URI: two variables in one path segment are parted by the first place where the text between them stands
@@ -13,7 +13,7 @@ from ..errors import DeclarationError
 
 __all__ = ["UriTemplate"]
 
-_EXPRESSION = re.compile(r"\{([+?]?)([A-Za-z_][A-Za-z0-9_]*(?:,[A-Za-z_][A-Za-z0-9_]*)*)\}")
+_EXPRESSION = re.compile(r"\{([+?]?)([A-Za-z_][A-Za-z0-9_]*(?:,[A-Za-z_][A-Za-z0-9_]*)*\*?)\}")
 
 
 class UriTemplate:
@@ -23,16 +23,20 @@ class UriTemplate:
         self.template = template
         self.names: list[str] = []
         self._query: tuple[str, ...] = ()
+        self._whole = False
         self._pattern = re.compile(self._compiled(template), re.DOTALL)
 
     def match(self, uri: str) -> dict[str, str] | None:
-        """The variables of `uri`, percent-decoded once; `{+name}` stays as it is written. None: no match."""
+        """The variables of `uri`, percent-decoded once; `{+name}`, and the query that is `{?all*}`, stay as they are
+        written. None: no match."""
         plain, _, query = uri.partition("?") if self._query else (uri, "", "")
         found = self._pattern.fullmatch(plain)
         if found is None:
             return None
         groups = found.groupdict()
         values = {name: groups[name] if f"+{name}" in self._reserved else unquote(groups[name]) for name in groups}
+        if self._whole:
+            return values | ({self._query[0]: query} if query else {})
         wanted = dict(parse_qsl(query, keep_blank_values=True))
         return values | {name: wanted[name] for name in self._query if name in wanted}
 
@@ -58,7 +62,10 @@ class UriTemplate:
         return "".join(parts) + _literal(template[end:], template)
 
     def _variable(self, kind: str, listed: str, template: str) -> str:
-        names = listed.split(",")
+        names = listed.removesuffix("*").split(",")
+        self._whole = listed.endswith("*")
+        if self._whole and (kind != "?" or len(names) > 1):
+            raise DeclarationError(f"{template}: only {{?all*}} takes whatever the query has")
         if set(names) & set(self.names):
             raise DeclarationError(f"{template}: a variable stands twice")
         self.names += names
@@ -79,5 +86,5 @@ def _parted(variable: str, literal: str, template: str) -> str:
 
 def _literal(text: str, template: str) -> str:
     if "{" in text or "}" in text:
-        raise DeclarationError(f"{template}: served are {{name}}, {{+name}} and {{?a,b}}")
+        raise DeclarationError(f"{template}: served are {{name}}, {{+name}}, {{?a,b}} and {{?all*}}")
     return re.escape(text)

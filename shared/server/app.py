@@ -39,7 +39,7 @@ from .context import Context
 from .deadlines import Deadlines
 from .limits import Limits
 from .listings import Listings
-from .prompts import Prompts, RegisteredPrompt
+from .prompts import Prompts, PromptSource, RegisteredPrompt
 from .resources import Lister, RegisteredResource, ResourceOptions, Resources
 from .tools import RegisteredTool, ToolOptions, Tools
 
@@ -147,6 +147,13 @@ class Server(Generic[State]):
             return function
 
         return declare
+
+    def prompts_from(self, source: PromptSource) -> None:
+        """Has the server serve the prompts of `source` as well, after those that are declared, and complete their
+        arguments. Raises DeclarationError where it has a source already."""
+        if self.prompts.source is not None:
+            raise DeclarationError("prompts come from one source")
+        self.prompts.source = source
 
     def completes(self, kind: str, name: str, argument: str) -> Callable[[Completer], Completer]:
         """Has a function complete an argument of the "prompt", or a variable of the "resource", called `name`."""
@@ -263,9 +270,10 @@ class Server(Generic[State]):
         if len(self.resources):
             subscribe = {"subscribe": True} if self.changes.on_subscribe is not None else {}
             capabilities["resources"] = {**subscribe, "listChanged": True}
-        if len(self.prompts):
+        elsewhere = self.prompts.source is not None
+        if len(self.prompts) or elsewhere:
             capabilities["prompts"] = {"listChanged": True}
-        if len(self.completions):
+        if len(self.completions) or elsewhere:
             capabilities["completions"] = {}
         if self.skills is not None:
             capabilities["extensions"] = {**capabilities.get("extensions", {}), SKILLS: {"directoryRead": True}}

@@ -1,13 +1,13 @@
 """Completion of the arguments of prompts and of the variables of resource templates."""
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any
 
 from ..errors import DeclarationError
 from ..protocol.types.prompts import CompleteParams, PromptReference
 from .context import Context
 
-__all__ = ["Completer", "Completions"]
+__all__ = ["Completer", "Completions", "completion"]
 
 MAX_VALUES = 100
 """Values in one answer (2025-11-25, Utilities, Completion)."""
@@ -37,10 +37,12 @@ class Completions:
         key = ("prompt", ref.name) if isinstance(ref, PromptReference) else ("resource", ref.uri)
         completer = self._completers.get((*key, params.argument.name))
         if completer is None:
-            return _answer([])
-        return _answer(list(await completer(context, params.argument.value, params.context.arguments)))
+            return completion([], 0)
+        values = list(await completer(context, params.argument.value, params.context.arguments))
+        return completion(values, len(values))
 
 
-def _answer(values: list[str]) -> dict[str, Any]:
-    shown = values[:MAX_VALUES]
-    return {"completion": {"values": shown, "total": len(values), "hasMore": len(values) > len(shown)}}
+def completion(values: Sequence[str], total: int) -> dict[str, Any]:
+    """The result with these values, best first, of `total` that there are."""
+    shown = list(values[:MAX_VALUES])
+    return {"completion": {"values": shown, "total": total, "hasMore": total > len(shown)}}

@@ -19,6 +19,7 @@ from ..protocol.types.resources import (
     UriParams,
 )
 from ..protocol.types.tools import CallToolParams, ListParams
+from .completion import completion
 from .context import Context
 
 if TYPE_CHECKING:
@@ -90,18 +91,26 @@ async def read_resource(app: "Server[Any]", context: Context[Any], params: ReadR
 
 async def list_prompts(app: "Server[Any]", context: Context[Any], params: ListParams) -> dict[str, Any]:
     """`prompts/list`."""
-    return _listing(app, "prompts", app.prompts.listed(), params)
+    source = app.prompts.source
+    if source is None:
+        return _listing(app, "prompts", app.prompts.listed(), params)
+    at = 0 if params.cursor is None else app.seal.open("cursor:prompts", params.cursor)
+    shown, following = await app.prompts.page(context, source, at, app.page_size)
+    more = {} if following is None else {"nextCursor": app.seal.close("cursor:prompts", following)}
+    return {"prompts": shown, **more}
 
 
 async def get_prompt(app: "Server[Any]", context: Context[Any], params: GetPromptParams) -> dict[str, Any]:
     """`prompts/get`."""
-    return await app.prompts.find(params.name).render(context, params.arguments)
+    return await app.prompts.render(context, params.name, params.arguments)
 
 
 async def complete(app: "Server[Any]", context: Context[Any], params: CompleteParams) -> dict[str, Any]:
     """`completion/complete`. Raises InvalidParams for a prompt or a template that does not exist."""
     if isinstance(params.ref, PromptReference):
-        app.prompts.find(params.ref.name)
+        found = await app.prompts.suggest(context, params.ref.name, params.argument, params.context.arguments)
+        if found is not None:
+            return completion(*found)
     elif not app.resources.knows(params.ref.uri):
         raise InvalidParams(f"unknown resource or template: {params.ref.uri[:100]}")
     return await app.completions.complete(context, params)

@@ -1,16 +1,51 @@
-"""The prompts of a server: what `prompts/list` shows, and how one is rendered."""
+"""The prompts of a server: what `prompts/list` shows, and how one is rendered.
 
-from collections.abc import Callable
-from typing import Any
+Most are functions that were declared. Those that come from elsewhere, such as files, and come and go while the server
+runs, have a source:
+
+    class Library:
+        async def page(self, context, after, most): ...
+        async def get(self, context, name, arguments): ...
+        async def complete(self, context, name, argument, settled): ...
+
+    app.prompts_from(Library())
+
+Say `app.changes.prompts()` when one of them comes, goes or changes.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
 
 from ..errors import DeclarationError, InvalidParams
 from ..protocol.types.base import Icon, Meta
-from ..protocol.types.prompts import GetPromptResult, Prompt, PromptArgument, PromptMessage
+from ..protocol.types.prompts import CompletionArgument, GetPromptResult, Prompt, PromptArgument, PromptMessage
 from .context import Context
 from .functions import Function
 from .results import content_of
 
-__all__ = ["Prompts", "RegisteredPrompt"]
+__all__ = ["PromptSource", "Prompts", "RegisteredPrompt"]
+
+
+class PromptSource(Protocol):
+    """Where prompts come from that no function was declared for. `context` is that of the request; its `state` is
+    what the lifespan yielded.
+
+    `get` and `complete` are asked for whatever name a client sends. For arguments that don't fit they raise
+    InvalidParams. A declared prompt of the same name hides that of the source.
+    """
+
+    async def page(self, context: Context[Any], after: str, most: int) -> Sequence[Prompt]:
+        """The first `most` prompts whose name comes after `after` in an order of names that stays; "" is before all.
+        Fewer than that means that there are no more."""
+
+    async def get(self, context: Context[Any], name: str, arguments: dict[str, str]) -> GetPromptResult | None:
+        """The prompt, rendered; None where there is none of that name."""
+
+    async def complete(
+        self, context: Context[Any], name: str, argument: CompletionArgument, settled: dict[str, str]
+    ) -> tuple[Sequence[str], int] | None:
+        """The values that an argument may have after what was typed, best first, where `settled` has those of others;
+        and how many there are, for a hundred of them are sent at most. None where there is no prompt of that name."""
 
 
 class RegisteredPrompt:
@@ -62,9 +97,10 @@ def _messages(value: Any) -> list[dict[str, Any]]:
 
 
 class Prompts:
-    """A server's prompts by name, in the order of their declaration."""
+    """A server's prompts by name, in the order of their declaration, and then those of the source."""
 
     def __init__(self) -> None:
+        self.source: PromptSource | None = None
         self._prompts: dict[str, RegisteredPrompt] = {}
 
     def add(self, prompt: RegisteredPrompt) -> None:
@@ -81,12 +117,57 @@ class Prompts:
         return len(self._prompts)
 
     def listed(self) -> list[dict[str, Any]]:
-        """The prompts as `prompts/list` shows them."""
+        """The declared prompts as `prompts/list` shows them."""
         return [prompt.listed for prompt in self._prompts.values()]
 
+    async def page(
+        self, context: Context[Any], source: PromptSource, at: int | str, most: int
+    ) -> tuple[list[dict[str, Any]], int | str | None]:
+        """The prompts from `at` on, those of `source` after the declared ones, and where the next page begins; None
+        at the end. A number counts declared prompts; a name is what those of the source come after."""
+        shown, after = [], at
+        if isinstance(at, int):
+            shown, after = self.listed()[at : at + most], ""
+            if at + most < len(self):
+                return shown, at + most
+        room = most - len(shown)
+        # One more than is shown, to know whether there is a next page.
+        found = await source.page(context, str(after), room + 1)
+        shown += [prompt.to_wire() for prompt in found[:room] if prompt.name not in self._prompts]
+        if len(found) <= room:
+            return shown, None
+        return shown, found[room - 1].name if room else after
+
     def find(self, name: str) -> RegisteredPrompt:
-        """The prompt of that name. Raises InvalidParams where there is none."""
+        """The declared prompt of that name. Raises InvalidParams where there is none."""
         prompt = self._prompts.get(name)
         if prompt is None:
-            raise InvalidParams(f"unknown prompt: {name[:100]}")
+            raise _unknown(name)
         return prompt
+
+    async def render(self, context: Context[Any], name: str, arguments: dict[str, str]) -> dict[str, Any]:
+        """The rendered prompt. Raises InvalidParams where there is none of that name, and like
+        `RegisteredPrompt.render`."""
+        if self.source is None or name in self._prompts:
+            return await self.find(name).render(context, arguments)
+        found = await self.source.get(context, name, arguments)
+        if found is None:
+            raise _unknown(name)
+        return found.to_wire()
+
+    async def suggest(
+        self, context: Context[Any], name: str, argument: CompletionArgument, settled: dict[str, str]
+    ) -> tuple[Sequence[str], int] | None:
+        """What the source completes an argument with; None for a declared prompt. Raises InvalidParams where there is
+        no prompt of that name."""
+        if self.source is None or name in self._prompts:
+            self.find(name)
+            return None
+        found = await self.source.complete(context, name, argument, settled)
+        if found is None:
+            raise _unknown(name)
+        return found
+
+
+def _unknown(name: str) -> InvalidParams:
+    return InvalidParams(f"unknown prompt: {name[:100]}")

@@ -54,6 +54,19 @@ def test_a_variable_is_decoded_once(written, meant):
     assert match("a:///{x}", f"a:///{written}") == {"x": meant}
 
 
+@pytest.mark.parametrize(
+    ("uri", "found"),
+    [
+        ("a:b", {"x": "b"}),
+        ("a:b?", {"x": "b"}),
+        ("a:b?y=1&z=%202", {"x": "b", "all": "y=1&z=%202"}),
+        ("a:b?all=1", {"x": "b", "all": "all=1"}),
+    ],
+)
+def test_a_whole_query_stays_as_it_is_written(uri, found):
+    assert match("a:{x}{?all*}", uri) == found
+
+
 def test_a_reserved_variable_stays_as_it_is_written():
     assert match("a:///{+x}", "a:///a%20b/%2e%2e/c") == {"x": "a%20b/%2e%2e/c"}
 
@@ -102,6 +115,9 @@ def test_the_names_are_in_the_order_of_the_template():
         "a:{?x}/b",
         "a:{?x}{?y}",
         "a:{?x}/{y}",
+        "a:{+x*}",
+        "a:{?x,y*}",
+        "a:{?x*,y}",
     ],
 )
 def test_what_can_not_be_served_is_refused_when_it_is_declared(template):

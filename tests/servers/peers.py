@@ -98,15 +98,19 @@ class AskedPeer:
 
     async def call(self, tool: str, **arguments: Any) -> Json:
         """The result of a tool, when all its questions were answered."""
-        params: Json = {"name": tool, "arguments": arguments}
+        result: Json = (await self.request("tools/call", {"name": tool, "arguments": arguments}))["result"]
+        return result
+
+    async def request(self, method: str, params: Json) -> Json:
+        """The whole answer, when all its questions were answered."""
         while True:
             if self.era == STATELESS:
-                answer = await self.wire.stateless("tools/call", params, capabilities=FORMS)
+                answer = await self.wire.stateless(method, params, capabilities=FORMS)
             else:
-                answer = await self.wire.request("tools/call", params)
-            result: Json = answer["result"]
+                answer = await self.wire.request(method, params)
+            result: Json = answer.get("result", {})
             if result.get("resultType") != "input_required":
-                return result
+                return answer
             brought = {key: self.answer(asked) for key, asked in result["inputRequests"].items()}
             params = {**params, "inputResponses": brought, "requestState": result["requestState"]}
 
