@@ -18,7 +18,7 @@ from shared.client.options import ClientOptions
 from shared.transports.http_client import connect_http
 from shared.transports.process import connect_stdio
 
-from . import demo_database, demo_files, demo_pages
+from . import demo_database, demo_files, demo_pages, demo_prompts
 from .hosts import claude_desktop, script_path, snippet
 from .telling import say
 
@@ -40,6 +40,7 @@ PARTS = (
     Part("mcp-bundle-filesystem", demo_files.arguments, demo_files.work),
     Part("mcp-bundle-sqlite", demo_database.arguments, demo_database.work),
     Part("mcp-bundle-fetch", demo_pages.arguments, demo_pages.work),
+    Part("mcp-bundle-prompts", demo_prompts.arguments, demo_prompts.work),
 )
 
 
@@ -54,6 +55,7 @@ def run_demo() -> int:
         "filesystem": (PARTS[0].script, [str(here)]),
         "sqlite": (PARTS[1].script, ["--create", str(here / "data.db")]),
         "fetch": (PARTS[2].script, []),
+        "prompts": (PARTS[3].script, []),
     }
     say(snippet(claude_desktop(servers)))
     return 0

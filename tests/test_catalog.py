@@ -58,7 +58,8 @@ async def test_the_templates_are_those_of_the_running_server(entry: Entry, tmp_p
 
 @each
 async def test_the_prompts_are_those_of_the_running_server(entry: Entry, tmp_path: Path) -> None:
-    async with start(entry, tmp_path) as server:
+    starter = ["--starter"] if any(one.name == "starter" for one in entry.arguments) else []
+    async with start(entry, tmp_path, *starter) as server:
         await server.initialize()
         answer = await server.request("prompts/list")
     if entry.prompts:

@@ -15,6 +15,7 @@ from pydantic import BaseModel
 from servers.catalog import load_catalog
 from servers.fetch.server import app as fetch
 from servers.filesystem.server import app as filesystem
+from servers.prompts.server import app as prompts
 from servers.sqlite.server import app as sqlite
 from shared.cli import Options
 from shared.server.app import Server
@@ -23,7 +24,7 @@ from tests.wire import Wire
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text()
-SERVERS = {"fetch": fetch, "filesystem": filesystem, "sqlite": sqlite}
+SERVERS = {"fetch": fetch, "filesystem": filesystem, "prompts": prompts, "sqlite": sqlite}
 each_server = pytest.mark.parametrize(("name", "app"), SERVERS.items(), ids=SERVERS)
 
 

@@ -16,7 +16,7 @@ from tests.servers.sqlite.samples import make_chinook
 
 from .others.environments import OLDER, PEERS
 from .pages import served
-from .peers import DATABASE, MODES, STATELESS, TRANSPORTS, Case, HttpServers
+from .peers import DATABASE, LIBRARY, MODES, STATELESS, TRANSPORTS, Case, HttpServers
 
 CELL = "interop"
 OFFICIAL = "official client"
@@ -29,6 +29,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The directory that every filesystem server of this run serves; in it the database of every SQLite server."""
     folder = tmp_path_factory.mktemp("served")
     make_chinook(folder / DATABASE, wal=True)
+    (folder / LIBRARY).mkdir()
     return folder
 
 

@@ -29,6 +29,8 @@ PATIENCE = 20.0
 TOKEN = "a-token-for-tests"
 DATABASE = "chinook.db"
 """The sample database, in the served directory."""
+LIBRARY = "library"
+"""A directory of prompts in it."""
 NEWEST_HANDSHAKE = "2025-11-25"
 STATELESS = "2026-07-28"
 
@@ -126,6 +128,7 @@ def command(server: str, folder: Path) -> list[str]:
         "filesystem": [str(folder)],
         "sqlite": ["--allow-write", str(folder / DATABASE)],
         "fetch": ["--allow-private", "127.0.0.1:*"],
+        "prompts": ["--starter", str(folder / LIBRARY)],
     }
     return [sys.executable, "-m", f"servers.{server}", *served.get(server, [])]
 

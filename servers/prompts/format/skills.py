@@ -16,12 +16,12 @@ from servers.prompts.format.dollars import arguments
 from servers.prompts.format.mappings import Mapped, dumped, mapped
 from servers.prompts.format.prompts import described
 
-__all__ = ["NAME", "skill", "written"]
+__all__ = ["MOST_DESCRIPTION", "NAME", "skill", "written"]
 
 NAME = re.compile(r"(?=.{1,64}\Z)[a-z0-9]+(?:-[a-z0-9]+)*")
 """What can be the name of a skill."""
 _KEY = "prompt"
-_MOST_DESCRIPTION = 1_024
+MOST_DESCRIPTION = 1_024
 
 
 def skill(document: Document, name: str, base: str) -> Prompt:
@@ -79,8 +79,8 @@ def _possible(prompt: Prompt) -> None:
     if NAME.fullmatch(prompt.name) is None:
         suggestion = "Its name has 1 to 64 of the characters a-z 0-9, with single - between them."
         raise PromptError("bad_prompt", f"a skill can't be called {prompt.name!r}", suggestion)
-    if len(prompt.description) > _MOST_DESCRIPTION:
-        raise PromptError("bad_prompt", f"the description of a skill has at most {_MOST_DESCRIPTION:,} characters")
+    if len(prompt.description) > MOST_DESCRIPTION:
+        raise PromptError("bad_prompt", f"the description of a skill has at most {MOST_DESCRIPTION:,} characters")
 
 
 def _inner(prompt: Prompt, messages: tuple[Message, ...]) -> dict[str, Any]:

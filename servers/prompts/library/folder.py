@@ -7,7 +7,7 @@ handle is asked what it is. A link, wherever it leads, is refused: what a librar
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,7 +15,7 @@ from servers.prompts.errors import PromptError
 from servers.prompts.format.documents import MOST_BYTES
 from servers.prompts.format.naming import path_refusal
 
-__all__ = ["Entry", "Folder", "Signature"]
+__all__ = ["Entry", "Folder", "Signature", "read_in"]
 
 _FILE = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW
 _DIRECTORY = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_DIRECTORY
@@ -53,8 +53,8 @@ class Folder:
             raise PromptError("not_found", f"{path[:200]!r} {refusal}")
         *above, name = path.split("/")
         try:
-            with self._opened(above) as directory:
-                data = _read(name, directory, most)
+            with self.opened(above) as directory:
+                data = read_in(name, directory, most)
         except OSError:
             raise PromptError("not_found", f"there is no file {path[:200]!r}, or it can't be read") from None
         if data is None:
@@ -67,19 +67,20 @@ class Folder:
         if path and path_refusal(path) is not None:
             return []
         try:
-            with self._opened(above) as directory:
+            with self.opened(above) as directory:
                 return _children(directory, f"{path}/" if path else "")
         except OSError:
             return []
 
     def walk(self, enter: frozenset[str], known: dict[str, Signature]) -> Iterator[Entry]:
-        """All files and links, a directory's files before its directories. Markdown files come with their bytes,
-        unless their signature is the `known` one or they can't be read.
+        """All that there is, a directory's files before its directories, and a directory that is entered before what
+        is in it; other directories are left out. Markdown files come with their bytes, unless their signature is the
+        `known` one or they can't be read.
 
         Directories with a name like .x are passed over, but for those whose names are in `enter`. Raises OSError
         where the folder itself can't be read, and PromptError where it is too large.
         """
-        with self._opened([]) as directory:
+        with self.opened([]) as directory:
             left = _MOST_FILES
             for entry in _walk(directory, "", enter, known):
                 left -= 1
@@ -88,17 +89,25 @@ class Folder:
                 yield entry
 
     @contextmanager
-    def _opened(self, names: list[str]) -> Iterator[int]:
+    def opened(self, names: list[str], make: bool = False) -> Iterator[int]:
+        """The directory at these names, held open; with `make`, those that are missing are made. Raises OSError."""
         # The operator names the folder itself: only that may be a link.
         current = os.open(self.root, _DIRECTORY & ~os.O_NOFOLLOW)
         try:
             for name in names:
-                below = os.open(name, _DIRECTORY, dir_fd=current)
+                below = _below(current, name, make)
                 os.close(current)
                 current = below
             yield current
         finally:
             os.close(current)
+
+
+def _below(directory: int, name: str, make: bool) -> int:
+    if make:
+        with suppress(FileExistsError):
+            os.mkdir(name, dir_fd=directory)
+    return os.open(name, _DIRECTORY, dir_fd=directory)
 
 
 def _walk(directory: int, above: str, enter: frozenset[str], known: dict[str, Signature]) -> Iterator[Entry]:
@@ -117,6 +126,7 @@ def _walk(directory: int, above: str, enter: frozenset[str], known: dict[str, Si
         except OSError:  # it went away, or became a link
             continue
         try:
+            yield entry
             yield from _walk(below, f"{entry.path}/", enter, known)
         finally:
             os.close(below)
@@ -151,13 +161,13 @@ def _signature(status: os.stat_result) -> Signature:
 def _with_data(entry: Entry, directory: int) -> Entry:
     from_name = entry.path.rpartition("/")[2]
     try:
-        return entry._replace(data=_read(from_name, directory, MOST_BYTES))
+        return entry._replace(data=read_in(from_name, directory, MOST_BYTES))
     except OSError:
         return entry
 
 
-def _read(name: str, directory: int, most: int) -> bytes | None:
-    """What is in the file; None where that is more than `most` bytes. Raises OSError."""
+def read_in(name: str, directory: int, most: int) -> bytes | None:
+    """What is in the file of an open directory; None where that is more than `most` bytes. Raises OSError."""
     descriptor = os.open(name, _FILE, dir_fd=directory)
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):

@@ -17,7 +17,7 @@ from servers.prompts.format.definitions import Prompt
 from servers.prompts.format.skills import written
 from servers.prompts.library.cache import Cache
 from servers.prompts.library.folder import Folder, Signature
-from servers.prompts.library.forms import SKILL, parsed
+from servers.prompts.library.forms import SKILL, Kind, kind_of, parsed
 from servers.prompts.library.state import NOTHING, File, State, after
 from servers.prompts.templates.limits import MOST_FILE_BYTES
 from servers.prompts.templates.rendering import Read, Rendered, Rendering, included
@@ -61,13 +61,32 @@ class Library:
     def __contains__(self, name: str) -> bool:
         return name in self._state.names
 
+    @property
+    def directories(self) -> list[Path]:
+        """The directories where a change may be one of the library."""
+        return [self.root / path for path in self._state.directories]
+
     def path(self, name: str) -> str:
         """The file of a prompt, within the folder. Raises PromptError where there is none."""
         return self._file(name).path
 
+    def source(self, name: str) -> bytes:
+        """What is in the file of a prompt; what it had when it was last right, where it is broken by now."""
+        return self._file(name).data
+
     def prompt(self, name: str) -> Prompt:
         """The prompt. Raises PromptError: `not_found`, or `bad_prompt` for one whose file is broken."""
         return self._prompt(self._file(name))
+
+    def kind(self, name: str) -> Kind:
+        """What the file of a prompt is. Raises PromptError where there is none."""
+        return self._file(name).kind
+
+    def kind_at(self, path: str) -> Kind | None:
+        """What a file at `path` is, or would be; None where that is no prompt."""
+        files = self._state.files
+        skills = frozenset(one.rpartition("/")[0] for one in files if files[one].kind.form == "skill")
+        return kind_of(path, self.root.parts, skills)
 
     def render(self, name: str, values: Mapping[str, Any]) -> tuple[Rendered, ...]:
         """The messages of the prompt. Raises PromptError."""
@@ -93,13 +112,24 @@ class Library:
             raise PromptError("bad_prompt", f"it includes a file that is called {SKILL}")
         return {SKILL: written(prompt).encode(), **files}
 
+    def beside(self, name: str) -> dict[str, int] | None:
+        """The sizes of the files of a skill besides its SKILL.md, by their paths in its directory; None for a prompt
+        that is no SKILL.md. Links, and what is hidden, are no part of it."""
+        state, file = self._state, self._file(name)
+        if file.kind.form != "skill":
+            return None
+        start = len(file.path) - len(SKILL)
+        below = file.path[:start]
+        found = {path[start:]: one[1] for path, one in state.seen.items() if one and path.startswith(below)}
+        return {path: size for path, size in found.items() if path != SKILL and not _is_hidden(path)}
+
     def reader(self, prompt: Prompt) -> Read:
         """How the files are read that the prompt names: they lie in its base."""
         base = f"{prompt.base}/" if prompt.base else ""
 
         def read(path: str, most: int) -> bytes:
             # A library may be a project, whose .git and .env are nobody's prompts.
-            if any(name.startswith(".") and name.strip(".") for name in path.split("/")):
+            if _is_hidden(path):
                 raise PromptError("not_found", f"{path[:200]!r} is hidden")
             return self.read(base + path, most)
 
@@ -126,11 +156,12 @@ class Library:
         old = self._state
         known = {path: one for path, one in old.seen.items() if one is not None and path not in old.problems}
         try:
-            new = after(old, self._folder.walk(_ENTERED, known), self.root.parts, self._wrong)
+            new = after(old, self._folder.walk(_ENTERED, known), self.root.parts, self._wrong, self.read)
         except (OSError, PromptError) as error:
             reason = error.reason if isinstance(error, PromptError) else "the folder can't be read"
             new = old._replace(problems={**old.problems, "": Problem("", None, reason)})
         if (new.seen, new.problems) == (old.seen, old.problems):
+            self._state = old._replace(directories=new.directories)
             return None
         self._broken = {path: one for path, one in self._broken.items() if new.seen.get(path) == one[0]}
         self._state = new
@@ -160,6 +191,10 @@ class Library:
                 raise
             self._parsed.put(key, found, len(file.data) + 1_000)
         return found
+
+
+def _is_hidden(path: str) -> bool:
+    return any(name.startswith(".") and name.strip(".") for name in path.split("/"))
 
 
 def _changed(old: State, new: State) -> Changed:

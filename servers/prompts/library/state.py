@@ -34,46 +34,68 @@ class State(NamedTuple):
     names: Mapping[str, File]
     seen: Mapping[str, Signature | None]
     """All files and links."""
+    directories: frozenset[str]
+    """All that may have prompts; "" is the folder itself."""
     problems: Mapping[str, Problem]
 
 
-NOTHING = State(0, {}, {}, {}, {})
+NOTHING = State(0, {}, {}, {}, frozenset({""}), {})
 
 
 Wrong = Callable[[File], Problem | None]
 """Reads a file whole, and says what is wrong with it."""
 
 
-def after(old: State, entries: Iterable[Entry], root: tuple[str, ...], wrong: Wrong) -> State:
+Read = Callable[[str, int], bytes]
+"""Gives what is in a file, of at most so many bytes. Raises PromptError."""
+
+
+def after(old: State, entries: Iterable[Entry], root: tuple[str, ...], wrong: Wrong, read: Read) -> State:
     """The state after a look that found `entries` in the folder at `root`."""
-    looking = _Looking(old, root, wrong)
+    looking = _Looking(old, root, wrong, read)
     found = list(entries)
-    skills = frozenset(one.path.rpartition("/")[0] for one in found if one.path.rpartition("/")[2] == SKILL)
+    skills = _skills(one.path for one in found if one.kind != "directory")
+    # A file that was there is still what it was, unless a skill has come around it or gone.
+    if skills == _skills(old.seen):
+        looking.kinds = {path: file.kind for path, file in old.files.items()}
     for entry in found:
         looking.take(entry, skills)
     return looking.state()
 
 
+def _skills(paths: Iterable[str]) -> frozenset[str]:
+    """The directories with a SKILL.md."""
+    found = (path.rpartition("/") for path in paths if path.endswith(SKILL))
+    return frozenset(above for above, _, name in found if name == SKILL)
+
+
 class _Looking:
     """A look under way."""
 
-    def __init__(self, old: State, root: tuple[str, ...], wrong: Wrong) -> None:
+    def __init__(self, old: State, root: tuple[str, ...], wrong: Wrong, read: Read) -> None:
         self._old = old
         self._root = root
         self._wrong = wrong
+        self._bytes = read
+        self.kinds: dict[str, Kind] = {}
+        """Of files that need no other one."""
         self._total = 0
         self._files: dict[str, File] = {}
         self._seen: dict[str, Signature | None] = {}
+        self._directories = {""}
         self._problems: dict[str, Problem] = {}
 
     def take(self, entry: Entry, skills: frozenset[str]) -> None:
         """Notes what is in the folder."""
         path = entry.path
+        if entry.kind == "directory":
+            self._directories.add(path)
+            return
         self._seen[path] = entry.signature
         if entry.kind == "link":
             self._problem(path, "it is a link, and links are not followed")
             return
-        kind = kind_of(path, self._root, skills)
+        kind = self.kinds.get(path) or kind_of(path, self._root, skills)
         if kind is None or entry.kind != "file":
             return
         file = self._file(entry, kind, self._old.files.get(path))
@@ -92,11 +114,14 @@ class _Looking:
             first = names.setdefault(file.name, file)
             if first is not file:
                 self._problem(path, f"{first.path} has a prompt called {file.name!r} already")
-        return State(self._old.number + 1, self._files, names, self._seen, self._problems)
+        number, directories = self._old.number + 1, frozenset(self._directories)
+        return State(number, self._files, names, self._seen, directories, self._problems)
 
     def _file(self, entry: Entry, kind: Kind, known: File | None) -> File | None:
         """The file as it is, or as it was when it was right."""
         signature = entry.signature or (0, 0, 0)
+        if entry.data is None and known is None and self._old.seen.get(entry.path) == signature:
+            entry = entry._replace(data=self._data(entry.path))
         if entry.data is None:
             if known is not None and known.signature == signature and entry.path not in self._old.problems:
                 return known if known.kind == kind else self._read(entry.path, kind, signature, known.data, None)
@@ -104,6 +129,13 @@ class _Looking:
             self._problem(entry.path, f"it has more than {MOST_BYTES:,} bytes" if large else "it can't be read")
             return known
         return self._read(entry.path, kind, signature, entry.data, known)
+
+    def _data(self, path: str) -> bytes | None:
+        """What is in a file that did not change, and was no prompt before."""
+        try:
+            return self._bytes(path, MOST_BYTES)
+        except PromptError:
+            return None
 
     def _read(self, path: str, kind: Kind, signature: Signature, data: bytes, known: File | None) -> File:
         try:

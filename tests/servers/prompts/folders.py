@@ -17,6 +17,16 @@ def write(folder: Path, files: Mapping[str, str | bytes]) -> None:
         file.write_bytes(content if isinstance(content, bytes) else content.encode())
 
 
+def put(folder: Path, files: Mapping[str, str]) -> None:
+    """Has each file there as a whole, as editors do: nobody sees a part of it."""
+    for path, content in files.items():
+        file = folder / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        beside = folder.parent / "unfinished"
+        beside.write_text(content)
+        beside.replace(file)
+
+
 def library(folder: Path, files: Mapping[str, str | bytes]) -> Library:
     """A library with these files that was looked at."""
     folder.mkdir(exist_ok=True)

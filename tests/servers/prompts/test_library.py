@@ -112,6 +112,15 @@ def test_a_look_says_which_prompts_came_changed_and_went(tmp_path: Path) -> None
     assert texts(found, "b") == ["New."]
 
 
+def test_files_beside_a_skill_are_prompts_when_it_goes(tmp_path: Path) -> None:
+    files = ("one/SKILL.md", "one/a.md", "two/a.md", "two/SKILL.md/b.md")
+    found = library(tmp_path, dict.fromkeys(files, SIMPLE))
+    assert found.names == ["one", "two-SKILL.md-b", "two-a"]
+    (tmp_path / "one/SKILL.md").unlink()
+    write(tmp_path, {"two/b/SKILL.md": SIMPLE})
+    assert found.look() == Changed(frozenset({"one", "one-a", "b"}), others=False)
+
+
 def test_a_folder_that_is_renamed_renames_its_prompts(tmp_path: Path) -> None:
     found = library(tmp_path, {"old/a.md": SIMPLE, "old/b.md": SIMPLE})
     (tmp_path / "old").rename(tmp_path / "new")

@@ -1,0 +1,65 @@
+"""What the demo does through the prompt library: it lists, fills in and edits the prompts of a folder."""
+
+from pathlib import Path
+from typing import Any
+
+import anyio
+
+from shared.client.client import Client
+
+from .telling import call, say
+
+__all__ = ["arguments", "work"]
+
+STANDUP = """---
+description: What to say in the standup meeting.
+tags: [team]
+arguments:
+  - {name: done, description: What was done since yesterday., required: true}
+  - {name: mood, enum: [calm, proud], default: calm}
+---
+Write three sentences for the standup meeting, in a tone that is {{ mood }}. This was done:
+
+{{ done|fence }}
+"""
+DONE = "{{ 7 * 7 }} is what the template said"
+
+
+def arguments(folder: Path) -> list[str]:
+    """Lays out a library in `folder`; how the server is started over it, with the prompts that come with it."""
+    (folder / "standup.md").write_text(STANDUP)
+    return ["--starter", str(folder)]
+
+
+async def work(client: Client, folder: Path) -> None:
+    """Lists prompts, fills one in, searches, and is told of an edit."""
+    names = ", ".join(prompt["name"] for prompt in await client.list_prompts())
+    say(f"-> prompts/list: {names}")
+    await _get(client, done=DONE, mood="proud")
+    await call(client, "search_prompts", query="database question")
+    await _edit(client, folder / "standup.md")
+
+
+async def _get(client: Client, **given: str) -> None:
+    result = await client.get_prompt("standup", given)
+    say(f"-> prompts/get standup {given}")
+    for message in result["messages"]:
+        for line in message["content"]["text"].splitlines():
+            say(f"   {line}")
+
+
+async def _edit(client: Client, file: Path) -> None:
+    uri, told = "prompt://standup", anyio.Event()
+
+    def notice(method: str, params: dict[str, Any]) -> None:
+        if method == "notifications/resources/updated" and not told.is_set():
+            say(f"<- {method} {params['uri']}")
+            told.set()
+
+    async with client.subscribed([uri], notice):
+        say(f"-> subscribed to {uri}; now somebody edits the file")
+        shorter = STANDUP.replace("three sentences", "one sentence")
+        file.write_text(STANDUP if file.read_text() == shorter else shorter)
+        with anyio.fail_after(10):
+            await told.wait()
+    await _get(client, done="the prompt library")

@@ -1,0 +1,118 @@
+"""The server that the prompts, tools and resources beside it join, with what all of them need."""
+
+from collections.abc import AsyncIterator, Callable
+from functools import partial
+from typing import NamedTuple
+
+import anyio
+from anyio import to_thread
+
+from shared import (
+    Context,
+    Implementation,
+    InvalidParams,
+    Prompt,
+    PromptArgument,
+    Server,
+    ToolError,
+    __version__,
+)
+
+from .errors import PromptError
+from .format import definitions
+from .library.folder import Folder
+from .library.libraries import Libraries
+from .settings import Settings
+from .skills.shelf import Shelf
+from .watching.watch import News, Watch
+
+__all__ = ["Ctx", "Opened", "app", "explained", "hears", "listed", "refused"]
+
+
+class Opened(NamedTuple):
+    """What the prompts, tools and resources work on."""
+
+    libraries: Libraries
+    files: tuple[Folder, ...]
+    """Where the files lie that are suggested for arguments."""
+    settings: Settings
+    shelf: Shelf
+    watch: Watch
+    subscribed: dict[str, str]
+    """The keys that somebody subscribes to, and the prompt that each is about."""
+
+
+Ctx = Context[Opened]
+
+app = Server[Opened](
+    Implementation(
+        name="prompts",
+        title="Prompt library",
+        version=__version__,
+        description="Serves folders of Markdown files as prompts.",
+    ),
+    settings=Settings,
+)
+
+
+_hearers: list[Callable[[Opened, News], None]] = []
+
+
+def hears(function: Callable[[Opened, News], None]) -> Callable[[Opened, News], None]:
+    """Has this function called with what became of each burst of changes, once that is served. It must not wait."""
+    _hearers.append(function)
+    return function
+
+
+@app.lifespan
+async def _open(settings: Settings) -> AsyncIterator[Opened]:
+    libraries = Libraries(settings.roots)
+    await to_thread.run_sync(_look, libraries)
+    files = tuple(Folder(path) for path in settings.files)
+    shelf = Shelf(libraries)
+    watch = Watch(libraries)
+    opened = Opened(libraries, files, settings, shelf, watch, {})
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(watch.run, partial(_hear, opened))
+        yield opened
+        tasks.cancel_scope.cancel()
+
+
+def _hear(opened: Opened, news: News) -> None:
+    opened.shelf.forget(news)
+    for hearer in _hearers:
+        hearer(opened, news)
+
+
+def _look(libraries: Libraries) -> None:
+    libraries.look()
+    # What clients ask for next: they have it at once.
+    listed(libraries, "", app.page_size + 1)
+
+
+def listed(libraries: Libraries, after: str, most: int) -> list[Prompt]:
+    """The next prompts in the order of names, without those whose file is broken. Blocks."""
+    return [_listed(one) for one in libraries.page(after, most)]
+
+
+def _listed(prompt: definitions.Prompt) -> Prompt:
+    arguments = [
+        PromptArgument(name=one.name, title=one.title, description=one.description, required=one.required)
+        for one in prompt.arguments
+    ]
+    return Prompt(name=prompt.name, title=prompt.title, description=prompt.description, arguments=arguments)
+
+
+def explained(error: PromptError) -> str:
+    """What a client is told of an error."""
+    return f"{error.code}: {error}"
+
+
+def refused(error: PromptError) -> InvalidParams:
+    """What prompts and resources raise, where tools may let the error pass."""
+    return InvalidParams(explained(error))
+
+
+@app.error(PromptError)
+def _explain(error: PromptError) -> ToolError:
+    return ToolError(explained(error))

@@ -1,0 +1,139 @@
+"""The prompts of the libraries, as the protocol has them."""
+
+from collections.abc import Mapping, Sequence
+from urllib.parse import quote
+
+from anyio import to_thread
+
+from shared import (
+    AudioContent,
+    BlobResourceContents,
+    CompletionArgument,
+    Context,
+    EmbeddedResource,
+    GetPromptResult,
+    ImageContent,
+    InvalidParams,
+    MissingCapability,
+    Prompt,
+    PromptMessage,
+    TextContent,
+    TextResourceContents,
+    elicit_form,
+)
+
+from .app import Ctx, Opened, app, listed, refused
+from .arguments.asking import form, texts
+from .arguments.completing import Completion, completed
+from .arguments.values import missing, values
+from .errors import PromptError
+from .format import definitions
+from .library.libraries import Libraries
+from .templates.rendering import Embedded, Rendered, Text
+
+__all__ = ["LibraryPrompts", "message"]
+
+_KEY = "arguments"
+
+
+class LibraryPrompts:
+    """The prompts of all libraries. What reads files or renders is done in a thread."""
+
+    async def page(self, context: Context[Opened], after: str, most: int) -> Sequence[Prompt]:
+        """The next prompts in the order of names, without those whose file is broken."""
+        return await to_thread.run_sync(listed, context.state.libraries, after, most)
+
+    async def get(self, context: Context[Opened], name: str, arguments: dict[str, str]) -> GetPromptResult | None:
+        """The prompt, rendered; where required arguments are missing, the user is asked for them. Raises
+        InvalidParams."""
+        libraries = context.state.libraries
+        if name not in libraries:
+            return None
+        try:
+            found = await to_thread.run_sync(_rendered, libraries, name, arguments)
+            if not isinstance(found, GetPromptResult):
+                filled = await _asked(context, name, found)
+                found = await to_thread.run_sync(_rendered, libraries, name, {**arguments, **filled})
+        except PromptError as error:
+            raise refused(error) from None
+        if not isinstance(found, GetPromptResult):
+            raise _missing(name, found)
+        return found
+
+    async def complete(
+        self, context: Context[Opened], name: str, argument: CompletionArgument, settled: dict[str, str]
+    ) -> tuple[Sequence[str], int] | None:
+        """What the argument could be. Raises InvalidParams for one that the prompt does not have."""
+        if name not in context.state.libraries:
+            return None
+        try:
+            return await to_thread.run_sync(_completed, context.state, name, argument)
+        except PromptError as error:
+            raise refused(error) from None
+
+
+app.prompts_from(LibraryPrompts())
+
+
+def _rendered(
+    libraries: Libraries, name: str, given: Mapping[str, str]
+) -> GetPromptResult | tuple[definitions.Argument, ...]:
+    """The prompt, rendered; or the required arguments that are missing where all others are right. Raises
+    PromptError."""
+    prompt = libraries.prompt(name)
+    try:
+        bound = values(prompt, given)
+    except PromptError as error:
+        if error.code == "missing_arguments":
+            return missing(prompt, given)
+        raise
+    messages = [message(name, one) for one in libraries.render(name, bound)]
+    return GetPromptResult(description=prompt.description, messages=messages)
+
+
+async def _asked(ctx: Ctx, name: str, absent: Sequence[definitions.Argument]) -> dict[str, str]:
+    """What the user gives for the arguments. Raises InvalidParams where nobody can be asked, or nothing is given."""
+    question = elicit_form(f"The prompt {name!r} needs more to begin with.", form(absent))
+    try:
+        answer = (await ctx.inputs({_KEY: question}))[_KEY]
+    except MissingCapability:
+        raise _missing(name, absent) from None
+    if answer.action != "accept":
+        raise _missing(name, absent, "; the user did not give them")
+    return texts(answer.content or {}, absent)
+
+
+def _missing(name: str, absent: Sequence[definitions.Argument], why: str = "") -> InvalidParams:
+    needed = ", ".join(one.name for one in absent)
+    return InvalidParams(f"missing_arguments: the prompt {name!r} needs: {needed}{why}")
+
+
+def _completed(opened: Opened, name: str, argument: CompletionArgument) -> Completion:
+    known = {one.name: one for one in opened.libraries.prompt(name).arguments}
+    if argument.name not in known:
+        names = ", ".join(known) or "none"
+        raise PromptError("bad_arguments", f"{argument.name[:64]!r} is no argument of it", f"Its arguments: {names}.")
+    return completed(known[argument.name], argument.value, opened.files)
+
+
+def message(name: str, rendered: Rendered) -> PromptMessage:
+    """A message of the prompt `name`."""
+    content = rendered.content
+    block = TextContent(text=content.text) if isinstance(content, Text) else _embedded(name, content)
+    return PromptMessage(role=rendered.role, content=block)
+
+
+def _embedded(name: str, file: Embedded) -> ImageContent | AudioContent | EmbeddedResource:
+    if file.kind == "image":
+        return ImageContent.of(file.data, file.mime_type)
+    if file.kind == "audio":
+        return AudioContent.of(file.data, file.mime_type)
+    uri = f"prompt://{quote(name, safe='')}/files/{quote(file.path)}"
+    return EmbeddedResource(resource=_contents(uri, file))
+
+
+def _contents(uri: str, file: Embedded) -> TextResourceContents | BlobResourceContents:
+    try:
+        return TextResourceContents(uri=uri, mime_type=file.mime_type, text=file.data.decode())
+    except UnicodeDecodeError:
+        return BlobResourceContents.of(uri, file.data, file.mime_type)

@@ -1,0 +1,145 @@
+"""Prompts as resources: their source, what they say when they are rendered, and an index of the libraries."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, quote
+
+from anyio import to_thread
+
+from shared import InvalidParams, Resource, ResourceNotFound
+
+from .app import Ctx, app, refused
+from .arguments.values import values
+from .errors import PromptError
+from .format.definitions import Prompt
+from .library.libraries import Libraries
+from .templates.rendering import Embedded, Rendered, Text
+
+__all__ = ["INDEX", "RENDERED", "SOURCE", "uri_of"]
+
+INDEX = "prompt://"
+SOURCE = "prompt://{name}"
+RENDERED = "prompt://{name}/rendered{?args*}"
+_MARKDOWN = "text/markdown"
+_MOST_LISTED = 1_000
+"""Prompts in the index, and among the resources."""
+_MOST_ARGUMENTS = 64
+
+
+@app.resource(INDEX, name="library", title="The prompt library", mime_type="application/json")
+async def read_index(ctx: Ctx) -> str:
+    """The libraries, the prompts on offer with the files they come from, and what is wrong with files, as JSON."""
+    return await to_thread.run_sync(_index, ctx.state.libraries)
+
+
+@app.resource(SOURCE, name="prompt", title="A prompt as it is written", mime_type=_MARKDOWN)
+async def read_source(ctx: Ctx, name: str) -> str | bytes:
+    """The file of a prompt. One that is broken by now is given as it was when it was last right."""
+    try:
+        data = ctx.state.libraries.library(name).source(name)
+    except PromptError:
+        raise ResourceNotFound(uri_of(name)) from None
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return data
+
+
+@app.resource(RENDERED, name="rendered", title="A prompt with its arguments filled in", mime_type=_MARKDOWN)
+async def read_rendered(ctx: Ctx, name: str, args: str = "") -> str:
+    """What the prompt says, given its arguments as the query. Several messages have their roles as headings."""
+    if name not in ctx.state.libraries:
+        raise ResourceNotFound(f"{uri_of(name)}/rendered" + (f"?{args}" if args else ""))
+    given = _given(args)
+    try:
+        messages = await to_thread.run_sync(_messages, ctx.state.libraries, name, given)
+    except PromptError as error:
+        raise refused(error) from None
+    if len(messages) == 1:
+        return _text(messages[0])
+    return "\n\n".join(f"## {one.role}\n\n{_text(one)}" for one in messages)
+
+
+@app.lists_resources
+async def list_resources(ctx: Ctx) -> list[Resource]:
+    """The first prompts, in the order of names."""
+    found = await to_thread.run_sync(ctx.state.libraries.page, "", _MOST_LISTED)
+    return [
+        Resource(
+            uri=uri_of(one.name), name=one.name, title=one.title, description=one.description, mime_type=_MARKDOWN
+        )
+        for one in found
+    ]
+
+
+@app.completes("resource", SOURCE, "name")
+@app.completes("resource", RENDERED, "name")
+async def complete_name(ctx: Ctx, typed: str, _settled: dict[str, str]) -> list[str]:
+    """The prompts whose names begin with what was typed, then those that have it within."""
+    begun = typed.casefold()
+    found = [name for name in ctx.state.libraries.names if begun in name.casefold()]
+    return sorted(found, key=lambda name: not name.casefold().startswith(begun))
+
+
+def uri_of(name: str) -> str:
+    """The URI of a prompt."""
+    return f"{INDEX}{quote(name, safe='')}"
+
+
+def _given(query: str) -> dict[str, str]:
+    try:
+        pairs = parse_qsl(query, keep_blank_values=True, max_num_fields=_MOST_ARGUMENTS)
+    except ValueError:
+        raise InvalidParams(f"bad_arguments: the query has more than {_MOST_ARGUMENTS} arguments") from None
+    given = dict(pairs)
+    if len(given) < len(pairs):
+        raise InvalidParams("bad_arguments: an argument is given twice")
+    return given
+
+
+def _messages(libraries: Libraries, name: str, given: Mapping[str, str]) -> tuple[Rendered, ...]:
+    return libraries.render(name, values(libraries.prompt(name), given))
+
+
+def _text(message: Rendered) -> str:
+    content = message.content
+    if isinstance(content, Text):
+        return content.text
+    try:
+        if content.kind == "resource":
+            return f"{content.path}:\n\n{content.data.decode()}"
+    except UnicodeDecodeError:
+        pass
+    return _named(content)
+
+
+def _named(file: Embedded) -> str:
+    return f"[{file.kind}: {file.path}, {file.mime_type}, {len(file.data):,} bytes]"
+
+
+def _index(libraries: Libraries) -> str:
+    numbers = {one.root: number for number, one in enumerate(libraries.all)}
+    prompts = [_indexed(libraries, numbers, one) for one in libraries.page("", _MOST_LISTED)]
+    problems = [
+        {"library": numbers[root], "file": problem.path, "line": problem.line, "reason": problem.reason}
+        for root, problem in libraries.problems()
+    ]
+    found: dict[str, Any] = {
+        "libraries": [{"folder": one.root.name, "prompts": len(one.names)} for one in libraries.all],
+        "prompts": prompts,
+        "truncated": len(prompts) == _MOST_LISTED < len(libraries.names),
+        "problems": problems[:_MOST_LISTED],
+    }
+    return json.dumps(found, ensure_ascii=False)
+
+
+def _indexed(libraries: Libraries, numbers: Mapping[Path, int], prompt: Prompt) -> dict[str, Any]:
+    found = {"name": prompt.name, "title": prompt.title, "tags": list(prompt.tags), "uri": uri_of(prompt.name)}
+    try:
+        library = libraries.library(prompt.name)
+        where = {"library": numbers[library.root], "file": library.path(prompt.name)}
+    except PromptError:  # it went away
+        where = {}
+    return {key: value for key, value in found.items() if value} | where

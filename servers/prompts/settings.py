@@ -1,0 +1,56 @@
+"""What the operator of the prompt library may set."""
+
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Self
+
+from pydantic import BaseModel, Field, field_validator, model_validator
+
+from shared.options import positional
+
+from .library.libraries import STARTER
+
+__all__ = ["Settings"]
+
+
+class Settings(BaseModel):
+    """The libraries, whether prompts may be changed there, and what files may be suggested."""
+
+    libraries: list[Path] = positional("directories of prompts; of two with one name that of the first counts", "DIR")
+    starter: bool = Field(False, description="also serve the prompts that come with the server, as without any DIR")
+    allow_write: bool = Field(False, description="offer the tools that save and delete prompts, in the first DIR")
+    files: list[Path] = Field([], description="directory whose files are suggested where an argument is a file")
+
+    @field_validator("libraries", "files", mode="before")
+    @classmethod
+    def _are_named(cls, directories: Any) -> Any:
+        # A path that is empty, as that of an unset shell variable, would mean the working directory.
+        if isinstance(directories, list) and "" in directories:
+            raise ValueError("the name of a directory is empty")
+        return directories
+
+    @field_validator("libraries", "files")
+    @classmethod
+    def _are_directories(cls, directories: list[Path]) -> list[Path]:
+        for directory in directories:
+            if not _expanded(directory).is_dir():
+                raise ValueError(f"{directory} is not a directory")
+        return [_expanded(directory) for directory in directories]
+
+    @model_validator(mode="after")
+    def _has_a_place_to_write(self) -> Self:
+        if self.allow_write and not self.libraries:
+            raise ValueError("--allow-write takes a DIR: the prompts that come with the server are not changed")
+        return self
+
+    @cached_property
+    def roots(self) -> list[Path]:
+        """The directories of all libraries, first that with precedence."""
+        return [*self.libraries, STARTER] if self.starter or not self.libraries else self.libraries
+
+
+def _expanded(path: Path) -> Path:
+    try:
+        return path.expanduser()
+    except RuntimeError:  # nobody has such a home
+        return path

@@ -1,0 +1,40 @@
+"""The skills, as the protocol has them."""
+
+from collections.abc import Sequence
+
+from shared.errors import DeclarationError
+from shared.server.skills import Skill, SkillFile, serve_skills
+
+from ..app import Ctx, app
+from .bundles import Bundle
+
+__all__ = ["LibrarySkills"]
+
+
+class LibrarySkills:
+    """The prompts of the libraries as skills. A name or description that no skill can have leaves a prompt out."""
+
+    async def list(self, context: Ctx) -> Sequence[Skill]:
+        """The first ones."""
+        made = [_skill(name, one) for name, one in (await context.state.shelf.listed()).items()]
+        return [one for one in made if one is not None]
+
+    async def get(self, context: Ctx, path: str) -> Skill | None:
+        """The one whose prompt has this name."""
+        found = await context.state.shelf.get(path)
+        return None if found is None else _skill(path, found)
+
+    async def read(self, context: Ctx, skill: Skill, file: str) -> bytes | None:
+        """A file, as long as it is the one that was promised."""
+        return await context.state.shelf.read(skill.path, file, skill.files[file].sha256)
+
+
+def _skill(name: str, bundle: Bundle) -> Skill | None:
+    files = {path: SkillFile(one.size, one.sha256) for path, one in bundle.files.items()}
+    try:
+        return Skill(name, bundle.front, files)
+    except DeclarationError:
+        return None
+
+
+serve_skills(app, LibrarySkills())

@@ -1,0 +1,107 @@
+"""The tools: finding and rendering prompts for clients that show none, and writing them."""
+
+import json
+from typing import Annotated, Any
+
+from anyio import to_thread
+from pydantic import Field
+
+from shared import CallToolResult, PromptMessage, TextContent
+
+from .app import Ctx, app
+from .arguments.values import values
+from .format.definitions import Argument, Prompt
+from .library.libraries import Libraries
+from .prompts import message
+from .searching import search
+from .settings import Settings
+from .templates.rendering import Rendered
+from .writing import saving
+
+__all__ = ["delete_prompt", "render_prompt", "save_prompt", "search_prompts"]
+
+NameArgument = Annotated[str, Field(description="of the prompt", max_length=128)]
+DraftArgument = Annotated[bool, Field(description="the draft for review, in _drafts, instead of the prompt on offer")]
+IfMatch = Annotated[str | None, Field(description="only while the file has this etag")]
+
+
+def _read_only(settings: Settings) -> str | None:
+    return None if settings.allow_write else "read_only: this server was started without --allow-write"
+
+
+@app.tool(title="Search prompts", read_only=True)
+async def search_prompts(
+    ctx: Ctx,
+    query: Annotated[str, Field(description="words; none for all prompts", max_length=1_000)] = "",
+    limit: Annotated[int, Field(ge=1, le=100, description="how many at most")] = 10,
+) -> str:
+    """Find prompts of the library by words, best first, with their arguments (* is required) for render_prompt."""
+    found = await to_thread.run_sync(search, ctx.state.libraries, query, limit)
+    head = f"{len(found.prompts):,} of {found.total:,} prompts"
+    return "\n".join([head, *map(_line, found.prompts)])
+
+
+@app.tool(title="Render prompt", read_only=True)
+async def render_prompt(
+    ctx: Ctx,
+    name: NameArgument,
+    arguments: Annotated[dict[str, Any] | None, Field(description="by name: texts, numbers, booleans, lists")] = None,
+) -> CallToolResult:
+    """Give the messages of a prompt with its arguments filled in."""
+    messages = await to_thread.run_sync(_rendered, ctx.state.libraries, name, arguments or {})
+    shown = [message(name, one) for one in messages]
+    if len(shown) == 1 and shown[0].role == "user":
+        return CallToolResult(content=[shown[0].content])
+    return CallToolResult(content=[block for one in shown for block in _with_role(one)])
+
+
+@app.tool(title="Save prompt", unavailable=_read_only)
+async def save_prompt(
+    ctx: Ctx,
+    name: NameArgument,
+    text: Annotated[str, Field(description="the file: YAML front matter between lines of ---, then a template")],
+    draft: DraftArgument = False,
+    if_match: IfMatch = None,
+) -> str:
+    """Write the Markdown file of a prompt, once it passes all checks. What is there is replaced only with if_match.
+
+    Front matter: description; also title, tags, arguments (name, description, type, required, default, enum),
+    messages (role, text). The template is Jinja: {{ name }}, {% if name %}, {{ code|fence }}."""
+    saved = await to_thread.run_sync(saving.save_prompt, ctx.state.libraries, name, text, draft, if_match)
+    return f"{'Created' if saved.created else 'Replaced'} {saved.path}: etag {saved.etag}"
+
+
+@app.tool(title="Delete prompt", unavailable=_read_only)
+async def delete_prompt(ctx: Ctx, name: NameArgument, draft: DraftArgument = False, if_match: IfMatch = None) -> str:
+    """Delete the file of a prompt, for good."""
+    path = await to_thread.run_sync(saving.delete_prompt, ctx.state.libraries, name, draft, if_match)
+    return f"Deleted {path}"
+
+
+def _line(prompt: Prompt) -> str:
+    description = " ".join(prompt.description.split())
+    takes = f" ({', '.join(map(_named, prompt.arguments))})" if prompt.arguments else ""
+    return f"{prompt.name}{takes}: {description}"
+
+
+def _named(argument: Argument) -> str:
+    values = "=" + "|".join(argument.enum) if argument.enum else ""
+    return argument.name + ("*" if argument.required else "") + values
+
+
+def _rendered(libraries: Libraries, name: str, arguments: dict[str, Any]) -> tuple[Rendered, ...]:
+    # Clients of prompts send texts, and here a model sends what it means.
+    given = {key: _text(value) for key, value in arguments.items()}
+    return libraries.render(name, values(libraries.prompt(name), given))
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _with_role(one: PromptMessage) -> list[Any]:
+    if isinstance(one.content, TextContent):
+        return [TextContent(text=f"[{one.role}]\n{one.content.text}")]
+    return [TextContent(text=f"[{one.role}]"), one.content]

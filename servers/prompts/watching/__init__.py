@@ -1,0 +1,1 @@
+"""Notice of changes to the folders of prompts."""

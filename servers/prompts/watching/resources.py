@@ -1,0 +1,53 @@
+"""Subscriptions to prompts, skills and the index, and what is told of changes."""
+
+from collections.abc import Mapping
+
+from shared import ResourceNotFound
+from shared.protocol.uri_template import UriTemplate
+
+from ..app import Ctx, Opened, app, hears
+from ..resources import INDEX, RENDERED, SOURCE, uri_of
+from .watch import News
+
+_SOURCE, _RENDERED, _SKILL = UriTemplate(SOURCE), UriTemplate(RENDERED), UriTemplate("skill://{name}/{+file}")
+
+
+@hears
+def _tell(opened: Opened, news: News) -> None:
+    changes = app.changes
+    changes.resource(INDEX)
+    if news.names:
+        changes.prompts()
+    if not news.names and not news.others:
+        return
+    changes.resources()
+    for key, name in opened.subscribed.items():
+        # Only the source of a prompt has nothing of other files, which may be prompts as well.
+        if name in news.names or key != uri_of(name):
+            changes.resource(key)
+
+
+@app.on_subscribe
+async def _begin(ctx: Ctx, uri: str) -> str:
+    if uri == INDEX:
+        return INDEX
+    for template, ending in ((_SOURCE, ""), (_RENDERED, "/rendered"), (_SKILL, "/skill")):
+        named = template.match(uri)
+        # Whoever subscribes to a prompt that goes is told when it comes again.
+        if named is not None and named["name"] in ctx.state.libraries:
+            key = uri_of(named["name"]) + ending
+            ctx.state.subscribed[key] = named["name"]
+            return key
+    raise ResourceNotFound(uri)
+
+
+@app.on_unsubscribe
+async def _end(key: str) -> None:
+    opened: Opened = app.state
+    opened.subscribed.pop(key, None)
+
+
+@app.on_health
+def _watching() -> Mapping[str, object]:
+    opened: Opened = app.state
+    return {"watching": {"degraded": opened.watch.degraded}}

@@ -1,0 +1,153 @@
+"""Looking at the libraries again when something happens in their folders.
+
+A notice is only a reason to look, and the look decides whether something changed: so it does not matter how a change
+comes about. Nothing gets lost between two watches, for after each new one everything is looked at. Notices may get
+lost all the same, so everything is looked at every few seconds anyway, and more often where there are none.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import anyio
+from anyio import CapacityLimiter, to_thread
+
+from servers.prompts.errors import PromptError
+from servers.prompts.library.libraries import Found, Libraries
+from servers.prompts.watching.notices import Notices
+
+__all__ = ["News", "Watch"]
+
+log = logging.getLogger("servers.prompts")
+
+_QUIET, _LONGEST = 0.05, 0.2
+"""Seconds. An editor writes a file in several steps, a checkout writes many: they are one change, when nothing came
+for a moment."""
+_SWEEP_SECONDS, _POLL_SECONDS = 3.0, 1.0
+_SHARE = 20
+"""Of the time, the looks without a notice take one part in so many at most."""
+
+
+class News(NamedTuple):
+    """What became of a burst of changes."""
+
+    names: frozenset[str]
+    """The prompts on offer that came, went, or have another file or text."""
+    others: bool
+    """Whether a file changed that prompts may include or embed."""
+
+
+class Watch:
+    """Looks at the libraries again whenever it should. `run` it in a task."""
+
+    def __init__(self, libraries: Libraries, notices: Notices | None = None) -> None:
+        self._libraries = libraries
+        self._notices = notices or Notices()
+        self._limiter = CapacityLimiter(1)
+        self._broken: frozenset[str] = frozenset()
+        self._said: frozenset[Found] = frozenset()
+        self._took = 0.0
+        self._around: frozenset[str] = frozenset()
+        """The directories that are watched for a folder of the libraries only."""
+        self._roots = frozenset(str(one.root) for one in libraries.all)
+
+    @property
+    def degraded(self) -> bool:
+        """Whether the system gives no notices, so that changes are looked for."""
+        return self._notices.degraded
+
+    async def run(self, told: Callable[[News], None]) -> None:
+        """Watches until it is cancelled; calls `told` once for each burst of changes, when the libraries have what is
+        new. They were looked at before."""
+        self._say()
+        try:
+            while True:
+                # What is watched for is what the look found, so a new watch is a reason to look again.
+                while await to_thread.run_sync(self.arm, limiter=self._limiter):
+                    await self._look(told)
+                if await self._wait(self._rest):
+                    await self._settle()
+                await self._look(told)
+        finally:
+            self._notices.close()
+
+    async def _settle(self) -> None:
+        until = anyio.current_time() + _LONGEST
+        while await self._wait(_QUIET) and anyio.current_time() < until:
+            pass
+
+    @property
+    def _rest(self) -> float:
+        return max(_POLL_SECONDS if self._notices.deaf else _SWEEP_SECONDS, _SHARE * self._took)
+
+    def arm(self) -> bool:
+        """Watches the directories that there are now; whether that is a reason to look. Blocks."""
+        inside = {directory for one in self._libraries.all for directory in one.directories}
+        # In the one above it is seen when a folder is exchanged for another one, or comes back.
+        above = {one.root.parent for one in self._libraries.all}
+        self._around = frozenset(map(str, above - inside))
+        return self._notices.arm(inside | above)
+
+    def _heard(self, stop: threading.Event, seconds: float) -> bool:
+        until = time.monotonic() + seconds
+        while (left := until - time.monotonic()) > 0 and not stop.is_set():
+            paths = self._notices.wait(stop, left)
+            if paths is None or any(self.concerns(path) for path in paths):
+                return True
+        return False
+
+    def concerns(self, path: str) -> bool:
+        """Whether what happens at `path` is a reason to look."""
+        return path in self._roots or str(Path(path).parent) not in self._around
+
+    async def _wait(self, seconds: float) -> bool:
+        stop, noticed = threading.Event(), False
+        async with anyio.create_task_group() as tasks:
+            # The thread can't be cancelled, so a task that can be tells it to stop.
+            tasks.start_soon(_stop_when_cancelled, stop)
+            noticed = await to_thread.run_sync(self._heard, stop, seconds, limiter=self._limiter)
+            tasks.cancel_scope.cancel()
+        return noticed
+
+    async def _look(self, told: Callable[[News], None]) -> None:
+        begun = time.monotonic()
+        news = await to_thread.run_sync(self._news, limiter=self._limiter)
+        self._took = time.monotonic() - begun
+        self._say()
+        if news is not None:
+            told(news)
+
+    def _news(self) -> News | None:
+        before = frozenset(self._libraries.names) - self._broken
+        changed = self._libraries.look()
+        if changed is None:
+            return None
+        there = changed.names.intersection(self._libraries.names)
+        broken = frozenset(name for name in there if self._is_broken(name))
+        self._broken = self._broken - changed.names | broken
+        # A prompt that is broken from the beginning is not on offer: it is no news before it is right.
+        return News(changed.names & before | there - broken, changed.others)
+
+    def _is_broken(self, name: str) -> bool:
+        try:
+            self._libraries.prompt(name)
+        except PromptError:
+            return True
+        return False
+
+    def _say(self) -> None:
+        """Says in the log what is wrong that was not wrong before."""
+        found = frozenset(self._libraries.problems())
+        for root, problem in sorted(found - self._said):
+            log.warning("%s: %s", root.name, problem)
+        self._said = found
+
+
+async def _stop_when_cancelled(stop: threading.Event) -> None:
+    try:
+        await anyio.sleep_forever()
+    finally:
+        stop.set()

@@ -1,0 +1,125 @@
+"""Prompts that a client writes.
+
+What is saved has passed the readers of the library and its lint. A draft lies in `_drafts`, which no library lists,
+until somebody moves it beside the others.
+"""
+
+from typing import NamedTuple
+
+from servers.prompts.errors import PromptError
+from servers.prompts.format.naming import objections
+from servers.prompts.library.folder import Folder
+from servers.prompts.library.forms import SKILL, Kind, parsed
+from servers.prompts.library.libraries import STARTER, Libraries
+from servers.prompts.library.library import Library
+from servers.prompts.linting import lint_file
+from servers.prompts.writing.files import Check, delete, etag_of, put
+
+__all__ = ["Saved", "delete_prompt", "save_prompt"]
+
+_DRAFTS = "_drafts"
+
+
+class Saved(NamedTuple):
+    """What was written."""
+
+    path: str
+    """Within the library."""
+    etag: str
+    created: bool
+    """False for what replaced a file."""
+
+
+def save_prompt(
+    libraries: Libraries, name: str, text: str, draft: bool = False, if_match: str | None = None
+) -> Saved:
+    """Writes the file of a prompt, front matter and body, in one step. Blocks.
+
+    It goes into the first library, in the place of the prompt of that name there. What is there is replaced only if
+    `if_match` is its etag. Raises PromptError: `bad_prompt` with all that is wrong with the text, `already_exists`,
+    `changed`, `read_only`, `not_written`.
+    """
+    library = _first(libraries)
+    path, kind = _place(library, name)
+    data = text.encode("utf-8", "surrogatepass")
+    _require_good(library, name, path, kind, data)
+    if draft:
+        path = f"{_DRAFTS}/{name}.md"
+        if library.kind_at(path) is not None:
+            raise PromptError("not_written", "a folder of commands has no place for drafts: all files are commands")
+    created = put(Folder(library.root), path, data, _replacing(path, if_match))
+    return Saved(path, etag_of(data), created)
+
+
+def delete_prompt(libraries: Libraries, name: str, draft: bool = False, if_match: str | None = None) -> str:
+    """Deletes the file of a prompt of the first library, and gives its path; with `if_match`, only while the file has
+    that etag. Blocks.
+
+    Raises PromptError: `not_found`, `changed`, `read_only`, `not_written`.
+    """
+    library = _first(libraries)
+    path = f"{_DRAFTS}/{name}.md" if draft else _own(libraries, library, name)
+    delete(Folder(library.root), path, _deleting(path, if_match))
+    return path
+
+
+def _first(libraries: Libraries) -> Library:
+    first = libraries.all[0]
+    if first.root == STARTER:
+        raise PromptError("read_only", "the starter library can't be changed", "Start the server with a DIR.")
+    return first
+
+
+def _own(libraries: Libraries, library: Library, name: str) -> str:
+    """The file of a prompt that can be deleted. Raises PromptError."""
+    if libraries.library(name) is not library:
+        raise PromptError("read_only", f"{name!r} is not of the first library, the only one that is written to")
+    if library.kind(name).form == "skill":
+        raise PromptError("not_written", f"{name!r} is a skill, a directory that may have more than its {SKILL}")
+    return library.path(name)
+
+
+def _place(library: Library, name: str) -> tuple[str, Kind]:
+    """The path of the prompt, and what its file is. Raises PromptError."""
+    if name in library:
+        return library.path(name), library.kind(name)
+    path = f"{name}.md"
+    kind = None if objections(name) else library.kind_at(path)
+    if kind is None:
+        raise PromptError("bad_prompt", f"the name {name[:128]!r} is none for a new prompt", "Use a-z 0-9 and -.")
+    return path, kind
+
+
+def _require_good(library: Library, name: str, path: str, kind: Kind, data: bytes) -> None:
+    found = lint_file(library, path, kind, data)
+    if found:
+        raise PromptError("bad_prompt", "; ".join(map(str, found)), "Nothing was written.")
+    inside = parsed(kind, data).name
+    if inside != name:
+        raise PromptError("bad_prompt", f"the front matter has the name {inside!r}, and it is saved as {name!r}")
+
+
+def _replacing(path: str, if_match: str | None) -> Check:
+    def check(found: bytes | None) -> None:
+        if found is None and if_match is not None:
+            raise PromptError("changed", f"there is no {path} any more")
+        if found is not None and if_match is None:
+            suggestion = f"To replace it, give its etag as if_match: {etag_of(found)}"
+            raise PromptError("already_exists", f"there is a {path} already", suggestion)
+        _require_same(path, found, if_match)
+
+    return check
+
+
+def _deleting(path: str, if_match: str | None) -> Check:
+    def check(found: bytes | None) -> None:
+        if found is None:
+            raise PromptError("not_found", f"there is no {path}")
+        _require_same(path, found, if_match)
+
+    return check
+
+
+def _require_same(path: str, found: bytes | None, if_match: str | None) -> None:
+    if found is not None and if_match not in (None, etag_of(found)):
+        raise PromptError("changed", f"{path} was changed meanwhile; its etag is {etag_of(found)} now")

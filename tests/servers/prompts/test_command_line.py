@@ -1,0 +1,201 @@
+"""The commands for CI: what they print, and their exit codes."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from servers.prompts import golden
+from servers.prompts.command_line import main
+from servers.prompts.library.libraries import STARTER
+from servers.prompts.library.library import Library
+from tests.servers.prompts.folders import SIMPLE, asking, front, texts, write
+from tests.servers.prompts.test_starter import NAMES
+
+HELLO = asking("Hello {{ who }}!", "who")
+EXAMPLE = golden.written(golden.Golden({"who": "Ann"}, [{"role": "user", "text": "Hello Ann!"}]))
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str]:
+    """The exit code, and what is printed."""
+    code = main([str(one) for one in arguments])
+    printed = capsys.readouterr()
+    return code, printed.out + printed.err
+
+
+def test_lint_of_a_clean_library_ends_with_0_and_its_size(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out = run(capsys, "lint", STARTER)
+    assert code == 0
+    assert out.startswith("10 prompts, ")
+    assert out.endswith(" tokens (an estimate: bytes / 4): 0 findings\n")
+
+
+def test_lint_prints_path_line_and_reason_and_ends_with_1(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    write(tmp_path, {"a.md": front(body="{{ x }}")})
+    code, out = run(capsys, "lint", tmp_path)
+    assert code == 1
+    assert f"{tmp_path}/a.md:4: the template uses 'x', which is no argument\n" in out
+
+
+def test_lint_prints_json(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    write(tmp_path, {"a.md": front(body="{{ x }}")})
+    code, out = run(capsys, "lint", "--json", tmp_path)
+    path = f"{tmp_path}/a.md"
+    assert code == 1
+    assert json.loads(out) == {
+        "problems": [{"path": path, "line": 4, "reason": "the template uses 'x', which is no argument"}],
+        "prompts": [{"name": "a", "path": path, "bytes": 39, "tokens_estimate": 10}],
+    }
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["lint"], "required: DIR"),
+        (["lint", "{}/no"], "is not a directory"),
+        (["lint", "{}/empty"], "there is no prompt in"),
+        (["lint", "--no", "{}"], "unrecognized arguments: --no"),
+        (["render", "{}", "no"], "there is no prompt 'no'"),
+        (["render", "{}", "hello"], "needs: who"),
+        (["render", "{}", "hello", "whom=Ann"], "'whom' is no argument of it"),
+        (["render", "{}", "hello", "who"], "'who' is no KEY=VALUE"),
+        (["render", "{}", "hello", "who=a", "who=b"], "'who' is given twice"),
+        (["export", "{}", "--to", "{}/out"], "name a prompt, or say --all"),
+        (["export", "{}", "no", "--to", "{}/out"], "there is no prompt 'no'"),
+        (["export", "{}", "hello"], "required: --to"),
+        (["export", "{}", "hello", "--to", "{}/hello.md"], "is no directory"),
+    ],
+)
+def test_bad_usage_ends_with_2_and_says_why(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, arguments: list[str], reason: str
+) -> None:
+    needed = HELLO.replace("name: who", "name: who\n    required: true")
+    write(tmp_path, {"hello.md": needed})
+    (tmp_path / "empty").mkdir()
+    code, out = run(capsys, *(one.format(tmp_path) for one in arguments))
+    assert code == 2
+    assert reason in out
+
+
+def test_help_ends_with_0(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(capsys, "lint", "--help")[0] == 0
+
+
+def test_render_prints_each_message_after_its_role(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    lines = ("arguments:", "  - name: who", "messages:", "  - role: assistant", "    text: Yes?", "  - image: a.png")
+    write(tmp_path, {"a.md": front(*lines, body="I am {{ who }}."), "a.png": b"1234"})
+    code, out = run(capsys, "render", tmp_path, "a", "who=x=y")
+    assert code == 0
+    assert out == "[assistant]\nYes?\n\n[user]\n(image a.png: image/png, 4 bytes)\n\n[user]\nI am x=y.\n"
+
+
+def test_render_of_a_broken_prompt_ends_with_1(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    write(tmp_path, {"a.md": front(body="Say\n{% no %}")})
+    assert run(capsys, "render", tmp_path, "a") == (1, f"{tmp_path}/a.md:5: Encountered unknown tag 'no'.\n")
+
+
+def test_test_passes_what_its_example_says(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    write(tmp_path, {"a.md": HELLO, "a.golden.yaml": EXAMPLE, "b.md": SIMPLE})
+    assert run(capsys, "test", tmp_path, STARTER) == (0, "11 passed, 0 failed, 1 without an example\n")
+
+
+def test_test_shows_what_differs_and_ends_with_1(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    write(tmp_path, {"a.md": HELLO.replace("Hello", "Bye"), "a.golden.yaml": EXAMPLE})
+    code, out = run(capsys, "test", tmp_path)
+    assert code == 1
+    assert f"{tmp_path}/a.golden.yaml: something else comes\n--- expected\n+++ now\n" in out
+    assert "\n-  text: Hello Ann!\n+  text: Bye Ann!\n0 passed, 1 failed\n" in out
+
+
+def test_test_updates_examples_that_differ(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    write(tmp_path, {"a.md": HELLO.replace("Hello", "Bye"), "a.golden.yaml": EXAMPLE})
+    assert run(capsys, "test", "--update", tmp_path)[0] == 0
+    assert (tmp_path / "a.golden.yaml").read_text() == EXAMPLE.replace("Hello", "Bye")
+    assert run(capsys, "test", tmp_path) == (0, "1 passed, 0 failed\n")
+
+
+@pytest.mark.parametrize(
+    ("files", "reason"),
+    [
+        ({"a.md": HELLO + "{% no %}", "a.golden.yaml": EXAMPLE}, "a.md:6: Encountered unknown tag"),
+        ({"a.md": SIMPLE, "a.golden.yaml": EXAMPLE}, "a.md: 'who' is no argument of it"),
+        ({"a.md": HELLO, "a.golden.yaml": "messages: []\n"}, "a.golden.yaml has no arguments"),
+        ({"a.md": "Say it."}, "a.md:1: it does not begin with front matter"),
+    ],
+)
+def test_test_fails_what_is_broken(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, files: dict[str, str], reason: str
+) -> None:
+    write(tmp_path, files)
+    code, out = run(capsys, "test", "--update", tmp_path)
+    assert code == 1
+    assert reason in out
+
+
+def test_export_writes_skills_that_are_read_back(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    code, out = run(capsys, "export", STARTER, "--all", "--to", tmp_path / "new/skills")
+    assert code == 0
+    assert out.endswith("10 skills written, 0 unchanged\n")
+    found = Library(tmp_path / "new/skills")
+    found.look()
+    assert (found.names, found.check()) == (NAMES, [])
+    assert sorted(one.name for one in (tmp_path / "new/skills").iterdir()) == NAMES
+
+
+def test_export_leaves_what_is_the_same(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    run(capsys, "export", STARTER, "refactor", "--to", tmp_path)
+    assert run(capsys, "export", STARTER, "refactor", "--to", tmp_path) == (0, "0 skills written, 1 unchanged\n")
+
+
+def test_export_replaces_what_differs_only_by_force(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    write(tmp_path / "a", {"hello.md": HELLO, "bye.md": SIMPLE})
+    write(tmp_path / "out/hello", {"SKILL.md": "mine", "more.txt": "x"})
+    code, out = run(capsys, "export", tmp_path / "a", "--all", "--to", tmp_path / "out")
+    assert code == 1
+    assert out == f"{tmp_path}/out/hello/SKILL.md: there is another file already (--force replaces it)\n"
+    assert not (tmp_path / "out/bye").exists()
+    assert run(capsys, "export", tmp_path / "a", "--all", "--force", "--to", tmp_path / "out")[0] == 0
+    found = Library(tmp_path / "out")
+    found.look()
+    assert texts(found, "hello", who="Ann") == ["Hello Ann!"]
+    assert (tmp_path / "out/hello/more.txt").read_text() == "x"
+
+
+def test_export_writes_nothing_where_a_prompt_can_be_no_skill(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    write(tmp_path, {"a.md": SIMPLE, "B.md": SIMPLE})
+    code, out = run(capsys, "export", tmp_path, "--all", "--to", tmp_path / "out")
+    assert code == 1
+    assert out.startswith(f"{tmp_path}/B.md: a skill can't be called 'B'")
+    assert not (tmp_path / "out").exists()
+
+
+def test_export_follows_no_link(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    write(tmp_path, {"a/hello.md": HELLO, "elsewhere/SKILL.md": "mine"})
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out/hello").symlink_to(tmp_path / "elsewhere")
+    assert run(capsys, "export", tmp_path / "a", "hello", "--force", "--to", tmp_path / "out")[0] == 1
+    assert (tmp_path / "elsewhere/SKILL.md").read_text() == "mine"
+
+
+def test_an_export_that_fails_leaves_nothing(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path, {"a/hello.md": HELLO})
+    monkeypatch.setattr("os.rename", _full)
+    code, out = run(capsys, "export", tmp_path / "a", "hello", "--to", tmp_path / "out")
+    assert (code, list((tmp_path / "out").iterdir())) == (1, [])
+    assert "'hello': No space left on device" in out
+
+
+def _full(*_: object, **__: object) -> None:
+    raise OSError(28, "no space")
+
+
+def test_the_server_hands_its_commands_over(tmp_path: Path) -> None:
+    write(tmp_path, {"a.md": SIMPLE})
+    command = [sys.executable, "-m", "servers.prompts", "render", str(tmp_path), "a"]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "[user]\nSay it.\n"

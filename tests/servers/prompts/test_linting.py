@@ -1,0 +1,120 @@
+"""What lint says of prompts."""
+
+from pathlib import Path
+
+import pytest
+
+from servers.prompts.library.libraries import STARTER
+from servers.prompts.library.library import Library
+from servers.prompts.linting import lint, tokens
+from tests.servers.prompts.folders import SIMPLE, front, library
+
+
+def said(folder: Path, files: dict[str, str]) -> list[str]:
+    return [str(one) for one in lint(library(folder, files))]
+
+
+def test_the_starter_library_is_clean() -> None:
+    found = Library(STARTER)
+    found.look()
+    assert lint(found) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "part"),
+    [
+        ("two words", "make a command of it"),
+        ("a:b", "make a command of it"),
+        ("prüfen", "make a command of it"),
+        ("Review", "a skill has only a-z 0-9"),
+        ("a_b", "a skill has only a-z 0-9"),
+        ("a--b", "a skill has only a-z 0-9"),
+        ("x" * 65, "more than 64 characters"),
+        ("con", "Windows"),
+    ],
+)
+def test_p3_names_that_clients_or_systems_change_are_found(tmp_path: Path, name: str, part: str) -> None:
+    found = said(tmp_path, {"a.md": front(f"name: '{name}'")})
+    assert any(one.startswith(f"a.md:3: the name {name!r}") and part in one for one in found)
+
+
+def test_p3_two_names_that_become_one_in_a_client_are_found(tmp_path: Path) -> None:
+    found = said(tmp_path, {"a.md": front("name: Fix"), "b.md": front("name: fix")})
+    assert "b.md: the name 'fix' is 'Fix' too in clients that replace characters or ignore case" in found
+
+
+def test_p3_two_files_with_one_name_are_found(tmp_path: Path) -> None:
+    found = said(tmp_path, {"a.md": SIMPLE, "b.md": front("name: a")})
+    assert found == ["b.md: a.md has a prompt called 'a' already"]
+
+
+def test_a_skill_is_called_as_its_directory(tmp_path: Path) -> None:
+    found = said(tmp_path, {"pdf/SKILL.md": "---\nname: doc\ndescription: x\n---\nRead."})
+    assert found == ["pdf/SKILL.md:2: the name 'doc' is not that of the skill's directory, 'pdf'"]
+
+
+def test_arguments_that_are_unused_or_undeclared_are_found_with_their_lines(tmp_path: Path) -> None:
+    lines = front("arguments:", "  - description: One.", "    name: one", body="\nSay\n{{ two }}.")
+    assert said(tmp_path, {"a.md": lines}) == [
+        "a.md:5: the argument 'one' is not used",
+        "a.md:9: the template uses 'two', which is no argument",
+    ]
+
+
+def test_an_argument_that_an_include_uses_is_used(tmp_path: Path) -> None:
+    lines = front("arguments:", "  - name: one", "    description: One.", body="{% include '_part.md' %}")
+    assert said(tmp_path, {"a.md": lines, "_part.md": "{{ one }}"}) == []
+
+
+def test_what_an_include_uses_is_found_at_the_text_that_includes_it(tmp_path: Path) -> None:
+    files = {"a.md": front(body="{% include '_part.md' %}"), "_part.md": "{{ one }}"}
+    assert said(tmp_path, files) == ["a.md:4: the template uses 'one', which is no argument"]
+
+
+def test_missing_descriptions_are_found(tmp_path: Path) -> None:
+    files = {
+        "a.md": front("arguments:", "  - name: one", body="{{ one }}"),
+        ".claude/commands/b.md": "Say it.",
+    }
+    assert said(tmp_path, files) == [
+        ".claude/commands/b.md:1: there is no description",
+        "a.md:4: the argument 'one' has no description",
+    ]
+
+
+def test_a_description_that_no_skill_can_have_is_found(tmp_path: Path) -> None:
+    found = said(tmp_path, {"a.md": f"---\ndescription: {'x' * 1_025}\n---\nSay it."})
+    assert found == ["a.md:2: the description has more than 1,024 characters, which a skill can't have"]
+
+
+def test_a_long_prompt_is_found_with_its_estimate(tmp_path: Path) -> None:
+    found = said(tmp_path, {"a.md": front(body="x" * 20_000)})
+    assert found == [
+        "a.md: it is long: 20,032 bytes, about 5,008 tokens (an estimate: bytes / 4); 5,000 are a lot for one prompt"
+    ]
+
+
+def test_tokens_are_a_fourth_of_the_bytes_and_at_least_one() -> None:
+    assert [tokens(size) for size in (0, 1, 4, 5)] == [0, 1, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (front("colour: red"), "a.md:3: the front matter has 'colour', which means nothing"),
+        (front(body="{% no %}"), "a.md:4: Encountered unknown tag 'no'."),
+        (front(body="Say\n{{ x.y }}"), "a.md:5: .y is not available"),
+        (front(body="{% include 'no.md' %}"), "a.md:4: an include: there is no file 'no.md'"),
+        (front("messages:", "  - image: no.png"), "a.md:4: there is no file 'no.png'"),
+        ("Say it.", "a.md:1: it does not begin with front matter"),
+    ],
+)
+def test_a_broken_file_is_found_with_line_and_reason(tmp_path: Path, text: str, expected: str) -> None:
+    found = said(tmp_path, {"a.md": text})
+    assert len(found) == 1
+    assert found[0].startswith(expected)
+
+
+def test_a_link_is_found(tmp_path: Path) -> None:
+    (tmp_path / "b.md").symlink_to("a.md")
+    assert said(tmp_path, {"a.md": SIMPLE}) == ["b.md: it is a link, and links are not followed"]

@@ -1,0 +1,227 @@
+"""Prompts that are saved and deleted: what is let in, where it goes, and what stays as it was."""
+
+from pathlib import Path
+
+import pytest
+
+from servers.prompts.errors import PromptError
+from servers.prompts.library.libraries import STARTER, Libraries
+from servers.prompts.writing.files import etag_of
+from servers.prompts.writing.saving import delete_prompt, save_prompt
+from tests.servers.prompts.folders import SIMPLE, front, write
+
+OTHER = SIMPLE.replace("Say", "Sing")
+
+
+def opened(*roots: Path) -> Libraries:
+    found = Libraries(roots)
+    found.look()
+    return found
+
+
+def files(folder: Path) -> dict[str, str]:
+    """All files, those too that no library lists."""
+    return {one.relative_to(folder).as_posix(): one.read_text() for one in folder.rglob("*") if one.is_file()}
+
+
+@pytest.fixture
+def libraries(tmp_path: Path) -> Libraries:
+    write(tmp_path, {"a.md": SIMPLE, "git/b.md": SIMPLE})
+    return opened(tmp_path)
+
+
+def test_a_new_prompt_is_written_and_served(tmp_path: Path, libraries: Libraries) -> None:
+    saved = save_prompt(libraries, "new", OTHER)
+    assert saved == ("new.md", etag_of(OTHER.encode()), True)
+    libraries.look()
+    assert libraries.library("new").source("new") == OTHER.encode()
+    assert sorted(files(tmp_path)) == ["a.md", "git/b.md", "new.md"]
+
+
+def test_a_prompt_is_replaced_where_it_is_with_its_etag(tmp_path: Path, libraries: Libraries) -> None:
+    (tmp_path / "git/b.md").chmod(0o640)
+    assert not save_prompt(libraries, "git-b", OTHER, if_match=etag_of(SIMPLE.encode())).created
+    assert files(tmp_path) == {"a.md": SIMPLE, "git/b.md": OTHER}
+    assert (tmp_path / "git/b.md").stat().st_mode & 0o777 == 0o640
+
+
+def test_a_prompt_is_not_replaced_without_its_etag(tmp_path: Path, libraries: Libraries) -> None:
+    with pytest.raises(PromptError) as error:
+        save_prompt(libraries, "a", OTHER)
+    assert error.value.code == "already_exists"
+    assert etag_of(SIMPLE.encode()) in str(error.value)
+    assert files(tmp_path)["a.md"] == SIMPLE
+
+
+@pytest.mark.parametrize("name", ["a", "new"])
+def test_a_prompt_that_changed_or_is_gone_is_not_replaced(tmp_path: Path, libraries: Libraries, name: str) -> None:
+    with pytest.raises(PromptError) as error:
+        save_prompt(libraries, name, OTHER, if_match="0" * 16)
+    assert error.value.code == "changed"
+    assert files(tmp_path) == {"a.md": SIMPLE, "git/b.md": SIMPLE}
+
+
+def test_a_file_that_came_since_the_last_look_is_not_replaced(tmp_path: Path, libraries: Libraries) -> None:
+    write(tmp_path, {"new.md": SIMPLE})
+    with pytest.raises(PromptError, match="already"):
+        save_prompt(libraries, "new", OTHER)
+
+
+def test_a_file_that_comes_at_the_last_moment_is_not_replaced(
+    tmp_path: Path, libraries: Libraries, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.fsync", lambda _: write(tmp_path, {"new.md": SIMPLE}))
+    with pytest.raises(PromptError) as error:
+        save_prompt(libraries, "new", OTHER)
+    assert error.value.code == "changed"
+    assert files(tmp_path) == {"a.md": SIMPLE, "git/b.md": SIMPLE, "new.md": SIMPLE}
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("Say it.", "new.md:1: it does not begin with front matter"),
+        (front(body="{{ x }}"), "new.md:4: the template uses 'x', which is no argument"),
+        (front(body="{% no %}"), "new.md:4: Encountered unknown tag"),
+        (front("arguments:", "  - name: x"), "'x' has no description; new.md:4: the argument 'x' is not used"),
+        (front("name: other"), "the front matter has the name 'other', and it is saved as 'new'"),
+        (front(body="\ud800"), "it is not UTF-8"),
+        (front(body="x" * 300_000), "more than 256,000 bytes"),
+    ],
+)
+@pytest.mark.parametrize("draft", [False, True])
+def test_what_is_wrong_is_not_written(
+    tmp_path: Path, libraries: Libraries, text: str, reason: str, draft: bool
+) -> None:
+    with pytest.raises(PromptError) as error:
+        save_prompt(libraries, "new", text, draft)
+    assert error.value.code == "bad_prompt"
+    assert reason in str(error.value)
+    assert files(tmp_path) == {"a.md": SIMPLE, "git/b.md": SIMPLE}
+
+
+@pytest.mark.parametrize(
+    "name", ["", ".", "..", "../x", "x/y", "/etc/x", ".x", "_x", "README", "two words", "con", "x\0", "x" * 65, "Ü"]
+)
+@pytest.mark.parametrize("draft", [False, True])
+def test_a_name_that_is_none_for_a_prompt_is_refused(
+    tmp_path: Path, libraries: Libraries, name: str, draft: bool
+) -> None:
+    with pytest.raises(PromptError) as error:
+        save_prompt(libraries, name, OTHER, draft)
+    assert error.value.code == "bad_prompt"
+    assert files(tmp_path) == {"a.md": SIMPLE, "git/b.md": SIMPLE}
+
+
+def test_a_draft_is_not_served_and_leaves_the_prompt_as_it_is(tmp_path: Path, libraries: Libraries) -> None:
+    assert save_prompt(libraries, "a", OTHER, draft=True).path == "_drafts/a.md"
+    assert libraries.look() is not None
+    assert libraries.names == ["a", "git-b"]
+    assert files(tmp_path) == {"a.md": SIMPLE, "git/b.md": SIMPLE, "_drafts/a.md": OTHER}
+
+
+def test_a_draft_is_replaced_with_its_etag_and_deleted(tmp_path: Path, libraries: Libraries) -> None:
+    first = save_prompt(libraries, "a", OTHER, draft=True)
+    with pytest.raises(PromptError, match="already"):
+        save_prompt(libraries, "a", SIMPLE, draft=True)
+    second = save_prompt(libraries, "a", SIMPLE, draft=True, if_match=first.etag)
+    assert delete_prompt(libraries, "a", draft=True, if_match=second.etag) == "_drafts/a.md"
+    assert files(tmp_path) == {"a.md": SIMPLE, "git/b.md": SIMPLE}
+
+
+@pytest.mark.parametrize("link", ["new.md", "_drafts"])
+def test_p2_nothing_is_written_through_a_link(tmp_path: Path, link: str) -> None:
+    write(tmp_path, {"library/a.md": SIMPLE, "elsewhere/new.md": SIMPLE})
+    target = "elsewhere" if link == "_drafts" else "elsewhere/new.md"
+    (tmp_path / "library" / link).symlink_to(tmp_path / target)
+    with pytest.raises(PromptError) as error:
+        save_prompt(opened(tmp_path / "library"), "new", OTHER, draft=link == "_drafts")
+    assert error.value.code == "not_written"
+    assert str(tmp_path) not in str(error.value)
+    assert files(tmp_path / "elsewhere") == {"new.md": SIMPLE}
+
+
+def test_a_write_that_fails_leaves_what_was_there(
+    tmp_path: Path, libraries: Libraries, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> int:
+        raise OSError(28, "no space")
+
+    monkeypatch.setattr("os.write", full)
+    with pytest.raises(PromptError, match="No space left"):
+        save_prompt(libraries, "a", OTHER, if_match=etag_of(SIMPLE.encode()))
+    assert files(tmp_path) == {"a.md": SIMPLE, "git/b.md": SIMPLE}
+
+
+def test_a_new_file_takes_nobodys_name_where_there_are_no_hard_links(
+    tmp_path: Path, libraries: Libraries, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unknown(*_: object, **__: object) -> None:
+        raise PermissionError(1, "no hard links")
+
+    monkeypatch.setattr("os.link", unknown)
+    assert save_prompt(libraries, "new", OTHER).created
+    monkeypatch.setattr("os.fsync", lambda _: write(tmp_path, {"late.md": SIMPLE}))
+    with pytest.raises(PromptError) as error:
+        save_prompt(libraries, "late", OTHER)
+    assert error.value.code == "changed"
+    assert files(tmp_path) == {"a.md": SIMPLE, "git/b.md": SIMPLE, "new.md": OTHER, "late.md": SIMPLE}
+
+
+def test_a_write_protected_file_is_not_replaced(tmp_path: Path, libraries: Libraries) -> None:
+    (tmp_path / "a.md").chmod(0o400)
+    with pytest.raises(PromptError, match="write-protected"):
+        save_prompt(libraries, "a", OTHER, if_match=etag_of(SIMPLE.encode()))
+
+
+def test_a_command_is_saved_as_one(tmp_path: Path) -> None:
+    folder = tmp_path / ".claude/commands"
+    write(folder, {"fix.md": "Fix it."})
+    save_prompt(opened(folder), "look", "---\ndescription: Looks.\n---\nLook at $1.")
+    found = opened(folder)
+    assert found.prompt("look").syntax == "dollar"
+
+
+def test_a_draft_that_would_be_on_offer_is_refused(tmp_path: Path) -> None:
+    folder = tmp_path / ".claude/commands"
+    write(folder, {"fix.md": "Fix it."})
+    with pytest.raises(PromptError, match="no place for drafts"):
+        save_prompt(opened(folder), "look", "---\ndescription: Looks.\n---\nLook.", draft=True)
+    assert files(folder) == {"fix.md": "Fix it."}
+
+
+def test_a_prompt_of_another_library_is_saved_before_it_and_not_deleted(tmp_path: Path) -> None:
+    write(tmp_path, {"first/a.md": SIMPLE, "second/b.md": SIMPLE})
+    libraries = opened(tmp_path / "first", tmp_path / "second")
+    with pytest.raises(PromptError, match="is not of the first library"):
+        delete_prompt(libraries, "b")
+    save_prompt(libraries, "b", OTHER)
+    assert files(tmp_path) == {"first/a.md": SIMPLE, "first/b.md": OTHER, "second/b.md": SIMPLE}
+
+
+def test_the_starter_library_is_not_changed() -> None:
+    libraries = opened(STARTER)
+    with pytest.raises(PromptError, match="can't be changed"):
+        save_prompt(libraries, "new", OTHER)
+    with pytest.raises(PromptError, match="can't be changed"):
+        delete_prompt(libraries, "refactor")
+
+
+def test_a_prompt_is_deleted_while_it_has_its_etag(tmp_path: Path, libraries: Libraries) -> None:
+    with pytest.raises(PromptError, match="was changed meanwhile"):
+        delete_prompt(libraries, "git-b", if_match="0" * 16)
+    assert delete_prompt(libraries, "git-b", if_match=etag_of(SIMPLE.encode())) == "git/b.md"
+    assert files(tmp_path) == {"a.md": SIMPLE}
+
+
+@pytest.mark.parametrize(("name", "draft"), [("no", False), ("a", True), ("../a", True)])
+def test_what_is_not_there_is_not_deleted(tmp_path: Path, libraries: Libraries, name: str, draft: bool) -> None:
+    with pytest.raises(PromptError):
+        delete_prompt(libraries, name, draft)
+    assert files(tmp_path) == {"a.md": SIMPLE, "git/b.md": SIMPLE}
+
+
+def test_a_skill_is_not_deleted(tmp_path: Path) -> None:
+    write(tmp_path, {"pdf/SKILL.md": "---\nname: pdf\ndescription: x\n---\nRead.", "pdf/more.md": "x"})
+    with pytest.raises(PromptError, match="is a skill"):
+        delete_prompt(opened(tmp_path), "pdf")

@@ -1,0 +1,111 @@
+"""Finding prompts by words: what comes, and in which order."""
+
+from pathlib import Path
+
+import pytest
+
+from servers.prompts.library.libraries import STARTER, Libraries
+from servers.prompts.searching import search
+from tests.servers.prompts.folders import SIMPLE, front, write
+
+
+def opened(*roots: Path) -> Libraries:
+    found = Libraries(roots)
+    found.look()
+    return found
+
+
+def found(folder: Path, files: dict[str, str | bytes], query: str, most: int = 10) -> list[str]:
+    """The names of what comes."""
+    write(folder, files)
+    return [one.name for one in search(opened(folder), query, most).prompts]
+
+
+def test_the_place_of_a_word_gives_the_order(tmp_path: Path) -> None:
+    files = {
+        "a.md": front(body="Review it."),
+        "b.md": front("title: A preview"),
+        "c.md": front("tags: [code, review]"),
+        "code-review.md": SIMPLE,
+        "review-code.md": SIMPLE,
+        "review.md": SIMPLE,
+        "x.md": SIMPLE,
+    }
+    expected = ["review", "review-code", "code-review", "c", "b", "a"]
+    assert found(tmp_path, files, "review") == expected
+
+
+def test_more_words_come_before_a_better_place(tmp_path: Path) -> None:
+    files = {"security.md": SIMPLE, "x.md": front(body="Look at the security of the code.")}
+    assert found(tmp_path, files, "security code") == ["x", "security"]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ("title: About tides",),
+        ("tags: [x, tides]",),
+        ("tags:", "- x", "- tides"),
+        ("tags:", "  - x", "  - tides"),
+        ("title: >-", "  Something", "", "  about tides"),
+    ],
+)
+def test_title_and_tags_count_however_they_are_written(tmp_path: Path, lines: tuple[str, ...]) -> None:
+    body = {"a.md": front(body="tides tides tides"), "b.md": front("arguments:", "  - name: tides")}
+    assert found(tmp_path, {**body, "z.md": front(*lines)}, "tides")[0] == "z"
+
+
+def test_the_first_line_of_a_command_describes_it(tmp_path: Path) -> None:
+    files = {".claude/commands/b.md": "Fix it.\n\nNow.", ".claude/commands/a.md": "Do it.\n\nFix it."}
+    assert found(tmp_path, files, "fix") == ["b", "a"]
+
+
+@pytest.mark.parametrize("query", ["ÄPFEL", "äpfel", "Äpfel", "zählen", "éléphant", "Éléphant"])
+def test_upper_and_lower_case_are_the_same(tmp_path: Path, query: str) -> None:
+    files = {
+        "a.md": front("title: Äpfel ZÄHLEN Éléphant"),
+        "b.md": front("title: äpfel zählen éléphant"),
+        "c.md": SIMPLE,
+    }
+    assert found(tmp_path, files, query) == ["a", "b"]
+
+
+def test_no_word_gives_all_by_name_and_an_unknown_one_nothing(tmp_path: Path) -> None:
+    assert found(tmp_path, {"b.md": SIMPLE, "a.md": SIMPLE}, " ") == ["a", "b"]
+    assert found(tmp_path, {}, "nothing") == []
+
+
+def test_no_more_come_than_were_asked_for_and_all_are_counted(tmp_path: Path) -> None:
+    write(tmp_path, {f"{one}.md": SIMPLE for one in "abcde"})
+    matches = search(opened(tmp_path), "something", 2)
+    assert ([one.name for one in matches.prompts], matches.total) == (["a", "b"], 5)
+
+
+def test_a_broken_prompt_takes_nobodys_place(tmp_path: Path) -> None:
+    assert found(tmp_path, {"a.md": front("no: 1"), "b.md": SIMPLE}, "something", 1) == ["b"]
+
+
+@pytest.mark.parametrize("query", ["(", "[a-z]*", "\\", "\ud800", "\0", "x" * 100_000, "a " * 10_000])
+def test_any_query_has_an_answer(query: str) -> None:
+    assert search(opened(STARTER), query, 5).total <= 10
+
+
+def test_of_two_prompts_with_one_name_that_of_the_first_library_is_found(tmp_path: Path) -> None:
+    write(tmp_path, {"one/a.md": SIMPLE, "two/a.md": front("title: Tides")})
+    libraries = opened(tmp_path / "one", tmp_path / "two")
+    assert search(libraries, "tides", 5).prompts == []
+
+
+@pytest.mark.parametrize(
+    ("query", "name"),
+    [
+        ("review my code", "review-code"),
+        ("git commit", "commit-message"),
+        ("write a unit test", "write-test"),
+        ("sql", "sql-from-question"),
+        ("stack trace", "explain-error"),
+        ("changelog", "release-notes"),
+    ],
+)
+def test_the_starter_prompts_are_found_by_what_they_do(query: str, name: str) -> None:
+    assert search(opened(STARTER), query, 5).prompts[0].name == name

@@ -1,0 +1,156 @@
+"""Prompts and Agent Skills as skills through the front door."""
+
+import base64
+import hashlib
+import os
+from pathlib import Path
+
+import pytest
+
+from servers.prompts.format.documents import document
+from servers.prompts.library.libraries import Libraries
+from servers.prompts.skills.shelf import Shelf
+from servers.prompts.watching.watch import News
+from tests.servers.peers import Json, Peer
+from tests.servers.prompts.folders import SIMPLE, asking, front, library, put, texts, write
+from tests.servers.prompts.serving import folder, inside
+from tests.servers.prompts.test_live import following, updates
+from tests.wire import STATELESS
+
+PDF = "---\nname: pdf\ndescription: Handles PDF.\nlicense: MIT\nmetadata: {version: 1.5}\n---\n# PDF\n\nRun it."
+FILES: dict[str, str | bytes] = {
+    "skills/pdf/SKILL.md": PDF,
+    "skills/pdf/refs/forms.md": "Forms.",
+    "skills/pdf/a b.bin": b"\xff\0",
+    "ask.md": asking("About {{ topic }}{% include '_end.md' %}", "topic"),
+    "_end.md": "!",
+}
+
+
+@pytest.fixture
+def lib(tmp_path: Path) -> Path:
+    """A library with a skill and a prompt."""
+    return folder(tmp_path / "lib", FILES)
+
+
+async def skills(peer: Peer) -> dict[str, Json]:
+    """The skills that are listed, by their names, in that order."""
+    listed = (await peer.request("skills/list"))["result"]["skills"]
+    return {one["frontmatter"]["name"]: one for one in listed}
+
+
+async def read(peer: Peer, uri: str) -> bytes:
+    """What is in a file."""
+    (contents,) = (await peer.request("resources/read", uri=uri))["result"]["contents"]
+    return base64.b64decode(contents["blob"]) if "blob" in contents else contents["text"].encode()
+
+
+async def test_a_skill_is_given_as_it_is_with_all_its_files(lib: Path) -> None:
+    async with inside(lib, era=STATELESS) as peer:
+        found = (await skills(peer))["pdf"]
+        for one in found["resources"]:
+            data = await read(peer, one["uri"])
+            assert one["size"] == len(data)
+            assert one["digest"] == f"sha256:{hashlib.sha256(data).hexdigest()}"
+        manifest = await read(peer, "skill://pdf/SKILL.md")
+    assert manifest.decode() == PDF
+    assert found["frontmatter"] == {
+        "name": "pdf",
+        "description": "Handles PDF.",
+        "license": "MIT",
+        "metadata": {"version": 1.5},
+    }
+    uris = [one["uri"] for one in found["resources"]]
+    assert uris == ["skill://pdf/SKILL.md", "skill://pdf/a%20b.bin", "skill://pdf/refs/forms.md"]
+
+
+async def test_any_other_prompt_is_written_out_and_says_the_same(tmp_path: Path, lib: Path) -> None:
+    async with inside(lib, era=STATELESS) as peer:
+        found = (await skills(peer))["ask"]
+        files = {}
+        for one in found["resources"]:
+            files["ask/" + one["uri"].removeprefix("skill://ask/")] = await read(peer, one["uri"])
+    assert list(files) == ["ask/SKILL.md", "ask/_end.md"]
+    assert document(files["ask/SKILL.md"]).front == found["frontmatter"]
+    assert texts(library(tmp_path / "again", files), "ask", topic="{{ x }}") == ["About {{ x }}!"]
+
+
+async def test_skills_of_their_own_are_listed_before_prompts_of_other_forms(lib: Path) -> None:
+    async with inside(lib, era=STATELESS) as peer:
+        assert list(await skills(peer)) == ["pdf", "ask"]
+        one = (await peer.request("skills/get", uri="skill://ask/SKILL.md"))["result"]
+        assert one["skill"] == (await skills(peer))["ask"]
+
+
+async def test_what_can_be_no_skill_is_left_out(tmp_path: Path) -> None:
+    files = {
+        "Upper.md": SIMPLE,
+        "long.md": f"---\ndescription: {'x' * 1_025}\n---\nSay it.",
+        "broken.md": "broken",
+        "missing.md": front(body="{% include 'x.md' %}"),
+        "nameless/SKILL.md": "---\ndescription: Something.\n---\nSay it.",
+        "endless/SKILL.md": "---\nname: endless\ndescription: Something.\nsize: 1e999\n---\nSay it.",
+        "many/SKILL.md": PDF.replace("pdf", "many"),
+        "large/SKILL.md": PDF.replace("pdf", "large"),
+        **{f"many/{number}.txt": "" for number in range(512)},
+        "good.md": SIMPLE,
+    }
+    lib = folder(tmp_path / "lib", files)
+    with (lib / "large/x.bin").open("wb") as file:
+        file.truncate(16 * 1024 * 1024)
+    async with inside(lib, era=STATELESS) as peer:
+        assert list(await skills(peer)) == ["good"]
+        for name in ("Upper", "many", "broken"):
+            answer = await peer.request("skills/get", uri=f"skill://{name}/SKILL.md")
+            assert answer["error"]["code"] == -32602
+
+
+async def test_links_and_hidden_files_are_no_part_of_a_skill(tmp_path: Path, lib: Path) -> None:
+    (tmp_path / "secret.txt").write_text("secret")
+    (lib / "skills/pdf/link.txt").symlink_to(tmp_path / "secret.txt")
+    (lib / "skills/pdf/linked").symlink_to(tmp_path)
+    folder(lib / "skills/pdf", {".env": "secret", ".git/config": "secret"})
+    os.mkfifo(lib / "skills/pdf/pipe")
+    async with inside(lib, era=STATELESS) as peer:
+        assert len((await skills(peer))["pdf"]["resources"]) == 3
+        for path in ("link.txt", "linked/secret.txt", ".env", ".git/config", "../../ask.md", "pipe"):
+            answer = await peer.request("resources/read", uri=f"skill://pdf/{path}")
+            assert answer["error"]["code"] == -32602
+
+
+async def test_a_file_that_is_another_one_by_now_is_not_given_for_the_one_that_was_promised(lib: Path) -> None:
+    libraries = Libraries([lib])
+    libraries.look()
+    shelf = Shelf(libraries)
+    for name, file, path in (("pdf", "refs/forms.md", "skills/pdf/refs/forms.md"), ("ask", "_end.md", "_end.md")):
+        before = await shelf.get(name)
+        assert before is not None
+        write(lib, {path: "Other."})
+        assert await shelf.read(name, file, before.files[file].sha256) is None
+        libraries.look()
+        shelf.forget(News(frozenset(), others=True))
+        after = await shelf.get(name)
+        assert after is not None
+        assert await shelf.read(name, file, after.files[file].sha256) == b"Other."
+
+
+@pytest.mark.slow
+async def test_a_skill_that_changes_is_told_and_has_other_digests(lib: Path) -> None:
+    manifest, forms = "skill://pdf/SKILL.md", "skill://pdf/refs/forms.md"
+    async with following(STATELESS, lib, manifest) as follower:
+        told = updates(follower)
+        before = await skills(follower.peer)
+        put(lib, {"skills/pdf/refs/forms.md": "Other forms."})
+        assert await anext(told) == manifest
+        after = await skills(follower.peer)
+        assert await read(follower.peer, forms) == b"Other forms."
+        assert before["pdf"] != after["pdf"]
+        put(lib, {"skills/pdf/SKILL.md": PDF + " Again."})
+        assert await anext(told) == manifest
+        assert await read(follower.peer, manifest) == f"{PDF} Again.".encode()
+
+
+async def test_directories_are_read(lib: Path) -> None:
+    async with inside(lib, era=STATELESS) as peer:
+        answer = await peer.request("resources/directory/read", uri="skill://pdf")
+    assert [one["name"] for one in answer["result"]["resources"]] == ["pdf", "a b.bin", "refs"]

@@ -1,0 +1,124 @@
+"""The tools through the protocol; what they do is tested with the files that do it."""
+
+import base64
+from pathlib import Path
+
+import pytest
+
+from servers.prompts.writing.files import etag_of
+from tests.servers.prompts.folders import SIMPLE, asking, front
+from tests.servers.prompts.serving import ERAS, folder, inside, names, served
+
+every_era = pytest.mark.parametrize("era", ERAS)
+TYPED = front(
+    "arguments:",
+    "  - {name: names, type: list, required: true}",
+    "  - {name: loud, type: boolean}",
+    "  - {name: style, enum: [short, long]}",
+    body="{{ names|join('+') }}{% if loud %}!{% endif %}{{ style }}",
+)
+
+
+@every_era
+async def test_prompts_are_found_and_rendered(tmp_path: Path, era: str) -> None:
+    async with served(folder(tmp_path, {"greet.md": TYPED, "other.md": SIMPLE}), era=era) as peer:
+        found = await peer.text("search_prompts", query="greet")
+        rendered = await peer.text("render_prompt", name="greet", arguments={"names": ["ä", "b"], "loud": True})
+    assert found == "1 of 1 prompts\ngreet (names*, loud, style=short|long): Something."
+    assert rendered == "ä+b!"
+
+
+async def test_a_search_without_words_names_all_prompts() -> None:
+    async with inside() as peer:
+        found = await peer.text("search_prompts", limit=2)
+    assert found.startswith("2 of 10 prompts\ncommit-message (diff*")
+
+
+async def test_several_messages_come_with_their_roles(tmp_path: Path) -> None:
+    talk = front("messages:", "  - {role: assistant, text: Well?}", "  - {image: a.png}")
+    async with inside(folder(tmp_path, {"a.md": talk, "a.png": b"1234"})) as peer:
+        result = await peer.call("render_prompt", name="a")
+    assert result["content"] == [
+        {"type": "text", "text": "[assistant]\nWell?"},
+        {"type": "text", "text": "[user]"},
+        {"type": "image", "data": base64.b64encode(b"1234").decode(), "mimeType": "image/png"},
+        {"type": "text", "text": "[user]\nSay it."},
+    ]
+
+
+async def test_p1_an_argument_is_not_rendered_again(tmp_path: Path) -> None:
+    async with inside(folder(tmp_path, {"a.md": asking("{{ x }}", "x")})) as peer:
+        assert await peer.text("render_prompt", name="a", arguments={"x": "{{ 1 + 1 }}"}) == "{{ 1 + 1 }}"
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "expected"),
+    [
+        ("no", {}, "not_found: there is no prompt 'no'"),
+        ("greet", {}, "missing_arguments: the prompt 'greet' needs: names"),
+        ("greet", {"names": None}, "missing_arguments: the prompt 'greet' needs: names"),
+        ("greet", {"names": "a", "nome": 1}, "bad_arguments: 'nome' is no argument of it. Its arguments: names,"),
+        ("greet", {"names": "a", "loud": 7}, "bad_arguments: loud is no yes or no: '7'"),
+    ],
+)
+async def test_wrong_arguments_are_told(
+    tmp_path: Path, name: str, arguments: dict[str, object], expected: str
+) -> None:
+    async with inside(folder(tmp_path, {"greet.md": TYPED})) as peer:
+        assert (await peer.error("render_prompt", name=name, arguments=arguments)).startswith(expected)
+
+
+async def test_nothing_is_written_without_allow_write(tmp_path: Path) -> None:
+    async with inside(folder(tmp_path, {"a.md": SIMPLE})) as peer:
+        tools = (await peer.request("tools/list"))["result"]["tools"]
+        error = await peer.error("save_prompt", name="b", text=SIMPLE)
+        assert (await peer.error("delete_prompt", name="a")).startswith("read_only:")
+    assert [one["name"] for one in tools] == ["search_prompts", "render_prompt"]
+    assert error == "read_only: this server was started without --allow-write"
+    assert [one.name for one in tmp_path.iterdir()] == ["a.md"]
+
+
+async def test_a_prompt_is_saved_replaced_and_deleted(tmp_path: Path) -> None:
+    folder(tmp_path, {"a.md": SIMPLE})
+    first, second = SIMPLE + " 1", SIMPLE + " 2"
+    async with inside(tmp_path, "--allow-write") as peer:
+        assert await peer.text("save_prompt", name="b", text=first) == f"Created b.md: etag {etag_of(first.encode())}"
+        error = await peer.error("save_prompt", name="b", text=second)
+        assert error.startswith("already_exists: there is a b.md already. To replace it, give its etag as if_match: ")
+        replaced = await peer.text("save_prompt", name="b", text=second, if_match=error.split()[-1])
+        assert replaced.startswith("Replaced b.md: etag ")
+        assert (tmp_path / "b.md").read_text() == second
+        assert await peer.text("delete_prompt", name="a") == "Deleted a.md"
+    assert [one.name for one in tmp_path.iterdir()] == ["b.md"]
+
+
+@pytest.mark.slow
+async def test_clients_are_told_of_a_prompt_that_was_saved_and_then_have_it(tmp_path: Path) -> None:
+    async with served(folder(tmp_path / "lib", {"a.md": SIMPLE}), "--allow-write") as peer:
+        await peer.text("save_prompt", name="b", text=SIMPLE)
+        told = [one["method"] for one in peer.wire.notifications]
+        while "notifications/prompts/list_changed" not in told:
+            told.append((await peer.wire.receive())["method"])
+        assert await names(peer) == ["a", "b"]
+
+
+async def test_a_draft_is_saved_for_review(tmp_path: Path) -> None:
+    async with inside(tmp_path, "--allow-write") as peer:
+        assert (await peer.text("save_prompt", name="b", text=SIMPLE, draft=True)).startswith("Created _drafts/b.md:")
+        assert await peer.text("delete_prompt", name="b", draft=True) == "Deleted _drafts/b.md"
+
+
+async def test_a_prompt_that_is_wrong_is_not_saved(tmp_path: Path) -> None:
+    async with inside(tmp_path, "--allow-write") as peer:
+        error = await peer.error("save_prompt", name="b", text=front(body="{{ x }}"))
+    assert error == "bad_prompt: b.md:4: the template uses 'x', which is no argument. Nothing was written."
+    assert list(tmp_path.iterdir()) == []
+
+
+async def test_a_folder_that_is_called_like_a_command_is_served(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder(tmp_path / "lint", {"a.md": SIMPLE})
+    monkeypatch.chdir(tmp_path)
+    async with served("./lint") as peer:
+        assert await peer.text("search_prompts") == "1 of 1 prompts\na: Something."

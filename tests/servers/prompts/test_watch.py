@@ -1,0 +1,256 @@
+"""Changes of folders, seen by a watch: real files, and what it says of each burst."""
+
+import os
+import threading
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager, closing
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from servers.prompts.library.libraries import Libraries
+from servers.prompts.watching import watch
+from servers.prompts.watching.notices import Notices, open_watch
+from servers.prompts.watching.watch import News, Watch
+from tests.servers.prompts.folders import SIMPLE, front, put, texts, write
+
+
+@pytest.fixture
+def lib(tmp_path: Path) -> Path:
+    """The folder of a library."""
+    folder = tmp_path / "lib"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def no_sweeps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is seen is seen by notices, and where there are none by polling."""
+    monkeypatch.setattr(watch, "_SWEEP_SECONDS", 3_600.0)
+
+
+class Told:
+    """What a watch says."""
+
+    def __init__(self) -> None:
+        self.send, self.receive = anyio.create_memory_object_stream[News](100)
+
+    async def next(self) -> News:
+        """What it says next."""
+        with anyio.fail_after(10):
+            return await self.receive.receive()
+
+
+class Opener:
+    """Opens watches, and knows when one is open."""
+
+    def __init__(self, *refusals: Exception) -> None:
+        self.refusals = list(refusals)
+        self.opened = 0
+
+    def __call__(self, directories: list[str]) -> Any:
+        if self.refusals:
+            raise self.refusals.pop(0)
+        watch = open_watch(directories)
+        self.opened += 1
+        return watch
+
+    async def until(self, count: int) -> None:
+        """Waits until that many were opened."""
+        with anyio.fail_after(10):
+            while self.opened < count:
+                await anyio.lowlevel.checkpoint()
+
+
+@asynccontextmanager
+async def watching(libraries: Libraries, opener: Opener | None = None) -> AsyncIterator[Told]:
+    libraries.look()
+    opener = opener or Opener()
+    refused = bool(opener.refusals)
+    told = Told()
+    async with told.send, told.receive, anyio.create_task_group() as tasks:
+        tasks.start_soon(Watch(libraries, Notices(opener)).run, told.send.send_nowait)
+        if not refused:
+            await opener.until(1)
+        yield told
+        tasks.cancel_scope.cancel()
+
+
+def news(*names: str, others: bool = False) -> News:
+    return News(frozenset(names), others)
+
+
+async def test_a_file_that_comes_changes_and_goes_is_told_once_each(lib: Path) -> None:
+    libraries = Libraries([lib])
+    async with watching(libraries) as told:
+        put(lib, {"a.md": SIMPLE})
+        assert await told.next() == news("a")
+        put(lib, {"a.md": front(body="New.")})
+        assert await told.next() == news("a")
+        assert texts(libraries.library("a"), "a") == ["New."]
+        (lib / "a.md").unlink()
+        assert await told.next() == news("a")
+    assert libraries.names == []
+
+
+async def test_p4_many_files_at_once_are_one_change(lib: Path) -> None:
+    libraries = Libraries([lib])
+    write(lib.parent, {f"more/{number}.md": SIMPLE for number in range(50)})
+    async with watching(libraries) as told:
+        (lib.parent / "more").rename(lib / "more")
+        assert len((await told.next()).names) == 50
+
+
+async def test_a_burst_that_takes_a_while_is_told_few_times(lib: Path) -> None:
+    names: set[str] = set()
+    count = 0
+    async with watching(Libraries([lib])) as told:
+        put(lib, {f"{number}.md": SIMPLE for number in range(300)})
+        while len(names) < 300:
+            names |= (await told.next()).names
+            count += 1
+    assert count < 10
+
+
+class Burst(Notices):
+    """Notices of three files, one after the other."""
+
+    def __init__(self, lib: Path) -> None:
+        super().__init__()
+        self.lib = lib
+        self.left = ["a.md", "b.md", "c.md"]
+
+    def arm(self, directories: Iterable[Path]) -> bool:
+        return False
+
+    def wait(self, stop: threading.Event, seconds: float) -> set[str] | None:
+        if not self.left:
+            stop.wait(seconds)
+            return set()
+        name = self.left.pop()
+        put(self.lib, {name: SIMPLE})
+        return {str(self.lib / name)}
+
+
+async def test_a_look_waits_for_the_end_of_a_burst(lib: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch, "_LONGEST", 60.0)
+    told = Told()
+    async with told.send, told.receive, anyio.create_task_group() as tasks:
+        tasks.start_soon(Watch(Libraries([lib]), Burst(lib)).run, told.send.send_nowait)
+        assert await told.next() == news("a", "b", "c")
+        tasks.cancel_scope.cancel()
+
+
+async def test_a_directory_that_comes_is_watched_with_what_is_in_it(lib: Path) -> None:
+    opener = Opener()
+    async with watching(Libraries([lib]), opener) as told:
+        put(lib, {"git/hooks/a.md": SIMPLE})
+        assert await told.next() == news("git-hooks-a")
+        put(lib, {"git/hooks/a.md": front(body="New.")})
+        assert await told.next() == news("git-hooks-a")
+
+
+async def test_an_empty_directory_is_watched(lib: Path) -> None:
+    opener = Opener()
+    async with watching(Libraries([lib]), opener) as told:
+        (lib / "git").mkdir()
+        await opener.until(2)
+        put(lib, {"git/a.md": SIMPLE})
+        assert await told.next() == news("git-a")
+
+
+async def test_p4_a_directory_that_gets_another_name_is_one_change(lib: Path) -> None:
+    write(lib, {"old/a.md": SIMPLE, "old/b.md": SIMPLE})
+    opener = Opener()
+    async with watching(Libraries([lib]), opener) as told:
+        (lib / "old").rename(lib / "new")
+        assert await told.next() == news("old-a", "old-b", "new-a", "new-b")
+        await opener.until(2)
+        put(lib, {"new/a.md": front(body="New.")})
+        assert await told.next() == news("new-a")
+
+
+async def test_a_folder_that_is_exchanged_is_told_and_watched(tmp_path: Path, lib: Path) -> None:
+    write(tmp_path, {"lib/a.md": SIMPLE, "next/a.md": front(body="Other."), "next/b.md": SIMPLE})
+    opener = Opener()
+    async with watching(Libraries([lib]), opener) as told:
+        lib.rename(tmp_path / "old")
+        assert await told.next() == news()
+        await opener.until(2)
+        (tmp_path / "next").rename(lib)
+        assert await told.next() == news("a", "b")
+        put(lib, {"c.md": SIMPLE})
+        assert (await told.next()).names == {"c"}
+
+
+def test_what_is_beside_the_folder_is_no_reason_to_look(tmp_path: Path, lib: Path) -> None:
+    libraries = Libraries([lib])
+    with closing(Notices()) as notices:
+        watcher = Watch(libraries, notices)
+        watcher.arm()
+        assert watcher.concerns(str(lib))
+        assert watcher.concerns(str(lib / "a.md"))
+        assert not watcher.concerns(str(tmp_path / "other"))
+
+
+async def test_p4_a_new_file_that_is_half_written_is_no_news_before_it_is_whole(lib: Path) -> None:
+    libraries = Libraries([lib])
+    async with watching(libraries) as told:
+        with (lib / "a.md").open("w") as file:
+            file.write("---\ndescription: ")
+            file.flush()
+            assert await told.next() == news()
+            file.write("Something.\n---\nSay it.")
+        assert await told.next() == news("a")
+
+
+async def test_a_broken_file_keeps_what_it_had_and_is_said_in_the_log(
+    lib: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    put(lib, {"a.md": SIMPLE})
+    libraries = Libraries([lib])
+    async with watching(libraries) as told:
+        put(lib, {"a.md": "---\ndescription: ["})
+        assert await told.next() == news()
+        assert "a.md:1: its front matter has no end" in caplog.text
+        assert str(lib) not in caplog.text
+        assert texts(libraries.library("a"), "a") == ["Say it."]
+
+
+async def test_a_broken_file_that_goes_is_no_news(lib: Path) -> None:
+    async with watching(Libraries([lib])) as told:
+        put(lib, {"a.md": "broken"})
+        assert await told.next() == news()
+        (lib / "a.md").unlink()
+        assert await told.next() == news()
+
+
+async def test_a_file_that_prompts_include_is_told_as_such(lib: Path) -> None:
+    put(lib, {"_b.md": "b"})
+    async with watching(Libraries([lib])) as told:
+        put(lib, {"_b.md": "new"})
+        assert await told.next() == news(others=True)
+
+
+@pytest.mark.slow
+async def test_where_the_system_refuses_changes_are_looked_for(lib: Path, caplog: pytest.LogCaptureFixture) -> None:
+    opener = Opener(OSError(os.strerror(28)))
+    async with watching(Libraries([lib]), opener) as told:
+        put(lib, {"a.md": SIMPLE})
+        assert await told.next() == news("a")
+    assert opener.opened == 0
+    assert caplog.text.count("no notices of changes") == 1
+
+
+@pytest.mark.slow
+async def test_a_name_that_is_no_utf8_loses_no_change(lib: Path) -> None:
+    async with watching(Libraries([lib])) as told:
+        (Path(os.fsdecode(os.fsencode(lib) + b"/\xff.txt"))).write_text("x")
+        put(lib, {"a.md": SIMPLE})
+        found: set[str] = set()
+        while "a" not in found:
+            found |= (await told.next()).names
+        put(lib, {"b.md": SIMPLE})
+        assert "b" in (await told.next()).names
