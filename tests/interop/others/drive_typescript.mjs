@@ -451,6 +451,30 @@ async function allRows() {
     });
   });
 
+  await connected("prompts", async (client) => {
+    await row("renders a file", async () => {
+      const names = (await client.all("prompts")).map((prompt) => prompt.name);
+      holds(names.includes("commit-message"), `it lists ${names}`);
+      const { messages } = await client.client.getPrompt({ name: "commit-message", arguments: { diff: "{{ 7 * 7 }}" } });
+      holds(messages[0].content.text.includes("{{ 7 * 7 }}"), messages[0].content.text);
+    });
+    await row("completes for a file", async () => {
+      const ref = { type: "ref/prompt", name: "commit-message" };
+      const { completion } = await client.client.complete({ ref, argument: { name: "style", value: "co" } });
+      same(completion.values, ["conventional"]);
+    });
+    await row("new file is a prompt", async () => {
+      const name = `${task.key}-${task.transport.slice(0, 4)}-${task.era}`;
+      await client.all("prompts");
+      await client.listening({ prompts: true }, async (heard) => {
+        writeFileSync(join(task.folder, "library", `${name}.md`), "---\ndescription: New.\n---\nHello\n");
+        await heard();
+      });
+      const names = (await client.all("prompts")).map((prompt) => prompt.name);
+      holds(names.includes(name), "the prompt is not listed");
+    });
+  });
+
   if (task.transport !== "stdio")
     await row("refuses a wrong token", async () => {
       let client;

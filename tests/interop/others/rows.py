@@ -54,6 +54,7 @@ async def _all_rows(peer: Peer, task: Task, outcomes: Outcomes) -> None:
         ("bench", _rows_of_bench),
         ("everything", _rows_of_everything),
         ("fetch", _rows_of_fetch),
+        ("prompts", _rows_of_prompts),
     ):
         async with peer.connect(server) as client:
             await rows(client, task, outcomes)
@@ -156,6 +157,29 @@ async def _lists_templates(client: Connection) -> None:
 async def _rows_of_fetch(client: Connection, task: Task, outcomes: Outcomes) -> None:
     await outcomes.row("reads a web page", _reads_a_page(client, task))
     await outcomes.row("reads an image of the web", _reads_an_image(client, task))
+
+
+async def _rows_of_prompts(client: Connection, task: Task, outcomes: Outcomes) -> None:
+    await outcomes.row("renders a file", _renders_a_file(client))
+    style = _completes(client, {"type": "ref/prompt", "name": "commit-message"}, "style", "co")
+    await outcomes.row("completes for a file", style)
+    await outcomes.row("new file is a prompt", _new_prompt(client, task))
+
+
+async def _renders_a_file(client: Connection) -> None:
+    names = [prompt["name"] for prompt in await client.all("prompts")]
+    holds("commit-message" in names, f"it lists {names}")
+    (message,) = (await client.prompt("commit-message", {"diff": "{{ 7 * 7 }}"}))["messages"]
+    holds("{{ 7 * 7 }}" in message["content"]["text"], message)
+
+
+async def _new_prompt(client: Connection, task: Task) -> None:
+    name = f"{task.key}-{task.transport[:4]}-{task.era}"
+    await client.all("prompts")
+    async with client.listening(prompts=True) as heard:
+        (task.folder / "library" / f"{name}.md").write_text("---\ndescription: New.\n---\nHello\n")
+        await heard()
+    holds(name in [prompt["name"] for prompt in await client.all("prompts")], "the prompt is not listed")
 
 
 async def _reads_a_page(client: Connection, task: Task) -> None:
@@ -295,7 +319,7 @@ async def _prompt_asks(client: Connection) -> None:
 
 
 async def _completes(client: Connection, reference: dict[str, str], name: str, value: str) -> None:
-    wanted = {"w": ["warm", "witty"], "ber": ["Bergen", "Berlin", "Bern"]}
+    wanted = {"w": ["warm", "witty"], "co": ["conventional"], "ber": ["Bergen", "Berlin", "Bern"]}
     same(await client.complete(reference, name, value), wanted[value])
 
 

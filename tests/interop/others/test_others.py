@@ -27,7 +27,7 @@ pytestmark = [
 ]
 
 TRANSPORTS = ("stdio", "http+token")
-SERVERS = ("filesystem", "bench", "everything", "fetch")
+SERVERS = ("filesystem", "bench", "everything", "fetch", "prompts")
 RUN_SECONDS = 100.0
 NOT_REACHED = "the driver did not come to this row"
 SILENT = "server has no complaints"
@@ -76,6 +76,9 @@ ROWS = (
     "completes a template",
     "reads a web page",
     "reads an image of the web",
+    "renders a file",
+    "completes for a file",
+    "new file is a prompt",
     SILENT,
 )
 ONLY = {
