@@ -1,6 +1,7 @@
 """What the operator of the prompt library may set."""
 
 from functools import cached_property
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Self
 
@@ -41,6 +42,13 @@ class Settings(BaseModel):
     def _has_a_place_to_write(self) -> Self:
         if self.allow_write and not self.libraries:
             raise ValueError("--allow-write takes a DIR: the prompts that come with the server are not changed")
+        return self
+
+    @model_validator(mode="after")
+    def _is_installed(self) -> Self:
+        # They are loaded with the first prompt only, which is late to hear of it.
+        if any(find_spec(library) is None for library in ("jinja2", "yaml", "watchfiles")):
+            raise ValueError("it needs the extra 'prompts': pip install 'mcp-server-bundle[prompts]'")
         return self
 
     @cached_property
