@@ -12,7 +12,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Self
 
-from tests.benchmarks import fetch_peers, peers, sqlite_peers
+from tests.benchmarks import fetch_peers, peers, prompts_peers, sqlite_peers
 from tests.npm import Unavailable
 
 MIB = 1_048_576
@@ -48,7 +48,10 @@ def _programs() -> dict[str, str]:
 
 
 def _servers() -> dict[str, str]:
-    return {"SQLite": sqlite3.sqlite_version, **sqlite_peers.versions(), **fetch_peers.versions()}
+    found = {"SQLite": sqlite3.sqlite_version}
+    for one in (sqlite_peers, fetch_peers, prompts_peers):
+        found.update(one.versions())
+    return found
 
 
 def _said(command: list[str]) -> str:

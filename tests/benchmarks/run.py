@@ -1,7 +1,7 @@
-"""`make bench`: our servers beside others: the official ones, dbhub, and the least that Python needs.
+"""`make bench`: our servers beside others: the official ones, dbhub, FastMCP, and the least that Python needs.
 
-python -m tests.benchmarks.run [--rounds N] [--only stdio|http|sessions|files|sqlite|fetch] [--articles FOLDER]
-                               [--json FILE]
+python -m tests.benchmarks.run [--rounds N] [--only stdio|http|sessions|files|sqlite|fetch|prompts]
+                               [--articles FOLDER] [--json FILE]
 
 A client without an SDK drives all of them, round by round, each server fresh in each round, so that a machine that
 slows down slows all. What counts are the ratios; the figures themselves are this machine's. They are no assertions:
@@ -18,13 +18,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from tests.benchmarks import fetch_peers, messages, sqlite_peers, targets
+from tests.benchmarks import fetch_peers, messages, prompts_peers, sqlite_peers, targets
 from tests.benchmarks.fetch_articles import ARTICLES
 from tests.benchmarks.fetch_rows import article_rows, fetch_growth_row, fetch_start_row, together_rows
 from tests.benchmarks.files_rows import content_row, huge_row, notice_rows, text_rows, tree_rows
 from tests.benchmarks.http_rows import growth_rows, http_rows, idle_rows
 from tests.benchmarks.machine import describe
 from tests.benchmarks.peers import FLOOR, NPM, OURS, OURS_WIDE, RG, ROOT, SDK, Peer
+from tests.benchmarks.prompts_library import make_library
+from tests.benchmarks.prompts_rows import get_row, library_rows, told_row
 from tests.benchmarks.report import table
 from tests.benchmarks.results import Results
 from tests.benchmarks.sqlite_rows import busy_row, first_row, many_row, one_row, paged_row
@@ -68,6 +70,9 @@ SERIES = (
     Series("fetch", article_rows, targets.ARTICLES, (fetch_peers.OURS, fetch_peers.OFFICIAL)),
     Series("fetch", together_rows, targets.AT_ONCE, (fetch_peers.OURS,)),
     Series("fetch", fetch_growth_row, (targets.FETCH_GROWTH,), (fetch_peers.OURS,)),
+    Series("prompts", library_rows, targets.LIBRARY, (prompts_peers.OURS,)),
+    Series("prompts", get_row, (targets.PROMPT,), (prompts_peers.OURS, prompts_peers.FASTMCP)),
+    Series("prompts", told_row, (targets.PROMPT_TOLD,), (prompts_peers.OURS,)),
 )
 PARTS = tuple(dict.fromkeys(one.part for one in SERIES))
 
@@ -85,6 +90,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             make_texts(Path(folder))
         if any(one.part == "sqlite" for one in chosen):
             make_databases(Path(folder))
+        if any(one.part == "prompts" for one in chosen):
+            make_library(Path(folder))
         if options.articles is not None:
             (Path(folder) / ARTICLES).symlink_to(options.articles.resolve(), target_is_directory=True)
         for number in range(options.rounds):

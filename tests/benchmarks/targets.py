@@ -83,6 +83,12 @@ TOGETHER = Measure("fetch: 50 pages at once, three of them hostile", "ms", (Boun
 TOGETHER_MEMORY = Measure("fetch: 50 pages at once: memory grows by", "MiB", (Bound(100),))
 FETCH_GROWTH = Measure("fetch: memory after 1,000 pages to 100", "times", (Bound(1.3),))
 
+LIBRARY_START = Measure("prompts, 10,000: start to `initialize`", "ms", (Bound(1_000),))
+LIBRARY_PAGE = Measure("prompts, 10,000: first page of `prompts/list`", "ms", (Bound(5),))
+LIBRARY_MEMORY = Measure("prompts, 10,000: resident memory at most", "MiB", (Bound(60),))
+PROMPT = Measure("prompts: `prompts/get`, one at a time", "1/s", (Bound(3, "FastMCP"),))
+PROMPT_TOLD = Measure("prompts, 10,000: save to `list_changed`", "ms", (Bound(300),))
+
 STDIO = (
     START,
     RESIDENT,
@@ -107,4 +113,6 @@ ARTICLES_TEXT = (TEXT_F1, TEXT_PRECISION, TEXT_RECALL)
 ARTICLES = (*ARTICLES_MARKDOWN, ARTICLES_MS, *ARTICLES_TEXT, ARTICLES_TEXT_MS)
 AT_ONCE = (TOGETHER, TOGETHER_MEMORY)
 FETCH = (FETCH_START, *ARTICLES, *AT_ONCE, FETCH_GROWTH)
-MEASURES = (*STDIO, *HTTP, *CLIENTS, *IDLE_SESSIONS, *FILES, *SUBSCRIBED, *SQLITE, *FETCH)
+LIBRARY = (LIBRARY_START, LIBRARY_PAGE, LIBRARY_MEMORY)
+PROMPTS = (*LIBRARY, PROMPT, PROMPT_TOLD)
+MEASURES = (*STDIO, *HTTP, *CLIENTS, *IDLE_SESSIONS, *FILES, *SUBSCRIBED, *SQLITE, *FETCH, *PROMPTS)
