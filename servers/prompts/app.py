@@ -87,7 +87,10 @@ def _hear(opened: Opened, news: News) -> None:
 def _look(libraries: Libraries) -> None:
     libraries.look()
     # What clients ask for next: they have it at once.
-    listed(libraries, "", app.page_size + 1)
+    shown = listed(libraries, "", app.page_size + 1)
+    if len(shown) > app.page_size:
+        # The first cursor loads the system's cryptography, which takes longer than the page.
+        app.seal.close("cursor:prompts", "")
 
 
 def listed(libraries: Libraries, after: str, most: int) -> list[Prompt]:
