@@ -26,7 +26,7 @@ from servers.fetch.network.urls import parse_url
 __all__ = ["ACCEPT", "LoadRules", "Loader"]
 
 ACCEPT = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
-"""What is asked for where the caller names nothing else."""
+"""What is asked for: pages rather than other forms of the same."""
 EXCERPT_TIME = 2.0
 """Seconds that the body of an error is waited for at most."""
 ROBOTS_SHARE = 0.5
@@ -64,28 +64,28 @@ class Loader:
         self._cache = Cache(rules.cache_bytes)
         self._robots = Robots(self._robots_txt, product_token(rules.user_agent), rules.timeout * ROBOTS_SHARE)
 
-    async def load(self, url: str, *, refresh: bool = False, accept: str = ACCEPT) -> Loaded:
+    async def load(self, url: str, *, refresh: bool = False) -> Loaded:
         """The page at `url`; `refresh` gets it from the site itself, past every cache. Raises FetchError."""
         chain = Chain(parse_url(url), self._rules.max_redirects)
         try:
             with anyio.fail_after(self._rules.timeout):
-                return await self._follow(chain, refresh, accept)
+                return await self._follow(chain, refresh)
         except TimeoutError:
             reason = f"{host_of(chain.url)} took longer than {self._rules.timeout:g} s"
         raise FetchError("timeout", reason, "Try again later, or another page.")
 
-    async def _follow(self, chain: Chain, refresh: bool, accept: str) -> Loaded:
+    async def _follow(self, chain: Chain, refresh: bool) -> Loaded:
         while True:
-            page, from_cache = await self._page(chain, refresh, accept)
+            page, from_cache = await self._page(chain, refresh)
             if page.status not in REDIRECTS:
                 return _loaded(chain, page, from_cache)
             chain.step(page.headers.get("location"))
 
-    async def _page(self, chain: Chain, refresh: bool, accept: str) -> tuple[Kept, bool]:
+    async def _page(self, chain: Chain, refresh: bool) -> tuple[Kept, bool]:
         """One answer, and whether it is one that was kept."""
         url = chain.url
         self._policy.check_host(host_of(url), port_of(url))
-        headers = self._headers(url, chain.was_safe, accept)
+        headers = self._headers(url, chain.was_safe, ACCEPT)
         old = None if refresh else self._cache.find(str(url), headers)
         if old is not None and old.is_fresh(time()):
             return old, True
