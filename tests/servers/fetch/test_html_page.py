@@ -258,7 +258,7 @@ def test_a_page_without_a_body_tag_is_read_whole(start: str):
     assert page.found.author == "Ada"
 
 
-def test_where_next_to_nothing_was_found_the_element_called_main_is_shown():
+def test_where_no_content_was_found_the_element_called_main_is_shown():
     rows = "".join(f"<tr><td><a href=/{n}>Station {n}</a><td>{n} mm" for n in range(90))
     page = read(f"<body><nav>Home</nav><main><h1>Rain</h1><table>{rows}</table></main><footer>Imprint</footer>")
     assert "Station 89" in page.text

@@ -23,16 +23,13 @@ _MARK = re.compile(f"[{chr(_FIRST)}-{chr(_LAST)}]")
 _MOST_ELEMENTS = 40_000
 """Of a page whose main content is looked for: the time it takes may grow with their square."""
 _AROUND_CONTENT = ("header", "nav", "footer", "aside", "form")
-_LEAST = 250
-"""Characters from which on an answer is believed, even where the page has much more text."""
 _SPANS = ("colspan", "rowspan")
 _UNREAD = frozenset(("script", "style", "template", "noscript"))
 _KEPT_EMPTY = frozenset(("br", "hr", "td", "th"))
 
 
 def main_content(root: HtmlElement, *, pictures: bool) -> HtmlElement | None:
-    """The body of the page with nothing but its main content; None where none is found, or next to nothing of a page
-    that has more, or where there are too many texts.
+    """The body of the page with nothing but its main content; None where none is found or there are too many texts.
 
     With `pictures`, those beside the content stay, and their captions. The tree is changed where there is an answer.
     """
@@ -51,7 +48,7 @@ def main_content(root: HtmlElement, *, pictures: bool) -> HtmlElement | None:
     text = "".join(found.body.itertext()) if isinstance(found, Document) and found.body is not None else ""
     for cell, name, span in spans:
         cell.set(name, span)
-    kept = set(_MARK.findall(text)) if len(text) >= _LEAST or 2 * len(text) >= length(body) else set()
+    kept = set(_MARK.findall(text))
     if kept:
         if not pictures:
             strip_elements(body, "img", with_tail=False)
