@@ -1,16 +1,22 @@
 """catalog.yaml says what the servers say."""
 
-import argparse
+import json
 import sys
 from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
+from typing import Any, Literal, get_args, get_origin
 
 import pytest
+import yaml
+from jsonschema import Draft202012Validator
+from pydantic.fields import FieldInfo
 
-from servers.catalog import CATALOG, Entry, load_catalog
-from shared.options import add_options
+from servers.catalog import CATALOG, Entry, catalog_schema, load_catalog
 from tests.wire import Wire
+
+SCHEMA = CATALOG.parent / "servers" / "catalog.schema.json"
+TYPES = {str: "string", int: "integer", float: "number", bool: "boolean"}
 
 ENTRIES = load_catalog().servers
 WRITERS = [entry for entry in ENTRIES if entry.tools.write]
@@ -69,11 +75,11 @@ async def test_the_prompts_are_those_of_the_running_server(entry: Entry, tmp_pat
 
 
 @each
-async def test_title_and_name_are_those_of_the_running_server(entry: Entry, tmp_path: Path) -> None:
+async def test_title_name_and_version_are_those_of_the_running_server(entry: Entry, tmp_path: Path) -> None:
     async with start(entry, tmp_path) as server:
         answer = await server.initialize()
     info = answer["serverInfo"]
-    assert (info["name"], info["title"]) == (entry.name, entry.title)
+    assert (info["name"], info["title"], info["version"]) == (entry.name, entry.title, entry.version)
 
 
 @each
@@ -82,14 +88,112 @@ def test_the_console_script_starts_the_module(entry: Entry) -> None:
     assert script.value == f"{entry.module}.__main__:main"
 
 
+def described(name: str, field: FieldInfo, prefix: str) -> dict[str, Any]:
+    """What a catalog has to say of a field of the settings."""
+    extra = field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
+    kinds = [kind for kind in get_args(field.annotation) or (field.annotation,) if kind is not type(None)]
+    return {
+        "name": name,
+        "types": {Path: {"file", "directory"}}.get(kinds[0], {TYPES.get(kinds[0])}),
+        "description": field.description,
+        "option": None if "positional" in extra else "--" + name.replace("_", "-"),
+        "environment": f"{prefix}_{name}".upper(),
+        "repeated": get_origin(field.annotation) is list,
+        "default": None if field.default == [] else field.default,
+        "choices": list(get_args(field.annotation)) if get_origin(field.annotation) is Literal else [],
+    }
+
+
 @each
 def test_the_arguments_are_the_fields_of_the_settings(entry: Entry) -> None:
     model = import_module(f"{entry.module}.server").app.settings_model
-    parser = argparse.ArgumentParser()
-    add_options(parser, model, entry.name, f"MCP_{entry.name}")
-    assert [argument.name for argument in entry.arguments] == list(model.model_fields)
-    flags = {flag for action in parser._actions for flag in action.option_strings}
-    assert {argument.option for argument in entry.arguments if argument.option} <= flags
+    wanted = [described(name, field, f"MCP_{entry.name}") for name, field in model.model_fields.items()]
+    assert [argument.name for argument in entry.arguments] == [field["name"] for field in wanted]
+    for argument, field in zip(entry.arguments, wanted, strict=True):
+        assert argument.type in field.pop("types")
+        assert argument.model_dump(include=set(field)) == field
+
+
+@each
+def test_what_is_asked_for_are_arguments_of_the_server(entry: Entry) -> None:
+    asked = entry.permissions
+    assert set(asked.paths) <= {argument.name for argument in entry.arguments}
+    assert asked.writing in {None, *(argument.option for argument in entry.arguments)}
+    assert (asked.writing is None) == (not entry.tools.write)
+
+
+@each
+def test_what_it_refers_to_is_there(entry: Entry) -> None:
+    for path in (entry.documentation, entry.icon):
+        assert path is not None
+        assert (CATALOG.parent / path).is_file()
+
+
+@each
+async def test_the_resources_are_there_in_the_running_server(entry: Entry, tmp_path: Path) -> None:
+    async with start(entry, tmp_path) as server:
+        await server.initialize()
+        answer = await server.request("resources/list")
+    listed = [resource["uri"] for resource in answer["result"]["resources"]] if "result" in answer else []
+    assert set(entry.resources) <= set(listed)
+
+
+def test_the_schema_is_that_of_the_models() -> None:
+    assert json.loads(SCHEMA.read_text()) == catalog_schema()
+
+
+def test_the_catalog_keeps_its_schema() -> None:
+    Draft202012Validator(catalog_schema()).validate(yaml.safe_load(CATALOG.read_text()))
+
+
+ENTRY = {
+    "name": "dice", "title": "Dice", "version": "1", "summary": "Rolls.", "description": "Rolls dice.",
+    "category": "testing", "module": "dice.server", "transports": ["stdio"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"name": "--help"}, "servers.0.name"),
+        ({"module": "os; rm"}, "servers.0.module"),
+        ({"script": "../../bin/sh"}, "servers.0.script"),
+        ({"summary": "two\nlines"}, "servers.0.summary"),
+        ({"transports": []}, "servers.0.transports"),
+        ({"colour": "red"}, "servers.0.colour"),
+    ],
+)
+def test_what_is_no_entry_is_refused_by_its_place(change: dict[str, Any], reason: str, tmp_path: Path) -> None:
+    path = tmp_path / "catalog.yaml"
+    path.write_text(yaml.safe_dump({"servers": [{**ENTRY, **change}]}))
+    with pytest.raises(ValueError, match=reason):
+        load_catalog(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (b"servers: [", "is not YAML"),
+        (b"\xff\xfe\x00", "is not YAML"),
+        (b"[" * 100_000, "is not YAML"),
+        (b"- a list", "valid dictionary"),
+        (b" " * 1_000_001, "at most 1000000 bytes"),
+    ],
+    ids=["unclosed", "binary", "deep", "list", "large"],
+)
+def test_what_is_no_catalog_is_refused_in_one_line(text: bytes, reason: str, tmp_path: Path) -> None:
+    path = tmp_path / "catalog.yaml"
+    path.write_bytes(text)
+    with pytest.raises(ValueError, match=reason) as refused:
+        load_catalog(path)
+    assert "\n" not in str(refused.value)
+
+
+def test_two_servers_may_not_have_one_name(tmp_path: Path) -> None:
+    path = tmp_path / "catalog.yaml"
+    path.write_text(yaml.safe_dump({"servers": [ENTRY, ENTRY]}))
+    with pytest.raises(ValueError, match="two servers are called 'dice'"):
+        load_catalog(path)
 
 
 def test_every_server_stands_in_the_catalog() -> None:
