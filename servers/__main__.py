@@ -1,26 +1,34 @@
 """`python -m servers`: what concerns the bundle as a whole. Each server is a program of its own."""
 
-import argparse
 import sys
+from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Sequence
+from importlib import import_module
+
+COMMANDS = {
+    "list": "list the servers of the bundle",
+    "demo": "start the servers as a desktop host would, and do real work through them",
+}
+"""Each is the module of that name in `commands`, loaded when it is called: its `main` takes the arguments after the
+name, and gives the exit code."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs one subcommand; its exit code."""
-    parser = argparse.ArgumentParser(prog="python -m servers", description=__doc__)
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    commands.add_parser("list", help="list the servers of the bundle")
-    commands.add_parser("demo", help="start the servers as a desktop host would, and do real work through them")
-    command = parser.parse_args(argv).command
-    if command == "demo":
-        from .demo import run_demo
-
-        return run_demo()
-    from .catalog import load_catalog
-
-    for entry in load_catalog().servers:
-        print(f"{entry.name:12} python -m {entry.module:20} {entry.summary}")  # noqa: T201 - it is the output
-    return 0
+    """Runs one command; its exit code."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    if words and words[0] in COMMANDS:
+        command: int = import_module(f".commands.{words[0]}", __package__).main(words[1:])
+        return command
+    listed = "\n".join(f"  {name:10} {text}" for name, text in COMMANDS.items())
+    parser = ArgumentParser(
+        prog="python -m servers",
+        usage="%(prog)s COMMAND [ARGUMENT ...]",
+        description=f"{__doc__}\n\ncommands:\n{listed}",
+        formatter_class=RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("command", metavar="COMMAND", choices=COMMANDS, help="what to do; COMMAND --help says more")
+    parser.parse_args(words[:1])
+    return 2
 
 
 if __name__ == "__main__":

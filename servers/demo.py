@@ -19,7 +19,9 @@ from shared.transports.http_client import connect_http
 from shared.transports.process import connect_stdio
 
 from . import demo_database, demo_files, demo_pages, demo_prompts
-from .hosts import claude_desktop, script_path, snippet
+from .catalog import load_catalog
+from .hosts.launching import launch_command
+from .hosts.snippets import claude_desktop, snippet
 from .telling import say
 
 __all__ = ["run_demo"]
@@ -30,17 +32,17 @@ MODES = ("handshake", "stateless")
 class Part(NamedTuple):
     """What is shown of one server."""
 
-    script: str
+    server: str
     arguments: Callable[[Path], list[str]]
     """Lays something out in a directory, and starts the server over it."""
     work: Callable[[Client, Path], Awaitable[None]]
 
 
 PARTS = (
-    Part("mcp-bundle-filesystem", demo_files.arguments, demo_files.work),
-    Part("mcp-bundle-sqlite", demo_database.arguments, demo_database.work),
-    Part("mcp-bundle-fetch", demo_pages.arguments, demo_pages.work),
-    Part("mcp-bundle-prompts", demo_prompts.arguments, demo_prompts.work),
+    Part("filesystem", demo_files.arguments, demo_files.work),
+    Part("sqlite", demo_database.arguments, demo_database.work),
+    Part("fetch", demo_pages.arguments, demo_pages.work),
+    Part("prompts", demo_prompts.arguments, demo_prompts.work),
 )
 
 
@@ -51,26 +53,25 @@ def run_demo() -> int:
             anyio.run(_show, part, Path(folder).resolve())
     say("\nTo use them in Claude Desktop, put this into claude_desktop_config.json:\n")
     here = Path.cwd()
-    servers = {
-        "filesystem": (PARTS[0].script, [str(here)]),
-        "sqlite": (PARTS[1].script, ["--create", str(here / "data.db")]),
-        "fetch": (PARTS[2].script, []),
-        "prompts": (PARTS[3].script, []),
-    }
-    say(snippet(claude_desktop(servers)))
+    arguments = {"filesystem": [str(here)], "sqlite": ["--create", str(here / "data.db")], "fetch": [], "prompts": []}
+    say(snippet(claude_desktop({name: _command(name, given) for name, given in arguments.items()})))
     return 0
 
 
+def _command(name: str, arguments: list[str]) -> list[str]:
+    return launch_command(load_catalog().entry(name), arguments)
+
+
 async def _show(part: Part, folder: Path) -> None:
-    command = [str(script_path(part.script)), *part.arguments(folder)]
+    command = _command(part.server, part.arguments(folder))
     for mode in MODES:
-        say(f"\n=== {part.script}, stdio, {mode}")
+        say(f"\n=== {part.server}, stdio, {mode}")
         async with connect_stdio(command, ClientOptions(mode=mode)) as client:
             await _work(part, client, folder)
     token = secrets.token_urlsafe(24)
     async with _http_server(command, token) as url:
         for mode in MODES:
-            say(f"\n=== {part.script}, HTTP at {url} with a token, {mode}")
+            say(f"\n=== {part.server}, HTTP at {url} with a token, {mode}")
             async with connect_http(url, ClientOptions(mode=mode), token=token) as client:
                 await _work(part, client, folder)
 

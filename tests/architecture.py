@@ -30,6 +30,8 @@ STEP = {part: step for step, parts in enumerate(LADDER) for part in parts}
 IMPURE = set("anyio asyncio os sys socket threading time logging starlette httpx uvicorn".split())  # noqa: SIM905
 SDKS = {"mcp", "mcp_types", "fastmcp"}
 DATES = {"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"}
+# The folders of `servers` that concern the bundle as a whole, and are no server.
+BUNDLE = {"commands", "hosts"}
 # The files of a server that know `shared`.
 FACES = {"app.py", "server.py", "tools.py", "resources.py", "prompts.py", "__main__.py", "settings.py"}
 
@@ -42,7 +44,6 @@ KNOW_SHARED: dict[str, str] = {  # servers all of whose files may import it
 }
 LATE_IMPORTS: dict[str, str] = {
     "shared/cli.py": "a transport is imported when it is chosen, a reader of files of settings where there is one",
-    "servers/__main__.py": "each subcommand loads what it needs and nothing else",
     "servers/fetch/pages/opening.py": "what loads and reads pages is big, and is loaded with the first page",
     "servers/fetch/network/hosts.py": "most names are ASCII, and the tables of all others take a while to load",
     "servers/fetch/reading/readers.py": "a worker loads what a kind of page needs with the first page of that kind",
@@ -99,7 +100,7 @@ class Source:
     def server(self) -> str | None:
         """The name of the server whose folder the file is in."""
         folders = self.path.split("/")
-        return folders[1] if folders[0] == "servers" and len(folders) > 2 else None
+        return folders[1] if folders[0] == "servers" and len(folders) > 2 and folders[1] not in BUNDLE else None
 
     @cached_property
     def imports(self) -> list[Import]:

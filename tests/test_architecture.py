@@ -86,6 +86,8 @@ SNIPPETS = [
     (rules.servers_stand_alone, "servers/a/server.py", "import shared, servers.a.x\nimport servers.b  #!"),
     (rules.servers_stand_alone, "servers/a/paths.py", "import pathlib\nfrom shared import ToolError  #!"),
     (rules.servers_stand_alone, "servers/__main__.py", "import shared, servers.a.x"),
+    (rules.servers_stand_alone, "servers/hosts/x.py", "import shared, servers.catalog"),
+    (rules.servers_stand_alone, "servers/a/server.py", "import shared\nimport servers.hosts.x  #!"),
     (rules.no_sdk, "servers/a/server.py", "import mcp_notes\nfrom mcp.types import Tool  #!"),
     (rules.dates_live_in_versions, "shared/cli.py", "'2025-11-25'\nnewest = '2025-11-25'  #!"),
     (rules.dates_live_in_versions, "shared/protocol/versions.py", "newest = '2025-11-25'"),

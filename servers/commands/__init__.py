@@ -1,0 +1,1 @@
+"""The commands of `python -m servers`, a module each."""
