@@ -31,8 +31,6 @@ from .signal import Signal
 
 __all__ = ["Connection", "serve"]
 
-_LISTEN = "subscriptions/listen"
-
 
 async def serve(app: Server[Any], transport: Transport, *, principal: str | None = None) -> None:
     """Serves one peer on a stream of messages until that ends; then what is under way is finished, or cancelled if
@@ -147,20 +145,22 @@ class Connection:
             while self._scopes or self.session.waiting or self._changes or self._sending:
                 await self._move()
 
-    async def close(self) -> None:
-        """Cancels what is under way, waits for its end, and gives up the subscriptions; shielded."""
+    def leave(self) -> bool:
+        """Cancels what is under way; whether nothing was, so that there is nothing for `close` to wait for."""
         self._app.changes.leave(self)
         self._due = lambda: None
         scopes, self._scopes, self._queue = self._scopes, {}, None
         for scope in scopes.values():
             scope.cancel()
-        if self._tasks:
-            with CancelScope(shield=True):
-                while self._tasks:
-                    await self._move()
-        subscribed = self.session.subscriptions.subscribed
-        if subscribed:
-            await self._app.changes.release(subscribed.values())
+        return not self._tasks and not self.session.subscriptions.subscribed
+
+    async def close(self) -> None:
+        """Leaves, waits for the end of what is under way, and gives up the subscriptions; shielded."""
+        self.leave()
+        with CancelScope(shield=True):
+            while self._tasks:
+                await self._move()
+        await self._app.changes.release(self.session.subscriptions.subscribed.values())
 
     # What handlers and the change bus do
 
@@ -196,7 +196,7 @@ class Connection:
     # Calls
 
     def _begin(self, call: Call) -> None:
-        limits, is_stream = self._app.limits, call.method.name == _LISTEN
+        limits, is_stream = self._app.limits, call.method.name == "subscriptions/listen"
         if is_stream and self._listening >= limits.streams:
             self.session.fail(call.id, InternalError(f"{limits.streams} streams are open, the most there may be"))
             return
@@ -286,8 +286,7 @@ class Connection:
 
     async def _move(self) -> None:
         """Waits until a call has ended, or something was sent."""
-        if self._moved is None:  # few ever wait
-            self._moved = Signal()
+        self._moved = self._moved or Signal()  # few ever wait
         await self._moved.wait()
 
     # Changes

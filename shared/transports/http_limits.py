@@ -2,7 +2,9 @@
 
 from dataclasses import dataclass
 
-__all__ = ["Room", "SessionLimits"]
+from .http_lapses import Lapses
+
+__all__ = ["Keeping", "Room", "SessionLimits"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,3 +52,18 @@ class Room:
     def is_full(self) -> bool:
         """Whether something must go."""
         return self.used > self._limit or (self._outer is not None and self._outer.is_full)
+
+
+class Keeping:
+    """What the sessions of an endpoint keep, and for how long."""
+
+    __slots__ = ("idle", "limits", "room", "unread")
+
+    def __init__(self, limits: SessionLimits) -> None:
+        self.limits = limits
+        self.room = Room(limits.total_replay_bytes)
+        """The bytes kept in all of them."""
+        self.idle = Lapses(limits.idle_seconds)
+        """The sessions that nobody uses."""
+        self.unread = Lapses(limits.replay_seconds)
+        """The streams that nobody reads."""

@@ -12,12 +12,10 @@ client that missed a message must not take the rest for everything. (2025-11-25,
 """
 
 import logging
-import math
 import secrets
 from collections import deque
 from itertools import islice
 
-import anyio
 from anyio import CancelScope
 
 from ..protocol.framing import ServerSentEvent
@@ -44,7 +42,6 @@ class Stream:
         "_limits",
         "_room",
         "_sent",
-        "_since",
         "_size",
         "answered",
         "ids",
@@ -76,7 +73,6 @@ class Stream:
         self._dropped = 0
         self._sent = 0
         self._behind = 0
-        self._since = math.inf
 
     # Writing
 
@@ -114,9 +110,7 @@ class Stream:
         self.refusal = None if self.answered else refusal
         self.is_over = True
         self._trim()
-        if self.reader is None:
-            self._since = anyio.current_time()
-        else:
+        if self.reader is not None:
             self.reader.wake()
 
     # Reading
@@ -128,7 +122,6 @@ class Stream:
             self.reader.cut()
         self._sent = max(self._sent, self._dropped) if after is None else after
         self._behind = sum(map(len, islice(self._kept, self._sent - self._dropped, None)))
-        self._since = math.inf
         self.reader = Reader(self, resumes=after is not None, begin=begin)
         return self.reader
 
@@ -141,7 +134,6 @@ class Stream:
             self.is_lost = True
             self.forget()
         else:
-            self._since = anyio.current_time()
             self._trim()
 
     def show(self) -> str:
@@ -185,15 +177,9 @@ class Stream:
 
     # Keeping
 
-    @property
-    def expires_at(self) -> float:
-        """When it is kept long enough: never while it is read, or still wanted."""
-        return self._since + self._limits.replay_seconds if self.is_over or not self.ids else math.inf
-
     def expire(self) -> bool:
         """Gives up what was kept long enough; whether that is the whole stream. What was never sent to anybody
         stays, for the next one who reads."""
-        self._since = math.inf
         if self.ids or self.is_over:
             self.forget()
             return True

@@ -8,14 +8,14 @@ of a stream it may come back for the rest, by a GET with `Last-Event-ID`. Before
 dropped, and a question to the client moves to the session's own stream. (2025-11-25, Transports, Streamable HTTP.)
 """
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from ..protocol.events import Outgoing
 from ..protocol.framing import ServerSentEvent
 from ..protocol.http_rules import Refusal, negotiated, read_event_id, refuse
 from ..protocol.jsonrpc import Batch, Failure, Message, Notification, Request, RequestId, Response, encode
 from ..protocol.versions import Version
+from .http_lapses import Lapses
 from .http_limits import Room, SessionLimits
 from .http_replay import Reader, Stream
 
@@ -25,15 +25,15 @@ __all__ = ["Streams"]
 class Streams:
     """The streams of one session."""
 
-    __slots__ = ("_expires", "_limits", "_own", "_posts", "_room", "_shown", "spoken")
+    __slots__ = ("_limits", "_own", "_posts", "_room", "_shown", "_unread", "spoken")
 
-    def __init__(self, limits: SessionLimits, room: Room, expires: Callable[[float], None]) -> None:
-        """`expires` is told when the next stream is to be given up, if that is sooner than it was."""
+    def __init__(self, limits: SessionLimits, room: Room, unread: Lapses) -> None:
+        """`unread` has the streams that nobody reads, which are given up after a while."""
         self.spoken: Version | None = None
         """The version negotiated, once `initialize` is answered."""
         self._limits = limits
         self._room = room
-        self._expires = expires
+        self._unread = unread
         self._posts: dict[RequestId, Stream] = {}
         self._own: Stream | None = None
         self._shown: dict[str, Stream] = {}
@@ -54,7 +54,10 @@ class Streams:
     def listen(self) -> Reader | Refusal:
         """Who reads what no request asked for; 409 while somebody does."""
         stream = self._standing()
-        return refuse(409, "this session has a GET stream already") if stream.reader else stream.read(begin=True)
+        if stream.reader is not None:
+            return refuse(409, "this session has a GET stream already")
+        self._unread.stop(stream)
+        return stream.read(begin=True)
 
     def resume(self, event_id: str) -> Reader | Refusal:
         """Who reads what came after that event; 400 where it is unknown, or not everything after it is kept."""
@@ -65,6 +68,7 @@ class Streams:
             return refuse(400, "there is no such event")
         if not stream.follows(number):
             return refuse(400, "what came after this event is not kept any more")
+        self._unread.stop(stream)
         return stream.read(number, begin=True)
 
     def begin(self, reader: Reader) -> list[ServerSentEvent]:
@@ -97,17 +101,11 @@ class Streams:
         self._make_room()
         return ()
 
-    def expire(self, now: float) -> float:
-        """Gives up what was kept for long enough; when there is more to give up."""
-        for name, stream in list(self._shown.items()):
-            if stream.expires_at <= now and stream.expire():
-                del self._shown[name]
-        return min((stream.expires_at for stream in self._shown.values()), default=math.inf)
-
     def close(self, refusal: Refusal) -> None:
         """Ends every stream, those without an answer with `refusal`."""
         for stream in {*self._posts.values(), *self._shown.values(), *([self._own] if self._own else [])}:
             stream.end(refusal)
+            self._unread.stop(stream)
             if stream.reader is None:
                 stream.forget()
         self._posts.clear()
@@ -153,14 +151,20 @@ class Streams:
 
     def _left(self, stream: Stream) -> None:
         """Takes note of when to give `stream` up. Of those that have ended only the last few are kept."""
-        if not stream.name:
+        if stream.reader is not None or stream.name not in self._shown:
             return
-        if stream.expires_at < math.inf:
-            self._expires(stream.expires_at)
+        if stream.is_over or stream is self._own:
+            self._unread.start(stream, self._give_up)
         if stream.is_over and len(self._shown) > self._limits.replay_streams:
-            ended = [name for name, one in self._shown.items() if one.expires_at < math.inf and one.is_over]
-            for name in ended[: max(len(ended) - self._limits.replay_streams, 0)]:
-                self._shown.pop(name).forget()
+            ended = [one for one in self._shown.values() if one.is_over and one.reader is None]
+            for one in ended[: max(len(ended) - self._limits.replay_streams, 0)]:
+                self._unread.stop(one)
+                self._shown.pop(one.name).forget()
+
+    def _give_up(self, stream: Stream) -> None:
+        """It was kept for long enough."""
+        if stream.expire():
+            self._shown.pop(stream.name, None)
 
     def _standing(self) -> Stream:
         self._own = self._own or Stream(self._limits, self._room)

@@ -1,7 +1,7 @@
 """One session of the handshake era over HTTP: many POSTs and at most one GET make one peer.
 
 It drives the connection with that peer: what POSTs bring is taken in at once, what is due goes to the streams that
-HTTP responses read. Idle, a session is a few objects and a timer, and no task.
+HTTP responses read. Idle, a session is a few objects, and neither a task nor a timer.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from ..protocol.jsonrpc import Message
 from ..protocol.versions import Version
 from ..server.app import Server
 from ..server.dispatch import Connection
-from .http_limits import Room, SessionLimits
+from .http_limits import Keeping, Room
 from .http_replay import Reader
 from .http_routing import Streams
 
@@ -27,21 +27,18 @@ CATCH_UP_SECONDS = 0.5
 
 
 class HttpSession:
-    """One session. It ends by `finish`."""
+    """One session. It ends by `leave` or `finish`."""
 
     __slots__ = (
         "_connection",
         "_ended",
         "_held",
-        "_idle_seconds",
-        "_look_at",
+        "_idle",
         "_loop",
         "_open",
         "_patience",
         "_streams",
-        "_timer",
         "_unused",
-        "_used",
         "id",
         "principal",
     )
@@ -50,14 +47,14 @@ class HttpSession:
         self,
         app: Server[Any],
         principal: str | None,
-        limits: SessionLimits,
-        room: Room,
+        keeping: Keeping,
         unused: Callable[["HttpSession"], None],
     ) -> None:
-        """`room` counts what all sessions keep. `unused` is told when nobody has used this one for too long."""
+        """`keeping` is that of all sessions. `unused` is told when nobody has used this one for too long."""
         self.id = secrets.token_urlsafe(32)
         self.principal = principal
-        self._streams = Streams(limits, Room(limits.session_replay_bytes, room), self._look_by)
+        limits = keeping.limits
+        self._streams = Streams(limits, Room(limits.session_replay_bytes, keeping.room), keeping.unread)
         self._connection = Connection(app, principal, self._deliver)
         self._held: Sequence[Outgoing] = ()
         self._patience: asyncio.TimerHandle | None = None
@@ -65,10 +62,8 @@ class HttpSession:
         self._ended = False
         self._unused = unused
         self._loop = asyncio.get_running_loop()
-        self._idle_seconds = limits.idle_seconds
-        self._used = self._loop.time()
-        self._look_at = self._used + limits.idle_seconds
-        self._timer = self._loop.call_at(self._look_at, self._look)
+        self._idle = keeping.idle
+        self._idle.start(self, unused)
 
     # What HTTP requests do
 
@@ -83,7 +78,7 @@ class HttpSession:
 
     def post(self, message: Message) -> Reader | None:
         """Takes a message in; who reads its answers, or None where none is due."""
-        self._used = self._loop.time()
+        self._use()
         ids = request_ids(message)
         reader = self._streams.post(ids) if ids else None
         self._connection.take(message)
@@ -109,11 +104,12 @@ class HttpSession:
     def opened(self) -> None:
         """A stream of this session is being read: the session is not idle."""
         self._open += 1
+        self._idle.stop(self)
 
     def closed(self, reader: Reader) -> None:
         """`reader` reads no more. What it would still get waits for the next one, or is lost."""
         self._open -= 1
-        self._used = self._loop.time()
+        self._use()
         self._streams.leave(reader)
         if self._ended:
             reader.stream.forget()
@@ -133,13 +129,22 @@ class HttpSession:
                 await self._connection.drain()
         finally:
             await self._connection.close()
-            self._ended = True
-            self._timer.cancel()
-            if self._patience is not None:
-                self._patience.cancel()
-                self._patience = None
-            stopped = refuse(503, "the server is stopping")
-            self._streams.close(stopped if orderly else refuse(404, "the session has ended"))
+            self._close(refuse(503, "the server is stopping") if orderly else refuse(404, "the session has ended"))
+
+    def leave(self) -> bool:
+        """Cancels what is under way and ends the session, if nothing was; else `finish` has to wait for the end."""
+        left = self._connection.leave()
+        if left:
+            self._close(refuse(404, "the session has ended"))
+        return left
+
+    def _close(self, refusal: Refusal) -> None:
+        self._ended = True
+        self._idle.stop(self)
+        if self._patience is not None:
+            self._patience.cancel()
+            self._patience = None
+        self._streams.close(refusal)
 
     # What is due to the client
 
@@ -159,20 +164,7 @@ class HttpSession:
 
     # The time
 
-    def _look_by(self, time: float) -> None:
-        if time < self._look_at and not self._ended:
-            self._timer.cancel()
-            self._look_at = time
-            self._timer = self._loop.call_at(time, self._look)
-
-    def _look(self) -> None:
-        """Gives up what was unused for too long, this session itself too."""
-        now = self._loop.time()
-        if self._open:
-            self._used = now
-        idle_at = self._used + self._idle_seconds
-        if idle_at <= now:
-            self._unused(self)
-            return
-        self._look_at = min(idle_at, self._streams.expire(now))
-        self._timer = self._loop.call_at(self._look_at, self._look)
+    def _use(self) -> None:
+        """From now on it is idle, unless a stream is being read."""
+        if not self._open and not self._ended:
+            self._idle.start(self, self._unused)

@@ -1,7 +1,8 @@
 """The sessions of one endpoint: they are opened, found by their id and their principal, and end.
 
-A session that is being opened is found by nobody, until its client has been told its id. One that ends takes a
-task, which lives in that of the endpoint.
+A session that is being opened is found by nobody, until its client has been told its id. One that ends in the middle
+of something takes a task, which lives in that of the endpoint; all others end at once. Ten thousand tasks at once
+would be more memory than the sessions were.
 """
 
 import logging
@@ -13,7 +14,7 @@ from anyio.abc import TaskGroup
 
 from ..ops.memory import give_back
 from ..server.app import Server
-from .http_limits import Room, SessionLimits
+from .http_limits import Keeping, SessionLimits
 from .http_session import HttpSession
 
 __all__ = ["Sessions"]
@@ -32,7 +33,7 @@ class Sessions:
         self._app = app
         self._tasks = tasks
         self._limits = limits
-        self._room = Room(limits.total_replay_bytes)
+        self._keeping = Keeping(limits)
         self._by_id: dict[str, HttpSession] = {}
         self._opening: set[HttpSession] = set()
         self._ended = 0
@@ -49,7 +50,7 @@ class Sessions:
         """A session that has no id yet as far as anybody knows; None where there are too many."""
         if len(self._by_id) + len(self._opening) >= self._limits.sessions:
             return None
-        session = HttpSession(self._app, principal, self._limits, self._room, self.end)
+        session = HttpSession(self._app, principal, self._keeping, self.end)
         self._opening.add(session)
         return session
 
@@ -66,7 +67,11 @@ class Sessions:
 
     def end(self, session: HttpSession) -> None:
         """Ends one session at once: its id is unknown from now on, what is under way is cancelled."""
-        if self._forget(session):
+        if not self._forget(session):
+            return
+        if session.leave():
+            self._count_ended()
+        else:
             self._tasks.start_soon(partial(self._finish, session, orderly=False))
 
     def end_all(self) -> None:

@@ -8,6 +8,7 @@ import pytest
 from shared.protocol.events import Outgoing
 from shared.protocol.http_rules import Refusal
 from shared.protocol.jsonrpc import Notification, Request, Response
+from shared.transports.http_lapses import Lapses
 from shared.transports.http_limits import Room, SessionLimits
 from shared.transports.http_replay import Reader
 from shared.transports.http_routing import Streams
@@ -15,7 +16,7 @@ from tests.transports.http_wire import Json
 
 
 def streams(limits: SessionLimits | None = None) -> Streams:
-    return Streams(limits or SessionLimits(stream_bytes=1_000), Room(1_000_000), lambda _time: None)
+    return Streams(limits or SessionLimits(stream_bytes=1_000), Room(1_000_000), Lapses(60))
 
 
 def updated(number: int) -> Outgoing:
