@@ -247,11 +247,12 @@ def check_handshake_body(message: Message, version: Version | None) -> Refusal |
 
 def request_ids(message: Message) -> tuple[RequestId, ...]:
     """The ids under which answers to `message` will come."""
-    match message:
-        case Request(id_):
-            return (id_,)
-        case Batch(messages):
-            return tuple(one.id for one in messages if isinstance(one, Request))
+    # No `match`: CPython makes the name `__match_args__` anew each time, and its cache of attributes keeps thousands
+    # of them, strewn over the memory of whatever was alive then, which so never goes back to the system.
+    if isinstance(message, Request):
+        return (message.id,)
+    if isinstance(message, Batch):
+        return tuple(one.id for one in message.messages if isinstance(one, Request))
     return ()
 
 

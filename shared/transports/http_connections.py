@@ -7,9 +7,9 @@ of a short one fit into one packet. And a date that is made when it is needed, s
 
 import asyncio
 import time
-from email.utils import formatdate
 from functools import lru_cache
 from typing import Any
+from wsgiref.handlers import format_date_time
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
@@ -99,7 +99,9 @@ class Connection(HttpToolsProtocol):
 
 @lru_cache(1)
 def _dated(now: int) -> list[tuple[bytes, bytes]]:
-    return [(b"date", formatdate(now, usegmt=True).encode())]
+    # Not by `email.utils`, which asks a time zone: that leaves the name of a method in the interpreter's cache, every
+    # second one more (see `request_ids`).
+    return [(b"date", format_date_time(now).encode())]
 
 
 class _Corked:
