@@ -7,6 +7,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from filelock import FileLock
+
 OLDEST_NODE = 22
 INSTALL_SECONDS = 300
 
@@ -56,9 +58,11 @@ def pinned(folder: Path) -> dict[str, str]:
 
 
 def require(node: Path, folder: Path, what: str) -> None:
-    """Installs what is pinned in `folder`, unless it is there. Raises Unavailable."""
-    if _installed(folder) != pinned(folder):
-        _install(node, folder, what)
+    """Installs what is pinned in `folder`, unless it is there; waits while another process does so. Raises
+    Unavailable."""
+    with FileLock(folder / ".install.lock"):
+        if _installed(folder) != pinned(folder):
+            _install(node, folder, what)
 
 
 def _installed(folder: Path) -> dict[str, str | None]:

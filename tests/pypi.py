@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from filelock import FileLock
+
 from tests.npm import Unavailable
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -19,15 +21,17 @@ def pinned(file: Path) -> dict[str, str]:
 def require(name: str, file: Path) -> Path:
     """The Python of the environment `name`, which holds what `file` lists and is built unless it is there.
 
-    It stays, in a folder that git ignores, until the file changes. Raises Unavailable."""
+    It stays, in a folder that git ignores, until the file changes; a process waits while another builds it. Raises
+    Unavailable."""
     folder = ROOT / f".venv-{name}"
     built = folder / "requirements.txt"  # written last: where it is missing, building was broken off
     python = folder / "bin" / "python"
-    if not built.exists() or built.read_text() != file.read_text():
-        _run([sys.executable, "-m", "venv", "--clear", str(folder)], f"an environment for {name}")
-        pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-        _run([*pip, "-r", str(file)], f"the packages of {file.name}")
-        shutil.copyfile(file, built)
+    with FileLock(f"{folder}.lock"):
+        if not built.exists() or built.read_text() != file.read_text():
+            _run([sys.executable, "-m", "venv", "--clear", str(folder)], f"an environment for {name}")
+            pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+            _run([*pip, "-r", str(file)], f"the packages of {file.name}")
+            shutil.copyfile(file, built)
     return python
 
 

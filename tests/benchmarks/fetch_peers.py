@@ -2,6 +2,7 @@
 
 import os
 import sys
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -22,9 +23,8 @@ def _official_program() -> list[str]:
     npm.require(node, FOLDER, "what the official fetch server runs in Node")
     python = pypi.require(PACKAGE, REQUIREMENTS)
     [scripts] = python.parent.parent.glob("lib/python*/site-packages/readabilipy/javascript")
-    modules = scripts / "node_modules"
-    if not modules.exists():
-        modules.symlink_to(FOLDER / "node_modules", target_is_directory=True)
+    with suppress(FileExistsError):
+        (scripts / "node_modules").symlink_to(FOLDER / "node_modules", target_is_directory=True)
     path = os.pathsep.join((str(node.parent), os.environ.get("PATH", os.defpath)))
     return ["env", f"PATH={path}", str(python.with_name(PACKAGE))]
 
