@@ -1,12 +1,10 @@
 """What a connection leaves behind when it is over: nothing."""
 
 import asyncio
-import gc
 import json
-import os
 import threading
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +16,7 @@ from servers.filesystem.settings import Settings
 from shared.server.app import Server
 from shared.server.dispatch import serve
 from shared.transports.memory import MemoryTransport, memory_pair
+from tests.descriptors import descriptors, settled_descriptors
 from tests.faults.raw import INITIALIZE, INITIALIZED, Json, call, request, stateless
 from tests.faults.slow_server import URI
 from tests.faults.slow_server import app as slow
@@ -52,27 +51,17 @@ async def begun(end: MemoryTransport) -> None:
         pass
 
 
-def descriptors() -> list[str]:
-    links = []
-    for fd in os.listdir("/proc/self/fd"):
-        # One that a thread closes meanwhile, or that listed the directory, is no longer there.
-        with suppress(FileNotFoundError):
-            links.append(os.readlink(f"/proc/self/fd/{fd}"))
-    return sorted(links)
-
-
 class Census:
     """What there is of all that a connection might leave behind."""
 
     def __init__(self, app: Server[Any]) -> None:
         self._app = app
         self._tasks = len(asyncio.all_tasks())
-        self._descriptors = descriptors()
+        self._descriptors = settled_descriptors()
 
     def check(self) -> None:
-        gc.collect()
+        assert settled_descriptors() == self._descriptors
         assert len(asyncio.all_tasks()) == self._tasks
-        assert descriptors() == self._descriptors
         assert self._app.changes.held == 0
         assert not self._app.changes._listeners
 

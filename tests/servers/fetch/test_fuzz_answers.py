@@ -14,11 +14,12 @@ from servers.fetch.pages.fetcher import Fetcher
 from servers.fetch.pages.snapshots import Wanted
 from servers.fetch.pages.texts import cut, explained, text_of
 from servers.fetch.reading.reader import opened_reader
+from tests.descriptors import descriptors, settled_descriptors
 from tests.servers.fetch.hostile_answers import Answers
 from tests.servers.fetch.hostile_urls import Urls
 from tests.servers.fetch.rawsites import opened_raw_site
 from tests.servers.fetch.recording import recorded
-from tests.servers.fetch.test_fuzz_urls import Names, assert_allowed, descriptors
+from tests.servers.fetch.test_fuzz_urls import Names, assert_allowed
 
 PATIENCE = 30
 FENCED = re.compile(r"<page-(\w+)>[^\n]*\n.*\n</page-\1>", re.DOTALL)
@@ -71,7 +72,7 @@ async def test_whatever_a_site_answers_is_fenced_and_leads_nowhere(times: int) -
         async with opened_raw_site(lambda _: answers[0]) as port:
             policy = Policy(Rules(allow_private=[f"127.0.0.1:{port}"], allow_port=[port]))
             made = Answers(times, Urls(times, port))
-            before = descriptors()
+            before = len(settled_descriptors())
             async with opened_client(ClientOptions(), policy, Names()) as client, opened_reader(1, 10, 256) as reader:
                 for number in range(times):
                     answers[:] = [made.answer()]
@@ -82,7 +83,7 @@ async def test_whatever_a_site_answers_is_fenced_and_leads_nowhere(times: int) -
                     check(code, text)
                     ended[code] += 1
             await anyio.wait_all_tasks_blocked()
-            assert descriptors() <= before + 2  # what the loop keeps to hear of processes
+            assert len(descriptors()) <= before + 2  # what the loop keeps to hear of processes
     assert_allowed(reached, port)
     assert set(ended) >= {"", "bad_response", "status"}
     assert not {"timeout", "busy"} & set(ended)

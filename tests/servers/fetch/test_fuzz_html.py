@@ -1,7 +1,6 @@
 """Pages made by chance, read by a real worker process in all formats: what comes is a page, and a clean one."""
 
 import re
-from pathlib import Path
 
 import anyio
 import pytest
@@ -11,6 +10,7 @@ from servers.fetch.reading.page import Format
 from servers.fetch.reading.pool import Pool
 from servers.fetch.reading.process import Limits
 from servers.fetch.reading.reader import Reader
+from tests.descriptors import descriptors, settled_descriptors
 from tests.servers.fetch.hostile_html import Pages
 from tests.servers.fetch.pages import loaded
 from tests.servers.fetch.recording import recorded
@@ -51,19 +51,14 @@ async def test_whatever_a_page_holds_it_is_read(times: int) -> None:
         try:
             reader = Reader(pool)
             await reader.warm()
-            before = _descriptors()
+            before = len(settled_descriptors())
             ended = [await read(reader, pages) for _ in range(times)]
-            assert _descriptors() <= before
+            assert len(descriptors()) <= before
             assert len(pool.pids) <= 1
         finally:
             await pool.close()
     assert not reached
     assert ended.count("") > times / 2
-
-
-def _descriptors() -> int:
-    own = Path("/proc/self/fd")
-    return len(list(own.iterdir())) if own.exists() else 0
 
 
 def test_the_same_seed_makes_the_same_pages() -> None:

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
-from pathlib import Path
 
 import anyio
 import pytest
@@ -13,6 +12,7 @@ from servers.fetch.loading.loader import Loader, LoadRules
 from servers.fetch.network.addresses import is_public, parse_address
 from servers.fetch.network.client import ClientOptions, opened_client
 from servers.fetch.network.policy import Policy, Rules
+from tests.descriptors import descriptors, settled_descriptors
 from tests.servers.fetch.hostile_urls import Urls
 from tests.servers.fetch.rawsites import opened_raw_site, redirect_to
 from tests.servers.fetch.recording import Reached, recorded
@@ -79,11 +79,6 @@ def assert_allowed(reached: Reached, port: int) -> None:
     assert all(is_public(parse_address(address)) and other == port for address, other in others), others
 
 
-def descriptors() -> int:
-    own = Path("/proc/self/fd")
-    return len(list(own.iterdir())) if own.exists() else 0
-
-
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("times", [150, pytest.param(6_000, marks=pytest.mark.full)])
@@ -96,7 +91,7 @@ async def test_whatever_url_is_written_no_connection_leads_elsewhere(times: int)
 
     with recorded() as reached:
         async with opened_raw_site(answers) as port:
-            before = descriptors()
+            before = len(settled_descriptors())
             async with AsyncExitStack() as stack:
                 loaders = [await opened(stack, port, ignore_robots=ignoring) for ignoring in (True, False)]
                 urls = Urls(times, port)
@@ -105,7 +100,7 @@ async def test_whatever_url_is_written_no_connection_leads_elsewhere(times: int)
                     for asked in (url, f"http://127.0.0.1:{port}/to"):
                         ended[await outcome(loaders[number % 2], asked)] += 1
             await anyio.wait_all_tasks_blocked()
-            assert descriptors() <= before
+            assert len(descriptors()) <= before
     assert_allowed(reached, port)
     assert set(ended) >= {"", "bad_url", "blocked_host", "blocked_address", "dns"}
     assert not {"timeout", "busy"} & set(ended)

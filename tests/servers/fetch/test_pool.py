@@ -15,6 +15,7 @@ from servers.fetch.reading.frames import lengths_of
 from servers.fetch.reading.pool import Pool
 from servers.fetch.reading.process import Limits
 from servers.fetch.reading.reader import Reader, opened_reader
+from tests.descriptors import descriptors, settled_descriptors
 from tests.servers.fetch.pages import loaded
 
 SMALL = loaded("one", "text/plain")
@@ -165,7 +166,7 @@ async def test_a_process_makes_room_for_a_fresh_one_after_some_pages():
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="open files are counted in /proc")
 async def test_nothing_is_left_when_the_reader_is_closed():
-    before = len(list(Path("/proc/self/fd").iterdir()))
+    before = len(settled_descriptors())
     async with opened_reader(workers=2, seconds=10, mebibytes=256) as reader:
         async with anyio.create_task_group() as group:
             for _ in range(4):
@@ -173,7 +174,7 @@ async def test_nothing_is_left_when_the_reader_is_closed():
         pids = reader._pool.pids
         assert len(pids) == 2
     assert not any(map(is_alive, pids))
-    assert len(list(Path("/proc/self/fd").iterdir())) <= before + 2  # what the loop keeps to hear of processes
+    assert len(descriptors()) <= before + 2  # what the loop keeps to hear of processes
 
 
 @pytest.mark.slow

@@ -1,4 +1,3 @@
-import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -9,6 +8,7 @@ import pytest
 
 from servers.filesystem.access.beneath import Beneath
 from servers.filesystem.access.roots import Place, Roots
+from tests.descriptors import descriptors, settled_descriptors
 
 SECRET = "TOP SECRET"
 
@@ -53,9 +53,9 @@ def at(files: Beneath) -> Callable[[str], Place]:
 @pytest.fixture
 def no_leak() -> Iterator[None]:
     """Fails the test when it leaves descriptors open."""
-    before = len(os.listdir("/proc/self/fd"))
+    before = len(settled_descriptors())
     yield
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert len(descriptors()) == before
 
 
 SWAPPING = """

@@ -13,6 +13,7 @@ from servers.filesystem.watching.notices import Notices
 from servers.filesystem.watching.sightings import Spot
 from servers.filesystem.watching.trees import Room
 from servers.filesystem.watching.watcher import Watcher
+from tests.descriptors import descriptors, settled_descriptors
 
 pytestmark = pytest.mark.slow
 
@@ -368,14 +369,14 @@ async def test_w17_more_than_the_most_are_refused_and_the_rest_goes_on(watching,
 
 
 async def test_w17_a_thousand_watches_that_came_and_went_leave_nothing(watching, at):
-    before = len(os.listdir("/proc/self/fd"))
+    before = len(settled_descriptors())
     async with watching() as watcher:
         for i in range(1_000):
             await watcher.watch(str(i), at(f"{i % 10}/file"))
             watcher.unwatch(str(i))
         await until(lambda: inotify() == 0)
         assert watcher.health["watched"] == 0
-        await until(lambda: len(os.listdir("/proc/self/fd")) <= before)
+        await until(lambda: len(descriptors()) <= before)
 
 
 async def test_w14_a_root_deleted_and_made_again(watching, seen, root, at):
@@ -493,10 +494,4 @@ async def until(condition):
 
 def inotify():
     """How many inotify descriptors this process has."""
-    links = []
-    for name in os.listdir("/proc/self/fd"):
-        try:
-            links.append(os.readlink(f"/proc/self/fd/{name}"))
-        except OSError:
-            continue
-    return links.count("anon_inode:inotify")
+    return descriptors().count("anon_inode:inotify")
