@@ -1,24 +1,32 @@
 """At the end of the run each failure that was seen in other servers is printed, with what all of them do today."""
 
 from collections import defaultdict
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-Outcomes = dict[str, dict[str, str]]
+from tests.records import recorded
 
-TABLES: dict[str, Outcomes] = defaultdict(lambda: defaultdict(dict))
+COMPARED = "compared"
 
 
-@pytest.fixture(scope="module")
-def outcomes(request: pytest.FixtureRequest) -> Outcomes:
-    """Those of the kind of servers that the module compares: by scenario, and then by server."""
-    return TABLES[request.module.KIND]
+@pytest.fixture
+def record(request: pytest.FixtureRequest) -> Callable[[str, str, str], None]:
+    """Takes a scenario, a server and what came of it, for the table of the module's kind of servers."""
+
+    def one(scenario: str, server: str, outcome: str) -> None:
+        request.node.user_properties.append((COMPARED, (request.module.KIND, scenario, server, outcome)))
+
+    return one
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
     """Prints a table for each kind."""
-    for kind, outcomes in TABLES.items():
+    tables: dict[str, dict[str, dict[str, str]]] = defaultdict(lambda: defaultdict(dict))
+    for kind, scenario, server, outcome in recorded(terminalreporter, COMPARED):
+        tables[kind][scenario][server] = outcome
+    for kind, outcomes in tables.items():
         terminalreporter.section(f"failures seen in other {kind} servers")
         width = max(map(len, outcomes))
         for name, servers in outcomes.items():

@@ -438,7 +438,7 @@ async def _started(name: str, way: str, folder: Path) -> AsyncIterator[Server]:
 @pytest.mark.parametrize("server", SERVERS)
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda one: one.__name__)
 async def test_a_failure_that_was_seen(
-    scenario: Scenario, server: str, tmp_path: Path, outcomes: dict[str, dict[str, str]]
+    scenario: Scenario, server: str, tmp_path: Path, record: Callable[[str, str, str], None]
 ) -> None:
     try:
         async with _started(server, SCENARIOS[scenario], tmp_path) as started:
@@ -448,5 +448,5 @@ async def test_a_failure_that_was_seen(
         passed, outcome = False, "hangs"
     except (EOFError, anyio.BrokenResourceError):
         passed, outcome = False, "ends"
-    outcomes[scenario.__name__][server] = outcome
+    record(scenario.__name__, server, outcome)
     assert passed or server != "ours"

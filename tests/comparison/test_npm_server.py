@@ -183,7 +183,10 @@ def _command(server: str, folder: Path) -> list[str]:
 @pytest.mark.parametrize("server", ["ours", "npm"])
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda one: one.__name__)
 async def test_a_failure_that_was_seen(
-    scenario: Callable[[Server], Awaitable[bool]], server: str, tmp_path: Path, outcomes: dict[str, dict[str, str]]
+    scenario: Callable[[Server], Awaitable[bool]],
+    server: str,
+    tmp_path: Path,
+    record: Callable[[str, str, str], None],
 ) -> None:
     folder = tmp_path / "served"
     folder.mkdir()
@@ -194,5 +197,5 @@ async def test_a_failure_that_was_seen(
             outcome = "passes" if passed else "fails"
         except (TimeoutError, EOFError, anyio.BrokenResourceError):
             passed, outcome = False, "hangs"
-    outcomes[scenario.__name__][server] = outcome
+    record(scenario.__name__, server, outcome)
     assert passed or server == "npm"

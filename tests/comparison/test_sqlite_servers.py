@@ -403,7 +403,7 @@ async def _started(command: list[str], name: str, database: Path) -> AsyncIterat
 @pytest.mark.parametrize("server", SERVERS)
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda one: one.__name__)
 async def test_a_failure_that_was_seen(
-    scenario: Scenario, server: str, tmp_path: Path, outcomes: dict[str, dict[str, str]]
+    scenario: Scenario, server: str, tmp_path: Path, record: Callable[[str, str, str], None]
 ) -> None:
     database = SCENARIOS[scenario](tmp_path)
     try:
@@ -414,5 +414,5 @@ async def test_a_failure_that_was_seen(
         passed, outcome = False, "hangs"
     except (EOFError, anyio.BrokenResourceError):
         passed, outcome = False, "ends"
-    outcomes[scenario.__name__][server] = outcome
+    record(scenario.__name__, server, outcome)
     assert passed or server != "ours"

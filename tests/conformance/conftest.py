@@ -1,23 +1,25 @@
 """Collects what the legs came to, for one table at the end of the run."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from tests.conformance.legs import Outcome, table
+from tests.conformance.legs import Outcome, row, table
+from tests.records import recorded
 
-OUTCOMES = pytest.StashKey[list[Outcome]]()
+LEG = "leg of the conformance suite"
 
 
 @pytest.fixture
-def outcomes(pytestconfig: pytest.Config) -> list[Outcome]:
-    """The legs that have been run."""
-    return pytestconfig.stash.setdefault(OUTCOMES, [])
+def record(request: pytest.FixtureRequest) -> Callable[[Outcome], None]:
+    """Takes the outcome of a leg that has been run."""
+    return lambda outcome: request.node.user_properties.append((LEG, row(outcome)))
 
 
-def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+def pytest_terminal_summary(terminalreporter: Any) -> None:
     """Prints the table."""
-    found = config.stash.get(OUTCOMES, [])
+    found = list(recorded(terminalreporter, LEG))
     if found:
         terminalreporter.section("official conformance suite")
         terminalreporter.write_line(table(found))

@@ -115,16 +115,17 @@ def read_outcome(leg: Leg, folder: Path, *, exit_code: int, output: str, seconds
 HEADINGS = ("leg", "scenarios", "scored", "passed", "failed", "warnings", "skipped", "seconds", "")
 
 
-def table(outcomes: Iterable[Outcome]) -> str:
-    """The outcomes, one line each: scenarios that are fine of those that were run, then checks."""
-    rows = [HEADINGS, *(_row(outcome) for outcome in outcomes)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(HEADINGS))]
+def table(rows: Iterable[tuple[str, ...]]) -> str:
+    """The rows of outcomes, one line each."""
+    rows = [HEADINGS, *rows]
+    widths = [max(len(cells[column]) for cells in rows) for column in range(len(HEADINGS))]
     return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+        "  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)).rstrip() for cells in rows
     )
 
 
-def _row(outcome: Outcome) -> tuple[str, ...]:
+def row(outcome: Outcome) -> tuple[str, ...]:
+    """What the table tells of it: scenarios that are fine of those that were run, then checks."""
     run, checks = len(outcome.scenarios), outcome.checks
     scored = "" if outcome.scored is None else "{}/{}".format(*outcome.scored)
     counts = (str(checks[status]) for status in ("SUCCESS", "FAILURE", "WARNING", "SKIPPED"))

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import anyio
 
-from tests.conformance.legs import LEGS, Leg, Outcome, read_outcome, table
+from tests.conformance.legs import LEGS, Leg, Outcome, read_outcome, row, table
 from tests.conformance.suite import Suite, find_suite
 from tests.npm import Unavailable
 from tests.wire import start_http
@@ -61,7 +61,7 @@ def main() -> int:
         print(error, file=sys.stderr)
         return 2
     outcomes = anyio.run(run_legs, suite, legs)
-    print(f"\n{table(outcomes)}")
+    print(f"\n{table(map(row, outcomes))}")
     for name in sorted({name for outcome in outcomes for name in outcome.untested}):
         print(f"nothing to check in {name}")
     return int(any(outcome.complaints for outcome in outcomes) or not outcomes)

@@ -4,6 +4,7 @@ Where the suite can't be run the tests are skipped and say why; under CI=true th
 """
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -31,7 +32,9 @@ def each(leg: Leg) -> object:
 
 @pytest.mark.timeout(600)  # the first one may have to install the suite
 @pytest.mark.parametrize("leg", [each(leg) for leg in LEGS])
-async def test_the_suite_finds_nothing_wrong(suite: Suite, leg: Leg, outcomes: list[Outcome], tmp_path: Path) -> None:
+async def test_the_suite_finds_nothing_wrong(
+    suite: Suite, leg: Leg, record: Callable[[Outcome], None], tmp_path: Path
+) -> None:
     outcome = await run_leg(suite, leg, tmp_path / "results")
-    outcomes.append(outcome)
+    record(outcome)
     assert not outcome.complaints, "\n".join([*outcome.faults, outcome.output[-2000:]])

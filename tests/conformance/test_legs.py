@@ -5,7 +5,7 @@ from pathlib import Path
 
 import yaml
 
-from tests.conformance.legs import BASELINE, LEGS, Leg, Outcome, read_outcome, table
+from tests.conformance.legs import BASELINE, LEGS, Leg, Outcome, read_outcome, row, table
 
 LEG = Leg("tried", (), scenarios=2)
 
@@ -49,7 +49,7 @@ def test_a_scored_scenario_that_fails_is_a_complaint(tmp_path: Path) -> None:
 
 
 def test_the_table_has_a_line_for_each_leg(tmp_path: Path) -> None:
-    lines = table([outcome(tmp_path, ping=["SUCCESS"], other=["FAILURE"])]).splitlines()
+    lines = table([row(outcome(tmp_path, ping=["SUCCESS"], other=["FAILURE"]))]).splitlines()
     assert lines[1].split() == ["tried", "1/2", "1", "1", "0", "0", "1.5", "ok"]
 
 
