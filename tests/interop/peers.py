@@ -104,7 +104,8 @@ async def over_stdio(arguments: list[str]) -> AsyncIterator[Any]:
         except BaseException as error:
             error.add_note(f"the server said: {_said(stderr) or 'nothing'}")
             raise
-        assert not _said(stderr)
+        said = _said(stderr)
+        assert not said, said
 
 
 def _said(stderr: TextIO) -> str:
@@ -150,7 +151,7 @@ class HttpServers:
     def close(self) -> None:
         """Ends them all. Fails where one had something to complain of."""
         said = "".join(server.close() for server in self._running.values())
-        assert not said
+        assert not said, said
 
 
 class HttpServer:

@@ -25,9 +25,14 @@ Say hello to {{ who }}.
 @pytest.fixture
 def prompt(folder: Path, key: str) -> Path:
     """The file of a prompt that has the name of the key, and of which no other test knows."""
-    file = folder / LIBRARY / f"{key}.md"
-    file.write_text(GREETING)
-    return file
+    return add_prompt(folder, key)
+
+
+def add_prompt(folder: Path, name: str) -> Path:
+    """Puts a prompt into the library, whole: servers complain of half a file."""
+    draft = folder / f"{name}.draft"
+    draft.write_text(GREETING)
+    return draft.rename(folder / LIBRARY / f"{name}.md")
 
 
 async def test_prompt_of_a_file(case: Case, prompt: Path) -> None:
@@ -56,7 +61,7 @@ async def test_missing_argument(case: Case, prompt: Path) -> None:
 async def test_new_prompt_is_told(case: Case, folder: Path, key: str) -> None:
     heard = Heard()
     async with case.connect_alone("prompts", message_handler=heard) as client:
-        (folder / LIBRARY / f"{key}.md").write_text(GREETING)
+        add_prompt(folder, key)
         await heard.first(PromptListChangedNotification)
         assert key in [one.name for one in (await client.list_prompts()).prompts]
 
@@ -64,6 +69,6 @@ async def test_new_prompt_is_told(case: Case, folder: Path, key: str) -> None:
 @pytest.mark.parametrize("mode", [pytest.param("auto", marks=pytest.mark.full), STATELESS])
 async def test_new_prompt_is_listened_for(case: Case, folder: Path, key: str) -> None:
     async with case.connect_alone("prompts") as client, client.listen(prompts_list_changed=True) as stream:
-        (folder / LIBRARY / f"{key}.md").write_text(GREETING)
+        add_prompt(folder, key)
         assert await anext(stream) == PromptsListChanged()
         assert key in [one.name for one in (await client.list_prompts()).prompts]
