@@ -1,10 +1,12 @@
 """Any server as a program: its options, what it refuses, and what it leaves behind."""
 
+import gc
 import json
+import logging
 import os
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +50,18 @@ GIVEN: dict[str, tuple[list[str], Any, str, Any]] = {
     "idle_seconds": (["--idle-seconds", "1.5"], 1.5, "2", 2.0),
 }
 ONLY_VARIABLES = {"token"}
+
+
+@pytest.fixture(autouse=True)
+def same_process_afterwards() -> Iterator[None]:
+    """Takes back what `run` sets for the whole process, which here is that of all tests."""
+    root, threshold = logging.getLogger(), gc.get_threshold()
+    handlers, level = list(root.handlers), root.level
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(level)
+    logging.captureWarnings(False)
+    gc.set_threshold(*threshold)
 
 
 def options(arguments: list[str], environment: dict[str, str]) -> Options:
