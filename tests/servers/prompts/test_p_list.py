@@ -4,13 +4,14 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from servers.prompts.arguments.values import values
 from servers.prompts.errors import PromptError
 from servers.prompts.format.naming import objections, path_refusal
 from servers.prompts.library.libraries import Libraries
+from servers.prompts.library.library import Library
 from tests.servers.prompts.folders import SIMPLE, asking, front, library, texts, write
 
 HOSTILE = [
@@ -55,20 +56,22 @@ def test_p1_a_fence_is_closed_by_nothing_within_it(tmp_path: Path, text: str) ->
     assert first not in text
 
 
-@pytest.mark.slow
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=200)
-@given(text=st.text(min_size=1))
-def test_p1_any_text_appears_as_it_is_and_does_nothing_else(
-    tmp_path_factory: pytest.TempPathFactory, text: str
-) -> None:
-    folder = tmp_path_factory.getbasetemp() / "any"
+@pytest.fixture(scope="module")
+def echoing(tmp_path_factory: pytest.TempPathFactory) -> Library:
+    """One for all texts: reading it is what takes the time."""
     files = {
         "jinja.md": asking("[{{ text }}{% if text %}{{ text }}{% endif %}] {{ other }}", "text", "other"),
         ".claude/commands/dollar.md": "[$1$1] $2",
     }
-    found = library(folder, files)
-    assert texts(found, "jinja", text=text, other="kept") == [f"[{text}{text}] kept"]
-    assert texts(found, "dollar", arg1=text, arg2="kept") == [f"[{text}{text}] kept"]
+    return library(tmp_path_factory.mktemp("echoing"), files)
+
+
+@pytest.mark.slow
+@settings(deadline=None, max_examples=200)
+@given(text=st.text(min_size=1))
+def test_p1_any_text_appears_as_it_is_and_does_nothing_else(echoing: Library, text: str) -> None:
+    assert texts(echoing, "jinja", text=text, other="kept") == [f"[{text}{text}] kept"]
+    assert texts(echoing, "dollar", arg1=text, arg2="kept") == [f"[{text}{text}] kept"]
 
 
 def test_p2_includes_that_go_round_in_a_circle_are_named(tmp_path: Path) -> None:
