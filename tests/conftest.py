@@ -1,4 +1,6 @@
-"""Options of the test run."""
+"""Options of the test run, and what holds for all of it."""
+
+import gc
 
 import pytest
 
@@ -9,3 +11,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="write what the server answers now into tests/transcripts, instead of comparing",
     )
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish() -> None:
+    """Spares the garbage collector what stays to the end: the thousands of tests and all that they import."""
+    gc.collect()
+    gc.freeze()
