@@ -1,5 +1,7 @@
 # `make` lists the targets. Each one first builds .venv when pyproject.toml or the constraints are newer.
 PYTHON ?= python3
+# How many processes run the tests of `make test`: "auto" is one for each core.
+WORKERS ?= auto
 BIN := .venv/bin
 CODE := shared servers tests
 
@@ -15,10 +17,10 @@ demo: .venv/.stamp ## Work through the servers, with the official client and our
 	$(BIN)/python -m tests.interop.demo
 	$(BIN)/python -m servers demo
 
-test: .venv/.stamp ## Run the tests, without their long forms
-	$(BIN)/python -m pytest -m "not full"
+test: .venv/.stamp ## Run the tests on all cores, without their long forms
+	$(BIN)/python -m pytest -m "not full" -n $(WORKERS) --dist loadfile
 
-check: lint types ## Lint, check types and run all tests: what CI runs
+check: lint types ## Lint, check types and run all tests, one after another: what CI runs
 	$(BIN)/python -m pytest
 
 conformance: .venv/.stamp ## Run the official conformance suite in every version
