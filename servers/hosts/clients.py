@@ -1,0 +1,227 @@
+"""The clients: where the configuration of each stands, and how it writes down a server.
+
+All of it is data and pure functions of a `Machine`, so that a test on one system sees the paths of all three. Each
+place and each shape is that of the client's own documentation, which `source` names.
+"""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path, PurePath
+from typing import Literal, NamedTuple
+
+__all__ = ["CLIENTS", "SCOPES", "Client", "HttpShape", "Machine", "Scope", "client_named"]
+
+System = Literal["linux", "macos", "windows"]
+Scope = Literal["user", "project"]
+SCOPES: tuple[Scope, ...] = ("user", "project")
+
+
+class Machine(NamedTuple):
+    """What the place of a configuration depends on."""
+
+    system: System
+    home: PurePath
+    """The user's home directory; every path that is made from a machine is of its type."""
+    environment: Mapping[str, str]
+
+    def variable(self, name: str) -> PurePath | None:
+        """The path in an environment variable. A relative one counts as none, as the XDG specification has it."""
+        path = type(self.home)(self.environment.get(name, ""))
+        return path if path.is_absolute() else None
+
+    def settings(self) -> PurePath:
+        """Where desktop programs keep their settings, a directory each; Electron calls it `appData`."""
+        if self.system == "windows":
+            return self.variable("APPDATA") or self.home / "AppData" / "Roaming"
+        if self.system == "macos":
+            return self.home / "Library" / "Application Support"
+        return self.variable("XDG_CONFIG_HOME") or self.home / ".config"
+
+
+class HttpShape(NamedTuple):
+    """How an entry names a server that is reached over HTTP."""
+
+    url: str = "url"
+    headers: str = "headers"
+    fixed: Mapping[str, str] = {}
+    """What else stands in such an entry."""
+
+
+class Client(NamedTuple):
+    """One client."""
+
+    name: str
+    """What `--client` takes."""
+    title: str
+    user: Callable[[Machine], PurePath]
+    """The file for all of the user's projects."""
+    project: str | None
+    """The file for one project, from the project's directory, with `/`; None where there is no such file."""
+    key: str
+    """The key of the file under which its servers stand, each under its name."""
+    format: Literal["json", "jsonc", "toml"]
+    """`jsonc` is JSON with comments and trailing commas, as the client itself reads it."""
+    stdio: Mapping[str, str]
+    """What stands in the entry of a server that is started, besides `command`, `args` and `env`."""
+    http: HttpShape | None
+    """None where its file takes no server that is reached over HTTP."""
+    renewal: str
+    """What makes it see a changed file."""
+    source: str
+    """The documentation of it."""
+
+    def file(self, machine: Machine, scope: Scope, project: Path) -> Path:
+        """The file of one scope. Raises ValueError where the client has no such scope."""
+        if scope == "user":
+            return Path(self.user(machine))
+        if self.project is None:
+            raise ValueError(f"{self.title} has no configuration for a project: leave out --scope project")
+        return project / self.project
+
+
+def _claude_code(machine: Machine) -> PurePath:
+    return (machine.variable("CLAUDE_CONFIG_DIR") or machine.home) / ".claude.json"
+
+
+def _zed(machine: Machine) -> PurePath:
+    if machine.system == "windows":
+        return machine.settings() / "Zed" / "settings.json"
+    # On macOS too it is not `Application Support`; see `config_dir` in its crates/paths/src/paths.rs.
+    linux = machine.system == "linux"
+    base = (machine.variable("FLATPAK_XDG_CONFIG_HOME") or machine.variable("XDG_CONFIG_HOME")) if linux else None
+    return (base or machine.home / ".config") / "zed" / "settings.json"
+
+
+def _cline(machine: Machine) -> PurePath:
+    data = machine.variable("CLINE_DATA_DIR") or machine.home / ".cline" / "data"
+    return machine.variable("CLINE_MCP_SETTINGS_PATH") or data / "settings" / "cline_mcp_settings.json"
+
+
+def _gemini(machine: Machine) -> PurePath:
+    return (machine.variable("GEMINI_CLI_HOME") or machine.home) / ".gemini" / "settings.json"
+
+
+def _codex(machine: Machine) -> PurePath:
+    return (machine.variable("CODEX_HOME") or machine.home / ".codex") / "config.toml"
+
+
+CLIENTS = (
+    Client(
+        name="claude-desktop",
+        title="Claude Desktop",
+        user=lambda machine: machine.settings() / "Claude" / "claude_desktop_config.json",
+        project=None,
+        key="mcpServers",
+        format="json",
+        stdio={},
+        # It reaches others as connectors, which are set up in its window.
+        http=None,
+        renewal="quit Claude Desktop and start it again",
+        source="https://modelcontextprotocol.io/docs/develop/connect-local-servers",
+    ),
+    Client(
+        name="claude-code",
+        title="Claude Code",
+        user=_claude_code,
+        project=".mcp.json",
+        key="mcpServers",
+        format="json",
+        stdio={"type": "stdio"},
+        http=HttpShape(fixed={"type": "http"}),
+        renewal="start a new session of Claude Code",
+        source="https://code.claude.com/docs/en/mcp",
+    ),
+    Client(
+        name="vscode",
+        title="VS Code",
+        user=lambda machine: machine.settings() / "Code" / "User" / "mcp.json",
+        project=".vscode/mcp.json",
+        key="servers",
+        format="jsonc",
+        stdio={"type": "stdio"},
+        http=HttpShape(fixed={"type": "http"}),
+        renewal="run 'MCP: List Servers' in VS Code and start it there",
+        source="https://code.visualstudio.com/docs/agents/reference/mcp-configuration",
+    ),
+    Client(
+        name="cursor",
+        title="Cursor",
+        user=lambda machine: machine.home / ".cursor" / "mcp.json",
+        project=".cursor/mcp.json",
+        key="mcpServers",
+        # The examples of its documentation have comments.
+        format="jsonc",
+        stdio={"type": "stdio"},
+        http=HttpShape(),
+        renewal="switch it on in Cursor's settings, under MCP",
+        source="https://cursor.com/docs/mcp",
+    ),
+    Client(
+        name="windsurf",
+        title="Windsurf",
+        user=lambda machine: machine.home / ".codeium" / "windsurf" / "mcp_config.json",
+        project=None,
+        key="mcpServers",
+        format="json",
+        stdio={},
+        http=HttpShape(url="serverUrl"),
+        renewal="press Refresh in Windsurf, under MCP servers",
+        source="https://docs.windsurf.com/windsurf/cascade/mcp",
+    ),
+    Client(
+        name="zed",
+        title="Zed",
+        user=_zed,
+        project=".zed/settings.json",
+        key="context_servers",
+        format="jsonc",
+        # `source`, which older versions wanted, is taken out by newer ones (crates/migrator, m_2025_11_25).
+        stdio={},
+        http=HttpShape(),
+        renewal="Zed starts it at once",
+        source="https://zed.dev/docs/ai/mcp",
+    ),
+    Client(
+        name="cline",
+        title="Cline",
+        user=_cline,
+        project=None,
+        key="mcpServers",
+        format="json",
+        stdio={},
+        http=HttpShape(fixed={"type": "streamableHttp"}),
+        renewal="Cline starts it at once",
+        source="https://docs.cline.bot/mcp/mcp-overview",
+    ),
+    Client(
+        name="gemini",
+        title="Gemini CLI",
+        user=_gemini,
+        project=".gemini/settings.json",
+        key="mcpServers",
+        format="jsonc",
+        stdio={},
+        http=HttpShape(url="httpUrl"),
+        renewal="start Gemini CLI again",
+        source="https://github.com/google-gemini/gemini-cli/blob/main/docs/tools/mcp-server.md",
+    ),
+    Client(
+        name="codex",
+        title="Codex CLI",
+        user=_codex,
+        project=".codex/config.toml",
+        key="mcp_servers",
+        format="toml",
+        stdio={},
+        http=HttpShape(headers="http_headers"),
+        renewal="start Codex again",
+        source="https://github.com/openai/codex/blob/main/docs/config.md",
+    ),
+)
+
+
+def client_named(name: str) -> Client:
+    """The client called `name`. Raises ValueError, naming those there are."""
+    for client in CLIENTS:
+        if client.name == name:
+            return client
+    raise ValueError(f"there is no client {name!r}; there are: {', '.join(client.name for client in CLIENTS)}")

@@ -1,0 +1,132 @@
+"""The servers that stand in the configuration of a client, as plain records, and the way back."""
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from . import jsonc
+from .clients import Client
+
+__all__ = ["Configured", "as_configured", "as_entry", "read_bytes", "read_entries", "servers_member"]
+
+
+class Configured(NamedTuple):
+    """One server as a client knows it: it has either a `command` or a `url`."""
+
+    name: str
+    command: str | None = None
+    args: tuple[str, ...] = ()
+    env: Mapping[str, str] = {}
+    """Variables the client sets for it; values may be secrets."""
+    url: str | None = None
+    headers: Mapping[str, str] = {}
+    """What the client sends with each request; values may be secrets."""
+    enabled: bool = True
+
+
+def read_entries(client: Client, path: Path) -> dict[str, Any]:
+    """What stands in the client's file at `path` for each server, by its name; nothing where there is no file.
+
+    Raises ValueError, in one line that names the file, where it can't be read or is not what the client reads.
+    """
+    text = read_bytes(path)
+    try:
+        return _from_toml(text or b"", client) if client.format == "toml" else _from_json(text or b"", client)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+
+
+def as_configured(client: Client, name: str, entry: Any) -> Configured | None:
+    """The record of an entry; None for one that an extension of the client brings, which only sets it up.
+
+    Raises ValueError that names the server and the field for an entry that the client could not use.
+    """
+    if not isinstance(entry, dict):
+        raise ValueError(f"{name!r} is not an object")
+    enabled = entry.get("disabled") is not True and entry.get("enabled") is not False
+    urls = [key for key in ((client.http.url, "url") if client.http else ()) if key in entry]
+    if "command" in entry:
+        command = _text(entry, "command", name)
+        return Configured(name, command, _texts(entry, name), _mapping(entry, "env", name), enabled=enabled)
+    if client.http is not None and urls:
+        headers = _mapping(entry, client.http.headers, name)
+        return Configured(name, url=_text(entry, urls[0], name), headers=headers, enabled=enabled)
+    if client.name == "zed" and "settings" in entry:
+        return None
+    wanted = "'command'" if client.http is None else f"'command' and no {client.http.url!r}"
+    raise ValueError(f"{name!r} has no {wanted}")
+
+
+def as_entry(client: Client, server: Configured) -> dict[str, Any]:
+    """What stands for `server` in the client's file. Raises ValueError where the client can't use such a server."""
+    if server.url is None:
+        env = {"env": dict(server.env)} if server.env else {}
+        return {**client.stdio, "command": server.command, "args": list(server.args), **env}
+    if client.http is None:
+        raise ValueError(f"the file of {client.title} takes no server with a URL, only one that it starts")
+    headers = {client.http.headers: dict(server.headers)} if server.headers else {}
+    return {**client.http.fixed, client.http.url: server.url, **headers}
+
+
+def read_bytes(path: Path) -> bytes | None:
+    """What stands in a file; None where there is none. Raises ValueError where it can't be read."""
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise ValueError(f"{path}: {error.strerror}") from None
+
+
+def servers_member(text: bytes, client: Client) -> jsonc.Member | None:
+    """The member of the JSON in `text` under which the client's servers stand; None where there is none yet.
+
+    Raises ValueError, with line and column where the fault has some, for what the client does not read as its
+    configuration, and for keys that are there twice, of which only it knows which it would take.
+    """
+    root = jsonc.parse(text, client.format == "jsonc")
+    if root is not None and not root.is_object:
+        raise ValueError("is not a JSON object")
+    found = root.member(client.key) if root is not None else None
+    if found is not None and not found.value.is_object:
+        raise ValueError(f"{client.key!r} is not an object")
+    return found
+
+
+def _from_json(text: bytes, client: Client) -> dict[str, Any]:
+    found = servers_member(text, client)
+    return {member.name: member.value.value() for member in found.value.members()} if found is not None else {}
+
+
+def _from_toml(text: bytes, client: Client) -> dict[str, Any]:
+    try:
+        servers = tomllib.loads(text.removeprefix(jsonc.BOM).decode()).get(client.key, {})
+    except UnicodeDecodeError:
+        raise ValueError("is not UTF-8") from None
+    except tomllib.TOMLDecodeError as error:
+        raise ValueError(f"is not TOML: {error}") from None
+    if not isinstance(servers, dict):
+        raise ValueError(f"{client.key!r} is not a table")
+    return servers
+
+
+def _text(entry: dict[str, Any], key: str, name: str) -> str:
+    value = entry[key]
+    if not isinstance(value, str) or not value:
+        raise ValueError(f"{name!r}: {key!r} is not a text")
+    return value
+
+
+def _texts(entry: dict[str, Any], name: str) -> tuple[str, ...]:
+    values = entry.get("args", [])
+    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+        raise ValueError(f"{name!r}: 'args' is not a list of texts")
+    return tuple(values)
+
+
+def _mapping(entry: dict[str, Any], key: str, name: str) -> dict[str, str]:
+    values = entry.get(key) or {}
+    if not isinstance(values, dict) or not all(isinstance(value, str) for value in values.values()):
+        raise ValueError(f"{name!r}: {key!r} is not an object of texts")
+    return values
