@@ -7,6 +7,7 @@ from importlib import import_module
 
 COMMANDS = {
     "list": "list the servers of the bundle",
+    "config": "print what is pasted into the configuration of a client, so that it starts a server",
     "demo": "start the servers as a desktop host would, and do real work through them",
 }
 """Each is the module of that name in `commands`, loaded when it is called: its `main` takes the arguments after the

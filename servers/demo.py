@@ -20,8 +20,10 @@ from shared.transports.process import connect_stdio
 
 from . import demo_database, demo_files, demo_pages, demo_prompts
 from .catalog import load_catalog
+from .hosts.clients import client_named
+from .hosts.configured import Configured
 from .hosts.launching import launch_command
-from .hosts.snippets import claude_desktop, snippet
+from .hosts.snippets import snippet
 from .telling import say
 
 __all__ = ["run_demo"]
@@ -54,7 +56,9 @@ def run_demo() -> int:
     say("\nTo use them in Claude Desktop, put this into claude_desktop_config.json:\n")
     here = Path.cwd()
     arguments = {"filesystem": [str(here)], "sqlite": ["--create", str(here / "data.db")], "fetch": [], "prompts": []}
-    say(snippet(claude_desktop({name: _command(name, given) for name, given in arguments.items()})))
+    commands = {name: _command(name, given) for name, given in arguments.items()}
+    servers = [Configured(name, command, tuple(words)) for name, (command, *words) in commands.items()]
+    say(snippet(client_named("claude-desktop"), servers))
     return 0
 
 

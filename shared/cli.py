@@ -29,7 +29,7 @@ from .options import OptionParser, Written, add_options, complain, hidden, read_
 from .server.app import Server
 from .server.dispatch import serve
 
-__all__ = ["Options", "run"]
+__all__ = ["Options", "check_arguments", "run"]
 
 log = logging.getLogger("shared.cli")
 
@@ -106,6 +106,18 @@ def run(app: Server[Any], argv: Sequence[str] | None = None) -> int:
     if refusal is not None:
         complain(parser, refusal)
     return code
+
+
+def check_arguments(app: Server[Any], arguments: Sequence[str], environment: Mapping[str, str]) -> None:
+    """Reads `arguments` and the variables of `environment` as `run` would, and starts nothing.
+
+    Ends the program, as `run` does, where an option is unknown or has no value. Raises ValueError, in one line, for a
+    value that `run` would refuse; what only a start can tell stays untold.
+    """
+    given = _parser(app).read(arguments)
+    file, _ = _settings_file(app, given)
+    read_options(Options, given, environment, "MCP", file)
+    read_options(app.settings_model, given, environment, _own_prefix(app), file)
 
 
 class _CannotStart(Exception):

@@ -20,7 +20,7 @@ from pydantic.fields import FieldInfo
 
 from .options import Written, is_hidden, paths_after
 
-__all__ = ["SettingsFile", "read_settings_file"]
+__all__ = ["SettingsFile", "placed", "read_settings_file"]
 
 
 class SettingsFile(NamedTuple):
@@ -45,9 +45,32 @@ def read_settings_file(path: Path, fields: Mapping[str, FieldInfo]) -> SettingsF
         if name in options:
             raise ValueError(f"{path}: {key} is given twice")
         source = f"{path}: {key}"
-        options[name] = Written(_placed(value, fields[name], path.absolute().parent, source), source)
+        options[name] = Written(placed(value, fields[name], path.absolute().parent, source), source)
     secret = next((found.source for name, found in options.items() if is_hidden(fields[name])), None)
     return SettingsFile(options, secret if readable_by_others else None)
+
+
+def placed(value: Any, field: FieldInfo, directory: Path, source: str) -> Any:
+    """The value of a field, its paths made absolute from `directory` where it has some.
+
+    Raises ValueError, which names `source`, for the home directory of nobody.
+    """
+    before = paths_after(field)
+    if before is None:
+        return value
+    if isinstance(value, list):
+        return [placed(one, field, directory, source) for one in value]
+    if not isinstance(value, str):
+        return value
+    start = value.find(before) + len(before)
+    path = value[start:]
+    # What names no file, such as "", ":rw" or ":memory:", must not come to name one.
+    if not path.partition(":")[0]:
+        return value
+    try:
+        return value[:start] + str(directory / Path(path).expanduser())
+    except RuntimeError:
+        raise ValueError(f"{source}: nobody has the home directory of {path!r}") from None
 
 
 def _content(path: Path) -> tuple[dict[str, Any], bool]:
@@ -68,23 +91,3 @@ def _content(path: Path) -> tuple[dict[str, Any], bool]:
 def _nearest(name: str, known: Iterable[str]) -> str:
     close = get_close_matches(name, known, 1)
     return f"; did you mean {close[0].replace('_', '-')!r}?" if close else ""
-
-
-def _placed(value: Any, field: FieldInfo, directory: Path, source: str) -> Any:
-    """The value, its paths made absolute where it has some."""
-    before = paths_after(field)
-    if before is None:
-        return value
-    if isinstance(value, list):
-        return [_placed(one, field, directory, source) for one in value]
-    if not isinstance(value, str):
-        return value
-    start = value.find(before) + len(before)
-    path = value[start:]
-    # What names no file, such as "", ":rw" or ":memory:", must not come to name one.
-    if not path.partition(":")[0]:
-        return value
-    try:
-        return value[:start] + str(directory / Path(path).expanduser())
-    except RuntimeError:
-        raise ValueError(f"{source}: nobody has the home directory of {path!r}") from None

@@ -1,18 +1,22 @@
-"""What is pasted into the configuration of a host."""
+"""What is pasted into the configuration of a client."""
 
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-__all__ = ["claude_desktop", "snippet"]
+import tomli_w
 
+from .clients import Client
+from .configured import Configured, as_entry
 
-def claude_desktop(servers: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-    """The entries of `claude_desktop_config.json` that start these servers, each by its command."""
-    entries = {name: {"command": command, "args": arguments} for name, (command, *arguments) in servers.items()}
-    return {"mcpServers": entries}
+__all__ = ["snippet"]
 
 
-def snippet(config: dict[str, Any]) -> str:
-    """`config` as it is pasted."""
-    return json.dumps(config, indent=2, ensure_ascii=False)
+def snippet(client: Client, servers: Sequence[Configured]) -> str:
+    """The part of the client's file that names `servers`, without a newline at its end.
+
+    Raises ValueError for a server that the client can't use.
+    """
+    part = {client.key: {server.name: as_entry(client, server) for server in servers}}
+    if client.format == "toml":
+        return tomli_w.dumps(part).rstrip("\n")
+    return json.dumps(part, indent=2, ensure_ascii=False)

@@ -1,0 +1,29 @@
+"""`python -m servers config`: what is pasted into the configuration of a client."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from ..hosts.machine import this_machine
+from ..hosts.snippets import snippet
+from .arguments import refuse
+from .hosting import HostParser, wanted
+
+__all__ = ["main"]
+
+
+def main(argv: Sequence[str]) -> int:
+    """Prints the snippet, and on stderr where it belongs; the exit code."""
+    parser = HostParser("config", "Print what is pasted into the configuration of a client.")
+    parser.add_entry()
+    parser.add_server()
+    options, arguments = parser.read(argv)
+    try:
+        found = wanted(options, arguments, options.name or options.server)
+        text = snippet(found.client, [found.server])
+        place = found.client.file(this_machine(), "user", Path.cwd())
+    except ValueError as error:
+        refuse(parser.prog, str(error))
+    print(text)  # noqa: T201 - it is the output
+    print(f"goes into {place}; then {found.client.renewal}", file=sys.stderr)  # noqa: T201 - for people
+    return 0
