@@ -8,6 +8,8 @@ from importlib import import_module
 COMMANDS = {
     "list": "list the servers of the bundle",
     "config": "print what is pasted into the configuration of a client, so that it starts a server",
+    "install": "put a server into the configuration of a client",
+    "uninstall": "take a server out of the configuration of a client, without a trace",
     "demo": "start the servers as a desktop host would, and do real work through them",
 }
 """Each is the module of that name in `commands`, loaded when it is called: its `main` takes the arguments after the

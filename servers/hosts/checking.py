@@ -53,7 +53,7 @@ def check(entry: Entry, words: Sequence[str], environment: Mapping[str, str], bu
         field = fields.get(option)
         word = before + (value if field is None else _checked(value, field, option or unnamed, making))
         done.append(word)
-        hidden.update([word] if option in secret else [])
+        hidden.update([word] if option in secret and value else [])
     if app is not None:
         check_arguments(app, done, environment)
     return Checked(tuple(done), frozenset(hidden))

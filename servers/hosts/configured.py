@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from . import jsonc
 from .clients import Client
 
-__all__ = ["Configured", "as_configured", "as_entry", "read_bytes", "read_entries", "servers_member"]
+__all__ = ["Configured", "as_configured", "as_entry", "json_entries", "read_bytes", "read_entries", "servers_member"]
 
 
 class Configured(NamedTuple):
@@ -32,7 +32,7 @@ def read_entries(client: Client, path: Path) -> dict[str, Any]:
     """
     text = read_bytes(path)
     try:
-        return _from_toml(text or b"", client) if client.format == "toml" else _from_json(text or b"", client)
+        return _from_toml(text or b"", client) if client.format == "toml" else json_entries(text or b"", client)
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
 
@@ -94,7 +94,8 @@ def servers_member(text: bytes, client: Client) -> jsonc.Member | None:
     return found
 
 
-def _from_json(text: bytes, client: Client) -> dict[str, Any]:
+def json_entries(text: bytes, client: Client) -> dict[str, Any]:
+    """What a client's file of JSON has for each server, by its name. Raises ValueError as `servers_member` does."""
     found = servers_member(text, client)
     return {member.name: member.value.value() for member in found.value.members()} if found is not None else {}
 

@@ -1,0 +1,56 @@
+"""What `install` and `uninstall` have in common: they show a change, and make it."""
+
+from argparse import Namespace
+from collections.abc import Set
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+from ..hosts.clients import CLIENTS, client_named
+from ..hosts.differences import differences
+from ..hosts.installing import INSTALLABLE, Change, Target
+from ..hosts.machine import this_machine
+from .hosting import HostParser
+
+__all__ = ["changing_parser", "show_and_make", "target_of"]
+
+_STYLES = {"-": "red", "+": "green", " ": "dim"}
+
+
+def changing_parser(name: str, description: str) -> HostParser:
+    """The parser of a command that changes the file of a client."""
+    parser = HostParser(name, description, [client for client in CLIENTS if client.name in INSTALLABLE])
+    parser.add_entry()
+    parser.add_scope()
+    parser.add_switch("--dry-run", "show what would change, and change nothing")
+    return parser
+
+
+def target_of(options: Namespace) -> Target:
+    """The file that is to be changed. Raises ValueError."""
+    return Target.of(client_named(options.client), this_machine(), options.scope, Path.cwd())
+
+
+def show_and_make(change: Change, secrets: Set[str], dry_run: bool) -> None:
+    """Shows what changes in the file, and makes the change unless it is a `dry_run`.
+
+    Raises ValueError where it can't be made.
+    """
+    console = Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
+    path = change.target.path
+    if change.is_none:
+        console.print(f"{path} says so already")
+        return
+    is_new, is_gone = change.before is None, change.after is None
+    told = ": a new file" if is_new else ": it goes, since nothing else stands in it" if is_gone else ""
+    console.print(f"{path}{told}")
+    before, after = change.before or b"", change.after or b""
+    for line in differences(change.target.client, before, after, change.shown, secrets):
+        console.print(Text(f"{line.sign} {line.text}", style=_STYLES[line.sign]))
+    if dry_run:
+        console.print("nothing was changed, as --dry-run asks")
+        return
+    backup = change.make()
+    kept = f"; the file as it was: {backup}" if backup is not None else ""
+    console.print(f"done: now {change.target.client.renewal}{kept}")

@@ -1,0 +1,26 @@
+"""`python -m servers uninstall`: a server taken out of the configuration of a client."""
+
+from collections.abc import Sequence
+
+from ..catalog import load_catalog
+from ..hosts.installing import uninstall
+from ..hosts.launching import launch_command
+from .arguments import refuse
+from .changing import changing_parser, show_and_make, target_of
+
+__all__ = ["main"]
+
+
+def main(argv: Sequence[str]) -> int:
+    """Shows and makes the change; the exit code."""
+    parser = changing_parser("uninstall", "Take a server out of the configuration of a client, without a trace.")
+    options, arguments = parser.read(argv)
+    try:
+        if arguments:
+            raise ValueError(f"it takes no {arguments[0]!r}: the name of the server is enough")
+        program = launch_command(load_catalog(options.catalog).entry(options.server))
+        change = uninstall(target_of(options), options.name or options.server, program)
+        show_and_make(change, frozenset(), options.dry_run)
+    except ValueError as error:
+        refuse(parser.prog, str(error))
+    return 0

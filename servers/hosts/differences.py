@@ -1,0 +1,121 @@
+"""What a change does to a file, for people to see: with the lines around it, and without secrets.
+
+A configuration may have secrets anywhere: in variables and headers, in arguments, in entries that were commented out.
+So of everything but the entry that is put there only the keys are shown.
+"""
+
+from collections.abc import Iterator, Set
+from typing import NamedTuple
+
+from .clients import Client
+from .jsonc import Element, parse
+
+__all__ = ["Line", "differences"]
+
+AROUND = 3
+"""Lines that are shown before and after the changed ones."""
+MAX_LINE = 300
+"""Characters of a line that is shown whole."""
+HIDDEN = "…"
+_SECRET = {"env", "headers"}
+
+
+class Line(NamedTuple):
+    """One line; its sign is `-`, `+` or a blank."""
+
+    sign: str
+    text: str
+
+
+class _View(NamedTuple):
+    """What may be seen of a text."""
+
+    shown: tuple[int, int] | None
+    secrets: Set[str]
+
+
+def differences(
+    client: Client, before: bytes, after: bytes, shown: tuple[int, int] | None, secrets: Set[str]
+) -> list[Line]:
+    """The changed lines, and some around them.
+
+    Values are hidden but those of the entry at `shown` in `after`, of which variables, headers and `secrets` are.
+    """
+    old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
+    same = _common(old, new)
+    tail = _common(old[same:][::-1], new[same:][::-1])
+    first, past = max(0, same - AROUND), min(len(old), len(old) - tail + AROUND)
+    grown = len(new) - len(old)
+    seen_old = _masked(client, before, _offsets(old, first, past), _View(None, secrets))
+    seen_new = _masked(client, after, _offsets(new, first, past + grown), _View(shown, secrets))
+    above, below = same - first, past - (len(old) - tail)
+    lines = [Line(" ", text) for text in seen_new[:above]]
+    lines += [Line("-", text) for text in seen_old[above : len(seen_old) - below]]
+    lines += [Line("+", text) for text in seen_new[above : len(seen_new) - below]]
+    lines += [Line(" ", text) for text in seen_new[len(seen_new) - below :]]
+    return [Line(sign, text if len(text) <= MAX_LINE else text[:MAX_LINE] + f" {HIDDEN}") for sign, text in lines]
+
+
+def _common(old: list[bytes], new: list[bytes]) -> int:
+    count = 0
+    for one, other in zip(old, new, strict=False):
+        if one != other:
+            break
+        count += 1
+    return count
+
+
+def _offsets(lines: list[bytes], first: int, past: int) -> tuple[int, int]:
+    start = sum(len(line) for line in lines[:first])
+    return start, start + sum(len(line) for line in lines[first:past])
+
+
+def _masked(client: Client, text: bytes, part: tuple[int, int], view: _View) -> list[str]:
+    """The lines of a part of the text, with what nobody should see replaced."""
+    root = parse(text, client.format == "jsonc")
+    at, end = part
+    pieces: list[bytes] = []
+    for start, past in _hidden(text, root, part, view):
+        covered = text[max(at, start) : min(end, past)]
+        pieces += [text[at : max(at, start)], b"\n".join([HIDDEN.encode()] * (covered.count(b"\n") + 1))]
+        at = min(end, past)
+    pieces.append(text[at:end])
+    lines = b"".join(pieces).decode().removeprefix("\ufeff").split("\n")
+    return [line.removesuffix("\r") for line in (lines if lines[-1] else lines[:-1])]
+
+
+def _hidden(text: bytes, root: Element | None, part: tuple[int, int], view: _View) -> Iterator[tuple[int, int]]:
+    """The places in that part that are hidden, in order."""
+    outer = (root.start, root.end) if root is not None else (len(text), len(text))
+    # There are nothing but comments before and after the value.
+    yield from _comments(text, max(part[0], 0), min(part[1], outer[0]))
+    if root is not None:
+        yield from _values(root, part, view, "")
+    yield from _comments(text, max(part[0], outer[1]), part[1])
+
+
+def _comments(text: bytes, start: int, end: int) -> Iterator[tuple[int, int]]:
+    for line in text[start:end].splitlines(keepends=True) if start < end else ():
+        bare = line.strip().removeprefix(b"\xef\xbb\xbf")
+        if bare:
+            at = start + line.index(bare)
+            yield at, at + len(bare)
+        start += len(line)
+
+
+def _values(element: Element, part: tuple[int, int], view: _View, key: str) -> Iterator[tuple[int, int]]:
+    if element.end <= part[0] or element.start >= part[1]:
+        return
+    inside = view.shown is not None and view.shown[0] <= element.start and element.end <= view.shown[1]
+    if element.kind in ("string", "number", "unary_expression"):
+        if not inside or key in _SECRET or element.value() in view.secrets:
+            yield element.start, element.end
+    elif element.kind == "comment":
+        yield element.start, element.end
+    else:
+        parts = list(element.parts())
+        named = element.kind == "pair"
+        # Below `env` and `headers` stand names of variables and headers, whose values are what is hidden.
+        inner = str(parts[0].value()) if named and key not in _SECRET else key
+        for child in parts[1:] if named else parts:
+            yield from _values(child, part, view, inner)

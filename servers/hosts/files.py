@@ -1,0 +1,91 @@
+"""Files that are changed whole or not at all."""
+
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+__all__ = ["back_up", "make_folders", "remove_file", "write_atomically"]
+
+KEPT_BACKUPS = 10
+"""How many backups of one file are kept."""
+
+
+def write_atomically(path: Path, text: bytes) -> None:
+    """Puts `text` into the file at `path`, or leaves it as it is; where it is a link, the file it leads to.
+
+    It keeps the mode of the file; a new one is for its owner only, since configurations have secrets. Raises
+    ValueError where it can't be written.
+    """
+    with _told(path):
+        target = path.resolve()
+        target.parent.mkdir(parents=True, exist_ok=True)
+        new = target.with_name(f".{target.name}.{secrets.token_hex(8)}.tmp")
+        try:
+            descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            if target.exists():
+                new.chmod(target.stat().st_mode & 0o7777)
+            new.replace(target)
+        finally:
+            new.unlink(missing_ok=True)
+        _sync_folder(target.parent)
+
+
+def back_up(folder: Path, name: str, text: bytes) -> Path:
+    """Keeps `text` in a file of `folder` for its owner only, and of earlier ones the newest; the path of the file.
+
+    Raises ValueError where that can't be done.
+    """
+    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
+    path = folder / f"{stamp}-{name}"
+    write_atomically(path, text)
+    with _told(folder):
+        for old in sorted(folder.glob(f"*-{name}"))[:-KEPT_BACKUPS]:
+            old.unlink(missing_ok=True)
+    return path
+
+
+def make_folders(path: Path) -> int:
+    """Makes the directories that `path` needs; how many that were. Raises ValueError where it can't."""
+    missing = [folder for folder in path.parents if not folder.exists()]
+    with _told(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    return len(missing)
+
+
+def remove_file(path: Path, folders: int) -> None:
+    """Removes a file, and of the directories above it as many as are empty, `folders` at most.
+
+    Raises ValueError where the file can't be removed.
+    """
+    with _told(path):
+        path.unlink()
+    for folder in list(path.parents)[:folders]:
+        if any(folder.iterdir()):
+            break
+        with _told(folder):
+            folder.rmdir()
+
+
+@contextmanager
+def _told(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise ValueError(f"{error.filename or path}: {error.strerror or error}") from None
+
+
+def _sync_folder(folder: Path) -> None:
+    """Makes the new name of a file last; Windows has no such thing for directories."""
+    if os.name == "posix":
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

@@ -1,0 +1,113 @@
+"""Putting a server into the file of a client, and taking it out again: what would change, and the change itself."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from .clients import Client, Machine, Scope
+from .configured import Configured, as_entry, read_bytes, read_entries
+from .edits import digest_of, put, take
+from .files import back_up, make_folders, remove_file, write_atomically
+from .receipts import Receipts, Record, state_folder
+
+__all__ = ["INSTALLABLE", "Change", "Target", "install", "uninstall"]
+
+INSTALLABLE = ("claude-desktop", "claude-code", "vscode", "cursor")
+"""The clients whose files are changed."""
+
+
+class Target(NamedTuple):
+    """The file of a client on a machine."""
+
+    client: Client
+    machine: Machine
+    path: Path
+
+    @classmethod
+    def of(cls, client: Client, machine: Machine, scope: Scope, project: Path) -> "Target":
+        """The file of one scope. Raises ValueError where the client has no such scope, or links go in circles."""
+        path = client.file(machine, scope, project)
+        try:
+            return cls(client, machine, path.resolve())
+        except (OSError, RuntimeError) as error:
+            raise ValueError(f"{path}: {error}") from None
+
+
+class Change(NamedTuple):
+    """A change of a client's file that can still be made or not."""
+
+    target: Target
+    before: bytes | None
+    after: bytes | None
+    record: Record
+    shown: tuple[int, int] | None = None
+    """Where in `after` the entry stands that was put there."""
+
+    @property
+    def is_none(self) -> bool:
+        """Whether there is nothing to change."""
+        return self.before == self.after
+
+    def make(self) -> Path | None:
+        """Makes the change; the path of the backup, where there was a file. Raises ValueError where it can't."""
+        path, record, backup = self.target.path, self.record, None
+        if read_bytes(path) != self.before:
+            raise ValueError(f"{path} has just been changed by another program: try again")
+        if self.before is not None:
+            folder = Path(state_folder(self.target.machine)) / "backups" / self.target.client.name
+            backup = back_up(folder, path.name, self.before)
+        if self.after is None:
+            remove_file(path, record.made_folders)
+        else:
+            made = make_folders(path)
+            write_atomically(path, self.after)
+            if self.before is None:
+                record = record._replace(made_file=True, made_folders=made)
+        Receipts(self.target.machine).keep(path, record)
+        return backup
+
+
+def install(target: Target, server: Configured, replace: bool) -> Change:
+    """What puts `server` into the file.
+
+    Raises ValueError for a file that the client does not read, and for another entry of that name which was not put
+    there, or has been changed since, unless `replace` is given.
+    """
+    client, path = target.client, target.path
+    entry = as_entry(client, server)
+    before = read_bytes(path)
+    present = read_entries(client, path).get(server.name)
+    record = Receipts(target.machine).of(path)
+    if present == entry:
+        return Change(target, before, before, record)
+    known = record.entries.get(server.name)
+    if present is not None and not replace and (known is None or known.digest != digest_of(present)):
+        raise ValueError(f"{path} has another server {server.name!r}: give --replace, or another --name")
+    edit = put(before or b"", client, server.name, entry, known)
+    entries = {**record.entries, server.name: edit.receipt}
+    return Change(target, before, edit.text, record._replace(entries=entries), (edit.start, edit.end))
+
+
+def uninstall(target: Target, name: str, program: Sequence[str]) -> Change:
+    """What takes the server called `name` out of the file.
+
+    Raises ValueError for a file that the client does not read, where there is no such server, and for one that was
+    not put there, unless what it starts begins with `program`.
+    """
+    client, path = target.client, target.path
+    before = read_bytes(path)
+    present = read_entries(client, path).get(name)
+    if before is None or present is None:
+        raise ValueError(f"{path} has no server {name!r}")
+    record = Receipts(target.machine).of(path)
+    if name not in record.entries and not _starts(present, program):
+        raise ValueError(f"{path}: the server {name!r} was not put there by install: take it out by hand")
+    text, entries = take(before, client, name, record.entries)
+    gone = not text and record.made_file
+    return Change(target, before, None if gone else text, record._replace(entries=entries))
+
+
+def _starts(entry: Any, program: Sequence[str]) -> bool:
+    if not isinstance(entry, dict) or not isinstance(entry.get("args", []), list):
+        return False
+    return [entry.get("command"), *entry.get("args", [])][: len(program)] == list(program)

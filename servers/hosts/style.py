@@ -1,0 +1,96 @@
+"""How a file of JSON is laid out, so that what is added looks like the rest."""
+
+import json
+from typing import Any, NamedTuple
+
+from .jsonc import Element
+
+__all__ = ["Style", "inner_style", "style_of"]
+
+
+class Style(NamedTuple):
+    """How the members of one object are laid out."""
+
+    newline: bytes
+    """What ends a line; nothing where the object stands on one line."""
+    indent: bytes
+    """What stands before a member on its line."""
+    unit: bytes
+    """One step of indentation."""
+    comma: bytes
+    """What stands between two members on one line."""
+    colon: bytes
+    """What stands between a key and its value."""
+
+    @property
+    def gap(self) -> bytes:
+        """What stands before a member."""
+        return self.newline + self.indent if self.newline else b""
+
+    @property
+    def closing(self) -> bytes:
+        """What stands before the closing brace."""
+        return self.newline + self.indent.removesuffix(self.unit) if self.newline else b""
+
+    def rendered(self, value: Any) -> bytes:
+        """A value as it stands behind a key."""
+        separators = (",", self.colon.decode()) if self.newline else (self.comma.decode(), self.colon.decode())
+        indent = self.unit.decode() if self.newline else None
+        text = json.dumps(value, ensure_ascii=False, indent=indent, separators=separators).encode()
+        return text.replace(b"\n", self.newline + self.indent)
+
+    def member(self, name: str, value: bytes) -> bytes:
+        """A member of the object."""
+        return json.dumps(name, ensure_ascii=False).encode() + self.colon + value
+
+
+DEFAULT = Style(b"\n", b"  ", b"  ", b", ", b": ")
+
+
+def style_of(text: bytes, container: Element, outer: Style | None = None) -> Style:
+    """The style of the members of `container`, which stands in an object of style `outer`, or in none."""
+    members = container.members()
+    if not members:
+        return (
+            inner_style(outer) if outer is not None else DEFAULT._replace(newline=_newline(text, container) or b"\n")
+        )
+    last = members[-1].whole
+    before = text[: last.start]
+    indent = before[before.rfind(b"\n") + 1 :]
+    colon = b":" + _space(text[last.start + _key_length(last) : members[-1].value.start])
+    comma = b"," + (_space(text[members[0].whole.end : members[1].whole.start]) if len(members) > 1 else colon[1:])
+    if indent.strip() or b"\n" not in text[container.start : last.start]:
+        return Style(b"", b"", b"", comma, colon)
+    whole = outer.indent if outer is not None and outer.newline else _indent_of_line(text, container.start)
+    unit = indent.removeprefix(whole) if indent.startswith(whole) else b""
+    return Style(_newline(text, container) or b"\n", indent, unit or (outer.unit if outer else b"  "), comma, colon)
+
+
+def inner_style(outer: Style) -> Style:
+    """The style of an object that stands as a value in one of style `outer`."""
+    return outer._replace(indent=outer.indent + outer.unit)
+
+
+def _newline(text: bytes, container: Element) -> bytes:
+    """How the first line ends that does so within the object, else in the file; nothing where none does."""
+    for part in (text[container.start : container.end], text):
+        end = part.find(b"\n")
+        if end >= 0:
+            return b"\r\n" if part[:end].endswith(b"\r") else b"\n"
+    return b""
+
+
+def _indent_of_line(text: bytes, offset: int) -> bytes:
+    line = text[text.rfind(b"\n", 0, offset) + 1 : offset]
+    return line[: len(line) - len(line.lstrip(b" \t"))]
+
+
+def _key_length(pair: Element) -> int:
+    key = next(iter(pair.parts()))
+    return key.end - key.start
+
+
+def _space(between: bytes) -> bytes:
+    """The blanks of what stands between two things, where there are only such behind the sign."""
+    blanks = between.strip(b":,")
+    return blanks if not blanks.strip(b" \t") else b" "

@@ -1,0 +1,99 @@
+"""What is shown of a change: the lines of the entry, those around it, and no secrets."""
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from servers.commands import install
+from servers.hosts.clients import client_named
+from servers.hosts.differences import MAX_LINE, Line, differences
+from servers.hosts.edits import put
+
+CURSOR = client_named("cursor")
+ENTRY = {"command": "/opt/mcp", "args": ["--header", "X:hush"], "env": {"TOKEN": "hush"}}
+
+
+def shown(
+    before: str, entry: dict[str, object] = ENTRY, secrets: frozenset[str] = frozenset({"X:hush"})
+) -> list[Line]:
+    text = before.encode()
+    edit = put(text, CURSOR, "new", entry)
+    return differences(CURSOR, text, edit.text, (edit.start, edit.end), {"X:hush"})
+
+
+def text_of(lines: list[Line]) -> str:
+    return "\n".join(f"{sign} {text}" for sign, text in lines)
+
+
+def test_the_entry_is_shown_with_the_lines_around_it() -> None:
+    before = '{\n  "a": 1,\n  "mcpServers": {\n    "old": {\n      "command": "x"\n    }\n  },\n  "c": 3\n}\n'
+    lines = shown(before, {"command": "/opt/mcp", "args": []})
+    assert [f"{sign} {text}" for sign, text in lines] == [
+        '    "mcpServers": {',
+        '      "old": {',
+        '        "command": …',
+        "+     },",
+        '+     "new": {',
+        '+       "command": "/opt/mcp",',
+        '+       "args": []',
+        "      }",
+        "    },",
+        '    "c": …',
+    ]
+
+
+def test_secrets_of_the_entry_are_hidden() -> None:
+    text = text_of(shown("{}"))
+    assert "hush" not in text
+    assert '"--header"' in text
+    assert '"TOKEN": …' in text
+
+
+@pytest.mark.parametrize(
+    "secret",
+    [
+        '{\n  "mcpServers": {\n    "old": {"env": {"T": "hush"}}\n  }\n}',
+        '{\n  "mcpServers": {\n    "old": {"headers": {"T": "hush"}}\n  }\n}',
+        '{\n  "mcpServers": {\n    "old": {"command": "hush", "args": ["hush", "hush"]}\n  }\n}',
+        '{\n  "key": "hush",\n  "list": ["hush"], "pin": 1234\n}',
+        '{\n  // "T": "hush"\n  "mcpServers": {} /* hush\n hush */\n}',
+        '// hush\n/* hush\n hush */ {"mcpServers": {}} // hush',
+        '{"mcpServers":{"old":{"env":{"T":"hush"}}}}',
+    ],
+)
+def test_nothing_of_the_user_is_shown_but_keys(secret: str) -> None:
+    lines = shown(secret)
+    assert "hush" not in text_of(lines)
+    assert "1234" not in text_of(lines)
+    assert any(line.sign == "+" for line in lines)
+
+
+def test_an_entry_that_is_replaced_is_not_shown() -> None:
+    lines = shown('{\n  "mcpServers": {\n    "new": {\n      "env": {"T": "hush"}\n    }\n  }\n}')
+    assert "hush" not in text_of(lines)
+    assert '-       "env": {"T": …}' in text_of(lines)
+
+
+def test_lines_that_are_long_are_cut() -> None:
+    before = json.dumps({f"key {number}": 1 for number in range(200)})
+    assert all(len(line.text) <= MAX_LINE + 2 for line in shown(before))
+
+
+@given(st.text("ab\n \"'{}[]:,/*\\", max_size=40))
+def test_whatever_stands_in_comments_stays_hidden(comment: str) -> None:
+    before = "// " + comment.replace("\n", "hush\n// ") + 'hush\n{"a": 1}\n'
+    assert "hush" not in text_of(shown(before))
+
+
+def test_what_a_command_prints_has_no_secrets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    words = ["fetch", "--header", "a.example=X-Key:hush", "--client", "cursor", "--env", "TOKEN=hush"]
+    assert install.main(words) == 0
+    printed = capsys.readouterr()
+    assert "hush" not in printed.out + printed.err
+    assert '+         "--header",' in printed.out

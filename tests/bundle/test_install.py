@@ -1,0 +1,294 @@
+"""`install` and `uninstall` change a client's file as little as can be, safely, and show what they do."""
+
+import json
+import resource
+import stat
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from servers.commands import install, uninstall
+from servers.hosts.clients import Machine, client_named
+from servers.hosts.configured import Configured, as_configured, read_entries
+from servers.hosts.files import KEPT_BACKUPS, back_up, write_atomically
+from servers.hosts.installing import INSTALLABLE, Target
+from servers.hosts.installing import install as plan
+from servers.hosts.installing import uninstall as plan_removal
+from servers.hosts.receipts import Receipts
+from tests.wire import Wire
+
+SERVER = Configured("notes", "/opt/mcp", ("/home/ann",), {"TOKEN": "hush"})
+SYSTEMS = ("linux", "macos", "windows")
+
+WRITTEN = {
+    "json": '{\n  "theme": "dark",\n  "mcpServers": {\n    "old": {"command": "x"}\n  },\n  "servers": {}\n}\n',
+    "jsonc": '\ufeff{\r\n\t// mine\r\n\t"servers": {},\r\n\t"mcpServers": {\r\n\t\t"old": {}, // why\r\n\t},\r\n}',
+}
+
+each_client = pytest.mark.parametrize("name", INSTALLABLE)
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home directory of its own, and a project in it that the commands run in."""
+    for variable in ("APPDATA", "CLAUDE_CONFIG_DIR", "XDG_CONFIG_HOME", "XDG_STATE_HOME"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "work" / "notes").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "work")
+    return tmp_path
+
+
+def machine(system: str, home: Path) -> Machine:
+    roaming = {"APPDATA": str(home / "AppData" / "Roaming")} if system == "windows" else {}
+    return Machine(system, home, roaming)  # type: ignore[arg-type]
+
+
+def target(name: str, home: Path, system: str = "linux") -> Target:
+    return Target.of(client_named(name), machine(system, home), "user", home)
+
+
+def run(command: Any, *words: str) -> int:
+    code: int = command.main(words)
+    return code
+
+
+def refusal(capsys: pytest.CaptureFixture[str], command: Any, *words: str) -> str:
+    with pytest.raises(SystemExit) as ended:
+        command.main(words)
+    (line,) = capsys.readouterr().err.splitlines()
+    assert ended.value.code == 2
+    return line.partition(": ")[2]
+
+
+def files(folder: Path) -> list[str]:
+    found = [path.relative_to(folder).as_posix() for path in folder.rglob("*")]
+    return sorted(path for path in found if not path.startswith((".local", "Library/Application Support/mcp-server")))
+
+
+@each_client
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_a_file_is_as_it_was_after_the_way_there_and_back(name: str, system: str, home: Path) -> None:
+    spot = target(name, home, system)
+    before = WRITTEN[spot.client.format].encode()
+    spot.path.parent.mkdir(parents=True, exist_ok=True)
+    spot.path.write_bytes(before)
+    plan(spot, SERVER, replace=False).make()
+    entry = read_entries(spot.client, spot.path)["notes"]
+    assert as_configured(spot.client, "notes", entry) == SERVER
+    plan_removal(spot, "notes", []).make()
+    assert spot.path.read_bytes() == before
+
+
+@each_client
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_where_there_was_no_file_there_is_none_again(name: str, system: str, home: Path) -> None:
+    spot = target(name, home, system)
+    plan(spot, SERVER, replace=False).make()
+    assert spot.path.is_file()
+    plan_removal(spot, "notes", []).make()
+    assert not spot.path.exists()
+    assert spot.path.parent in (home, *home.parents) or not spot.path.parent.exists()
+
+
+@pytest.mark.slow
+@each_client
+async def test_what_was_installed_starts_as_it_stands_there(name: str, home: Path) -> None:
+    """With a bare environment, in a directory whose folder called `servers` would shadow the bundle."""
+    assert run(install, "filesystem", "notes", "--client", name) == 0
+    spot = target(name, home)
+    server = as_configured(spot.client, "filesystem", read_entries(spot.client, spot.path)["filesystem"])
+    assert server is not None
+    shadow = home / "work" / "servers"
+    shadow.mkdir()
+    (shadow / "__init__.py").write_text("raise RuntimeError('shadowed')")
+    command = [str(server.command), *server.args]
+    async with Wire(command, env={"PATH": "/usr/bin:/bin"}, cwd=home / "work") as started:
+        answer = await started.initialize()
+    assert answer["serverInfo"]["name"] == "filesystem"
+
+
+@pytest.mark.parametrize(
+    ("name", "place"),
+    [("claude-code", ".mcp.json"), ("vscode", ".vscode/mcp.json"), ("cursor", ".cursor/mcp.json")],
+)
+def test_a_project_has_a_file_of_its_own(name: str, place: str, home: Path) -> None:
+    before = files(home)
+    words = ("fetch", "--client", name, "--scope", "project")
+    run(install, *words)
+    assert "fetch" in read_entries(client_named(name), home / "work" / place)
+    run(uninstall, *words)
+    assert files(home) == before
+
+
+def test_a_server_that_runs_elsewhere_is_installed_by_its_url(home: Path) -> None:
+    run(install, "fetch", "--client", "claude-code", "--url", "http://127.0.0.1:8000/mcp")
+    found = json.loads((home / ".claude.json").read_text())
+    assert found == {"mcpServers": {"fetch": {"type": "http", "url": "http://127.0.0.1:8000/mcp"}}}
+
+
+def test_a_dry_run_shows_and_changes_nothing(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = files(home)
+    run(install, "prompts", "--starter", "--client", "cursor", "--dry-run")
+    assert capsys.readouterr().out.endswith("nothing was changed, as --dry-run asks\n")
+    assert (files(home), (home / ".local").exists()) == (before, False)
+
+
+def test_what_is_there_already_is_no_change(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("fetch", "--client", "cursor")
+    run(install, *words)
+    path = home / ".cursor" / "mcp.json"
+    before = path.stat()
+    capsys.readouterr()
+    run(install, *words)
+    assert capsys.readouterr().out == f"{path} says so already\n"
+    assert path.stat() == before
+
+
+def test_other_arguments_update_the_entry_that_was_put_there(home: Path) -> None:
+    path = home / ".cursor" / "mcp.json"
+    path.parent.mkdir()
+    path.write_text('{"mcpServers": {}}')
+    run(install, "filesystem", "notes", "--client", "cursor")
+    run(install, "filesystem", "notes", "--allow-write", "--client", "cursor")
+    assert json.loads(path.read_text())["mcpServers"]["filesystem"]["args"][1:] == ["--allow-write"]
+    run(uninstall, "filesystem", "--client", "cursor")
+    assert path.read_text() == '{"mcpServers": {}}'
+
+
+@pytest.mark.parametrize("own", [False, True], ids=["another's", "ours, changed since"])
+def test_an_entry_of_the_user_is_replaced_only_when_asked(
+    own: bool, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = home / ".cursor" / "mcp.json"
+    path.parent.mkdir()
+    if own:
+        run(install, "fetch", "--timeout", "9", "--client", "cursor")
+    path.write_text('{"mcpServers": {"fetch": {"command": "mine"}}}')
+    shown = refusal(capsys, install, "fetch", "--client", "cursor")
+    assert shown == f"{path} has another server 'fetch': give --replace, or another --name"
+    assert "mine" in path.read_text()
+    run(install, "fetch", "--client", "cursor", "--replace")
+    assert "mine" not in path.read_text()
+
+
+def test_an_entry_of_the_user_is_not_taken_out(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = home / ".cursor" / "mcp.json"
+    path.parent.mkdir()
+    path.write_text('{"mcpServers": {"fetch": {"command": "mine"}}}')
+    shown = refusal(capsys, uninstall, "fetch", "--client", "cursor")
+    assert shown == f"{path}: the server 'fetch' was not put there by install: take it out by hand"
+
+
+def test_an_entry_that_was_pasted_is_taken_out(home: Path) -> None:
+    run(install, "fetch", "--client", "cursor")
+    path = home / ".cursor" / "mcp.json"
+    (home / ".local" / "state" / "mcp-server-bundle" / "installed.json").unlink()
+    run(uninstall, "fetch", "--client", "cursor")
+    assert json.loads(path.read_text()) == {"mcpServers": {}}
+
+
+def test_what_is_not_there_is_not_taken_out(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shown = refusal(capsys, uninstall, "fetch", "--client", "cursor")
+    assert shown == f"{home / '.cursor' / 'mcp.json'} has no server 'fetch'"
+
+
+def test_a_file_the_client_does_not_read_is_refused_and_left_alone(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = home / ".claude.json"
+    path.write_text("{\n  // mine\n}")
+    shown = refusal(capsys, install, "fetch", "--client", "claude-code")
+    assert shown.startswith(f"{path}: is not JSON: line 2, column 3")
+    assert files(home) == [".claude.json", "work", "work/notes"]
+
+
+def test_the_file_as_it_was_is_kept_for_its_owner_only(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = home / ".cursor" / "mcp.json"
+    path.parent.mkdir()
+    path.write_text("{}")
+    run(install, "fetch", "--client", "cursor")
+    backup = Path(capsys.readouterr().out.strip().rpartition("as it was: ")[2])
+    assert backup.read_text() == "{}"
+    assert stat.S_IMODE(backup.stat().st_mode) == 0o600
+
+
+def test_of_the_backups_the_newest_are_kept(tmp_path: Path) -> None:
+    made = [back_up(tmp_path / "kept", "mcp.json", str(number).encode()) for number in range(KEPT_BACKUPS + 3)]
+    assert sorted((tmp_path / "kept").iterdir()) == made[3:]
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o644])
+def test_the_mode_of_a_file_stays(mode: int, tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    path.touch(mode)
+    path.chmod(mode)
+    write_atomically(path, b"new")
+    assert (path.read_bytes(), stat.S_IMODE(path.stat().st_mode)) == (b"new", mode)
+
+
+def test_a_link_stays_one(home: Path) -> None:
+    real = home / "dotfiles.json"
+    real.write_text("{}")
+    link = home / ".claude.json"
+    link.symlink_to(real)
+    run(install, "fetch", "--client", "claude-code")
+    assert link.is_symlink()
+    assert "fetch" in real.read_text()
+    run(uninstall, "fetch", "--client", "claude-code")
+    assert real.read_text() == "{}"
+
+
+def test_a_file_in_place_of_the_directory_is_named(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (home / ".cursor").touch()
+    assert refusal(capsys, install, "fetch", "--client", "cursor").endswith("mcp.json: Not a directory")
+
+
+def test_a_file_that_another_program_has_changed_meanwhile_is_left_alone(home: Path) -> None:
+    spot = target("claude-code", home)
+    spot.path.write_text("{}")
+    change = plan(spot, SERVER, replace=False)
+    spot.path.write_text('{"numStartups": 2}')
+    with pytest.raises(ValueError, match="has just been changed by another program: try again"):
+        change.make()
+    assert spot.path.read_text() == '{"numStartups": 2}'
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no limit for the size of a file")
+def test_a_failed_write_leaves_the_file_and_nothing_beside_it(home: Path) -> None:
+    path = home / ".claude.json"
+    path.write_text("{}")
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4, limits[1]))
+    try:
+        with pytest.raises(ValueError, match="File too large"):
+            write_atomically(path, b"new and longer")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert (path.read_text(), files(home)) == ("{}", [".claude.json", "work", "work/notes"])
+
+
+def test_damaged_receipts_are_named(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    receipts = home / ".local" / "state" / "mcp-server-bundle" / "installed.json"
+    receipts.parent.mkdir(parents=True)
+    receipts.write_text("{")
+    shown = refusal(capsys, install, "fetch", "--client", "cursor")
+    assert shown == f"{receipts} is damaged: remove it, and take entries out by hand"
+
+
+def test_receipts_have_no_secrets(home: Path) -> None:
+    run(install, "fetch", "--header", "a.example=X-Key:hush", "--client", "cursor", "--env", "TOKEN=hush")
+    assert "hush" in (home / ".cursor" / "mcp.json").read_text()
+    assert "hush" not in (home / ".local" / "state" / "mcp-server-bundle" / "installed.json").read_text()
+    assert Receipts(machine("linux", home)).of(home / ".cursor" / "mcp.json").made_file
+
+
+def test_uninstall_takes_no_arguments_of_the_server(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = refusal(capsys, uninstall, "fetch", "--timeout", "9", "--client", "cursor")
+    assert shown == "it takes no '--timeout': the name of the server is enough"
+
+
+def test_only_files_of_four_clients_are_changed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "choose from" in refusal(capsys, install, "fetch", "--client", "codex")
