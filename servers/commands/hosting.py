@@ -16,6 +16,8 @@ from .arguments import CommandParser
 __all__ = ["HostParser", "Wanted", "wanted"]
 
 _VARIABLE = re.compile(r"[A-Za-z_]\w*")
+# Claude Code refuses any other.
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 class Wanted(NamedTuple):
@@ -93,6 +95,8 @@ class HostParser(CommandParser):
 def wanted(options: Namespace, arguments: Sequence[str], name: str) -> Wanted:
     """What shall stand in the client, checked. Raises ValueError, in one line, for what can't work."""
     client = client_named(options.client)
+    if not _NAME.fullmatch(name):
+        raise ValueError("--name takes letters, digits, - and _ (64 at most), as all clients do")
     entry = load_catalog(options.catalog).entry(options.server)
     if options.url is not None:
         return Wanted(client, _reached(entry, options, arguments, name), frozenset())
@@ -103,6 +107,10 @@ def wanted(options: Namespace, arguments: Sequence[str], name: str) -> Wanted:
         raise ValueError("a client speaks to the server it starts over stdio; for one that runs already give --url")
     checked = check(entry, arguments, environment, bundled=options.catalog == CATALOG)
     command, *words = launch_command(entry, checked.words)
+    try:
+        "".join((command, *words, *environment.values())).encode()
+    except UnicodeEncodeError:
+        raise ValueError("a path that is not UTF-8 can't stand in the file of a client") from None
     return Wanted(client, Configured(name, command, tuple(words), environment), checked.secrets)
 
 

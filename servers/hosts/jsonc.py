@@ -8,6 +8,7 @@ comments and trailing commas as they are; what JavaScript has besides is refused
 import json
 from bisect import bisect_right
 from collections.abc import Iterator
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -80,10 +81,12 @@ class Member(NamedTuple):
     value: Element
 
 
+@lru_cache(maxsize=2)
 def parse(text: bytes, comments: bool) -> Element | None:
     """The value that stands in `text`; None where there is nothing but white space, and comments if there may be.
 
-    Raises ValueError with line and column for what is no JSON, or no JSON with comments if there may be `comments`.
+    The last two texts are kept, since an edit looks at each of them several times. Raises ValueError with line and
+    column for what is no JSON, or no JSON with comments if there may be `comments`.
     """
     if len(text) > MAX_BYTES:
         raise ValueError(f"has more than {MAX_BYTES} bytes")
@@ -100,9 +103,9 @@ def parse(text: bytes, comments: bool) -> Element | None:
     body = text.removeprefix(BOM)
     root = Parser(_JAVASCRIPT).parse(_BEFORE + body + _AFTER).root_node
     shift = len(text) - len(body) - len(_BEFORE)
-    if _is_blank(body):
-        return None
     node = _only_value(root, len(body))
+    if node is None and _is_blank(body):
+        return None
     wrong = root if node is None else _first_wrong(node) if comments or root.has_error else None
     if wrong is not None or node is None:
         raise ValueError(f"is not JSON with comments: {_place(body, _first_error(wrong or root))}")

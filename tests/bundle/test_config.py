@@ -164,12 +164,15 @@ def test_paths_of_the_server_become_absolute_and_nothing_else_changes(
         (["filesystem", "notes", "--env", "MCP_FILESYSTEM_POLL=perhaps"], "MCP_FILESYSTEM_POLL: "),
         (["filesystem", "notes", "--url", "http://a/mcp"], "a server with a --url is started elsewhere"),
         (["filesystem", "--url", "a.example/mcp"], "--url takes the URL of an endpoint"),
+        (["fetch", "--name", "my web"], "--name takes letters, digits, - and _"),
+        (["filesystem", "b\udce9"], "a path that is not UTF-8 can't stand in the file of a client"),
         (["nothing"], "there is no server 'nothing' in the catalog"),
     ],
 )
 def test_what_could_not_work_is_refused_in_one_line(
     words: list[str], reason: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    (tmp_path / "b\udce9").mkdir()
     shown = refusal(capsys, *words, "--client", "cursor")
     assert shown.startswith(reason.replace("{here}", str(tmp_path)))
 
@@ -199,8 +202,8 @@ def test_servers_of_another_catalog_have_the_paths_it_names_made_absolute(
 
 
 def test_the_entry_can_have_another_name(capsys: pytest.CaptureFixture[str]) -> None:
-    text = printed(capsys, "fetch", "--name", "my web", "--client", "codex")
-    assert list(tomllib.loads(text)["mcp_servers"]) == ["my web"]
+    text = printed(capsys, "fetch", "--name", "my-web", "--client", "codex")
+    assert list(tomllib.loads(text)["mcp_servers"]) == ["my-web"]
 
 
 def test_no_option_of_a_command_hides_one_of_a_server() -> None:

@@ -77,9 +77,10 @@ def test_an_entry_that_is_replaced_is_not_shown() -> None:
     assert '-       "env": {"T": …}' in text_of(lines)
 
 
-def test_lines_that_are_long_are_cut() -> None:
-    before = json.dumps({f"key {number}": 1 for number in range(200)})
-    assert all(len(line.text) <= MAX_LINE + 2 for line in shown(before))
+def test_of_lines_that_are_long_the_change_is_shown() -> None:
+    before = json.dumps({"hush": 1, "list": ["hush"] * MAX_LINE}, separators=(",", ":"))
+    (line,) = shown(before, {"command": "/opt/mcp", "args": []})
+    assert line == Line("+", ',"mcpServers":{"new":{"command":"/opt/mcp","args":[]}}')
 
 
 @given(st.text("ab\n \"'{}[]:,/*\\", max_size=40))
