@@ -32,8 +32,8 @@ def target_of(options: Namespace) -> Target:
     return Target.of(client_named(options.client), this_machine(), options.scope, Path.cwd())
 
 
-def show_and_make(change: Change, secrets: Set[str], dry_run: bool) -> None:
-    """Shows what changes in the file, and makes the change unless it is a `dry_run`.
+def show_and_make(change: Change, secrets: Set[str], dry_run: bool, then: str) -> None:
+    """Shows what changes in the file, and makes the change unless it is a `dry_run`; says what comes `then`.
 
     Raises ValueError where it can't be made.
     """
@@ -53,4 +53,4 @@ def show_and_make(change: Change, secrets: Set[str], dry_run: bool) -> None:
         return
     backup = change.make()
     kept = f"; the file as it was: {backup}" if backup is not None else ""
-    console.print(f"done: now {change.target.client.renewal}{kept}")
+    console.print(f"done: {then}{kept}")

@@ -20,7 +20,8 @@ def main(argv: Sequence[str]) -> int:
             raise ValueError(f"it takes no {arguments[0]!r}: the name of the server is enough")
         program = launch_command(load_catalog(options.catalog).entry(options.server))
         change = uninstall(target_of(options), options.name or options.server, program)
-        show_and_make(change, frozenset(), options.dry_run)
+        title = change.target.client.title
+        show_and_make(change, frozenset(), options.dry_run, f"{title} knows it no more when it starts again")
     except ValueError as error:
         refuse(parser.prog, str(error))
     return 0

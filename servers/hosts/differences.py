@@ -98,7 +98,11 @@ def _masked(client: Client, text: bytes, part: tuple[int, int], view: _View) -> 
     root = parse(text, client.format == "jsonc")
     at, end = part
     pieces: list[bytes] = []
-    for start, past in _hidden(text, root, part, view):
+    try:
+        places = list(_hidden(text, root, part, view))
+    except RecursionError:
+        raise ValueError("the file is nested too deeply") from None
+    for start, past in places:
         covered = text[max(at, start) : min(end, past)]
         pieces += [text[at : max(at, start)], b"\n".join([HIDDEN.encode()] * (covered.count(b"\n") + 1))]
         at = min(end, past)

@@ -81,7 +81,8 @@ def take(text: bytes, client: Client, name: str, receipts: Mapping[str, Receipt]
     """The text without an entry, and the receipts of the others, which stand in the order the entries came in.
 
     With the entry goes what was put there for it, so that the text is as it was before the entry came. Where the
-    receipt is missing, or the user has changed what is around the entry, the entry goes with one comma.
+    receipt is missing, or somebody has changed what is around the entry, the entry goes with one comma, and the key
+    of all servers if it came with the entry and has nothing more.
 
     Raises ValueError as `put` does, and where there is no such entry.
     """
@@ -94,10 +95,7 @@ def take(text: bytes, client: Client, name: str, receipts: Mapping[str, Receipt]
         again = _without_later(text, client, order[order.index(name) :], receipts)
         if again is not None:
             return again[0], {**others, **again[1]}
-    if taken is None:
-        servers = _servers(text, client, name)
-        return _removed(text, servers.value, _entry(servers, name)), others
-    return taken, others
+    return _removed_with_key(text, client, name, receipt) if taken is None else taken, others
 
 
 def _without_later(
@@ -214,6 +212,16 @@ def _inserted(text: bytes, slot: _Slot, member: bytes, receipt: Receipt) -> Edit
     changed = head + slot.before + member + slot.after + text[slot.at :]
     told = receipt._replace(comma=bool(comma), before=slot.before.decode(), after=slot.after.decode())
     return Edit(changed, told, start, start + len(member))
+
+
+def _removed_with_key(text: bytes, client: Client, name: str, receipt: Receipt | None) -> bytes:
+    servers = _servers(text, client, name)
+    text = _removed(text, servers.value, _entry(servers, name))
+    left, root = servers_member(text, client), parse(text, client.format == "jsonc")
+    if receipt is None or receipt.created == "entry" or left is None or root is None:
+        return text
+    is_bare = [part.kind for part in left.value.parts()] == ["{", "}"]
+    return _removed(text, root, left) if is_bare else text
 
 
 def _removed(text: bytes, container: Element, member: Member) -> bytes:

@@ -1,6 +1,6 @@
 """Putting a server into the file of a client, and taking it out again: what would change, and the change itself."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -76,16 +76,16 @@ def install(target: Target, server: Configured, replace: bool) -> Change:
     client, path = target.client, target.path
     entry = as_entry(client, server)
     before = read_bytes(path)
-    present = read_entries(client, path).get(server.name)
-    record = Receipts(target.machine).of(path)
+    entries = read_entries(client, path)
+    present, record = entries.get(server.name), _record(target, entries)
     if present == entry:
         return Change(target, before, before, record)
     known = record.entries.get(server.name)
     if present is not None and not replace and (known is None or known.digest != digest_of(present)):
         raise ValueError(f"{path} has another server {server.name!r}: give --replace, or another --name")
     edit = put(before or b"", client, server.name, entry, known)
-    entries = {**record.entries, server.name: edit.receipt}
-    return Change(target, before, edit.text, record._replace(entries=entries), (edit.start, edit.end))
+    record = record._replace(entries={**record.entries, server.name: edit.receipt})
+    return Change(target, before, edit.text, record, (edit.start, edit.end))
 
 
 def uninstall(target: Target, name: str, program: Sequence[str]) -> Change:
@@ -96,15 +96,22 @@ def uninstall(target: Target, name: str, program: Sequence[str]) -> Change:
     """
     client, path = target.client, target.path
     before = read_bytes(path)
-    present = read_entries(client, path).get(name)
-    if before is None or present is None:
+    entries = read_entries(client, path)
+    if before is None or name not in entries:
         raise ValueError(f"{path} has no server {name!r}")
-    record = Receipts(target.machine).of(path)
-    if name not in record.entries and not _starts(present, program):
+    record = _record(target, entries)
+    if name not in record.entries and not _starts(entries[name], program):
         raise ValueError(f"{path}: the server {name!r} was not put there by install: take it out by hand")
-    text, entries = take(before, client, name, record.entries)
+    text, left = take(before, client, name, record.entries)
     gone = not text and record.made_file
-    return Change(target, before, None if gone else text, record._replace(entries=entries))
+    return Change(target, before, None if gone else text, record._replace(entries=left))
+
+
+def _record(target: Target, entries: Mapping[str, Any]) -> Record:
+    """What was made in the file and is still there: others may have taken entries out, or the file itself."""
+    record = Receipts(target.machine).of(target.path)
+    left = {name: receipt for name, receipt in record.entries.items() if name in entries}
+    return record._replace(entries=left) if left else Record()
 
 
 def _starts(entry: Any, program: Sequence[str]) -> bool:

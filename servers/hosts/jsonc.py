@@ -6,7 +6,6 @@ comments and trailing commas as they are; what JavaScript has besides is refused
 """
 
 import json
-from bisect import bisect_right
 from collections.abc import Iterator
 from functools import lru_cache
 from itertools import pairwise
@@ -23,7 +22,6 @@ MAX_BYTES = 64_000_000
 
 _JAVASCRIPT = Language(tree_sitter_javascript.language())
 _SCALARS = {"string", "number", "true", "false", "null", "unary_expression"}
-_KINDS = _SCALARS | {"object", "array"}
 # Within parentheses braces are an object, and the newline ends a comment on the last line.
 _BEFORE, _AFTER = b"(", b"\n)"
 
@@ -63,8 +61,11 @@ class Element:
         return self._node.type
 
     def value(self) -> Any:
-        """The value itself."""
-        return _value(self._node)
+        """The value itself. Raises ValueError where it is nested too deeply."""
+        try:
+            return _value(self._node)
+        except RecursionError:
+            raise ValueError("is nested too deeply") from None
 
     def _member(self, pair: Node) -> "Member":
         key, value = pair.child_by_field_name("key"), pair.child_by_field_name("value")
@@ -196,6 +197,7 @@ def _first_error(node: Node) -> int:
 
 def _place(body: bytes, offset: int) -> str:
     at = min(max(offset, 0), len(body))
-    lines = [0, *(position + 1 for position, byte in enumerate(body[:at]) if byte == 0x0A)]
-    start = lines[bisect_right(lines, at) - 1]
-    return f"line {len(lines)}, column {len(body[start:at].decode(errors='replace')) + 1}"
+    start = body.rfind(b"\n", 0, at) + 1
+    column = len(body[start:at].decode(errors="replace")) + 1
+    line = body.count(b"\n", 0, start) + 1
+    return f"line {line}, column {column}"

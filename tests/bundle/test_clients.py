@@ -201,3 +201,9 @@ def test_what_an_extension_of_zed_brings_is_no_server_of_its_own() -> None:
 @each
 def test_every_client_names_its_documentation(client: Client) -> None:
     assert client.source.startswith("https://")
+
+
+def test_an_entry_nested_too_deeply_is_refused(tmp_path: Path) -> None:
+    path = write(tmp_path, '{"servers": {"a": ' + "[" * 50_000 + "]" * 50_000 + "}}")
+    with pytest.raises(ValueError, match="is nested too deeply"):
+        read_entries(client_named("vscode"), path)

@@ -20,7 +20,8 @@ from tests.wire import Wire
 
 GOLDEN = Path(__file__).parent / "golden"
 
-# JSON has no comments, so the sources stand here: what each golden file was compared with.
+# JSON has no comments, so the sources stand here: what each golden file was compared with. Codex CLI 0.169.0, Claude
+# Code 2.1.330 and Gemini CLI 0.61.0 have read theirs, and Claude Code has connected to the server.
 SOURCES = {
     "claude-desktop": "https://modelcontextprotocol.io/docs/develop/connect-local-servers",
     "claude-code": "https://code.claude.com/docs/en/mcp",

@@ -169,7 +169,15 @@ def test_what_came_beside_the_entry_stays() -> None:
     edit = put(b"{}", DESKTOP, "new", ENTRY)
     grown = edit.text.replace(b'"mcpServers"', b'"theme": 1,\n  "mcpServers"')
     text, _ = take(grown, DESKTOP, "new", {"new": edit.receipt})
-    assert value_of(text, DESKTOP) == {"theme": 1, "mcpServers": {}}
+    assert value_of(text, DESKTOP) == {"theme": 1}
+
+
+def test_a_comment_that_came_into_the_key_keeps_it() -> None:
+    edit = put(b"{}", CURSOR, "new", ENTRY)
+    grown = edit.text.replace(b'"new"', b'// mine\n    "new"')
+    text, _ = take(grown, CURSOR, "new", {"new": edit.receipt})
+    assert b"// mine" in text
+    assert value_of(text, CURSOR) == {"mcpServers": {}}
 
 
 @pytest.mark.parametrize(

@@ -190,6 +190,15 @@ def test_an_entry_that_was_pasted_is_taken_out(home: Path) -> None:
     assert json.loads(path.read_text()) == {"mcpServers": {}}
 
 
+def test_a_file_that_was_removed_by_hand_is_forgotten(home: Path) -> None:
+    path = home / ".cursor" / "mcp.json"
+    run(install, "fetch", "--client", "cursor")
+    path.write_text("")
+    run(install, "fetch", "--client", "cursor")
+    run(uninstall, "fetch", "--client", "cursor")
+    assert path.read_text() == ""
+
+
 def test_what_is_not_there_is_not_taken_out(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shown = refusal(capsys, uninstall, "fetch", "--client", "cursor")
     assert shown == f"{home / '.cursor' / 'mcp.json'} has no server 'fetch'"
