@@ -58,6 +58,7 @@ class HostParser(CommandParser):
         """Takes what an entry consists of besides arguments."""
         self.add_valued("--env", "NAME=VALUE", "variable the client sets for the server", repeated=True)
         self.add_valued("--url", "URL", "the server runs already, and is reached there over HTTP")
+        self.add_valued("--token-variable", "NAME", "variable of the client's environment with the token for --url")
 
     def add_valued(self, option: str, metavar: str, text: str, repeated: bool = False) -> None:
         """Takes an option with a value."""
@@ -100,6 +101,8 @@ def wanted(options: Namespace, arguments: Sequence[str], name: str) -> Wanted:
     entry = load_catalog(options.catalog).entry(options.server)
     if options.url is not None:
         return Wanted(client, _reached(entry, options, arguments, name), frozenset())
+    if options.token_variable is not None:
+        raise ValueError("--token-variable goes with --url: a server that is started needs no token")
     if "stdio" not in entry.transports:
         raise ValueError(f"{entry.name} is reached over HTTP only: give its --url")
     environment = dict(_variable(text) for text in options.env)
@@ -129,4 +132,6 @@ def _reached(entry: Entry, options: Namespace, arguments: Sequence[str], name: s
     parts = urlsplit(options.url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError("--url takes the URL of an endpoint, such as http://127.0.0.1:8000/mcp")
-    return Configured(name, url=options.url)
+    if options.token_variable is not None and not _VARIABLE.fullmatch(options.token_variable):
+        raise ValueError("--token-variable takes the name of a variable, not the token")
+    return Configured(name, url=options.url, token_variable=options.token_variable)

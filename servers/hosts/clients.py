@@ -44,6 +44,10 @@ class HttpShape(NamedTuple):
     headers: str = "headers"
     fixed: Mapping[str, str] = {}
     """What else stands in such an entry."""
+    variable: str | None = None
+    """How a header names a variable of the client's environment, called `{}` here; None where none can be named."""
+    bearer: str | None = None
+    """The key that takes the name of the variable with the bearer token, where there is one for that."""
 
 
 class Client(NamedTuple):
@@ -126,7 +130,7 @@ CLIENTS = (
         key="mcpServers",
         format="json",
         stdio={"type": "stdio"},
-        http=HttpShape(fixed={"type": "http"}),
+        http=HttpShape(fixed={"type": "http"}, variable="${{{}}}"),
         renewal="start a new session of Claude Code",
         source="https://code.claude.com/docs/en/mcp",
     ),
@@ -138,7 +142,7 @@ CLIENTS = (
         key="servers",
         format="jsonc",
         stdio={"type": "stdio"},
-        http=HttpShape(fixed={"type": "http"}),
+        http=HttpShape(fixed={"type": "http"}, variable="${{env:{}}}"),
         renewal="run 'MCP: List Servers' in VS Code and start it there",
         source="https://code.visualstudio.com/docs/agents/reference/mcp-configuration",
     ),
@@ -151,7 +155,7 @@ CLIENTS = (
         # The examples of its documentation have comments.
         format="jsonc",
         stdio={"type": "stdio"},
-        http=HttpShape(),
+        http=HttpShape(variable="${{env:{}}}"),
         renewal="switch it on in Cursor's settings, under MCP",
         source="https://cursor.com/docs/mcp",
     ),
@@ -163,9 +167,9 @@ CLIENTS = (
         key="mcpServers",
         format="json",
         stdio={},
-        http=HttpShape(url="serverUrl"),
+        http=HttpShape(url="serverUrl", variable="${{env:{}}}"),
         renewal="press Refresh in Windsurf, under MCP servers",
-        source="https://docs.windsurf.com/windsurf/cascade/mcp",
+        source="https://docs.devin.ai/desktop/cascade/mcp",
     ),
     Client(
         name="zed",
@@ -200,7 +204,7 @@ CLIENTS = (
         key="mcpServers",
         format="jsonc",
         stdio={},
-        http=HttpShape(url="httpUrl"),
+        http=HttpShape(url="httpUrl", variable="${{{}}}"),
         renewal="start Gemini CLI again",
         source="https://github.com/google-gemini/gemini-cli/blob/main/docs/tools/mcp-server.md",
     ),
@@ -212,7 +216,7 @@ CLIENTS = (
         key="mcp_servers",
         format="toml",
         stdio={},
-        http=HttpShape(headers="http_headers"),
+        http=HttpShape(headers="http_headers", bearer="bearer_token_env_var"),
         renewal="start Codex again",
         source="https://github.com/openai/codex/blob/main/docs/config.md",
     ),

@@ -22,6 +22,8 @@ class Configured(NamedTuple):
     url: str | None = None
     headers: Mapping[str, str] = {}
     """What the client sends with each request; values may be secrets."""
+    token_variable: str | None = None
+    """The variable of the client's environment whose value it sends as bearer token."""
     enabled: bool = True
 
 
@@ -51,7 +53,9 @@ def as_configured(client: Client, name: str, entry: Any) -> Configured | None:
         return Configured(name, command, _texts(entry, name), _mapping(entry, "env", name), enabled=enabled)
     if client.http is not None and urls:
         headers = _mapping(entry, client.http.headers, name)
-        return Configured(name, url=_text(entry, urls[0], name), headers=headers, enabled=enabled)
+        token = _text(entry, bearer, name) if (bearer := client.http.bearer) and bearer in entry else None
+        url = _text(entry, urls[0], name)
+        return Configured(name, url=url, headers=headers, token_variable=token, enabled=enabled)
     if client.name == "zed" and "settings" in entry:
         return None
     wanted = "'command'" if client.http is None else f"'command' and no {client.http.url!r}"
@@ -65,8 +69,15 @@ def as_entry(client: Client, server: Configured) -> dict[str, Any]:
         return {**client.stdio, "command": server.command, "args": list(server.args), **env}
     if client.http is None:
         raise ValueError(f"the file of {client.title} takes no server with a URL, only one that it starts")
-    headers = {client.http.headers: dict(server.headers)} if server.headers else {}
-    return {**client.http.fixed, client.http.url: server.url, **headers}
+    entry: dict[str, Any] = {**client.http.fixed, client.http.url: server.url}
+    headers = dict(server.headers)
+    if server.token_variable is not None and client.http.bearer is not None:
+        entry[client.http.bearer] = server.token_variable
+    elif server.token_variable is not None and client.http.variable is not None:
+        headers["Authorization"] = f"Bearer {client.http.variable.format(server.token_variable)}"
+    elif server.token_variable is not None:
+        raise ValueError(f"{client.title} takes no token from a variable: put the header Authorization there by hand")
+    return {**entry, client.http.headers: headers} if headers else entry
 
 
 def read_bytes(path: Path) -> bytes | None:

@@ -104,6 +104,11 @@ def test_what_is_written_for_a_server_with_a_url_is_read_back(client: Client) ->
     assert as_configured(client, "a", as_entry(client, REACHED)) == REACHED
 
 
+def test_the_variable_of_a_token_is_read_back_where_it_has_a_key() -> None:
+    codex, server = client_named("codex"), REACHED._replace(token_variable="MCP_TOKEN")
+    assert as_configured(codex, "a", as_entry(codex, server)) == server
+
+
 def test_a_url_for_claude_desktop_is_refused() -> None:
     with pytest.raises(ValueError, match="the file of Claude Desktop takes no server with a URL"):
         as_entry(client_named("claude-desktop"), REACHED)

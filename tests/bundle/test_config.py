@@ -27,12 +27,14 @@ SOURCES = {
     "claude-code": "https://code.claude.com/docs/en/mcp",
     "vscode": "https://code.visualstudio.com/docs/agents/reference/mcp-configuration",
     "cursor": "https://cursor.com/docs/mcp",
-    "windsurf": "https://docs.windsurf.com/windsurf/cascade/mcp",
+    "windsurf": "https://docs.devin.ai/desktop/cascade/mcp",
     "zed": "https://zed.dev/docs/ai/mcp",
     "cline": "https://docs.cline.bot/mcp/mcp-overview",
     "gemini": "https://github.com/google-gemini/gemini-cli/blob/main/docs/tools/mcp-server.md",
     "codex": "https://github.com/openai/codex/blob/main/docs/config.md",
 }
+# Their documentation knows no variables in headers.
+WITHOUT_VARIABLES = ("zed", "cline")
 ENDINGS = {"json": "json", "jsonc": "json", "toml": "toml"}
 
 each = pytest.mark.parametrize("client", CLIENTS, ids=lambda client: client.name)
@@ -83,8 +85,9 @@ def test_the_snippet_is_that_of_the_documentation(
 def test_the_snippet_for_a_url_is_that_of_the_documentation(
     client: Client, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = ("filesystem", "--client", client.name, "--url", "http://127.0.0.1:8000/mcp")
-    assert printed(capsys, *words) == golden(client, "-http", tmp_path)
+    words = ("filesystem", "--client", client.name, "--url", "https://mcp.example.com/filesystem/mcp")
+    token = () if client.name in WITHOUT_VARIABLES else ("--token-variable", "MCP_TOKEN")
+    assert printed(capsys, *words, *token) == golden(client, "-http", tmp_path)
 
 
 def test_the_golden_files_are_those_of_the_clients() -> None:
@@ -165,6 +168,11 @@ def test_paths_of_the_server_become_absolute_and_nothing_else_changes(
         (["filesystem", "notes", "--env", "MCP_FILESYSTEM_POLL=perhaps"], "MCP_FILESYSTEM_POLL: "),
         (["filesystem", "notes", "--url", "http://a/mcp"], "a server with a --url is started elsewhere"),
         (["filesystem", "--url", "a.example/mcp"], "--url takes the URL of an endpoint"),
+        (["fetch", "--token-variable", "MCP_TOKEN"], "--token-variable goes with --url"),
+        (
+            ["fetch", "--url", "http://a/mcp", "--token-variable", "a b"],
+            "--token-variable takes the name of a variable",
+        ),
         (["fetch", "--name", "my web"], "--name takes letters, digits, - and _"),
         (["filesystem", "b\udce9"], "a path that is not UTF-8 can't stand in the file of a client"),
         (["nothing"], "there is no server 'nothing' in the catalog"),
@@ -200,6 +208,16 @@ def test_servers_of_another_catalog_have_the_paths_it_names_made_absolute(
     notes, log = str(tmp_path / "notes"), str(tmp_path / "x.log")
     expected = [notes, "--log", log, "--word", "notes", "--on", notes, "--other", "notes"]
     assert arguments(text) == ["-P", "-m", "own.thing", *expected]
+
+
+@pytest.mark.parametrize("name", WITHOUT_VARIABLES)
+def test_a_token_that_a_client_can_not_take_from_a_variable_is_refused(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ("fetch", "--client", name, "--url", "https://a.example/mcp", "--token-variable", "MCP_TOKEN")
+    assert refusal(capsys, *words).endswith(
+        "takes no token from a variable: put the header Authorization there by hand"
+    )
 
 
 def test_the_entry_can_have_another_name(capsys: pytest.CaptureFixture[str]) -> None:
