@@ -165,6 +165,15 @@ def test_an_entry_that_was_updated_goes_without_a_trace() -> None:
     assert take(second.text, DESKTOP, "new", {"new": second.receipt}) == (text, {})
 
 
+def test_an_entry_that_came_later_stays_as_its_user_has_laid_it_out() -> None:
+    text = b'{\n  "mcpServers": {\n    "old": {}\n  }\n}'
+    first = put(text, DESKTOP, "new", ENTRY)
+    second = put(first.text, DESKTOP, "later", {"command": "x"})
+    own = second.text.replace(b'{\n      "command": "x"\n    }', b'{"command":   "x"}')
+    left, _ = take(own, DESKTOP, "new", {"new": first.receipt, "later": second.receipt})
+    assert left == b'{\n  "mcpServers": {\n    "old": {},\n    "later": {"command":   "x"}\n  }\n}'
+
+
 def test_what_came_beside_the_entry_stays() -> None:
     edit = put(b"{}", DESKTOP, "new", ENTRY)
     grown = edit.text.replace(b'"mcpServers"', b'"theme": 1,\n  "mcpServers"')

@@ -238,6 +238,13 @@ def test_the_mode_of_a_file_stays(mode: int, tmp_path: Path) -> None:
     assert (path.read_bytes(), stat.S_IMODE(path.stat().st_mode)) == (b"new", mode)
 
 
+def test_what_a_link_leads_to_is_written(tmp_path: Path) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(tmp_path / "real")
+    write_atomically(link, b"new")
+    assert (link.is_symlink(), (tmp_path / "real").read_bytes()) == (True, b"new")
+
+
 def test_a_link_stays_one(home: Path) -> None:
     real = home / "dotfiles.json"
     real.write_text("{}")
