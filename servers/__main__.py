@@ -5,11 +5,14 @@ from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Sequence
 from importlib import import_module
 
+from .commands.program import program, refuse
+
 COMMANDS = {
     "list": "list the servers of the bundle",
     "config": "print what is pasted into the configuration of a client, so that it starts a server",
     "install": "put a server into the configuration of a client",
     "uninstall": "take a server out of the configuration of a client, without a trace",
+    "info": "show everything that the catalog says of a server",
     "demo": "start the servers as a desktop host would, and do real work through them",
 }
 """Each is the module of that name in `commands`, loaded when it is called: its `main` takes the arguments after the
@@ -20,11 +23,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command; its exit code."""
     words = list(sys.argv[1:] if argv is None else argv)
     if words and words[0] in COMMANDS:
-        command: int = import_module(f".commands.{words[0]}", __package__).main(words[1:])
-        return command
+        return _run(words[0], words[1:])
     listed = "\n".join(f"  {name:10} {text}" for name, text in COMMANDS.items())
     parser = ArgumentParser(
-        prog="python -m servers",
+        prog=program(),
         usage="%(prog)s COMMAND [ARGUMENT ...]",
         description=f"{__doc__}\n\ncommands:\n{listed}",
         formatter_class=RawDescriptionHelpFormatter,
@@ -32,6 +34,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("command", metavar="COMMAND", choices=COMMANDS, help="what to do; COMMAND --help says more")
     parser.parse_args(words[:1])
     return 2
+
+
+def _run(name: str, words: Sequence[str]) -> int:
+    try:
+        module = import_module(f".commands.{name}", __package__)
+    except ModuleNotFoundError as error:
+        library = (error.name or "").partition(".")[0]
+        if library in ("servers", "shared"):
+            raise
+        needs = f"it needs {library}, which is not installed: pip install 'mcp-server-bundle[all]'"
+        refuse(f"{program()} {name}", needs)
+    code: int = module.main(words)
+    return code
 
 
 if __name__ == "__main__":

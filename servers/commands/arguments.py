@@ -1,11 +1,11 @@
 """What the commands have in common: how they are told of a catalog, and how they refuse."""
 
-import sys
 from argparse import ArgumentParser
 from pathlib import Path
 from typing import NoReturn
 
 from ..catalog import CATALOG
+from .program import program, refuse
 
 __all__ = ["CommandParser", "refuse"]
 
@@ -14,7 +14,7 @@ class CommandParser(ArgumentParser):
     """The parser of one command, which complains in one line."""
 
     def __init__(self, name: str, description: str) -> None:
-        super().__init__(f"python -m servers {name}", description=description, allow_abbrev=False)
+        super().__init__(f"{program()} {name}", description=description, allow_abbrev=False)
 
     def add_catalog(self) -> None:
         """Takes `--catalog FILE`, for other servers than the bundle's own."""
@@ -29,9 +29,3 @@ class CommandParser(ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Ends the program, without the usage, which would hide what is wrong."""
         refuse(self.prog, message)
-
-
-def refuse(program: str, reason: str) -> NoReturn:
-    """Ends the program with one line on stderr and exit code 2."""
-    print(f"{program}: {'; '.join(reason.splitlines())}", file=sys.stderr)  # noqa: T201 - it is the output
-    sys.exit(2)

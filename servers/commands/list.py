@@ -4,18 +4,24 @@ from collections.abc import Sequence
 
 from ..catalog import load_catalog
 from .arguments import CommandParser, refuse
+from .showing import asked_for, console, json_out, table
 
 __all__ = ["main"]
 
 
 def main(argv: Sequence[str]) -> int:
-    """Prints a line for each server; the exit code."""
+    """Shows each server; the exit code."""
     parser = CommandParser("list", "List the servers of the bundle, or of another catalog.")
     parser.add_catalog()
+    parser.add_json()
+    given = parser.parse_args(argv)
     try:
-        catalog = load_catalog(parser.parse_args(argv).catalog)
+        catalog = load_catalog(given.catalog)
     except ValueError as error:
         refuse(parser.prog, str(error))
-    for entry in catalog.servers:
-        print(f"{entry.name:12} python -m {entry.module:20} {entry.summary}")  # noqa: T201 - it is the output
+    if given.json:
+        json_out(catalog.model_dump(mode="json", exclude_defaults=True))
+        return 0
+    rows = [(entry.name, entry.summary, "; ".join(asked_for(entry))) for entry in catalog.servers]
+    console().print(table(("Name", "What it does", "What it asks for"), rows), soft_wrap=False)
     return 0

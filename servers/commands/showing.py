@@ -1,0 +1,59 @@
+"""How commands show what they found: for people, and for programs."""
+
+import json
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from ..catalog import Entry
+
+__all__ = ["asked_for", "console", "json_out", "plain", "shown", "table"]
+
+_NETWORK = {
+    "none": "connects to no other host",
+    "public": "connects to hosts of the public internet",
+    "any": "connects to any host",
+}
+
+
+def console() -> Console:
+    """Prints for people. What a pipe gets has no colours; what is no table keeps its lines, to be copied from."""
+    return Console(markup=False, highlight=False, emoji=False, soft_wrap=True)
+
+
+def json_out(value: Any) -> None:
+    """Prints one JSON text, in ASCII where the terminal takes no more."""
+    print(json.dumps(value, indent=2, ensure_ascii=(sys.stdout.encoding or "").lower() != "utf-8"))  # noqa: T201
+
+
+def plain(text: str) -> str:
+    """`text` without what would move the cursor or colour the terminal: it is data, maybe of somebody else."""
+    return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
+
+
+def shown(text: str, style: str = "") -> Text:
+    """A cell of a table, or a line."""
+    return Text("\n".join(plain(line) for line in text.split("\n")), style)
+
+
+def table(headings: Iterable[str], rows: Iterable[Iterable[str]]) -> Table:
+    """A table without lines; its first column is never broken."""
+    made = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
+    for number, heading in enumerate(headings):
+        made.add_column(heading, no_wrap=number == 0, overflow="fold")
+    for row in rows:
+        made.add_row(*(shown(cell) for cell in row))
+    return made
+
+
+def asked_for(entry: Entry) -> list[str]:
+    """What the server takes hold of, in plain words."""
+    asked = entry.permissions
+    named = [one.metavar if one.option is None else one.option for one in entry.arguments if one.name in asked.paths]
+    files = f"opens what you name with {', '.join(filter(None, named))}, and nothing else" if named else ""
+    writing = f"changes nothing without {asked.writing}" if asked.writing else "changes nothing"
+    return [files or "opens no files of yours", _NETWORK[asked.network], writing]

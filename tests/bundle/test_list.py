@@ -1,0 +1,135 @@
+"""`list` and `info` show what the catalog says."""
+
+import json
+import subprocess
+import sys
+import tomllib
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+import yaml
+
+from servers.__main__ import main
+from servers.catalog import Catalog, load_catalog
+
+ROOT = Path(__file__).resolve().parents[2]
+ENTRIES = load_catalog().servers
+each = pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
+DICE = {
+    "name": "dice", "title": "Dice", "version": "1", "summary": "Rolls.", "description": "Rolls dice.",
+    "category": "testing", "module": "dice.server", "transports": ["stdio"], "resources": ["dice://\x1b[31mred"],
+}  # fmt: skip
+
+
+@pytest.fixture
+def dice(tmp_path: Path) -> str:
+    path = tmp_path / "catalog.yaml"
+    path.write_text(yaml.safe_dump({"servers": [DICE]}))
+    return str(path)
+
+
+@pytest.fixture(autouse=True)
+def wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "500")
+
+
+@each
+def test_list_shows_each_server_and_what_it_asks_for(entry, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list"]) == 0
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith(f"{entry.name} ")]
+    assert entry.summary in line
+    assert (f"changes nothing without {entry.permissions.writing}" in line) == bool(entry.permissions.writing)
+
+
+def test_list_says_in_plain_words_what_is_opened_and_reached(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["list"])
+    shown = capsys.readouterr().out
+    assert "opens what you name with DIR, --root, and nothing else; connects to no other host" in shown
+    assert "connects to hosts of the public internet; changes nothing" in shown
+
+
+def test_list_gives_programs_the_catalog(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list", "--json"]) == 0
+    assert Catalog.model_validate_json(capsys.readouterr().out) == load_catalog()
+
+
+@each
+def test_info_shows_everything_the_catalog_says(entry, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["info", entry.name]) == 0
+    shown = capsys.readouterr().out
+    said = [entry.title, entry.description, *entry.tools.read, *entry.tools.write, *entry.prompts, entry.licence]
+    said += [*entry.resources, *entry.resource_templates, str(ROOT / entry.documentation)]
+    said += [
+        text for one in entry.arguments for text in (one.description, one.environment, one.option or one.metavar)
+    ]
+    assert [text for text in said if text not in shown] == []
+
+
+def test_info_shows_how_to_start_a_server(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["info", "filesystem"])
+    shown = capsys.readouterr().out
+    assert "Start over stdio\n  mcp-bundle-filesystem DIR\n" in shown
+    assert "Start over HTTP\n  mcp-bundle-filesystem --transport http --port 8000 DIR\n" in shown
+    assert "config filesystem DIR --client CLIENT\n" in shown
+
+
+def test_info_marks_the_tools_that_write(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["info", "prompts"])
+    assert "Tools that write, with --allow-write\n  save_prompt, delete_prompt\n" in capsys.readouterr().out
+
+
+def test_info_gives_programs_the_entry(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["info", "sqlite", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == load_catalog().entry("sqlite").model_dump(mode="json")
+
+
+def test_another_catalog_is_shown_as_well(dice: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["info", "dice", "--catalog", dice]) == 0
+    assert "python -m dice.server" in capsys.readouterr().out
+
+
+def test_what_a_catalog_says_cant_colour_the_terminal(dice: str, capsys: pytest.CaptureFixture[str]) -> None:
+    main(["info", "dice", "--catalog", dice])
+    shown = capsys.readouterr().out
+    assert "dice://" in shown
+    assert "\x1b" not in shown
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["info", "files"], "there is no server 'files' in the catalog; there are: filesystem, sqlite"),
+        (["info"], "the following arguments are required: NAME"),
+        (["list", "--catalog", "/nowhere.yaml"], "/nowhere.yaml: No such file or directory"),
+    ],
+)
+def test_what_cant_be_shown_is_refused_in_one_line(
+    words: list[str], reason: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(words)
+    complaint = capsys.readouterr().err
+    assert ended.value.code == 2
+    assert reason in complaint
+    assert complaint.count("\n") == 1
+
+
+def test_the_console_script_is_the_same_program() -> None:
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]
+    module, _, name = declared["mcp-bundle"].partition(":")
+    assert getattr(import_module(module), name) is main
+
+
+def test_usage_names_what_was_called(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("sys.argv", ["/home/me/.local/bin/mcp-bundle", "list", "--help"])
+    with pytest.raises(SystemExit):
+        main()
+    assert capsys.readouterr().out.startswith("usage: mcp-bundle list ")
+
+
+def test_a_library_that_is_missing_is_named_with_its_cure() -> None:
+    script = "import sys; sys.modules['yaml'] = None; from servers.__main__ import main; main(['list'])"
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2
+    assert "it needs yaml, which is not installed: pip install 'mcp-server-bundle[all]'" in done.stderr
