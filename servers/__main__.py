@@ -13,6 +13,7 @@ COMMANDS = {
     "install": "put a server into the configuration of a client",
     "uninstall": "take a server out of the configuration of a client, without a trace",
     "info": "show everything that the catalog says of a server",
+    "doctor": "find what keeps the servers from running, and say how to mend it",
     "demo": "start the servers as a desktop host would, and do real work through them",
 }
 """Each is the module of that name in `commands`, loaded when it is called: its `main` takes the arguments after the
@@ -45,7 +46,10 @@ def _run(name: str, words: Sequence[str]) -> int:
             raise
         needs = f"it needs {library}, which is not installed: pip install 'mcp-server-bundle[all]'"
         refuse(f"{program()} {name}", needs)
-    code: int = module.main(words)
+    try:
+        code: int = module.main(words)
+    except KeyboardInterrupt:
+        return 130
     return code
 
 

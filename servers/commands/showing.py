@@ -1,7 +1,6 @@
 """How commands show what they found: for people, and for programs."""
 
 import json
-import sys
 from collections.abc import Iterable
 from typing import Any
 
@@ -26,8 +25,8 @@ def console() -> Console:
 
 
 def json_out(value: Any) -> None:
-    """Prints one JSON text, in ASCII where the terminal takes no more."""
-    print(json.dumps(value, indent=2, ensure_ascii=(sys.stdout.encoding or "").lower() != "utf-8"))  # noqa: T201
+    """Prints one JSON text, in ASCII, which every pipe takes."""
+    print(json.dumps(value, indent=2))  # noqa: T201 - it is the output
 
 
 def plain(text: str) -> str:

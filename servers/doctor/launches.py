@@ -1,0 +1,101 @@
+"""Can a client start what its configuration names? What can be seen without starting it."""
+
+import os
+import shlex
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from ..catalog import Entry
+from ..commands.program import program
+from ..hosts.clients import Machine
+from ..hosts.launching import launch_command
+from .command_line import Given, read_arguments, read_variables, value_of
+from .configurations import Launch
+from .findings import Finding, fault, warning
+from .paths import check_paths
+from .ports import check_port
+from .programs import environment_of, interpreter_of
+from .tokens import check_token_file
+
+__all__ = ["bare_path", "check_launch", "is_filled_in"]
+
+_CONTAINERS = {"docker", "podman", "nerdctl"}
+
+
+def bare_path(machine: Machine) -> str:
+    """The PATH of a program that was not started from a shell."""
+    if machine.system == "windows":
+        return machine.environment.get("PATH", "")
+    return "/usr/bin:/bin:/usr/sbin:/sbin"
+
+
+def check_launch(launch: Launch, machine: Machine) -> Iterator[Finding]:
+    """Looks at the command, its environment of Python, its arguments and variables, and what these name."""
+    if launch.server.command is None or is_filled_in(launch):
+        return
+    yield from _command(launch, Path(launch.server.command), machine)
+    separator = ";" if machine.system == "windows" else ":"
+    given = read_arguments(launch.entry, launch.words)
+    variables = read_variables(launch.entry, launch.server.env, separator)
+    for reason in given.unknown:
+        yield fault(
+            launch.where, reason, f"correct it in {launch.file}; `{program()} info {launch.entry.name}` lists all"
+        )
+    for reason in variables.unknown:
+        yield warning(launch.where, reason, f"correct it in {launch.file}, or take it out")
+    yield from _transport(launch, given, variables)
+    if Path(launch.server.command).stem not in _CONTAINERS:
+        yield from check_paths(launch, [*given.own, *variables.own])
+        token = value_of("token_file", given, variables)
+        if token is not None:
+            yield from check_token_file(Path(token), launch.where)
+
+
+def is_filled_in(launch: Launch) -> bool:
+    """Whether it has `${variables}`, which only the client knows."""
+    return any("${" in word for word in (launch.server.command or "", *launch.server.args))
+
+
+def _command(launch: Launch, command: Path, machine: Machine) -> Iterator[Finding]:
+    let = f"in {launch.file} let it start {_right(launch.entry)}"
+    if not command.is_absolute():
+        if shutil.which(command, path=bare_path(machine)) is None:
+            what = f"{command} has no absolute path, and hosts do not look where your shell looks"
+            known = shutil.which(command, path=machine.environment.get("PATH", ""))
+            yield fault(launch.where, what, f"in {launch.file} write {known}" if known else let)
+    elif not command.exists():
+        yield fault(launch.where, _gone(command), let)
+    elif command.is_dir() or not os.access(command, os.X_OK):
+        cure = let if command.is_dir() else f"chmod +x '{command}'"
+        yield fault(launch.where, f"{command} is not a program that may be executed", cure)
+    else:
+        interpreter = interpreter_of(command)
+        if interpreter is not None and not interpreter.exists():
+            what = f"{command} starts {interpreter}, which does not exist: the environment was moved or has lost it"
+            yield fault(launch.where, what, let)
+
+
+def _gone(command: Path) -> str:
+    """Why there is no such program."""
+    environment = environment_of(command).parent
+    if command.is_symlink():
+        return f"{command} leads to {command.readlink()}, which is gone: that Python was removed or replaced"
+    if not environment.exists():
+        return f"{command} is gone, with its environment {environment}: it was moved or deleted"
+    return f"{command} does not exist"
+
+
+def _right(entry: Entry) -> str:
+    """What starts the server in this installation."""
+    return shlex.join(launch_command(entry))
+
+
+def _transport(launch: Launch, given: Given, variables: Given) -> Iterator[Finding]:
+    if value_of("transport", given, variables) != "http":
+        return
+    what = "it is started with the transport http, and clients speak over stdio with what they start"
+    yield fault(launch.where, what, f"take that out of {launch.file}, or start it by yourself and put its URL there")
+    port = value_of("port", given, variables)
+    if port is not None:
+        yield from check_port(value_of("host", given, variables) or "127.0.0.1", port, launch.where)

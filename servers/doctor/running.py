@@ -1,0 +1,154 @@
+"""All checks, in their order."""
+
+import re
+import shlex
+import tempfile
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import anyio
+
+from ..catalog import Entry
+from ..commands.program import program
+from ..hosts.clients import Client, Machine
+from ..hosts.launching import launch_command
+from .command_line import read_arguments
+from .configurations import Configuration, Launch, of_machine
+from .findings import Finding, Severity, fine, warning
+from .installation import Installation, check_installation
+from .judging import Tried, judge
+from .launches import bare_path, check_launch, is_filled_in
+from .shell import check_shell
+from .speaking import MODES, Start, talk
+from .urls import check_url
+
+__all__ = ["Examination", "examine"]
+
+SECONDS = 20.0
+"""How long a server may take to answer; clients wait for about a minute."""
+AT_ONCE = 4
+"""Servers that are started at the same time."""
+# What a program gets that was not started from a shell; PATH is made up, and MCP_* is not handed on.
+_INHERITED = {
+    *("HOME", "LANG", "LC_ALL", "LOGNAME", "SHELL", "TERM", "TMPDIR", "USER"),
+    *("APPDATA", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "PATHEXT", "PROGRAMDATA", "PROGRAMFILES", "SYSTEMDRIVE"),
+    *("SYSTEMROOT", "TEMP", "TMP", "USERNAME", "USERPROFILE", "WINDIR"),
+}
+
+
+Step = Callable[[], Awaitable[list[Finding]]]
+
+
+class Examination(NamedTuple):
+    """What is to be looked at."""
+
+    machine: Machine
+    installation: Installation
+    project: Path
+    """The directory whose own configurations count as well."""
+    entries: Sequence[Entry]
+    """The servers of the catalog, or those that were asked for."""
+    asked: bool = False
+    """Whether they were asked for by name."""
+    clients: Sequence[Client] = ()
+    """The clients to look at; all where there is none."""
+    seconds: float = SECONDS
+
+
+async def examine(examination: Examination) -> list[Finding]:
+    """Runs all checks. Each server is started twice, once for each era."""
+    machine, entries = examination.machine, examination.entries
+    found = of_machine(machine, examination.project, entries, examination.clients)
+    configured = {launch.entry.name for launch in found.launches}
+    used = {entry.name for entry in entries} if examination.asked else configured
+    findings = list(check_installation(examination.installation, entries, used))
+    broken = {finding.where for finding in findings if finding.severity is not Severity.OK}
+    findings += [*check_shell(machine, entries), *found.findings, *_unused(examination, found)]
+    steps = [partial(_check, examination, launch) for launch in found.launches]
+    if not found.launches or examination.asked:
+        rest = [entry for entry in entries if entry.name not in configured | broken]
+        steps += [partial(_try_out, examination, entry) for entry in rest]
+    return findings + await _all(steps)
+
+
+def _unused(examination: Examination, found: Configuration) -> Iterator[Finding]:
+    for client in examination.clients:
+        if not any(launch.client is client for launch in found.launches):
+            what = "none of the servers stands in its configuration"
+            yield warning(client.title, what, f"put one there: {program()} install NAME --client {client.name}")
+
+
+async def _all(steps: Sequence[Step]) -> list[Finding]:
+    """What the steps find, in their order; some run at the same time."""
+    found: list[list[Finding]] = [[] for _ in steps]
+    limit = anyio.CapacityLimiter(AT_ONCE)
+
+    async def run(number: int) -> None:
+        async with limit:
+            found[number] = await steps[number]()
+
+    async with anyio.create_task_group() as tasks:
+        for number in range(len(steps)):
+            tasks.start_soon(run, number)
+    return [finding for findings in found for finding in findings]
+
+
+async def _check(examination: Examination, launch: Launch) -> list[Finding]:
+    """One server as a client has it: it is started where nothing stands against that."""
+    findings = list(check_launch(launch, examination.machine))
+    server = launch.server
+    if any(finding.severity is Severity.FAULT for finding in findings):
+        return findings
+    if not server.enabled:
+        return [*findings, fine(launch.where, f"not started: it is switched off in {launch.file}")]
+    if server.command is None:
+        return [*findings, *await check_url(launch, examination.installation, examination.seconds)]
+    if is_filled_in(launch):
+        return [*findings, fine(launch.where, "not started: its entry has variables that only the client knows")]
+    start = Start([server.command, *server.args], _environment(examination, server.env), launch.directory)
+    tried = Tried(launch.where, launch.entry, str(launch.file), _secrets(launch))
+    return findings + await _start(tried, start, examination.seconds)
+
+
+async def _try_out(examination: Examination, entry: Entry) -> list[Finding]:
+    """A server that no client has, started with little of its own."""
+    with tempfile.TemporaryDirectory(prefix="mcp-doctor-") as folder:
+        arguments = _arguments(entry, folder)
+        if arguments is None:
+            return [fine(entry.name, "not started: it needs arguments, and no client has it")]
+        command = launch_command(entry, arguments)
+        tried = Tried(entry.name, entry, shlex.join(command))
+        home = Path(examination.machine.home)
+        return await _start(tried, Start(command, _environment(examination, {}), home), examination.seconds)
+
+
+async def _start(tried: Tried, start: Start, seconds: float) -> list[Finding]:
+    talks = [await talk(start, mode, seconds) for mode in MODES]
+    return list(judge(tried, talks))
+
+
+def _arguments(entry: Entry, folder: str) -> list[str] | None:
+    """What a first start needs: a sample of its own, or an empty directory; None where neither will do."""
+    if any(argument.name == "demo" for argument in entry.arguments):
+        return ["--demo"]
+    required = [argument for argument in entry.arguments if argument.required]
+    if any(argument.type != "directory" for argument in required):
+        return None
+    return [word for argument in required for word in ([argument.option] if argument.option else []) + [folder]]
+
+
+def _environment(examination: Examination, own: Mapping[str, str]) -> dict[str, str]:
+    """What a client hands on to a server, and what its entry sets."""
+    machine = examination.machine
+    inherited = {name: value for name, value in machine.environment.items() if name.upper() in _INHERITED}
+    return {**inherited, "PATH": bare_path(machine), **own}
+
+
+def _secrets(launch: Launch) -> list[str]:
+    """What the entry holds that nobody else should see, as a whole and in its parts."""
+    known = {argument.environment for argument in launch.entry.arguments if not argument.secret}
+    values = [value for variable, value in launch.server.env.items() if variable not in known]
+    values += [value for one, value in read_arguments(launch.entry, launch.words).own if one.secret]
+    return [part for value in values for part in (value, *re.split(r"[=:@\s]+", value))]

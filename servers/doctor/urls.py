@@ -1,0 +1,91 @@
+"""Does a server answer at the URL that a client has for it?
+
+This is the one file here that imports inside a function: the HTTP client is an extra, and a doctor has to work where
+it is missing.
+"""
+
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+from shared.client.options import ClientOptions
+
+from ..catalog import Entry
+from .configurations import Launch
+from .findings import Finding, fault, fine, warning
+from .installation import NAME, Installation
+from .judging import Tried, judge_version, masked
+from .speaking import MODES, Outcome, Talk, converse
+
+__all__ = ["check_url"]
+
+_TOKENS = ("authorization", "x-api-key")
+_UNREACHED = ("ConnectError", "ConnectTimeout")
+
+
+async def check_url(launch: Launch, installation: Installation, seconds: float) -> list[Finding]:
+    """Speaks to the server in both eras, with the headers of the entry."""
+    url, headers = launch.server.url or "", launch.server.headers
+    if "${" in url or any("${" in value for value in headers.values()):
+        return [fine(launch.where, "not asked: its entry has variables that only the client knows")]
+    if urlsplit(url).scheme not in ("http", "https"):
+        return [fine(launch.where, "not asked: its URL is neither of HTTP nor of HTTPS")]
+    try:
+        from shared.transports.http_client import connect_http
+    except ImportError:
+        return [warning(launch.where, "not asked: httpx is missing", installation.pip(f"'{NAME}[client]'"))]
+    # One after the other: a server may take one session only.
+    talks = [
+        await converse(connect_http(url, ClientOptions(mode=mode), headers=headers), mode, seconds) for mode in MODES
+    ]
+    return list(_judge(launch, talks))
+
+
+def _judge(launch: Launch, talks: list[Talk]) -> Iterator[Finding]:
+    failed = [talk for talk in talks if talk.outcome is not Outcome.ANSWERED]
+    if failed:
+        yield _failed(launch, failed[0])
+        return
+    place = _place(launch.server.url or "")
+    tried = Tried(launch.where, launch.entry, str(launch.file))
+    strange = list(judge_version(tried, talks[0]))
+    yield from strange
+    if not strange:
+        yield fine(launch.where, f"{place} answers, and speaks {' and '.join(talk.version for talk in talks)}")
+
+
+def _failed(launch: Launch, talk: Talk) -> Finding:
+    where, place, entry = launch.where, _place(launch.server.url or ""), launch.entry
+    reason = masked(talk.reason, [*launch.server.headers.values(), launch.server.url or ""])
+    if reason.startswith(_UNREACHED):
+        what = f"nothing answers at {place} ({reason.partition(': ')[2]})"
+        return fault(where, what, f"start it: {_started(entry, launch)}, or correct the URL in {launch.file}")
+    if talk.outcome is Outcome.SILENT:
+        return fault(
+            where, f"{place} takes the connection and gives {talk.reason}", "end what listens there, start it anew"
+        )
+    if talk.code == 401:
+        cure = f"put its token into {launch.file}, as the header Authorization: Bearer TOKEN"
+        if not any(name.lower() in _TOKENS for name in launch.server.headers):
+            # Some clients have other places for it.
+            return warning(where, f"{place} wants a token, and no header of the entry has one", cure)
+        return fault(where, f"{place} wants another token than the entry has", cure)
+    if talk.code == 403:
+        return fault(
+            where, f"{place} does not let this client in", "start it with --allowed-host or --allowed-origin"
+        )
+    what = f"what listens at {place} is no MCP server, or has another path: {reason}"
+    cure = "the path is /mcp, or /NAME/mcp with serve; is it another program, give the server another --port"
+    return fault(where, what, f"{cure}, and correct the URL in {launch.file}")
+
+
+def _started(entry: Entry, launch: Launch) -> str:
+    port = urlsplit(launch.server.url or "").port
+    start = entry.script or f"python -m {entry.module}"
+    unnamed = [one.metavar or one.name for one in entry.arguments if one.option is None]
+    return " ".join([start, "--transport http", *([f"--port {port}"] if port else []), *unnamed])
+
+
+def _place(url: str) -> str:
+    """The URL without what may be secret: a password, a query."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"

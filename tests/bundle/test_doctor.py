@@ -1,0 +1,485 @@
+"""`doctor` finds what was planted, and says what to do. Every fault is real: files, programs, ports."""
+
+import json
+import os
+import socket
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from functools import partial
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from threading import Thread
+
+import anyio
+import pytest
+
+from servers.__main__ import main
+from servers.catalog import load_catalog
+from servers.doctor.findings import Severity
+from servers.doctor.installation import check_installation
+from servers.doctor.running import SECONDS, Examination, examine
+from tests.bundle.machines import OLD_SERVER, ROOT, Home, home, installed, sqlite_entry
+
+__all__ = ["home"]
+
+slow = pytest.mark.slow
+TOKEN = "do-not-show-this-7c1f"
+
+
+@slow
+async def test_a_healthy_machine_has_no_finding(home: Home) -> None:
+    home.write("shop.db", "")
+    entries = {
+        "notes": {"command": sys.executable, "args": ["-P", "-m", "servers.filesystem", str(home.path / "notes")]},
+        "shop": {"command": sys.executable, "args": ["-P", "-m", "servers.sqlite", str(home.path / "shop.db")]},
+        "github": {"command": "npx", "args": ["-y", "somebody-elses-server"]},
+    }
+    home.write(".config/Claude/claude_desktop_config.json", json.dumps({"mcpServers": entries}))
+    home.write(".cursor/mcp.json", '{ // none yet\n "mcpServers": {}}')
+    assert await home.look() == []
+
+
+# The command
+
+
+async def test_an_environment_that_was_deleted(home: Home) -> None:
+    home.cursor("files", command=f"{home.path}/old/.venv/bin/mcp-bundle-filesystem", args=[f"{home.path}/notes"])
+    found = await home.only()
+    assert found.severity is Severity.FAULT
+    assert found.where == "Cursor, 'files'"
+    assert f"is gone, with its environment {home.path}/old/.venv: it was moved or deleted" in found.what
+    assert found.cure.startswith(f"in {home.path}/.cursor/mcp.json let it start /")
+
+
+async def test_an_environment_that_was_moved(home: Home) -> None:
+    command = home.program("#!/nowhere/.venv/bin/python3\nfrom servers.filesystem.__main__ import main\n")
+    home.cursor("files", command=command, args=[f"{home.path}/notes"])
+    found = await home.only()
+    assert "starts /nowhere/.venv/bin/python3, which does not exist" in found.what
+    assert "let it start /" in found.cure
+
+
+async def test_a_python_that_was_removed(home: Home) -> None:
+    (home.path / "bin").mkdir()
+    python = home.path / "bin" / "python3"
+    python.symlink_to("/nowhere/python3.11")
+    home.cursor("files", command=str(python), args=["-m", "servers.filesystem", f"{home.path}/notes"])
+    found = await home.only()
+    assert "leads to /nowhere/python3.11, which is gone: that Python was removed or replaced" in found.what
+
+
+async def test_a_command_that_only_the_shell_finds(home: Home) -> None:
+    command = home.program("#!/bin/sh\n")
+    home.environment["PATH"] = str(home.path / "bin")
+    home.cursor("files", command="mcp-bundle-filesystem", args=[f"{home.path}/notes"])
+    found = await home.only()
+    assert "mcp-bundle-filesystem has no absolute path" in found.what
+    assert found.cure == f"in {home.path}/.cursor/mcp.json write {command}"
+
+
+async def test_a_program_that_may_not_be_executed(home: Home) -> None:
+    command = home.program("#!/bin/sh\n")
+    Path(command).chmod(0o600)
+    home.cursor("files", command=command, args=[f"{home.path}/notes"])
+    found = await home.only()
+    assert "is not a program that may be executed" in found.what
+    assert found.cure == f"chmod +x '{command}'"
+
+
+# The files of the clients
+
+
+@slow
+async def test_a_configuration_that_is_not_json(home: Home) -> None:
+    path = home.write(".config/Claude/claude_desktop_config.json", '{"mcpServers": {"files": {]}}')
+    (found,) = [finding for finding in await home.look("everything") if finding.severity is Severity.FAULT]
+    assert found.where == f"Claude Desktop, {path}"
+    assert "Claude Desktop can't read it: " in found.what
+    assert found.cure == "mend it in an editor, or remove it; until then Claude Desktop starts none of its servers"
+
+
+@slow
+async def test_servers_under_the_key_of_another_client(home: Home) -> None:
+    home.write(".config/Code/User/mcp.json", '{"mcpServers": {"files": {}}}')
+    found = await home.look("everything")
+    assert [one.what for one in found] == ["its servers stand under 'mcpServers', which nobody reads"]
+    assert found[0].cure == "rename 'mcpServers' to 'servers' in that file"
+
+
+@slow
+async def test_an_entry_that_the_client_cant_use(home: Home) -> None:
+    home.cursor("filesystem", command=sys.executable, args="-m servers.filesystem")
+    (found,) = await home.look("everything", "filesystem")
+    assert "Cursor can't use it: 'filesystem': 'args' is not a list of texts" in found.what
+    assert found.cure == f"mend the entry in {home.path}/.cursor/mcp.json"
+
+
+# The arguments
+
+
+async def test_a_directory_that_does_not_exist(home: Home) -> None:
+    home.start("filesystem", f"{home.path}/papers")
+    found = await home.only()
+    assert found.what == f"the directory {home.path}/papers does not exist"
+    assert found.cure == f"make the directory, or correct the path in {home.path}/.cursor/mcp.json"
+
+
+async def test_a_database_that_does_not_exist(home: Home) -> None:
+    home.start("sqlite", "--db", f"shop={home.path}/shop.db:ro")
+    found = await home.only()
+    assert found.what == f"the file {home.path}/shop.db does not exist"
+    assert found.cure.startswith("put the file there, or correct the path")
+
+
+async def test_a_path_of_the_environment_that_does_not_exist(home: Home) -> None:
+    home.start("filesystem", MCP_FILESYSTEM_ROOTS=f"{home.path}/notes:{home.path}/papers")
+    assert (await home.only()).what == f"the directory {home.path}/papers does not exist"
+
+
+async def test_a_path_that_is_not_absolute(home: Home) -> None:
+    home.start("filesystem", "notes")
+    found = await home.only()
+    assert found.what == "notes is no absolute path, and means another place with every client"
+    assert f"write {home.path}/notes" in found.cure
+
+
+async def test_a_file_in_place_of_a_directory(home: Home) -> None:
+    home.start("filesystem", str(home.write("papers", "")))
+    assert (await home.only()).what == f"{home.path}/papers is a file and no directory"
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read everything")
+async def test_a_directory_that_may_not_be_read(home: Home) -> None:
+    (home.path / "notes").chmod(0)
+    home.start("filesystem", f"{home.path}/notes")
+    found = await home.only()
+    (home.path / "notes").chmod(0o700)
+    assert "can't be read by you" in found.what
+    assert "chmod u+rX" in found.cure
+
+
+async def test_an_option_that_does_not_exist(home: Home) -> None:
+    home.start("filesystem", "--alow-write", f"{home.path}/notes")
+    found = await home.only()
+    assert found.what == "there is no option --alow-write; did you mean --allow-write?"
+    assert "info filesystem` lists all" in found.cure
+
+
+@slow
+async def test_a_variable_that_does_not_exist(home: Home) -> None:
+    home.start("filesystem", f"{home.path}/notes", MCP_FILESYSTEM_ALOW_WRITE="1")
+    found = await home.only()
+    assert found.severity is Severity.WARNING
+    assert found.what.endswith("did you mean MCP_FILESYSTEM_ALLOW_WRITE?")
+
+
+# Tokens
+
+
+@pytest.mark.parametrize(
+    ("content", "mode", "what", "cure"),
+    [
+        (None, 0, "does not exist", "make one: python -c"),
+        ("\n", 0o600, "is empty", "make one: python -c"),
+        (TOKEN, 0o644, "is open to others on this machine", "chmod 600 '"),
+    ],
+    ids=["missing", "empty", "open to all"],
+)
+async def test_a_token_file(content: str | None, mode: int, what: str, cure: str, home: Home) -> None:
+    path = home.path / "token" if content is None else home.write("token", content, mode)
+    home.start("filesystem", "--token-file", str(path), f"{home.path}/notes")
+    found = await home.only()
+    assert found.what == f"the token file {path} {what}"
+    assert found.cure.startswith(cure)
+    assert TOKEN not in repr(found)
+
+
+# Ports and URLs
+
+
+async def test_a_port_that_is_taken(home: Home) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        home.start("filesystem", "--transport", "http", "--port", str(port), f"{home.path}/notes")
+        transport, taken = await home.look()
+    assert "clients speak over stdio with what they start" in transport.what
+    assert transport.cure.startswith("take that out of ")
+    assert taken.what == f"port {port} of 127.0.0.1 is taken"
+    assert taken.cure == "end what listens there, or give another --port"
+
+
+@slow
+async def test_a_url_at_which_nothing_listens(home: Home) -> None:
+    with socket.socket() as unused:  # bound, so that nobody else takes it, but not listening
+        unused.bind(("127.0.0.1", 0))
+        port = unused.getsockname()[1]
+        home.cursor("filesystem", url=f"http://me:{TOKEN}@127.0.0.1:{port}/mcp?key={TOKEN}")
+        found = await home.only()
+    assert found.what == f"nothing answers at http://127.0.0.1:{port}/mcp (All connection attempts failed)"
+    assert found.cure.startswith(
+        f"start it: mcp-bundle-filesystem --transport http --port {port} DIR, or correct the "
+    )
+
+
+class Page(BaseHTTPRequestHandler):
+    """A web site that is no MCP server."""
+
+    def do_POST(self) -> None:
+        self.send_error(404)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def site() -> Iterator[int]:
+    with HTTPServer(("127.0.0.1", 0), Page) as server:
+        thread = Thread(target=partial(server.serve_forever, poll_interval=0.01))
+        thread.start()
+        yield server.server_port
+        server.shutdown()
+        thread.join()
+
+
+@slow
+async def test_a_url_at_which_another_program_listens(home: Home, site: int) -> None:
+    home.cursor("filesystem", url=f"http://127.0.0.1:{site}/mcp")
+    found = await home.only()
+    assert f"what listens at http://127.0.0.1:{site}/mcp is no MCP server, or has another path" in found.what
+    assert "give the server another --port" in found.cure
+
+
+@asynccontextmanager
+async def serving(home: Home) -> AsyncIterator[str]:
+    """The URL of a filesystem server that wants a token."""
+    command = [sys.executable, "-m", "servers.filesystem", "--transport", "http", "--port", "0", f"{home.path}/notes"]
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "MCP_TOKEN": TOKEN}
+    async with await anyio.open_process(command, env=env, stdout=None) as process:
+        said = b""
+        while not said.endswith(b"\n"):
+            assert process.stderr is not None
+            said += await process.stderr.receive()
+        yield said.decode().removeprefix("listening on ").strip()
+        process.terminate()
+
+
+@slow
+async def test_a_url_that_wants_another_token(home: Home) -> None:
+    async with serving(home) as url:
+        home.cursor("filesystem", url=url, headers={"Authorization": f"Bearer not-{TOKEN}"})
+        found = await home.only()
+        home.cursor("filesystem", url=url)
+        without = await home.only()
+        home.cursor("filesystem", url=url, headers={"Authorization": f"Bearer {TOKEN}"})
+        assert await home.look() == []
+    assert found.what == f"{url} wants another token than the entry has"
+    assert "as the header Authorization: Bearer TOKEN" in found.cure
+    assert TOKEN not in repr(found)
+    assert without.severity is Severity.WARNING
+
+
+# What only shows when it is started
+
+
+@slow
+async def test_noise_on_stdout(home: Home) -> None:
+    command = home.program(f'#!/bin/sh\necho Welcome\nexec {sys.executable} -m servers.filesystem "$@"\n')
+    home.cursor("files", command=command, args=[f"{home.path}/notes"], env={"PYTHONPATH": str(ROOT)})
+    found = await home.only()
+    assert found.what == "1 line of its stdout is no message, where clients break off"
+    assert "write to stderr" in found.cure
+
+
+@slow
+async def test_a_server_that_ends_at_once(home: Home) -> None:
+    home.start("filesystem", "--max-read", "5", f"{home.path}/notes")
+    found = await home.only()
+    assert found.what == (
+        "it ended with exit code 2 before it answered; last it said: "
+        "--max-read: Input should be greater than or equal to 1000"
+    )
+    assert found.cure.startswith(f"correct it in {home.path}/.cursor/mcp.json; ")
+
+
+async def test_a_python_without_the_bundle(home: Home) -> None:
+    home.cursor("files", command=home.program("#!/bin/sh\necho \"No module named 'servers'\" >&2\nexit 1\n"))
+    found = await home.only()
+    assert "exit code 1" in found.what
+    assert "No module named 'servers'" in found.what
+    assert "let it start /" in found.cure
+
+
+@slow
+async def test_a_server_that_gives_no_answer(home: Home) -> None:
+    home.cursor("files", command=home.program("#!/bin/sh\nwhile read -r line; do :; done\n"))
+    found = await home.only(seconds=0.3)
+    assert found.what == "it gives no answer: no answer in 0.3 seconds after it was started"
+    assert found.cure.startswith("start it in a terminal, and read all that it says")
+
+
+async def test_an_argument_that_no_system_takes(home: Home) -> None:
+    home.start("filesystem", "--deny", "a\0b", f"{home.path}/notes")
+    assert (await home.only()).what == "it can't be started: embedded null byte"
+
+
+async def test_a_program_of_another_system(home: Home) -> None:
+    home.cursor("files", command=home.program("\x7fELF of no machine"))
+    found = await home.only()
+    assert found.what == "it can't be started: Exec format error"
+    assert "let it start /" in found.cure
+
+
+@slow
+async def test_a_server_of_an_older_version(home: Home) -> None:
+    home.cursor("files", command=home.program(f"#!{sys.executable}\n{OLD_SERVER}"))
+    era, version = await home.look()
+    assert (era.severity, version.severity) == (Severity.FAULT, Severity.WARNING)
+    assert era.what == "it does not speak 2026-07-28: method not found"
+    assert version.what == f"it is version 0.0.1, and here is {load_catalog().entry('filesystem').version}"
+    assert "update it where it is installed" in version.cure
+
+
+async def test_a_secret_is_not_shown_even_if_the_server_says_it(home: Home) -> None:
+    command = home.program('#!/bin/sh\necho "bad token $MCP_TOKEN for $2" >&2\nexit 1\n', "mcp-bundle-fetch")
+    header = f"api.example.org=Authorization:Bearer {TOKEN}"
+    home.cursor("web", command=command, args=["--header", header], env={"MCP_TOKEN": f"x{TOKEN}"})
+    found = await home.only()
+    assert "bad token" in found.what
+    assert TOKEN not in repr(found)
+
+
+# The shell and the installation
+
+
+@slow
+async def test_a_variable_in_the_shell(home: Home) -> None:
+    home.environment["MCP_FILESYSTEM_ALLOW_WRITE"] = TOKEN
+    (found,) = await home.look("filesystem")
+    assert found.severity is Severity.WARNING
+    assert found.what == "MCP_FILESYSTEM_ALLOW_WRITE is set, and changes filesystem when it is started from here"
+    assert found.cure == "unset MCP_FILESYSTEM_ALLOW_WRITE, unless it is meant"
+
+
+async def test_a_token_file_that_the_shell_names(home: Home) -> None:
+    home.environment["MCP_TOKEN_FILE"] = f"{home.path}/token"
+    home.start("filesystem", f"{home.path}/papers")
+    variable, token, _ = await home.look()
+    assert variable.what == "MCP_TOKEN_FILE is set, and changes every server when it is started from here"
+    assert token.what == f"the token file {home.path}/token does not exist"
+
+
+def test_a_library_that_is_missing(tmp_path: Path) -> None:
+    installation = installed(tmp_path, requires="no-such-library>=1")
+    found = list(check_installation(installation, [sqlite_entry()], ["sqlite"]))[-1]
+    assert found.severity is Severity.FAULT
+    assert found.what == "its extra 'sqlite' is not installed: no-such-library"
+    assert found.cure == f"{tmp_path}/bin/python -m pip install 'mcp-server-bundle[sqlite]'"
+
+
+def test_a_library_that_is_too_old(tmp_path: Path) -> None:
+    found = list(check_installation(installed(tmp_path, requires="pyyaml>=99"), [sqlite_entry()], ["sqlite"]))[-1]
+    assert "pyyaml>=99 (there is " in found.what
+
+
+def test_a_library_of_a_server_that_nobody_uses_is_no_fault(tmp_path: Path) -> None:
+    found = list(check_installation(installed(tmp_path, requires="no-such-library>=1"), [sqlite_entry()], []))[-1]
+    assert found.severity is Severity.WARNING
+
+
+@pytest.mark.parametrize(
+    ("script", "what"),
+    [
+        ("", "the console script mcp-bundle-sqlite is missing"),
+        ("#!/nowhere/bin/python3\n", "it starts /nowhere/bin/python3, which does not exist"),
+        (f"#!{sys.executable}\n", f"it starts another Python, {sys.executable}, and not "),
+        (f'#!/bin/sh\n\'\'\'exec\' "{sys.executable}" "$0" "$@"\n', f"it starts another Python, {sys.executable}"),
+    ],
+    ids=["missing", "dead", "foreign", "foreign, by way of a shell"],
+)
+def test_a_console_script(script: str, what: str, tmp_path: Path) -> None:
+    _, found, *_ = check_installation(installed(tmp_path, script=script), [], [])
+    assert found.severity is Severity.FAULT
+    assert found.what.startswith(what)
+    assert f"{tmp_path}/bin/python -m pip install --force-reinstall --no-deps" in found.cure
+
+
+def test_a_bundle_that_is_not_installed(tmp_path: Path) -> None:
+    (found,) = check_installation(installed(tmp_path)._replace(distribution=None), [], [])
+    assert found.severity is Severity.WARNING
+    assert found.cure.startswith(f"install it: {tmp_path}/bin/python -m pip install -e ")
+
+
+# The command
+
+
+@pytest.fixture
+def shell(home: Home, monkeypatch: pytest.MonkeyPatch) -> Home:
+    for name in ("XDG_CONFIG_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "CLINE_DATA_DIR", "MCP_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(home.path))
+    monkeypatch.chdir(home.path / "project")
+    return home
+
+
+def test_the_command_prints_a_line_for_each_finding(shell: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    shell.start("filesystem", f"{shell.path}/papers")
+    assert main(["doctor", "filesystem"]) == 1
+    *_, fault, total = capsys.readouterr().out.splitlines()
+    where, cure = "Cursor, 'filesystem'", f"make the directory, or correct the path in {shell.path}/.cursor/mcp.json"
+    assert fault == f"fault   {where}: the directory {shell.path}/papers does not exist. Cure: {cure}"
+    assert total == "1 fault, 0 warnings"
+
+
+@slow
+def test_all_well_is_exit_code_0(shell: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", "everything", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert {finding["severity"] for finding in found} == {"ok"}
+    assert found[-1]["where"] == "everything"
+    assert found[-1]["what"].startswith("it starts, speaks 2025-11-25 and 2026-07-28, and has ")
+
+
+@slow
+def test_a_client_may_be_looked_at_alone(shell: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    shell.start("filesystem", f"{shell.path}/papers")
+    assert main(["doctor", "everything", "--client", "vscode"]) == 0
+    assert "VS Code: none of the servers stands in its configuration" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [(["nobody"], "there is no server 'nobody'"), (["--client", "emacs"], "there is no client 'emacs'")],
+)
+def test_bad_usage_is_exit_code_2(words: list[str], reason: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["doctor", *words])
+    assert ended.value.code == 2
+    assert reason in capsys.readouterr().err
+
+
+async def test_a_project_has_its_own_configuration(home: Home) -> None:
+    home.write(
+        "project/.mcp.json", json.dumps({"mcpServers": {"files": {"command": "/nowhere/mcp-bundle-filesystem"}}})
+    )
+    assert (await home.only()).where == "Claude Code, 'files'"
+
+
+async def test_a_project_of_claude_code_has_servers_in_the_file_of_the_user(home: Home) -> None:
+    servers = {"mcpServers": {"files": {"command": "/nowhere/mcp-bundle-filesystem"}}}
+    home.write(".claude.json", json.dumps({"projects": {f"{home.path}/project": servers}}))
+    assert (await home.only()).where == "Claude Code, 'files'"
+
+
+async def test_what_the_client_fills_in_is_left_to_it(home: Home) -> None:
+    home.write(
+        "project/.vscode/mcp.json",
+        json.dumps({"servers": {"files": {"command": "mcp-bundle-filesystem", "args": ["${workspaceFolder}"]}}}),
+    )
+    entries = load_catalog().servers
+    found = await examine(Examination(home.machine, installed(home.path), home.path / "project", entries))
+    assert found[-1].what == "not started: its entry has variables that only the client knows"
+
+
+def test_a_server_has_less_time_than_clients_give_it() -> None:
+    assert SECONDS < 60
