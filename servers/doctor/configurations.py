@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,6 +11,7 @@ from ..catalog import Entry
 from ..hosts import jsonc
 from ..hosts.clients import CLIENTS, SCOPES, Client, Machine
 from ..hosts.configured import Configured, as_configured, read_bytes, read_entries
+from ..hosts.launching import launch_command
 from .findings import Finding, fault, fine
 
 __all__ = ["Configuration", "Launch", "of_machine"]
@@ -35,6 +37,11 @@ class Launch(NamedTuple):
         """How a finding names it."""
         return f"{self.client.title}, {self.server.name!r}"
 
+    @property
+    def another(self) -> str:
+        """How to have the client start the server of this installation."""
+        return f"in {self.file} let it start {shlex.join(launch_command(self.entry))}"
+
 
 class Configuration(NamedTuple):
     """What was found in the files of the clients."""
@@ -44,30 +51,40 @@ class Configuration(NamedTuple):
 
 
 def of_machine(machine: Machine, project: Path, entries: Sequence[Entry], clients: Sequence[Client]) -> Configuration:
-    """Reads the files of the `clients` that are there: the user's, and those of the `project`."""
+    """Reads the files of the `clients` that are there, all clients' where none is named: the user's files, and those
+    of the `project`."""
     found = Configuration([], [])
     seen: set[Path] = set()
-    for client, path, directory in _places(machine, project, clients):
-        if path not in seen and os.path.lexists(path):
-            seen.add(path)
-            _read(found, client, path, (directory, project), entries)
+    for source in _sources(machine, project, clients or CLIENTS):
+        if source.path not in seen and os.path.lexists(source.path):
+            seen.add(source.path)
+            _read(found, source, project, entries)
     return found
 
 
-def _places(machine: Machine, project: Path, clients: Sequence[Client]) -> Iterator[tuple[Client, Path, Path]]:
-    for client in clients or CLIENTS:
+class _Source(NamedTuple):
+    """One file of a client; `directory` is where its servers are started."""
+
+    client: Client
+    path: Path
+    directory: Path
+
+    @property
+    def where(self) -> str:
+        return f"{self.client.title}, {self.path}"
+
+
+def _sources(machine: Machine, project: Path, clients: Sequence[Client]) -> Iterator[_Source]:
+    for client in clients:
         for scope in SCOPES:
             if scope == "user":
-                yield client, client.file(machine, scope, project), Path(machine.home)
+                yield _Source(client, client.file(machine, scope, project), Path(machine.home))
             elif client.project is not None:
-                yield client, client.file(machine, scope, project), project
+                yield _Source(client, client.file(machine, scope, project), project)
 
 
-def _read(
-    found: Configuration, client: Client, path: Path, places: tuple[Path, Path], entries: Sequence[Entry]
-) -> None:
-    directory, project = places
-    where = f"{client.title}, {path}"
+def _read(found: Configuration, source: _Source, project: Path, entries: Sequence[Entry]) -> None:
+    client, path, where = source.client, source.path, source.where
     try:
         listed = {**read_entries(client, path), **_of_project(client, path, project)}
         other = _other_list(client, path) if not listed else None
@@ -78,9 +95,10 @@ def _read(
     if other is not None:
         cure = f"rename {other!r} to {client.key!r} in that file"
         found.findings.append(fault(where, f"its servers stand under {other!r}, which nobody reads", cure))
+        return
     before = len(found.launches)
     for name, value in listed.items():
-        _add(found, Launch(client, path, directory, Configured(name), entries[0]), value, entries)
+        _add(found, source, name, value, entries)
     count = len(found.launches) - before
     found.findings.append(fine(where, f"can be read; {count} of its {len(listed)} servers are ours"))
 
@@ -112,21 +130,20 @@ def _other_list(client: Client, path: Path) -> str | None:
     return next((one.name for one in members if one.name in _LISTS and one.name != client.key), None)
 
 
-def _add(found: Configuration, launch: Launch, value: Any, entries: Sequence[Entry]) -> None:
-    """Adds the launch, where the server that `value` describes is ours."""
-    client, name = launch.client, launch.server.name
+def _add(found: Configuration, source: _Source, name: str, value: Any, entries: Sequence[Entry]) -> None:
+    """Adds the server that `value` describes, where it is ours."""
+    client = source.client
     try:
         server = as_configured(client, name, value)
     except ValueError as error:
         # It can't be seen whose it is, but for its name.
         if any(entry.name in name.lower() for entry in entries):
-            cure = f"mend the entry in {launch.file}"
-            found.findings.append(fault(launch.where, f"{client.title} can't use it: {error}", cure))
+            what = f"{client.title} can't use it: {error}"
+            found.findings.append(fault(source.where, what, f"mend the entry in {source.path}"))
         return
     ours = None if server is None else _ours(server, entries)
     if server is not None and ours is not None:
-        entry, words = ours
-        found.launches.append(launch._replace(server=server, entry=entry, words=words))
+        found.launches.append(Launch(client, source.path, source.directory, server, *ours))
 
 
 def _ours(server: Configured, entries: Sequence[Entry]) -> tuple[Entry, tuple[str, ...]] | None:

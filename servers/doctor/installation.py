@@ -1,5 +1,6 @@
 """Is the bundle installed whole: its Python, its console scripts, the libraries of each server?"""
 
+import json
 import os
 import platform
 import sys
@@ -29,7 +30,17 @@ class Installation(NamedTuple):
 
     def pip(self, what: str) -> str:
         """The line that installs it."""
-        return f"{self.python} -m pip install {what}"
+        python = f'"{self.python}"' if " " in str(self.python) else self.python
+        return f"{python} -m pip install {what}"
+
+    def again(self) -> str:
+        """The line that installs the bundle anew, from where it came from (PEP 610, `direct_url.json`)."""
+        if self.distribution is None:
+            return self.pip("-e DIRECTORY")
+        origin = json.loads(self.distribution.read_text("direct_url.json") or "{}")
+        url, editable = origin.get("url"), origin.get("dir_info", {}).get("editable", False)
+        version = f"{NAME}=={self.distribution.version}"
+        return self.pip(f"--force-reinstall --no-deps {'-e ' if editable else ''}'{url or version}'")
 
 
 def this_installation() -> Installation:
@@ -47,7 +58,7 @@ def check_installation(
     `used` have to be there."""
     python, distribution = installation
     if distribution is None:
-        cure = f"install it: {installation.pip('-e DIRECTORY')}, with the directory that its pyproject.toml is in"
+        cure = f"install it: {installation.again()}, with the directory that its pyproject.toml is in"
         yield warning(str(python), "the bundle runs from a directory and is not installed in this Python", cure)
         return
     yield _python(python, distribution)
@@ -66,19 +77,28 @@ def _python(python: Path, distribution: Distribution) -> Finding:
 
 
 def _scripts(installation: Installation, distribution: Distribution) -> Iterator[Finding]:
-    python = installation.python
-    again = installation.pip(f"--force-reinstall --no-deps '{NAME}=={distribution.version}'")
-    cure = f"write the scripts again, from where the bundle came from: {again}"
+    """What is wrong with the console scripts: one finding for all that have the same fault."""
+    wrong: dict[str, list[str]] = {}
     for name in sorted(script.name for script in distribution.entry_points.select(group="console_scripts")):
-        path = _script(distribution, name) or python.parent / name
-        if not path.is_file():
-            yield fault(str(path), f"the console script {name} is missing", cure)
-            continue
-        interpreter = interpreter_of(path)
-        if interpreter is not None and not interpreter.exists():
-            yield fault(str(path), f"it starts {interpreter}, which does not exist", cure)
-        elif interpreter is not None and not environment_of(interpreter).samefile(environment_of(python)):
-            yield fault(str(path), f"it starts another Python, {interpreter}, and not {python}", cure)
+        path = _script(distribution, name) or installation.python.parent / name
+        reason = _wrong(path, installation.python)
+        if reason:
+            wrong.setdefault(reason, []).append(name)
+    where = f"console scripts of {installation.python}"
+    for reason, names in wrong.items():
+        yield fault(where, f"{reason}: {', '.join(names)}", f"write them again: {installation.again()}")
+
+
+def _wrong(script: Path, python: Path) -> str:
+    if not script.is_file():
+        return "they are missing"
+    interpreter = interpreter_of(script)
+    if interpreter is None:
+        return ""
+    if not interpreter.exists():
+        return f"they start {interpreter}, which does not exist"
+    same = environment_of(interpreter).samefile(environment_of(python))
+    return "" if same else f"they start another Python, {interpreter}"
 
 
 def _script(distribution: Distribution, name: str) -> Path | None:

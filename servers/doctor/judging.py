@@ -1,7 +1,6 @@
 """What the two talks with a server that was started say about it."""
 
 import os
-import shlex
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -9,7 +8,6 @@ from shared.protocol.versions import NEWEST, NEWEST_HANDSHAKE
 
 from ..catalog import Entry
 from ..commands.program import program
-from ..hosts.launching import launch_command
 from .findings import Finding, fault, fine, warning
 from .speaking import Outcome, Talk
 
@@ -24,8 +22,10 @@ class Tried(NamedTuple):
 
     where: str
     entry: Entry
-    place: str
-    """Where its arguments are to be corrected."""
+    another: str
+    """How to have another program started in its place."""
+    correct: str
+    """How to correct what it is started with."""
     secrets: Sequence[str] = ()
     """What must not be shown."""
 
@@ -51,12 +51,11 @@ def judge(tried: Tried, talks: Sequence[Talk]) -> Iterator[Finding]:
 def judge_version(tried: Tried, talk: Talk) -> Iterator[Finding]:
     """Whether the one that answered is the server and the version that the catalog has."""
     name, version = talk.info.get("name"), talk.info.get("version")
-    let = f"in {tried.place} let it start {shlex.join(launch_command(tried.entry))}"
     if name != tried.entry.name:
-        yield fault(tried.where, f"it is not {tried.entry.name}: it calls itself {name!r}", let)
+        yield fault(tried.where, f"it is not {tried.entry.name}: it calls itself {name!r}", tried.another)
     elif version != tried.entry.version:
         what = f"it is version {version}, and here is {tried.entry.version}"
-        yield warning(tried.where, what, f"update it where it is installed, or {let}")
+        yield warning(tried.where, what, f"update it where it is installed, or {tried.another}")
 
 
 def masked(text: str, secrets: Sequence[str]) -> str:
@@ -69,7 +68,7 @@ def masked(text: str, secrets: Sequence[str]) -> str:
 
 def _one_era(tried: Tried, talk: Talk) -> Finding:
     what = f"it does not speak {_ERAS[talk.mode]}: {masked(talk.reason, tried.secrets)}"
-    return fault(tried.where, what, f"it is an older version: let it start {shlex.join(launch_command(tried.entry))}")
+    return fault(tried.where, what, f"if it is an older version, update it, or {tried.another}")
 
 
 def _failed(tried: Tried, talk: Talk) -> Finding:
@@ -77,8 +76,7 @@ def _failed(tried: Tried, talk: Talk) -> Finding:
     by_hand = "start it in a terminal, and read all that it says"
     match talk.outcome:
         case Outcome.UNSTARTABLE:
-            let = f"in {tried.place} let it start {shlex.join(launch_command(tried.entry))}"
-            return fault(where, f"it can't be started: {talk.reason}", let)
+            return fault(where, f"it can't be started: {talk.reason}", tried.another)
         case Outcome.ENDED:
             return fault(where, f"{_end(talk)} before it answered{said}", _cure(tried, talk) or by_hand)
         case Outcome.SILENT:
@@ -104,9 +102,9 @@ def _end(talk: Talk) -> str:
 def _cure(tried: Tried, talk: Talk) -> str:
     """What its last words call for."""
     if "No module named" in talk.last_words or "ImportError" in talk.last_words:
-        return f"in {tried.place} let it start {shlex.join(launch_command(tried.entry))}"
+        return tried.another
     if "pip install" in talk.last_words:
         return "install that extra where the server is installed, with the pip of that Python"
     if talk.exit_code == 2:
-        return f"correct it in {tried.place}; `{program()} info {tried.entry.name}` lists what it takes"
+        return f"{tried.correct}; `{program()} info {tried.entry.name}` lists what it takes"
     return ""

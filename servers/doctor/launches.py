@@ -1,15 +1,12 @@
 """Can a client start what its configuration names? What can be seen without starting it."""
 
 import os
-import shlex
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..catalog import Entry
 from ..commands.program import program
 from ..hosts.clients import Machine
-from ..hosts.launching import launch_command
 from .command_line import Given, read_arguments, read_variables, value_of
 from .configurations import Launch
 from .findings import Finding, fault, warning
@@ -58,7 +55,7 @@ def is_filled_in(launch: Launch) -> bool:
 
 
 def _command(launch: Launch, command: Path, machine: Machine) -> Iterator[Finding]:
-    let = f"in {launch.file} let it start {_right(launch.entry)}"
+    let = launch.another
     if not command.is_absolute():
         if shutil.which(command, path=bare_path(machine)) is None:
             what = f"{command} has no absolute path, and hosts do not look where your shell looks"
@@ -84,11 +81,6 @@ def _gone(command: Path) -> str:
     if not environment.exists():
         return f"{command} is gone, with its environment {environment}: it was moved or deleted"
     return f"{command} does not exist"
-
-
-def _right(entry: Entry) -> str:
-    """What starts the server in this installation."""
-    return shlex.join(launch_command(entry))
 
 
 def _transport(launch: Launch, given: Given, variables: Given) -> Iterator[Finding]:

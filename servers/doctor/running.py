@@ -1,7 +1,6 @@
 """All checks, in their order."""
 
 import re
-import shlex
 import tempfile
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from functools import partial
@@ -108,7 +107,7 @@ async def _check(examination: Examination, launch: Launch) -> list[Finding]:
     if is_filled_in(launch):
         return [*findings, fine(launch.where, "not started: its entry has variables that only the client knows")]
     start = Start([server.command, *server.args], _environment(examination, server.env), launch.directory)
-    tried = Tried(launch.where, launch.entry, str(launch.file), _secrets(launch))
+    tried = Tried(launch.where, launch.entry, launch.another, f"correct it in {launch.file}", _secrets(launch))
     return findings + await _start(tried, start, examination.seconds)
 
 
@@ -119,7 +118,9 @@ async def _try_out(examination: Examination, entry: Entry) -> list[Finding]:
         if arguments is None:
             return [fine(entry.name, "not started: it needs arguments, and no client has it")]
         command = launch_command(entry, arguments)
-        tried = Tried(entry.name, entry, shlex.join(command))
+        tried = Tried(
+            entry.name, entry, examination.installation.again(), f"see what stands in the way of {command[0]}"
+        )
         home = Path(examination.machine.home)
         return await _start(tried, Start(command, _environment(examination, {}), home), examination.seconds)
 

@@ -46,7 +46,7 @@ def _judge(launch: Launch, talks: list[Talk]) -> Iterator[Finding]:
         yield _failed(launch, failed[0])
         return
     place = _place(launch.server.url or "")
-    tried = Tried(launch.where, launch.entry, str(launch.file))
+    tried = Tried(launch.where, launch.entry, f"correct the URL in {launch.file}", "")
     strange = list(judge_version(tried, talks[0]))
     yield from strange
     if not strange:

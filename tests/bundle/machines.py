@@ -6,16 +6,17 @@ from importlib.metadata import PathDistribution
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import anyio
 import pytest
 
-from servers.catalog import Entry, load_catalog
+from servers.catalog import load_catalog
+from servers.doctor.configurations import of_machine
 from servers.doctor.findings import Finding, Severity
-from servers.doctor.installation import Installation, this_installation
+from servers.doctor.installation import Installation
 from servers.doctor.running import Examination, examine
 from servers.hosts.clients import Machine
 
 ROOT = Path(__file__).resolve().parents[2]
+CATALOG = load_catalog()
 OLD_SERVER = """
 import json, sys
 info = {"name": "filesystem", "version": "0.0.1"}
@@ -36,6 +37,7 @@ class Home(NamedTuple):
 
     path: Path
     environment: dict[str, str]
+    installation: Installation
 
     @property
     def machine(self) -> Machine:
@@ -63,13 +65,14 @@ class Home(NamedTuple):
 
     async def look(self, *names: str, seconds: float = 60) -> list[Finding]:
         """What the doctor finds, of those that are not in order."""
-        catalog = load_catalog()
-        entries = [catalog.entry(name) for name in names] or catalog.servers
-        asked = Examination(
-            self.machine, this_installation(), self.path / "project", entries, asked=bool(names), seconds=seconds
-        )
-        with anyio.fail_after(10 * seconds):
-            found = await examine(asked)
+        entries = [CATALOG.entry(name) for name in names] or CATALOG.servers
+        project = self.path / "project"
+        asked = Examination(self.machine, self.installation, project, entries, asked=bool(names), seconds=seconds)
+        return [finding for finding in await examine(asked) if finding.severity is not Severity.OK]
+
+    def read(self) -> list[Finding]:
+        """What is wrong with the files of the clients, without starting anything."""
+        found = of_machine(self.machine, self.path / "project", CATALOG.servers, ()).findings
         return [finding for finding in found if finding.severity is not Severity.OK]
 
     async def only(self, *, seconds: float = 60) -> Finding:
@@ -83,7 +86,7 @@ class Home(NamedTuple):
 def home(tmp_path: Path) -> Home:
     (tmp_path / "project").mkdir()
     (tmp_path / "notes").mkdir()
-    return Home(tmp_path, {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"})
+    return Home(tmp_path, {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}, installed(tmp_path / "venv"))
 
 
 def installed(folder: Path, *, requires: str = "", script: str | None = None) -> Installation:
@@ -97,13 +100,10 @@ def installed(folder: Path, *, requires: str = "", script: str | None = None) ->
         "[console_scripts]\nmcp-bundle-sqlite = servers.sqlite.__main__:main\n" if script is not None else ""
     )
     (info / "RECORD").write_text("../bin/mcp-bundle-sqlite,,\n")
+    (info / "direct_url.json").write_text('{"url": "file:///wheels/mcp_server_bundle-0.1.0-py3-none-any.whl"}')
     (folder / "bin").mkdir()
     if script:
         (folder / "bin" / "mcp-bundle-sqlite").write_text(script)
     python = folder / "bin" / "python"
     python.symlink_to(sys.executable)
     return Installation(python, PathDistribution(info))
-
-
-def sqlite_entry() -> Entry:
-    return load_catalog().entry("sqlite")

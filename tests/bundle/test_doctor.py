@@ -15,15 +15,15 @@ import anyio
 import pytest
 
 from servers.__main__ import main
-from servers.catalog import load_catalog
 from servers.doctor.findings import Severity
-from servers.doctor.installation import check_installation
+from servers.doctor.installation import check_installation, this_installation
 from servers.doctor.running import SECONDS, Examination, examine
-from tests.bundle.machines import OLD_SERVER, ROOT, Home, home, installed, sqlite_entry
+from tests.bundle.machines import CATALOG, OLD_SERVER, ROOT, Home, home, installed
 
 __all__ = ["home"]
 
 slow = pytest.mark.slow
+SQLITE = CATALOG.entry("sqlite")
 TOKEN = "do-not-show-this-7c1f"
 
 
@@ -37,7 +37,7 @@ async def test_a_healthy_machine_has_no_finding(home: Home) -> None:
     }
     home.write(".config/Claude/claude_desktop_config.json", json.dumps({"mcpServers": entries}))
     home.write(".cursor/mcp.json", '{ // none yet\n "mcpServers": {}}')
-    assert await home.look() == []
+    assert await home._replace(installation=this_installation()).look() == []
 
 
 # The command
@@ -99,18 +99,16 @@ async def test_a_configuration_that_is_not_json(home: Home) -> None:
     assert found.cure == "mend it in an editor, or remove it; until then Claude Desktop starts none of its servers"
 
 
-@slow
-async def test_servers_under_the_key_of_another_client(home: Home) -> None:
+def test_servers_under_the_key_of_another_client(home: Home) -> None:
     home.write(".config/Code/User/mcp.json", '{"mcpServers": {"files": {}}}')
-    found = await home.look("everything")
-    assert [one.what for one in found] == ["its servers stand under 'mcpServers', which nobody reads"]
-    assert found[0].cure == "rename 'mcpServers' to 'servers' in that file"
+    (found,) = home.read()
+    assert found.what == "its servers stand under 'mcpServers', which nobody reads"
+    assert found.cure == "rename 'mcpServers' to 'servers' in that file"
 
 
-@slow
-async def test_an_entry_that_the_client_cant_use(home: Home) -> None:
+def test_an_entry_that_the_client_cant_use(home: Home) -> None:
     home.cursor("filesystem", command=sys.executable, args="-m servers.filesystem")
-    (found,) = await home.look("everything", "filesystem")
+    (found,) = home.read()
     assert "Cursor can't use it: 'filesystem': 'args' is not a list of texts" in found.what
     assert found.cure == f"mend the entry in {home.path}/.cursor/mcp.json"
 
@@ -336,7 +334,7 @@ async def test_a_server_of_an_older_version(home: Home) -> None:
     era, version = await home.look()
     assert (era.severity, version.severity) == (Severity.FAULT, Severity.WARNING)
     assert era.what == "it does not speak 2026-07-28: method not found"
-    assert version.what == f"it is version 0.0.1, and here is {load_catalog().entry('filesystem').version}"
+    assert version.what == f"it is version 0.0.1, and here is {CATALOG.entry('filesystem').version}"
     assert "update it where it is installed" in version.cure
 
 
@@ -352,11 +350,12 @@ async def test_a_secret_is_not_shown_even_if_the_server_says_it(home: Home) -> N
 # The shell and the installation
 
 
-@slow
 async def test_a_variable_in_the_shell(home: Home) -> None:
     home.environment["MCP_FILESYSTEM_ALLOW_WRITE"] = TOKEN
-    (found,) = await home.look("filesystem")
+    home.start("filesystem", f"{home.path}/papers")
+    found, _ = await home.look()
     assert found.severity is Severity.WARNING
+    assert TOKEN not in repr(found)
     assert found.what == "MCP_FILESYSTEM_ALLOW_WRITE is set, and changes filesystem when it is started from here"
     assert found.cure == "unset MCP_FILESYSTEM_ALLOW_WRITE, unless it is meant"
 
@@ -371,37 +370,38 @@ async def test_a_token_file_that_the_shell_names(home: Home) -> None:
 
 def test_a_library_that_is_missing(tmp_path: Path) -> None:
     installation = installed(tmp_path, requires="no-such-library>=1")
-    found = list(check_installation(installation, [sqlite_entry()], ["sqlite"]))[-1]
+    found = list(check_installation(installation, [SQLITE], ["sqlite"]))[-1]
     assert found.severity is Severity.FAULT
     assert found.what == "its extra 'sqlite' is not installed: no-such-library"
     assert found.cure == f"{tmp_path}/bin/python -m pip install 'mcp-server-bundle[sqlite]'"
 
 
 def test_a_library_that_is_too_old(tmp_path: Path) -> None:
-    found = list(check_installation(installed(tmp_path, requires="pyyaml>=99"), [sqlite_entry()], ["sqlite"]))[-1]
+    found = list(check_installation(installed(tmp_path, requires="pyyaml>=99"), [SQLITE], ["sqlite"]))[-1]
     assert "pyyaml>=99 (there is " in found.what
 
 
 def test_a_library_of_a_server_that_nobody_uses_is_no_fault(tmp_path: Path) -> None:
-    found = list(check_installation(installed(tmp_path, requires="no-such-library>=1"), [sqlite_entry()], []))[-1]
+    found = list(check_installation(installed(tmp_path, requires="no-such-library>=1"), [SQLITE], []))[-1]
     assert found.severity is Severity.WARNING
 
 
 @pytest.mark.parametrize(
     ("script", "what"),
     [
-        ("", "the console script mcp-bundle-sqlite is missing"),
-        ("#!/nowhere/bin/python3\n", "it starts /nowhere/bin/python3, which does not exist"),
-        (f"#!{sys.executable}\n", f"it starts another Python, {sys.executable}, and not "),
-        (f'#!/bin/sh\n\'\'\'exec\' "{sys.executable}" "$0" "$@"\n', f"it starts another Python, {sys.executable}"),
+        ("", "they are missing"),
+        ("#!/nowhere/bin/python3\n", "they start /nowhere/bin/python3, which does not exist"),
+        (f"#!{sys.executable}\n", f"they start another Python, {sys.executable}"),
+        (f'#!/bin/sh\n\'\'\'exec\' "{sys.executable}" "$0" "$@"\n', f"they start another Python, {sys.executable}"),
     ],
     ids=["missing", "dead", "foreign", "foreign, by way of a shell"],
 )
 def test_a_console_script(script: str, what: str, tmp_path: Path) -> None:
     _, found, *_ = check_installation(installed(tmp_path, script=script), [], [])
     assert found.severity is Severity.FAULT
-    assert found.what.startswith(what)
-    assert f"{tmp_path}/bin/python -m pip install --force-reinstall --no-deps" in found.cure
+    assert found.what == f"{what}: mcp-bundle-sqlite"
+    again = "--force-reinstall --no-deps 'file:///wheels/mcp_server_bundle-0.1.0-py3-none-any.whl'"
+    assert found.cure == f"write them again: {tmp_path}/bin/python -m pip install {again}"
 
 
 def test_a_bundle_that_is_not_installed(tmp_path: Path) -> None:
@@ -476,8 +476,7 @@ async def test_what_the_client_fills_in_is_left_to_it(home: Home) -> None:
         "project/.vscode/mcp.json",
         json.dumps({"servers": {"files": {"command": "mcp-bundle-filesystem", "args": ["${workspaceFolder}"]}}}),
     )
-    entries = load_catalog().servers
-    found = await examine(Examination(home.machine, installed(home.path), home.path / "project", entries))
+    found = await examine(Examination(home.machine, home.installation, home.path / "project", CATALOG.servers))
     assert found[-1].what == "not started: its entry has variables that only the client knows"
 
 
