@@ -24,7 +24,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command; its exit code."""
     words = list(sys.argv[1:] if argv is None else argv)
     if words and words[0] in COMMANDS:
-        return _run(words[0], words[1:])
+        try:
+            return _run(words[0], words[1:])
+        except KeyboardInterrupt:
+            return 130
     listed = "\n".join(f"  {name:10} {text}" for name, text in COMMANDS.items())
     parser = ArgumentParser(
         prog=program(),
@@ -46,10 +49,7 @@ def _run(name: str, words: Sequence[str]) -> int:
             raise
         needs = f"it needs {library}, which is not installed: pip install 'mcp-server-bundle[all]'"
         refuse(f"{program()} {name}", needs)
-    try:
-        code: int = module.main(words)
-    except KeyboardInterrupt:
-        return 130
+    code: int = module.main(words)
     return code
 
 

@@ -9,22 +9,16 @@ from ..commands.program import program
 from ..hosts.clients import Machine
 from .command_line import Given, read_arguments, read_variables, value_of
 from .configurations import Launch
+from .environments import environment_from
 from .findings import Finding, fault, warning
 from .paths import check_paths
 from .ports import check_port
 from .programs import environment_of, interpreter_of
 from .tokens import check_token_file
 
-__all__ = ["bare_path", "check_launch", "is_filled_in"]
+__all__ = ["check_launch", "is_filled_in"]
 
 _CONTAINERS = {"docker", "podman", "nerdctl"}
-
-
-def bare_path(machine: Machine) -> str:
-    """The PATH of a program that was not started from a shell."""
-    if machine.system == "windows":
-        return machine.environment.get("PATH", "")
-    return "/usr/bin:/bin:/usr/sbin:/sbin"
 
 
 def check_launch(launch: Launch, machine: Machine) -> Iterator[Finding]:
@@ -51,15 +45,17 @@ def check_launch(launch: Launch, machine: Machine) -> Iterator[Finding]:
 
 def is_filled_in(launch: Launch) -> bool:
     """Whether it has `${variables}`, which only the client knows."""
-    return any("${" in word for word in (launch.server.command or "", *launch.server.args))
+    server = launch.server
+    return any("${" in word for word in (server.command or "", *server.args, *server.env.values()))
 
 
 def _command(launch: Launch, command: Path, machine: Machine) -> Iterator[Finding]:
     let = launch.another
     if not command.is_absolute():
-        if shutil.which(command, path=bare_path(machine)) is None:
-            what = f"{command} has no absolute path, and hosts do not look where your shell looks"
+        if shutil.which(command, path=environment_from(launch.client, machine)["PATH"]) is None:
             known = shutil.which(command, path=machine.environment.get("PATH", ""))
+            why = f"{launch.client.title} does not look where your shell does" if known else "is on no PATH"
+            what = f"{command} has no absolute path, and {why}"
             yield fault(launch.where, what, f"in {launch.file} write {known}" if known else let)
     elif not command.exists():
         yield fault(launch.where, _gone(command), let)

@@ -2,7 +2,7 @@
 
 import re
 import tempfile
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -15,10 +15,11 @@ from ..hosts.clients import Client, Machine
 from ..hosts.launching import launch_command
 from .command_line import read_arguments
 from .configurations import Configuration, Launch, of_machine
+from .environments import environment_from
 from .findings import Finding, Severity, fine, warning
 from .installation import Installation, check_installation
 from .judging import Tried, judge
-from .launches import bare_path, check_launch, is_filled_in
+from .launches import check_launch, is_filled_in
 from .shell import check_shell
 from .speaking import MODES, Start, talk
 from .urls import check_url
@@ -29,13 +30,6 @@ SECONDS = 20.0
 """How long a server may take to answer; clients wait for about a minute."""
 AT_ONCE = 4
 """Servers that are started at the same time."""
-# What a program gets that was not started from a shell; PATH is made up, and MCP_* is not handed on.
-_INHERITED = {
-    *("HOME", "LANG", "LC_ALL", "LOGNAME", "SHELL", "TERM", "TMPDIR", "USER"),
-    *("APPDATA", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "PATHEXT", "PROGRAMDATA", "PROGRAMFILES", "SYSTEMDRIVE"),
-    *("SYSTEMROOT", "TEMP", "TMP", "USERNAME", "USERPROFILE", "WINDIR"),
-}
-
 
 Step = Callable[[], Awaitable[list[Finding]]]
 
@@ -106,8 +100,15 @@ async def _check(examination: Examination, launch: Launch) -> list[Finding]:
         return [*findings, *await check_url(launch, examination.installation, examination.seconds)]
     if is_filled_in(launch):
         return [*findings, fine(launch.where, "not started: its entry has variables that only the client knows")]
-    start = Start([server.command, *server.args], _environment(examination, server.env), launch.directory)
-    tried = Tried(launch.where, launch.entry, launch.another, f"correct it in {launch.file}", _secrets(launch))
+    env = {**environment_from(launch.client, examination.machine), **server.env}
+    start = Start([server.command, *server.args], env, launch.directory)
+    tried = Tried(
+        launch.where,
+        launch.entry,
+        launch.another,
+        f"correct it in {launch.file}",
+        _secrets(launch, examination.machine),
+    )
     return findings + await _start(tried, start, examination.seconds)
 
 
@@ -121,8 +122,8 @@ async def _try_out(examination: Examination, entry: Entry) -> list[Finding]:
         tried = Tried(
             entry.name, entry, examination.installation.again(), f"see what stands in the way of {command[0]}"
         )
-        home = Path(examination.machine.home)
-        return await _start(tried, Start(command, _environment(examination, {}), home), examination.seconds)
+        env, home = environment_from(None, examination.machine), Path(examination.machine.home)
+        return await _start(tried, Start(command, env, home), examination.seconds)
 
 
 async def _start(tried: Tried, start: Start, seconds: float) -> list[Finding]:
@@ -140,16 +141,10 @@ def _arguments(entry: Entry, folder: str) -> list[str] | None:
     return [word for argument in required for word in ([argument.option] if argument.option else []) + [folder]]
 
 
-def _environment(examination: Examination, own: Mapping[str, str]) -> dict[str, str]:
-    """What a client hands on to a server, and what its entry sets."""
-    machine = examination.machine
-    inherited = {name: value for name, value in machine.environment.items() if name.upper() in _INHERITED}
-    return {**inherited, "PATH": bare_path(machine), **own}
-
-
-def _secrets(launch: Launch) -> list[str]:
+def _secrets(launch: Launch, machine: Machine) -> list[str]:
     """What the entry holds that nobody else should see, as a whole and in its parts."""
     known = {argument.environment for argument in launch.entry.arguments if not argument.secret}
     values = [value for variable, value in launch.server.env.items() if variable not in known]
+    values.append(machine.environment.get("MCP_TOKEN", ""))
     values += [value for one, value in read_arguments(launch.entry, launch.words).own if one.secret]
     return [part for value in values for part in (value, *re.split(r"[=:@\s]+", value))]

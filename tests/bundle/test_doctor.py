@@ -74,8 +74,17 @@ async def test_a_command_that_only_the_shell_finds(home: Home) -> None:
     home.environment["PATH"] = str(home.path / "bin")
     home.cursor("files", command="mcp-bundle-filesystem", args=[f"{home.path}/notes"])
     found = await home.only()
-    assert "mcp-bundle-filesystem has no absolute path" in found.what
+    assert found.what == "mcp-bundle-filesystem has no absolute path, and Cursor does not look where your shell does"
     assert found.cure == f"in {home.path}/.cursor/mcp.json write {command}"
+
+
+@slow
+async def test_a_program_of_a_terminal_finds_what_the_shell_finds(home: Home) -> None:
+    home.program(f'#!/bin/sh\nexec {sys.executable} -m servers.filesystem "$@"\n')
+    home.environment.update({"PATH": f"{home.path}/bin:/bin", "PYTHONPATH": str(ROOT)})
+    entry = {"command": "mcp-bundle-filesystem", "args": [f"{home.path}/notes"]}
+    home.write(".claude.json", json.dumps({"mcpServers": {"files": entry}}))
+    assert await home.look() == []
 
 
 async def test_a_program_that_may_not_be_executed(home: Home) -> None:
@@ -469,6 +478,13 @@ async def test_a_project_of_claude_code_has_servers_in_the_file_of_the_user(home
     servers = {"mcpServers": {"files": {"command": "/nowhere/mcp-bundle-filesystem"}}}
     home.write(".claude.json", json.dumps({"projects": {f"{home.path}/project": servers}}))
     assert (await home.only()).where == "Claude Code, 'files'"
+
+
+async def test_a_command_that_nobody_finds(home: Home) -> None:
+    home.cursor("files", command="mcp-bundle-filesystem")
+    found = await home.only()
+    assert found.what == "mcp-bundle-filesystem has no absolute path, and is on no PATH"
+    assert "let it start /" in found.cure
 
 
 async def test_what_the_client_fills_in_is_left_to_it(home: Home) -> None:
