@@ -5,10 +5,15 @@ from difflib import get_close_matches
 from typing import NamedTuple
 
 from shared.cli import Options
+from shared.options import is_hidden
 
 from ..catalog import Argument, Entry
 
-__all__ = ["Given", "known_variables", "read_arguments", "read_variables", "value_of"]
+__all__ = ["Given", "is_on", "known_variables", "read_arguments", "read_variables", "value_of"]
+
+# A secret is no option, since every process could read it there.
+_COMMON = [name for name, field in Options.model_fields.items() if not is_hidden(field)]
+_ON = {"1", "true", "yes", "on", "t", "y"}
 
 
 class Given(NamedTuple):
@@ -27,24 +32,30 @@ def read_arguments(entry: Entry, words: Sequence[str]) -> Given:
     own = {argument.option: argument for argument in entry.arguments if argument.option is not None}
     unnamed = next((argument for argument in entry.arguments if argument.option is None), None)
     given = Given([], {}, [])
-    rest = list(words)
+    end = words.index("--") if "--" in words else len(words)
+    rest = list(words[:end])
+    plain: list[str] = []
     while rest:
         word = rest.pop(0)
-        if not word.startswith("-") or word == "--":
-            if unnamed is not None and word != "--":
-                given.own.append((unnamed, word))
+        if not word.startswith("-"):
+            plain.append(word)
             continue
         option, joined, value = word.partition("=")
-        argument, name = own.get(_without_no(option, own)), option.removeprefix("--").replace("-", "_")
-        if argument is None and name not in Options.model_fields:
-            given.unknown.append(_no_such("option", option, [*own, *map(_option, Options.model_fields)]))
+        positive = _without_no(option, own)
+        argument, name = own.get(positive), option.removeprefix("--").replace("-", "_")
+        if argument is None and name not in _COMMON:
+            given.unknown.append(_no_such("option", option, [*own, *map(_option, _COMMON)]))
             continue
-        if not joined and not _is_switch(argument, name):
+        if _is_switch(argument, name):
+            value = "1" if option == positive else "0"
+        elif not joined:
             value = rest.pop(0) if rest else ""
         if argument is not None:
             given.own.append((argument, value))
         else:
             given.common[name] = value
+    if unnamed is not None:
+        given.own.extend((unnamed, word) for word in [*plain, *words[end + 1 :]])
     return given
 
 
@@ -74,6 +85,11 @@ def known_variables(entries: Sequence[Entry]) -> dict[str, str]:
 def value_of(name: str, *sources: Given) -> str | None:
     """What an option of every server is set to, by the first of the sources that sets it."""
     return next((source.common[name] for source in sources if name in source.common), None)
+
+
+def is_on(argument: Argument, value: str) -> bool:
+    """Whether it is a switch, and switched on."""
+    return argument.type == "boolean" and value.lower() in _ON
 
 
 def _option(name: str) -> str:

@@ -36,7 +36,8 @@ def check_launch(launch: Launch, machine: Machine) -> Iterator[Finding]:
     for reason in variables.unknown:
         yield warning(launch.where, reason, f"correct it in {launch.file}, or take it out")
     yield from _transport(launch, given, variables)
-    if Path(launch.server.command).stem not in _CONTAINERS:
+    # What follows an unknown option may be its value, and a secret; a container has files of its own.
+    if not given.unknown and Path(launch.server.command).stem not in _CONTAINERS:
         yield from check_paths(launch, [*given.own, *variables.own])
         token = value_of("token_file", given, variables)
         if token is not None:

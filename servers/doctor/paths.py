@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ..catalog import Argument
+from .command_line import is_on
 from .configurations import Launch
 from .findings import Finding, fault, warning
 
@@ -15,7 +16,7 @@ _MODES = ("ro", "rw")
 
 def check_paths(launch: Launch, given: Sequence[tuple[Argument, str]]) -> Iterator[Finding]:
     """Looks at every path in the arguments."""
-    switched = {argument.option for argument, _ in given if argument.type == "boolean"}
+    switched = {argument.option for argument, value in given if is_on(argument, value)}
     writes = launch.entry.permissions.writing in switched
     for argument, value in given:
         written, mode = _path(argument, value)

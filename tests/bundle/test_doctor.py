@@ -15,6 +15,7 @@ import anyio
 import pytest
 
 from servers.__main__ import main
+from servers.doctor.command_line import read_arguments
 from servers.doctor.findings import Severity
 from servers.doctor.installation import check_installation, this_installation
 from servers.doctor.running import SECONDS, Examination, examine
@@ -171,6 +172,24 @@ async def test_an_option_that_does_not_exist(home: Home) -> None:
     found = await home.only()
     assert found.what == "there is no option --alow-write; did you mean --allow-write?"
     assert "info filesystem` lists all" in found.cure
+
+
+def test_arguments_are_read_as_the_server_reads_them() -> None:
+    words = ["--deny=*.log", "--no-allow-write", "--port", "80", "--max-read", "5000", "notes", "--", "--poll"]
+    given = read_arguments(CATALOG.entry("filesystem"), words)
+    read = [(argument.name, value) for argument, value in given.own]
+    assert read == [
+        ("deny", "*.log"), ("allow_write", "0"), ("max_read", "5000"), ("roots", "notes"), ("roots", "--poll"),
+    ]  # fmt: skip
+    assert given.common == {"port": "80"}
+    assert given.unknown == []
+
+
+async def test_a_token_on_the_command_line(home: Home) -> None:
+    home.start("filesystem", "--token", TOKEN, f"{home.path}/notes")
+    found = await home.only()
+    assert found.what == "there is no option --token; did you mean --token-file?"
+    assert TOKEN not in repr(found)
 
 
 @slow
