@@ -2,6 +2,7 @@
 
 import os
 from functools import cached_property
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Self
 
@@ -65,6 +66,13 @@ class Settings(BaseModel):
         except FilesError as error:
             raise ValueError(error.reason) from None
         return globs
+
+    @model_validator(mode="after")
+    def _is_installed(self) -> Self:
+        # They are loaded with the first use only, which is late to hear of it.
+        if any(find_spec(library) is None for library in ("charset_normalizer", "pathspec", "re2", "watchfiles")):
+            raise ValueError("it needs the extra 'filesystem': pip install 'mcp-server-bundle[filesystem]'")
+        return self
 
     @model_validator(mode="after")
     def _are_there(self) -> Self:

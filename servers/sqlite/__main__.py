@@ -8,7 +8,16 @@ gc.disable()
 
 from shared.cli import run  # noqa: E402
 
-from .server import app  # noqa: E402
+try:
+    from .server import app
+except ModuleNotFoundError as error:
+    # Its connections are made of those of aiosqlite, so it can't be loaded without.
+    if error.name != "aiosqlite":
+        raise
+    sys.stderr.write(
+        "python -m servers.sqlite: it needs the extra 'sqlite': pip install 'mcp-server-bundle[sqlite]'\n"
+    )
+    sys.exit(2)
 
 
 def main() -> None:

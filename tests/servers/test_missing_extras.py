@@ -1,18 +1,27 @@
 """A server whose extra is not installed says so at the start, though it loads those libraries later."""
 
+import subprocess
 import sys
 from importlib.machinery import BuiltinImporter
+from pathlib import Path
 
 import pytest
 from pydantic import BaseModel, ValidationError
 
 from servers.fetch.settings import Settings as FetchSettings
+from servers.filesystem.settings import Settings as FilesystemSettings
 from servers.prompts.settings import Settings as PromptSettings
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.parametrize(
     ("settings", "library", "extra"),
-    [(FetchSettings, "trafilatura", "fetch"), (PromptSettings, "jinja2", "prompts")],
+    [
+        (FetchSettings, "trafilatura", "fetch"),
+        (FilesystemSettings, "re2", "filesystem"),
+        (PromptSettings, "jinja2", "prompts"),
+    ],
 )
 def test_a_library_that_is_missing_is_named_by_its_extra(
     settings: type[BaseModel], library: str, extra: str, monkeypatch: pytest.MonkeyPatch
@@ -21,3 +30,14 @@ def test_a_library_that_is_missing_is_named_by_its_extra(
     monkeypatch.setattr("sys.meta_path", [BuiltinImporter])
     with pytest.raises(ValidationError, match=rf"pip install 'mcp-server-bundle\[{extra}\]'"):
         settings()
+
+
+@pytest.mark.slow
+def test_the_sqlite_server_says_it_before_it_is_loaded() -> None:
+    # A name that is known to be no module is as good as one that is not installed.
+    start = "import sys; sys.modules['aiosqlite'] = None; import servers.sqlite.__main__"
+    done = subprocess.run([sys.executable, "-c", start], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2
+    assert done.stderr.splitlines() == [
+        "python -m servers.sqlite: it needs the extra 'sqlite': pip install 'mcp-server-bundle[sqlite]'"
+    ]
