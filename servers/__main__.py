@@ -9,11 +9,13 @@ from .commands.program import program, refuse
 
 COMMANDS = {
     "list": "list the servers of the bundle",
+    "info": "show everything that the catalog says of a server",
+    "run": "start one server, as its own program does",
     "config": "print what is pasted into the configuration of a client, so that it starts a server",
     "install": "put a server into the configuration of a client",
     "uninstall": "take a server out of the configuration of a client, without a trace",
-    "info": "show everything that the catalog says of a server",
     "doctor": "find what keeps the servers from running, and say how to mend it",
+    "export": "write files for the MCP registry, desktop hosts and Docker's MCP catalog",
     "demo": "start the servers as a desktop host would, and do real work through them",
 }
 """Each is the module of that name in `commands`, loaded when it is called: its `main` takes the arguments after the

@@ -21,6 +21,7 @@ MAX_CATALOG = 1_000_000
 
 # What becomes part of a command or of a path may not be taken for an option, nor for anything but a name.
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]{0,63}$")]
+Key = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
 Module = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$")]
 Script = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
 Option = Annotated[str, StringConstraints(pattern=r"^--[a-z][a-z0-9-]*$")]
@@ -35,7 +36,7 @@ class _Record(BaseModel):
 class Argument(_Record):
     """One thing the operator may set; without an `option` it takes the arguments that have no name."""
 
-    name: str
+    name: Key
     type: Literal["string", "integer", "number", "boolean", "file", "directory"]
     description: Line
     metavar: Line | None = None

@@ -31,7 +31,7 @@ IMPURE = set("anyio asyncio os sys socket threading time logging starlette httpx
 SDKS = {"mcp", "mcp_types", "fastmcp"}
 DATES = {"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"}
 # The folders of `servers` that concern the bundle as a whole, and are no server.
-BUNDLE = {"commands", "doctor", "hosts"}
+BUNDLE = {"commands", "doctor", "exports", "hosts"}
 # The files of a server that know `shared`.
 FACES = {"app.py", "server.py", "tools.py", "resources.py", "prompts.py", "__main__.py", "settings.py"}
 

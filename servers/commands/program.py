@@ -9,7 +9,7 @@ __all__ = ["program", "refuse"]
 
 def program() -> str:
     """What the user called: the console script, which pipx puts on the PATH, or `python -m servers`."""
-    return "mcp-bundle" if Path(sys.argv[0]).stem == "mcp-bundle" else "python -m servers"
+    return "mcp-server-bundle" if Path(sys.argv[0]).stem == "mcp-server-bundle" else "python -m servers"
 
 
 def refuse(program: str, reason: str) -> NoReturn:

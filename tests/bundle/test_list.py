@@ -117,15 +117,15 @@ def test_what_cant_be_shown_is_refused_in_one_line(
 
 def test_the_console_script_is_the_same_program() -> None:
     declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]
-    module, _, name = declared["mcp-bundle"].partition(":")
+    module, _, name = declared["mcp-server-bundle"].partition(":")
     assert getattr(import_module(module), name) is main
 
 
 def test_usage_names_what_was_called(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr("sys.argv", ["/home/me/.local/bin/mcp-bundle", "list", "--help"])
+    monkeypatch.setattr("sys.argv", ["/home/me/.local/bin/mcp-server-bundle", "list", "--help"])
     with pytest.raises(SystemExit):
         main()
-    assert capsys.readouterr().out.startswith("usage: mcp-bundle list ")
+    assert capsys.readouterr().out.startswith("usage: mcp-server-bundle list ")
 
 
 def test_a_library_that_is_missing_is_named_with_its_cure() -> None:

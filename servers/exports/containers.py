@@ -1,0 +1,86 @@
+"""The catalog of Docker's MCP gateway, which starts servers from container images.
+
+The form: https://github.com/docker/mcp-gateway, docs/server-entry-spec.md and pkg/catalog/types.go; the templates:
+pkg/eval. The gateway mounts a path at the same place in the container, read-only unless its operator allows more.
+What is left empty it puts into no variable, but into a command as an empty word; so only what is required stands in
+the command. A secret that is missing it sets to `<UNKNOWN>`, or does not start the server; so only those are named
+that are required.
+"""
+
+from typing import Any
+
+import yaml
+
+from ..catalog import Argument, Entry
+from .choosing import is_path, shown
+
+__all__ = ["container_catalog"]
+
+
+def container_catalog(name: str, entries: list[Entry]) -> str:
+    """The catalog as YAML, of those servers that have an image."""
+    found = {entry.name: _server(entry) for entry in entries if entry.image is not None}
+    catalog = {"name": name, "displayName": name, "registry": found}
+    return yaml.safe_dump(catalog, sort_keys=False, allow_unicode=True, width=120)
+
+
+def _server(entry: Entry) -> dict[str, Any]:
+    arguments = [one for one in shown(entry) if not one.secret]
+    command = [one for one in arguments if one.required]
+    variables = [one for one in arguments if not one.required and one.environment]
+    secrets = [one for one in entry.arguments if one.secret and one.required and one.environment]
+    paths = [_template(entry, one, "volume") for one in arguments if is_path(one)]
+    server: dict[str, Any] = {
+        "name": entry.name,
+        "title": entry.title,
+        "description": entry.summary,
+        "type": "server",
+        "image": f"{entry.image}:{entry.version}",
+        # A session holds what a client has subscribed to, and more: it has to outlive a call.
+        "longLived": True,
+        "secrets": [{"name": f"{entry.name}.{one.name}", "env": one.environment} for one in secrets],
+        "env": [{"name": one.environment, "value": _template(entry, one, _role(one))} for one in variables],
+        "command": [word for one in command for word in _words(entry, one)],
+        "volumes": paths,
+        "disableNetwork": entry.permissions.network == "none",
+        "tools": [{"name": name} for name in entry.tools.read + entry.tools.write],
+        "config": [_config(entry, command + variables)] if command or variables else [],
+        "metadata": {"category": entry.category, **({"license": entry.licence} if entry.licence else {})},
+    }
+    return {key: value for key, value in server.items() if value not in ([], False)}
+
+
+def _words(entry: Entry, argument: Argument) -> list[str]:
+    value = _template(entry, argument, _role(argument))
+    return [value] if argument.option is None else [argument.option, value]
+
+
+def _role(argument: Argument) -> str:
+    return "volume-target" if is_path(argument) else ""
+
+
+def _template(entry: Entry, argument: Argument, role: str) -> str:
+    """What the gateway puts the user's value in place of: each of several, where there may be several."""
+    several = "into" if _is_list(argument) else ""
+    return "{{" + "|".join(filter(None, [f"{entry.name}.{argument.name}", role, several])) + "}}"
+
+
+def _is_list(argument: Argument) -> bool:
+    return argument.repeated and argument.required and argument.option is None
+
+
+def _config(entry: Entry, arguments: list[Argument]) -> dict[str, Any]:
+    required = [one.name for one in arguments if one.required]
+    return {
+        "name": entry.name,
+        "description": f"What {entry.title} may use",
+        "type": "object",
+        "properties": {one.name: _property(one) for one in arguments},
+        **({"required": required} if required else {}),
+    }
+
+
+def _property(argument: Argument) -> dict[str, Any]:
+    simple = {"integer": "number", "number": "number", "boolean": "boolean"}.get(argument.type, "string")
+    kind = {"type": "array", "items": {"type": simple}} if _is_list(argument) else {"type": simple}
+    return {**kind, "description": argument.description, **({"enum": argument.choices} if argument.choices else {})}

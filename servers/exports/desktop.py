@@ -1,0 +1,133 @@
+"""An MCPB bundle, which a desktop host installs by a click.
+
+It is of the type `uv` (manifest 0.4, https://github.com/modelcontextprotocol/mcpb): it holds the sources of one
+server and a pyproject.toml with what they need, and the host's uv makes the environment on the user's machine, for
+its own system and processor. What the user has left empty stays in the command as it is written there,
+`${user_config.NAME}`, unless it has a default; so what is optional has an empty default, and goes through the
+environment, where empty means unset.
+
+Prompts can't be listed, since the manifest wants the text of each, and theirs is made when they are asked for; nor
+can the icon be given, which has to be PNG. The tools listed are those that need no permission.
+"""
+
+import io
+import json
+import re
+import zipfile
+from typing import Any
+
+from ..catalog import Argument, Catalog, Entry
+from .choosing import fills_command, is_path, shown, title
+from .packages import Package
+from .sources import sources_of
+
+__all__ = ["bundle", "bundle_name", "manifest"]
+
+_MAIN = '''"""Starts the server."""
+
+import runpy
+
+runpy.run_module({module!r}, run_name="__main__", alter_sys=True)
+'''
+_VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+-]{0,99}")
+_EARLIEST = (1980, 1, 1, 0, 0, 0)  # a ZIP file knows no earlier time
+
+
+def bundle_name(entry: Entry) -> str:
+    """The name of the file. Raises ValueError where the version can't be a part of it."""
+    if _VERSION.fullmatch(entry.version) is None:
+        raise ValueError(f"{entry.name}: the version {entry.version!r} can't be a part of a file's name")
+    return f"{entry.name}-{entry.version}.mcpb"
+
+
+def bundle(entry: Entry, package: Package, catalog: Catalog) -> bytes:
+    """The ZIP file; from the same sources the same bytes. Raises ValueError where there are no sources."""
+    files = {
+        "manifest.json": (json.dumps(manifest(entry, package), indent=2, ensure_ascii=False) + "\n").encode(),
+        "pyproject.toml": _project(entry, package).encode(),
+        "main.py": _MAIN.format(module=entry.module).encode(),
+        **{name: text.encode() for name, text in package.licences.items()},
+        **sources_of(entry, package, catalog),
+    }
+    written = io.BytesIO()
+    with zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            member = zipfile.ZipInfo(name, _EARLIEST)
+            member.compress_type = zipfile.ZIP_DEFLATED
+            member.create_system = 3  # Unix, so that the next line means a file all may read
+            member.external_attr = 0o100644 << 16
+            archive.writestr(member, content)
+    return written.getvalue()
+
+
+def manifest(entry: Entry, package: Package) -> dict[str, Any]:
+    """The manifest of the bundle. Raises ValueError where a default would be taken for a variable."""
+    arguments = shown(entry)
+    command = [part for one in arguments if fills_command(one) for part in _words(one)]
+    variables = {one.environment: _value(one) for one in arguments if one.environment and not fills_command(one)}
+    return {
+        "manifest_version": "0.4",
+        "name": entry.script,
+        "display_name": entry.title,
+        "version": entry.version,
+        "description": entry.summary,
+        "long_description": entry.description,
+        "author": {"name": package.author},
+        "server": {
+            "type": "uv",
+            "entry_point": "main.py",
+            "mcp_config": {
+                "command": "uv",
+                "args": ["run", "--directory", "${__dirname}", "main.py", *command],
+                "env": variables,
+            },
+        },
+        "tools": [{"name": name} for name in entry.tools.read],
+        "tools_generated": bool(entry.tools.write),
+        "prompts_generated": bool(entry.prompts),
+        "keywords": ["mcp", entry.category],
+        **({"license": entry.licence} if entry.licence else {}),
+        "compatibility": {"runtimes": {"python": package.python}},
+        "user_config": {one.name: _field(one) for one in arguments},
+    }
+
+
+def _words(argument: Argument) -> list[str]:
+    return [_value(argument)] if argument.option is None else [argument.option, _value(argument)]
+
+
+def _value(argument: Argument) -> str:
+    return f"${{user_config.{argument.name}}}"
+
+
+def _field(argument: Argument) -> dict[str, Any]:
+    several = argument.repeated and is_path(argument) and fills_command(argument)
+    return {
+        "type": "number" if argument.type == "integer" else argument.type,
+        "title": title(argument),
+        "description": argument.description[:1].upper() + argument.description[1:],
+        "required": argument.required,
+        **({"multiple": True} if several else {}),
+        **({"sensitive": True} if argument.secret else {}),
+        **({} if argument.required else {"default": [] if several else _default(argument)}),
+    }
+
+
+def _default(argument: Argument) -> bool | str:
+    default = argument.default
+    if isinstance(default, str) and "${" in default:
+        raise ValueError(f"a host would put something else in place of the default of {argument.name!r}: {default}")
+    if argument.type == "boolean":
+        return default is True
+    return default if isinstance(default, str) else ""
+
+
+def _project(entry: Entry, package: Package) -> str:
+    """The pyproject.toml of the bundle: nothing is built of it, uv only installs what it asks for."""
+    # The strings of JSON are strings of TOML, as long as they hold no control characters.
+    wanted = "".join(f"    {json.dumps(line)},\n" for line in package.requirements)
+    return (
+        f"[project]\nname = {json.dumps(entry.script)}\nversion = {json.dumps(entry.version)}\n"
+        f"requires-python = {json.dumps(package.python)}\ndependencies = [\n{wanted}]\n\n"
+        "[tool.uv]\npackage = false\n"
+    )

@@ -1,0 +1,58 @@
+"""The Python package that brings a server, as it is installed here."""
+
+import re
+from collections.abc import Iterator
+from importlib.metadata import Distribution, entry_points
+from typing import NamedTuple
+
+from ..catalog import Entry
+
+__all__ = ["Package", "package_of"]
+
+# The last part of a requirement that stands in one extra only.
+_EXTRA = re.compile(r"""\s*(?:;|\band)\s*extra\s*==\s*["']([^"']+)["']\s*$""")
+
+
+class Package(NamedTuple):
+    """What exports have to know of an installed package."""
+
+    name: str
+    version: str
+    author: str
+    python: str
+    """The versions of Python it runs on, as a specifier."""
+    extras: list[str]
+    requirements: list[str]
+    """The packages that the server needs, those of its extra included (PEP 508)."""
+    scripts: dict[str, str]
+    """Its console scripts: `module:function` by name."""
+    licences: dict[str, str]
+    """The texts of its licence, by file name."""
+
+
+def package_of(entry: Entry) -> Package:
+    """The package with the console script of the server. Raises ValueError where the script is not installed."""
+    if entry.script is None:
+        raise ValueError(f"{entry.name}: the catalog names no script, which exports need to find its package")
+    found = next(iter(entry_points(group="console_scripts", name=entry.script)), None)
+    if found is None or found.dist is None:
+        raise ValueError(f"{entry.name}: no package installed here has the console script {entry.script}")
+    brings = found.dist
+    texts = {name: brings.read_text(f"licenses/{name}") for name in brings.metadata.get_all("License-File", [])}
+    return Package(
+        name=brings.name,
+        version=brings.version,
+        author=brings.metadata.get_all("Author", [f"The authors of {brings.name}"])[0],
+        python=brings.metadata.get_all("Requires-Python", [">=3"])[0],
+        extras=brings.metadata.get_all("Provides-Extra", []),
+        requirements=list(_requirements(brings, entry.extra)),
+        scripts={one.name: one.value for one in brings.entry_points if one.group == "console_scripts"},
+        licences={name.rpartition("/")[2]: text for name, text in texts.items() if text},
+    )
+
+
+def _requirements(brings: Distribution, extra: str | None) -> Iterator[str]:
+    for line in brings.requires or ():
+        found = _EXTRA.search(line)
+        if found is None or found[1] == extra:
+            yield _EXTRA.sub("", line)

@@ -1,0 +1,39 @@
+"""Files on disk, all of them or none."""
+
+import os
+import tempfile
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+__all__ = ["write_files"]
+
+
+def write_files(folder: Path, files: Mapping[str, bytes], *, force: bool = False) -> list[Path]:
+    """Writes each content to its path in `folder`, which is made where it is missing; gives the paths.
+
+    A file that is there and holds something else is only replaced by `force`: else ValueError is raised, and nothing
+    is written. Each file is replaced as a whole. Raises OSError where the folder can't be written.
+    """
+    paths = {folder / name: content for name, content in files.items()}
+    for path, content in paths.items():
+        if not force and path.exists() and (not path.is_file() or path.read_bytes() != content):
+            raise ValueError(f"{path} is there and holds something else; --force replaces it")
+    for path, content in paths.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _replace(path, content)
+    return list(paths)
+
+
+def _replace(path: Path, content: bytes) -> None:
+    number, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(number, "wb") as file:
+            file.write(content)
+        # Made for its owner only, as temporary files are; what is exported is to be given away.
+        Path(name).chmod(0o644)
+        Path(name).replace(path)
+    except OSError:
+        with suppress(OSError):
+            Path(name).unlink()
+        raise

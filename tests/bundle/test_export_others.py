@@ -1,0 +1,97 @@
+"""The export of a catalog that is not ours: its package, its sources, and a text that is nothing but text."""
+
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from servers.commands.export import main
+
+HOSTILE = "$(reboot) `reboot` ${HOME} {{fetch.x}} {x} 'q' \"q\" - a: b # c"
+ENTRY: dict[str, Any] = {
+    "name": "dice", "title": HOSTILE, "version": "1.0", "summary": "Rolls.", "description": HOSTILE,
+    "category": "testing", "module": "dice.server", "script": "mcp-dice", "image": "dice", "transports": ["stdio"],
+    "arguments": [
+        {"name": "sides", "type": "integer", "description": HOSTILE, "option": "--sides", "required": True},
+        {"name": "log", "type": "file", "description": "log", "option": "--log", "environment": "LOG", "default": "a"}
+    ],
+}  # fmt: skip
+
+
+@pytest.fixture
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A package with the script `mcp-dice`, as pip leaves it behind."""
+    info = tmp_path / "mcp_dice-1.0.dist-info"
+    info.mkdir()
+    asked = "Requires-Dist: regex>=1\nRequires-Dist: rich>=2; extra == 'nice'\nProvides-Extra: nice\n"
+    (info / "METADATA").write_text(f"Metadata-Version: 2.4\nName: mcp-dice\nVersion: 1.0\nAuthor: Ann\n{asked}")
+    (info / "entry_points.txt").write_text("[console_scripts]\nmcp-dice = dice.server:main\n")
+    (tmp_path / "dice").mkdir()
+    for name in ("__init__.py", "server.py", "faces.txt"):
+        (tmp_path / "dice" / name).touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    return tmp_path
+
+
+def export(folder: Path, **changes: Any) -> int:
+    (folder / "catalog.yaml").write_text(yaml.safe_dump({"servers": [{**ENTRY, **changes}]}))
+    return main(["--catalog", str(folder / "catalog.yaml"), "--output", str(folder / "out")])
+
+
+def manifest_of(folder: Path) -> dict[str, Any]:
+    return json.loads(zipfile.ZipFile(folder / "out" / "dice" / "dice-1.0.mcpb").read("manifest.json"))
+
+
+def test_a_package_that_is_called_as_its_script_needs_no_word_more(installed: Path) -> None:
+    assert export(installed) == 0
+    (package,) = json.loads((installed / "out" / "dice" / "server.json").read_text())["packages"]
+    assert package["identifier"] == "mcp-dice"
+    assert [one["name"] for one in package["packageArguments"]] == ["--sides"]
+    assert "runtimeArguments" not in package
+
+
+def test_its_sources_are_the_whole_package(installed: Path) -> None:
+    export(installed)
+    names = zipfile.ZipFile(installed / "out" / "dice" / "dice-1.0.mcpb").namelist()
+    assert [name for name in names if "/" in name] == ["dice/__init__.py", "dice/faces.txt", "dice/server.py"]
+
+
+def test_its_extra_is_asked_for_where_the_catalog_names_it(installed: Path) -> None:
+    export(installed, extra="nice")
+    project = zipfile.ZipFile(installed / "out" / "dice" / "dice-1.0.mcpb").read("pyproject.toml").decode()
+    assert '"rich>=2"' in project
+
+
+def test_a_text_stays_a_text(installed: Path) -> None:
+    export(installed)
+    manifest = manifest_of(installed)
+    assert manifest["display_name"] == manifest["long_description"] == HOSTILE
+    assert manifest["server"]["mcp_config"]["args"][3:] == ["main.py", "--sides", "${user_config.sides}"]
+    container = yaml.safe_load((installed / "out" / "docker-catalog.yaml").read_text())["registry"]["dice"]
+    assert container["title"] == HOSTILE
+    assert container["command"] == ["--sides", "{{dice.sides}}"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"version": "../../1"}, "can't be a part of a file's name"),
+        ({"script": "mcp-cards"}, "no package installed here has the console script mcp-cards"),
+        ({"script": None}, "the catalog names no script"),
+        ({"module": "cards"}, "there is no Python module 'cards'"),
+        ({"arguments": [{**ENTRY["arguments"][1], "default": "${HOME}"}]}, "a host would put something else"),
+        ({"arguments": [{**ENTRY["arguments"][1], "name": "a}b"}]}, "arguments.0.name"),
+    ],
+)
+def test_what_can_not_be_exported_is_refused(
+    changes: dict[str, Any], reason: str, installed: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        export(installed, **changes)
+    assert ended.value.code == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert reason in line
+    assert not (installed / "out").exists()
