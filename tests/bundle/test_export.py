@@ -15,7 +15,7 @@ import yaml
 
 from servers.catalog import Entry, load_catalog
 from servers.commands.export import main
-from tests import npm, pypi, schemas
+from tests import schemas
 from tests.wire import Wire
 
 HERE = Path(__file__).resolve().parent
@@ -216,19 +216,6 @@ async def test_the_sources_in_the_bundle_answer(entry: Entry, exported: Path, tm
         assert (await server.initialize())["serverInfo"]["name"] == entry.name
 
 
-@pytest.fixture(scope="session")
-def tool() -> list[str]:
-    """The official tool, which is installed when it is first needed."""
-    node = npm.find_node()
-    npm.require(node, HERE, "the tool for MCPB bundles")
-    return [str(node), str(HERE / "node_modules" / "@anthropic-ai" / "mcpb" / "dist" / "cli" / "cli.js")]
-
-
-@pytest.fixture(scope="session")
-def uv() -> Path:
-    return pypi.require("installers", HERE / "requirements-installers.txt").with_name("uv")
-
-
 def run(command: list[str], **options: Any) -> str:
     done = subprocess.run(command, capture_output=True, text=True, timeout=STARTING, **options)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -239,8 +226,9 @@ def run(command: list[str], **options: Any) -> str:
 @pytest.mark.timeout(2 * STARTING)
 @each
 async def test_a_host_unpacks_the_bundle_and_starts_it(
-    entry: Entry, exported: Path, tool: list[str], uv: Path, tmp_path: Path
+    entry: Entry, exported: Path, node: Path, installers: Path, tmp_path: Path
 ) -> None:
+    tool = [str(node), str(HERE / "node_modules" / "@anthropic-ai" / "mcpb" / "dist" / "cli" / "cli.js")]
     packed, folder = exported / entry.name / f"{entry.name}-{entry.version}.mcpb", tmp_path / "bundle"
     run([*tool, "info", str(packed)])
     run([*tool, "unpack", str(packed), str(folder)])
@@ -249,11 +237,11 @@ async def test_a_host_unpacks_the_bundle_and_starts_it(
     assert set(zipfile.ZipFile(tmp_path / "again.mcpb").namelist()) == set(zipfile.ZipFile(packed).namelist())
 
     settings = json.dumps(chosen(entry, tmp_path))
-    config = json.loads(run([tool[0], str(HERE / "launching.mjs"), str(folder), settings]))
+    config = json.loads(run([str(node), str(HERE / "launching.mjs"), str(folder), settings]))
     command = [config["command"], *config["args"]]
     env = {
         **BARE,
-        "PATH": os.pathsep.join((str(uv.parent), os.defpath)),
+        "PATH": os.pathsep.join((str(installers), os.defpath)),
         "UV_PYTHON": sys.executable,
         **config["env"],
     }
