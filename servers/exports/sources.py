@@ -55,5 +55,6 @@ def _files(place: Path) -> Iterator[Path]:
         yield place.with_suffix(".py")
         return
     for path in place.rglob("*"):
-        if path.is_file() and not any(part == "__pycache__" or part.startswith(".") for part in path.parts[-5:]):
+        hidden = any(part == "__pycache__" or part.startswith(".") for part in path.relative_to(place).parts)
+        if path.is_file() and not hidden:
             yield path
