@@ -98,6 +98,7 @@ def test_an_argument_keeps_its_type_default_and_secrecy(exported: Path) -> None:
     assert said["MCP_FETCH_IGNORE_ROBOTS"]["default"] == "false"
     assert said["MCP_FETCH_TIMEOUT"]["default"] == "20"
     assert said["MCP_FETCH_ALLOW_PORT"]["default"] == "80,443"
+    assert "format" not in said["MCP_FETCH_ALLOW_PORT"]
 
 
 def test_a_client_of_the_registry_starts_the_server_and_not_the_package(exported: Path) -> None:
@@ -278,6 +279,13 @@ def test_an_entry_has_the_fields_that_the_gateway_requires(entry: Entry, exporte
         values = [*server.get("command", []), *(variable["value"] for variable in server["env"])]
         used = {value.strip("{}").split("|")[0] for value in values}
         assert used == {f"{entry.name}.{name}" for name in one["properties"]}
+
+
+def test_the_gateway_is_told_of_no_secret_that_may_be_missing(exported: Path) -> None:
+    # It would start the server with the value `<UNKNOWN>`.
+    server = yaml.safe_load((exported / "docker-catalog.yaml").read_text())["registry"]["fetch"]
+    assert "secrets" not in server
+    assert {"header", "proxy_url"}.isdisjoint(server["config"][0]["properties"])
 
 
 # The files
