@@ -22,7 +22,8 @@ LADDER = [
     {"transports", "auth", "ops"},
     {""},
     {"options", "settings_file"},
-    {"cli", "testing"},
+    {"program"},
+    {"cli", "listening", "testing"},
 ]
 STRANGERS = {("server", "client"), ("client", "server")}
 STEP = {part: step for step, parts in enumerate(LADDER) for part in parts}
@@ -31,7 +32,7 @@ IMPURE = set("anyio asyncio os sys socket threading time logging starlette httpx
 SDKS = {"mcp", "mcp_types", "fastmcp"}
 DATES = {"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"}
 # The folders of `servers` that concern the bundle as a whole, and are no server.
-BUNDLE = {"commands", "doctor", "exports", "hosts"}
+BUNDLE = {"commands", "doctor", "exports", "hosts", "serving"}
 # The files of a server that know `shared`.
 FACES = {"app.py", "server.py", "tools.py", "resources.py", "prompts.py", "__main__.py", "settings.py"}
 
@@ -45,6 +46,7 @@ KNOW_SHARED: dict[str, str] = {  # servers all of whose files may import it
 LATE_IMPORTS: dict[str, str] = {
     "shared/cli.py": "a transport is imported when it is chosen, a reader of files of settings where there is one",
     "servers/doctor/urls.py": "httpx is an extra, and what finds a missing extra can't need one",
+    "shared/transports/http_probes.py": "prometheus-client takes a tenth of a second, and nobody may ever scrape",
     "servers/fetch/pages/opening.py": "what loads and reads pages is big, and is loaded with the first page",
     "servers/fetch/network/hosts.py": "most names are ASCII, and the tables of all others take a while to load",
     "servers/fetch/reading/readers.py": "a worker loads what a kind of page needs with the first page of that kind",

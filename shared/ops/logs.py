@@ -9,11 +9,15 @@ import logging
 import os
 import threading
 from collections import deque
+from contextvars import ContextVar
 from datetime import UTC, datetime
 
 from pydantic_core import to_json
 
-__all__ = ["LogThread", "set_up_logging"]
+__all__ = ["LogThread", "server_name", "set_up_logging"]
+
+server_name: ContextVar[str | None] = ContextVar("server_name", default=None)
+"""Which of several servers in one process is at work here; lines name it. None where there is only one."""
 
 MAX_WAITING = 10_000
 """Lines that wait for a stderr that takes none."""
@@ -81,6 +85,16 @@ def _note(dropped: int) -> logging.LogRecord:
     return logging.makeLogRecord({"name": "shared.logs", "levelname": "WARNING", "msg": text, "args": (dropped,)})
 
 
+class _Text(logging.Formatter):
+    def __init__(self) -> None:
+        super().__init__("%(asctime)s %(levelname)s %(name)s%(server)s: %(message)s")
+
+    def format(self, record: logging.LogRecord) -> str:
+        server = server_name.get()
+        record.server = "" if server is None else f" [{server}]"
+        return super().format(record)
+
+
 class _Json(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         line = {
@@ -89,6 +103,9 @@ class _Json(logging.Formatter):
             "logger": record.name,
             "message": record.getMessage(),
         }
+        server = server_name.get()
+        if server is not None:
+            line["server"] = server
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
         # Names of files may hold bytes that are no UTF-8; Python has them as lone surrogates, which JSON can't say.
@@ -98,8 +115,6 @@ class _Json(logging.Formatter):
 def set_up_logging(level: str, style: str) -> None:
     """Sends log records of `level` and above, and warnings, to stderr, in the "text" or the "json" style."""
     handler = LogThread()
-    handler.setFormatter(
-        _Json() if style == "json" else logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s")
-    )
+    handler.setFormatter(_Json() if style == "json" else _Text())
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
     logging.captureWarnings(capture=True)

@@ -17,17 +17,15 @@ The decorators give the function back unchanged, so it can be called in a test w
 import logging
 import os
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from pydantic import BaseModel
 
 from ..errors import DeclarationError, InputRequired, InternalError, McpError
-from ..protocol.events import Outgoing
 from ..protocol.identity import Identity
-from ..protocol.jsonrpc import Message
 from ..protocol.methods import SKILLS, Method, MethodTable, method_table
 from ..protocol.sealing import Seal
 from ..protocol.session import ServerSession
@@ -39,6 +37,7 @@ from .context import Context
 from .deadlines import Deadlines
 from .limits import Limits
 from .listings import Listings
+from .observers import Observer, Observers
 from .prompts import Prompts, PromptSource, RegisteredPrompt
 from .resources import Lister, RegisteredResource, ResourceOptions, Resources
 from .tools import RegisteredTool, ToolOptions, Tools
@@ -46,7 +45,7 @@ from .tools import RegisteredTool, ToolOptions, Tools
 if TYPE_CHECKING:
     from .skills import Skills
 
-__all__ = ["NoSettings", "Server", "Trace"]
+__all__ = ["NoSettings", "Server"]
 
 log = logging.getLogger("shared.server")
 
@@ -55,16 +54,6 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 MAX_INSTRUCTIONS = 2_048
 """Bytes of instructions that hosts show their models."""
-
-
-class Trace(Protocol):
-    """Sees every message, e.g. `shared.ops.trace.Trace`."""
-
-    def received(self, message: Message) -> None:
-        """Takes note of what came."""
-
-    def sent(self, outgoing: Sequence[Outgoing]) -> None:
-        """Takes note of what leaves."""
 
 
 class NoSettings(BaseModel):
@@ -103,10 +92,13 @@ class Server(Generic[State]):
         self.budget = Budget()
         self.limits = Limits()
         self.page_size = 100
-        self.trace: Trace | None = None
+        self.trace: Observer | None = None
+        self.meter: Callable[[], Observer] | None = None
+        """Makes what counts for a new connection, where somebody wants the counts."""
         self.endpoints: list[tuple[str, int]] = []
         """The addresses and ports that its HTTP transport listens on."""
         self.health: Callable[[], Mapping[str, Any]] = dict
+        self.ready: Callable[[], Awaitable[str | None]] | None = None
         self.handlers: dict[str, Callable[..., Any]] = {}
         self._declared = dict(capabilities or {})
         self._methods: list[Method] = []
@@ -203,6 +195,12 @@ class Server(Generic[State]):
         self.health = hook
         return hook
 
+    def on_ready(self, hook: Callable[[], Awaitable[str | None]]) -> Callable[[], Awaitable[str | None]]:
+        """Has `/readyz` ask this function why the server can't do its work now, which is None where it can. Whoever
+        may use the server is told the reason; what the function raises goes to the log."""
+        self.ready = hook
+        return hook
+
     def error(self, kind: type[Exception]) -> Callable[[F], F]:
         """Has a function say what the client is told of an error of the author's own `kind`."""
 
@@ -246,6 +244,12 @@ class Server(Generic[State]):
     def session(self, principal: str | None) -> ServerSession:
         """The protocol with a new peer."""
         return ServerSession(self.identity, self.method_table, self.seal, principal=principal, now=time.time)
+
+    def observer(self) -> Observer | None:
+        """Who sees all messages of a new connection, where anybody does."""
+        if self.meter is None:
+            return self.trace
+        return self.meter() if self.trace is None else Observers(self.trace, self.meter())
 
     def translate(self, error: BaseException) -> McpError | InputRequired:
         """What becomes of a call that raised `error`: the client is told nothing but "internal error", unless it was

@@ -83,22 +83,22 @@ class Connection:
         self._loop = asyncio.get_running_loop()
         self._tasks: dict[asyncio.Task[None], None] = {}
         self._scopes: dict[RequestId, CancelScope] = {}
-        self._running = self._listening = 0
+        self._running = self._listening = self._sending = 0
         self._queue: deque[tuple[Call, CancelScope]] | None = None
         self.answers = Answers()
         self._changes: dict[Change, None] = {}
         self._moved: Signal | None = None
-        self._sending = 0
         self._finishing = False
         self._closing: Signal | None = None
+        self._observer = app.observer()
         app.changes.join(self)
 
     # What the driver does
 
     def take(self, message: Message) -> None:
         """Takes a message in, and begins what it asks for."""
-        if self._app.trace is not None:
-            self._app.trace.received(message)
+        if self._observer is not None:
+            self._observer.received(message)
         for event in self.session.receive(message):
             if isinstance(event, Call):
                 self._begin(event)
@@ -117,8 +117,8 @@ class Connection:
         self._sending = len(outgoing)
         if self._moved is not None:
             self._moved.wake()
-        if self._app.trace is not None:
-            self._app.trace.sent(outgoing)
+        if self._observer is not None:
+            self._observer.sent(outgoing)
         return outgoing
 
     @property

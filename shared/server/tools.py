@@ -107,6 +107,9 @@ class Tools:
     def __len__(self) -> int:
         return len(self._tools)
 
+    def __contains__(self, name: str) -> bool:
+        return name in self._tools
+
     def all(self) -> list[RegisteredTool]:
         """Every tool, on offer or not."""
         return list(self._tools.values())

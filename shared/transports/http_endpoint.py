@@ -10,6 +10,7 @@ The checks run from the cheap to the dear and before anything is started: header
 Each handler gives back the refusal to answer with, or None once it has answered itself.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -46,6 +47,7 @@ from .http_streams import Gone, Http, Stage, read_body
 
 __all__ = ["Endpoint", "EndpointLimits"]
 
+_STARTING = refuse(503, "the server is starting; try again in a moment", Retry_After="2")
 _STOPPING = refuse(503, "the server is stopping", Connection="close")
 
 
@@ -69,19 +71,31 @@ class Endpoint:
         self._sessions: Sessions | None = None
         self._exchanges: set[Exchange] = set()
         self._parameters: WeakKeyDictionary[RegisteredTool, Sequence[Parameter]] = WeakKeyDictionary()
-        self._stopping = False
+        self._closed: Refusal | None = _STARTING
+        """Why no request is taken."""
+        self.refused: Counter[int] = Counter()
+        """How many requests were refused before the protocol came to them, by HTTP status."""
 
     def start(self, tasks: TaskGroup) -> None:
         """Has sessions live in `tasks`."""
         self._sessions = Sessions(self._app, tasks, self._limits.sessions)
+        self._closed = None
 
     def stop(self) -> None:
         """Takes no more requests; what is under way is finished, streams are ended in order."""
-        self._stopping = True
+        self._closed = _STOPPING
         for exchange in self._exchanges:
             exchange.end()
         if self._sessions is not None:
-            self._sessions.end_all()
+            self._sessions.end_all(orderly=True)
+
+    def fail(self, refusal: Refusal) -> None:
+        """Takes no more requests, since there is nothing left to serve them; what is under way is cancelled."""
+        self._closed = refusal
+        for exchange in self._exchanges:
+            exchange.give_up()
+        if self._sessions is not None:
+            self._sessions.end_all(orderly=False)
 
     @property
     def sessions(self) -> int:
@@ -100,11 +114,12 @@ class Endpoint:
         except Gone:
             return
         if refusal is not None:
+            self.refused[refusal.status] += 1
             await http.reply.refuse(refusal)
 
     async def _handle(self, method: str, http: Http) -> Refusal | None:
-        if self._stopping or self._sessions is None:
-            return _STOPPING
+        if self._closed is not None or self._sessions is None:
+            return self._closed
         if method != "POST" and is_stateless(http.headers):
             return refuse(405, "this protocol version has POST only", Allow="POST")
         match method:
@@ -124,8 +139,8 @@ class Endpoint:
         body = await read_body(http.receive, http.headers, self._limits.body_bytes)
         if isinstance(body, Refusal):
             return body
-        if self._stopping:
-            return _STOPPING
+        if self._closed is not None:
+            return self._closed
         message = decode(body)
         if isinstance(message, Malformed):
             return Refusal(400, message.failure)

@@ -1,177 +1,38 @@
-"""The HTTP server: the endpoint, its guards and the health check as one ASGI application, and uvicorn around it.
-
-Every request is guarded before anything else looks at it: repeated headers, host and origin; then the token.
-Pages of an allowed origin get the CORS headers without which browsers keep the answers from them.
-"""
+"""uvicorn around the servers of one listener: they are bound, served, and stopped in order."""
 
 import math
 import socket
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import anyio
 import uvicorn
 from anyio import CancelScope, create_task_group
-from starlette.applications import Starlette
-from starlette.exceptions import HTTPException
-from starlette.middleware import Middleware
-from starlette.middleware.cors import CORSMiddleware
-from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
-from starlette.types import Receive, Scope, Send
 
-from ..auth.tokens import Tokens
-from ..ops.health import health
-from ..protocol.http_rules import JSON, Headers, Refusal, accepts_gzip, check_single, read_headers, refuse
-from ..protocol.jsonrpc import encode
-from ..protocol.sites import Sites, is_loopback
 from ..server.app import Server
+from .http_app import Front, HttpApp, HttpOptions
 from .http_connections import Connection
-from .http_endpoint import Endpoint, EndpointLimits
-from .http_streams import Http, Reply
+from .http_mount import Mount
 
-__all__ = ["HttpApp", "HttpOptions", "http_app", "run_http"]
+__all__ = ["HttpOptions", "http_app", "run_http", "run_mounts"]
 
-HEALTH = "/healthz"
 KEEP_ALIVE = 30
 """Seconds an unused connection stays open: longer than common clients keep theirs, so that they close first."""
 
-
-_METHODS = ("GET", "POST", "DELETE")
-_EXPOSED = ("Mcp-Session-Id", "WWW-Authenticate")
-"""What pages of an allowed origin may send, and which headers of the answers they may see."""
-
-
-@dataclass(frozen=True, slots=True)
-class HttpOptions:
-    """Where to listen, whom to serve, and how much."""
-
-    host: str = "127.0.0.1"
-    port: int = 8000
-    """0 takes any free port."""
-    path: str = "/mcp"
-    allowed_hosts: tuple[str, ...] = ()
-    """Hosts that requests may name, besides this machine's own when bound to it; "*" for any."""
-    allowed_origins: tuple[str, ...] = ()
-    """Origins of browser pages that may send requests, besides this machine's own; "*" for any."""
-    tokens: tuple[str, ...] = ()
-    """Bearer tokens, one of which every request needs; none: no token is needed."""
-    limits: EndpointLimits = field(default_factory=EndpointLimits)
-    backlog: int = 2_048
-    connections: int | None = None
-    """Connections served at once; more get 503."""
-
-
-class HttpApp:
-    """The ASGI application; `endpoint` is what serves the protocol in it.
-
-    The guards come first. A request for the endpoint then goes straight there, unless it comes from a page, which
-    is Starlette's matter, as is everything else.
-    """
-
-    def __init__(self, app: Server[Any], options: HttpOptions) -> None:
-        self.endpoint = Endpoint(app, options.limits)
-        self._path = options.path
-        self._sites = Sites(options.host, options.allowed_hosts, options.allowed_origins)
-        # An orchestrator's health check uses whatever address it has, and only a server of this machine alone has
-        # to fear DNS rebinding.
-        self._probed = not is_loopback(options.host)
-        self._tokens = Tokens(options.tokens)
-        self._gate = _Gate(self.endpoint, self._tokens)
-
-        async def healthz(_request: Request) -> Response:
-            counts = {"sessions": self.endpoint.sessions, "streams": self.endpoint.streams}
-            return JSONResponse(health(app, **counts))
-
-        # Other origins have been refused by then. A preflight carries no token, so this comes before the gate.
-        cors = Middleware(
-            CORSMiddleware,
-            allow_origins=["*"],
-            allow_headers=["*"],
-            allow_methods=_METHODS,
-            expose_headers=_EXPOSED,
-        )
-        self._rest = Starlette(
-            routes=[Route(options.path, self._gate), Route(HEALTH, healthz, methods=["GET"])],
-            middleware=[cors],
-            exception_handlers={HTTPException: self._refuse},
-            lifespan=self._living,
-        )
-        self._rest.router.redirect_slashes = False
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serves one request, or the life of the application."""
-        if scope["type"] == "http":
-            headers = read_headers(scope["headers"])
-            refusal = self._check(scope, headers)
-            if refusal is not None:
-                await Reply(send).refuse(refusal)
-                return
-            if scope["path"] == self._path and headers.get("origin") is None:
-                await self._gate.serve(scope, headers, receive, send)
-                return
-        await self._rest(scope, receive, send)
-
-    def _check(self, scope: Scope, headers: Headers) -> Refusal | None:
-        """What is not for this server: repeated headers, other hosts and origins."""
-        refusal = check_single(headers, all_of_them=False) or self._sites.check_origin(headers)
-        if refusal is None and not (self._probed and scope["path"] == HEALTH):
-            refusal = self._sites.check_host(headers)
-        return refusal
-
-    async def _refuse(self, request: Request, error: Exception) -> Response:
-        """What no route serves, in the form of every other refusal. Without a token not even that is told."""
-        refusal = self._tokens.admit(read_headers(request.scope["headers"]))
-        if not isinstance(refusal, Refusal):
-            status = error.status_code if isinstance(error, HTTPException) else 500
-            headers = error.headers if isinstance(error, HTTPException) else None
-            refusal = refuse(status, "there is nothing here", **(headers or {}))
-        return Response(encode(refusal.failure), refusal.status, dict(refusal.headers), media_type=JSON)
-
-    @asynccontextmanager
-    async def _living(self, _app: Starlette) -> AsyncIterator[None]:
-        async with create_task_group() as tasks:
-            self.endpoint.start(tasks)
-            yield
-            self.endpoint.stop()
-            tasks.cancel_scope.cancel()
+Started = Callable[[str, int], None]
 
 
 def http_app(app: Server[Any], options: HttpOptions) -> HttpApp:
     """The ASGI application that serves `app`, which must be running. Raises ValueError for unusable options."""
-    return HttpApp(app, options)
-
-
-class _Gate:
-    """Lets through to the endpoint who brings a token."""
-
-    def __init__(self, endpoint: Endpoint, tokens: Tokens) -> None:
-        self._endpoint = endpoint
-        self._tokens = tokens
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self.serve(scope, read_headers(scope["headers"]), receive, send)
-
-    async def serve(self, scope: Scope, headers: Headers, receive: Receive, send: Send) -> None:
-        reply = Reply(send, gzip=accepts_gzip(headers.get("accept-encoding")))
-        principal = self._tokens.admit(headers)
-        if isinstance(principal, Refusal):
-            await reply.refuse(principal)
-        else:
-            await self._endpoint.serve(scope["method"], Http(headers, principal, receive, reply))
-
-
-# Running
+    return HttpApp([Mount(app, options.path, options.limits)], options)
 
 
 async def run_http(
     app: Server[Any],
     options: HttpOptions,
     *,
-    started: Callable[[str, int], None] | None = None,
+    started: Started | None = None,
     stop: anyio.Event | None = None,
 ) -> None:
     """Serves `app`, which must be running, until `stop` is set or this is cancelled.
@@ -180,9 +41,29 @@ async def run_http(
     `app.limits.drain_seconds` to finish. Raises OSError, before anything starts, where the address can't be
     bound; ValueError for unusable options.
     """
-    asgi = http_app(app, options)
-    with _bound(app, options) as listener:
-        server = _Uvicorn(_config(asgi, options, math.ceil(app.limits.drain_seconds) + 1))
+    await _run(http_app(app, options), options, started, stop)
+
+
+async def run_mounts(
+    mounts: Sequence[Mount],
+    options: HttpOptions,
+    front: Front,
+    *,
+    started: Started | None = None,
+    stop: anyio.Event | None = None,
+) -> bool:
+    """Serves several servers, each of which is opened and ended here; `front` answers at `/`. Otherwise as
+    `run_http`. Whether all of them did end."""
+    asgi = HttpApp(mounts, options, front)
+    await _run(asgi, options, started, stop)
+    return not asgi.left_behind
+
+
+async def _run(asgi: HttpApp, options: HttpOptions, started: Started | None, stop: anyio.Event | None) -> None:
+    apps = [mount.app for mount in asgi.mounts]
+    drain_seconds = max(app.limits.drain_seconds for app in apps)
+    with _bound(apps, options) as listener:
+        server = _Uvicorn(_config(asgi, options, math.ceil(drain_seconds) + 1))
         if started is not None:
             host, port = listener.getsockname()[:2]
             server.on_started = lambda: started(host, port)
@@ -191,7 +72,7 @@ async def run_http(
             try:
                 await (stop or anyio.Event()).wait()
             finally:
-                asgi.endpoint.stop()
+                asgi.stop()
                 server.stop()
 
 
@@ -224,7 +105,7 @@ async def _serve(server: "_Uvicorn", listener: socket.socket, around: CancelScop
 
 
 @contextmanager
-def _bound(app: Server[Any], options: HttpOptions) -> Iterator[socket.socket]:
+def _bound(apps: Sequence[Server[Any]], options: HttpOptions) -> Iterator[socket.socket]:
     host = options.host.strip("[]")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # With the protocol named: asyncio turns Nagle's delay off only where it sees that a socket is TCP.
@@ -234,11 +115,11 @@ def _bound(app: Server[Any], options: HttpOptions) -> Iterator[socket.socket]:
         listener.listen(options.backlog)
         listener.setblocking(False)
         host, port = listener.getsockname()[:2]
-        app.endpoints.append((host, port))
-        try:
+        with ExitStack() as known:
+            for app in apps:
+                app.endpoints.append((host, port))
+                known.callback(app.endpoints.remove, (host, port))
             yield listener
-        finally:
-            app.endpoints.remove((host, port))
 
 
 class _Uvicorn(uvicorn.Server):

@@ -74,10 +74,10 @@ class Sessions:
         else:
             self._tasks.start_soon(partial(self._finish, session, orderly=False))
 
-    def end_all(self) -> None:
-        """Lets every session finish what is under way, and end."""
+    def end_all(self, *, orderly: bool) -> None:
+        """Ends every session; lets each finish what is under way, if `orderly`, else cancels it."""
         for session in (*self._opening, *self._by_id.values()):
-            self._tasks.start_soon(partial(self._finish, session, orderly=True))
+            self._tasks.start_soon(partial(self._finish, session, orderly=orderly))
 
     def _forget(self, session: HttpSession) -> bool:
         known = session in self._opening or session.id in self._by_id

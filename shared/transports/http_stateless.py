@@ -34,7 +34,7 @@ class Exchange:
     async def run(self, http: Http, request: Request, pause: float) -> None:
         """Answers `request`; after each `pause` in seconds without a message a comment shows that it is served."""
         try:
-            with Watch(http.receive, self._reply.comment, pause, gone=self._give_up):
+            with Watch(http.receive, self._reply.comment, pause, gone=self.give_up):
                 self._connection.take(request)
                 await self._send_all()
         finally:
@@ -55,10 +55,10 @@ class Exchange:
     def end(self) -> None:
         """The server stops: a listen stream ends, and a call is given some time to finish."""
         self._connection.finish()
-        self._timer = asyncio.get_running_loop().call_later(self._drain_seconds, self._give_up)
+        self._timer = asyncio.get_running_loop().call_later(self._drain_seconds, self.give_up)
 
-    def _give_up(self) -> None:
-        """The client has gone away, or time is up."""
+    def give_up(self) -> None:
+        """Ends it as it is: the client has gone away, or time is up, or the server has failed."""
         self._over = True
         self._ready.wake()
 

@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from contextvars import Context
 from pathlib import Path
 
 import pytest
@@ -118,6 +119,21 @@ def test_json_lines_parse() -> None:
     assert first["time"].endswith("+00:00")
     assert "ZeroDivisionError" in second["exception"]
     assert (third["logger"], "old" in third["message"]) == ("py.warnings", True)
+
+
+@pytest.mark.parametrize("style", ["text", "json"])
+def test_lines_name_the_server_where_there_are_several(style: str) -> None:
+    with logger("several") as (log, handler, inbox):
+        handler.setFormatter(logs._Json() if style == "json" else logs._Text())
+        log.warning("one")
+        Context().run(lambda: (logs.server_name.set("sqlite"), log.warning("two")))
+        handler.flush()
+        first, second = os.read(inbox, 65_536).decode().splitlines()
+    assert "sqlite" not in first
+    if style == "json":
+        assert json.loads(second)["server"] == "sqlite"
+    else:
+        assert second.endswith("WARNING several [sqlite]: two")
 
 
 @pytest.mark.slow

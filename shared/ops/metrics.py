@@ -1,0 +1,148 @@
+"""What operators count of one server: requests, errors and their time, by method and tool.
+
+A request is counted when it has come and timed when its answer leaves, by the connection that it came on. No label is
+a client's to make up: methods and tools that the server does not have are counted together, as "other".
+"""
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from time import perf_counter
+from typing import Any, Literal, NamedTuple
+
+from ..protocol.events import Outgoing
+from ..protocol.jsonrpc import Batch, Failure, Message, Request, RequestId, Response
+from ..server.app import Server
+
+__all__ = ["BUCKETS", "Figures", "Kind", "Labels", "Meter", "Metrics", "Series"]
+
+BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+"""Seconds: the upper bounds of the histogram of latencies, but for the last one, which has none."""
+OTHER = "other"
+
+Kind = Literal["tool", "client", "server"]
+"""Whose error: a tool could not do it, the request was wrong, or something failed on our side."""
+
+_CALL = "tools/call"
+_INTERNAL = -32603
+
+
+class Labels(NamedTuple):
+    """What requests are counted by."""
+
+    method: str
+    tool: str = ""
+    """Of `tools/call`; no other method has one."""
+
+
+class Series:
+    """The requests of one method, or of one tool."""
+
+    __slots__ = ("buckets", "errors", "requests", "seconds")
+
+    def __init__(self) -> None:
+        self.requests = 0
+        self.errors: Counter[Kind] = Counter()
+        self.buckets = [0] * (len(BUCKETS) + 1)
+        """How many were answered within each bound, and not within the one before."""
+        self.seconds = 0.0
+        """What all answers took together."""
+
+    def answered(self, answer: Response | Failure, seconds: float) -> None:
+        """One of the requests got its answer."""
+        self.buckets[bisect_left(BUCKETS, seconds)] += 1
+        self.seconds += seconds
+        if isinstance(answer, Failure):
+            self.errors["server" if answer.code == _INTERNAL else "client"] += 1
+        elif answer.result.get("isError"):
+            self.errors["tool"] += 1
+
+
+class Metrics:
+    """The counts of one server."""
+
+    def __init__(self, app: Server[Any]) -> None:
+        self._app = app
+        self._methods: dict[str, Series] = {}
+        self._tools: dict[str, Series] = {}
+
+    def __iter__(self) -> Iterator[tuple[Labels, Series]]:
+        for method, series in sorted(self._methods.items()):
+            yield Labels(method), series
+        for tool, series in sorted(self._tools.items()):
+            yield Labels(_CALL, tool), series
+
+    def meter(self) -> "Meter":
+        """What counts for one connection."""
+        return Meter(self)
+
+    def series(self, request: Request) -> Series:
+        """Where `request` is counted."""
+        if request.method == _CALL:
+            name = request.params.get("name")
+            tool = name if isinstance(name, str) else OTHER
+            return self._tools.get(tool) or self._begun(self._tools, tool if tool in self._app.tools else OTHER)
+        method = request.method
+        return self._methods.get(method) or self._begun(self._methods, method if method in self._known else OTHER)
+
+    def _begun(self, all_series: dict[str, Series], label: str) -> Series:
+        if label not in all_series:
+            all_series[label] = Series()
+        return all_series[label]
+
+    @cached_property
+    def _known(self) -> frozenset[str]:
+        return frozenset(name for name, _ in self._app.method_table)
+
+
+class Figures(NamedTuple):
+    """What there is to tell of one server at one moment."""
+
+    server: str
+    metrics: Metrics
+    up: bool
+    """Whether it takes requests."""
+    sessions: int
+    streams: int
+    subscriptions: int
+    refused: Mapping[int, int]
+    """HTTP requests that were refused before the protocol came to them, by status."""
+
+
+class Meter:
+    """Counts what passes on one connection."""
+
+    __slots__ = ("_metrics", "_under_way")
+
+    def __init__(self, metrics: Metrics) -> None:
+        self._metrics = metrics
+        self._under_way: dict[RequestId, tuple[Series, float]] = {}
+
+    def received(self, message: Message) -> None:
+        """Counts the request that came, or each of several."""
+        if isinstance(message, Request):
+            series = self._metrics.series(message)
+            series.requests += 1
+            self._under_way[message.id] = series, perf_counter()
+        elif isinstance(message, Batch):
+            for one in message.messages:
+                self.received(one)
+
+    def sent(self, outgoing: Sequence[Outgoing]) -> None:
+        """Takes the time of each request whose answer leaves; of one that was cancelled there is none."""
+        for one in outgoing:
+            if one.message is None and one.retry_ms is None and one.about is not None:
+                self._under_way.pop(one.about, None)
+            elif one.message is not None:
+                self._sent(one.message)
+
+    def _sent(self, message: Message) -> None:
+        if isinstance(message, Batch):
+            for one in message.messages:
+                self._sent(one)
+        elif isinstance(message, Response | Failure) and message.id is not None:
+            begun = self._under_way.pop(message.id, None)
+            if begun is not None:
+                series, since = begun
+                series.answered(message, perf_counter() - since)
