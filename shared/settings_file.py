@@ -20,7 +20,7 @@ from pydantic.fields import FieldInfo
 
 from .options import Written, is_hidden, paths_after
 
-__all__ = ["SettingsFile", "placed", "read_settings_file"]
+__all__ = ["SettingsFile", "placed", "read_settings_file", "read_text", "settings_in"]
 
 
 class SettingsFile(NamedTuple):
@@ -36,18 +36,49 @@ def read_settings_file(path: Path, fields: Mapping[str, FieldInfo]) -> SettingsF
     Raises ValueError, in one line, for a file that can't be read, is no TOML, or has a key that is no option. Whether
     the values are fit is for the model to say, whose fields these are.
     """
-    content, readable_by_others = _content(path)
+    text, exposed = read_text(path)
+    try:
+        content = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ValueError(f"{path}: {error}") from None
+    options = settings_in(content, fields, path)
+    secret = next((found.source for name, found in options.items() if is_hidden(fields[name])), None)
+    return SettingsFile(options, secret if exposed else None)
+
+
+def settings_in(
+    content: Mapping[str, Any], fields: Mapping[str, FieldInfo], path: Path, within: str = ""
+) -> dict[str, Written]:
+    """The values of `fields` in what was read from the file at `path`, by field; `within` is what the keys follow,
+    such as "servers.fetch.". Raises ValueError, in one line, for a key that is no option."""
     options: dict[str, Written] = {}
     for key, value in content.items():
         name = key.replace("-", "_")
         if name not in fields:
-            raise ValueError(f"{path}: there is no option {key!r}{_nearest(name, fields)}")
+            raise ValueError(f"{path}: there is no option {within + key!r}{_nearest(name, fields)}")
         if name in options:
-            raise ValueError(f"{path}: {key} is given twice")
-        source = f"{path}: {key}"
+            raise ValueError(f"{path}: {within}{key} is given twice")
+        source = f"{path}: {within}{key}"
         options[name] = Written(placed(value, fields[name], path.absolute().parent, source), source)
-    secret = next((found.source for name, found in options.items() if is_hidden(fields[name])), None)
-    return SettingsFile(options, secret if readable_by_others else None)
+    return options
+
+
+def read_text(path: Path) -> tuple[str, bool]:
+    """What stands in a file, and whether others than its owner may read it. Raises ValueError, in one line."""
+    try:
+        with path.open("rb") as file:
+            mode = os.fstat(file.fileno()).st_mode
+            text = file.read().decode()
+    except OSError as error:
+        raise ValueError(f"{path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise ValueError(f"{path}: is not UTF-8") from None
+    return text, os.name == "posix" and bool(mode & (stat.S_IRGRP | stat.S_IROTH))
+
+
+def _nearest(name: str, known: Iterable[str]) -> str:
+    close = get_close_matches(name, known, 1)
+    return f"; did you mean {close[0].replace('_', '-')!r}?" if close else ""
 
 
 def placed(value: Any, field: FieldInfo, directory: Path, source: str) -> Any:
@@ -71,23 +102,3 @@ def placed(value: Any, field: FieldInfo, directory: Path, source: str) -> Any:
         return value[:start] + str(directory / Path(path).expanduser())
     except RuntimeError:
         raise ValueError(f"{source}: nobody has the home directory of {path!r}") from None
-
-
-def _content(path: Path) -> tuple[dict[str, Any], bool]:
-    """The keys of the file, and whether others than its owner may read it."""
-    try:
-        with path.open("rb") as file:
-            mode = os.fstat(file.fileno()).st_mode
-            content = tomllib.load(file)
-    except OSError as error:
-        raise ValueError(f"{path}: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise ValueError(f"{path}: is not UTF-8") from None
-    except tomllib.TOMLDecodeError as error:
-        raise ValueError(f"{path}: {error}") from None
-    return content, os.name == "posix" and bool(mode & (stat.S_IRGRP | stat.S_IROTH))
-
-
-def _nearest(name: str, known: Iterable[str]) -> str:
-    close = get_close_matches(name, known, 1)
-    return f"; did you mean {close[0].replace('_', '-')!r}?" if close else ""
