@@ -42,6 +42,17 @@ async def _open(settings: Settings) -> AsyncIterator[Opened]:
         yield Opened(opened, Snapshots())
 
 
+@app.on_ready
+async def _ready() -> str | None:
+    opened: Opened = app.state
+    fetcher = await opened.opening.fetcher()
+    try:
+        await fetcher.reader.prepare()
+    except FetchError as error:
+        return f"no process to read pages can be started: {error.code}"
+    return None
+
+
 @app.error(FetchError)
 def _explain(error: FetchError) -> ToolError:
     return ToolError(explained(error))

@@ -79,6 +79,13 @@ def _watching() -> dict[str, object]:
     return {"watching": files.watcher.health}
 
 
+@app.on_ready
+async def _ready() -> str | None:
+    files: Files = app.state
+    gone = await to_thread.run_sync(files.gone, abandon_on_cancel=True)
+    return f"{gone} of the allowed directories can't be reached" if gone else None
+
+
 @app.error(FilesError)
 def _explain(error: FilesError) -> ToolError:
     return ToolError(f"{error.code}: {error}")

@@ -54,6 +54,10 @@ class Files:
         """Under which key changes of `uri` are told to those who work in these directories."""
         return self.beneath.roots.mark + uri
 
+    def gone(self) -> int:
+        """How many of the directories can't be reached any more, or are other ones by now. Blocks."""
+        return sum(not self.beneath.is_there(index) for index in range(len(self.beneath.roots.paths)))
+
     async def read_text(self, place: Place, budget: int, part: Part = WHOLE) -> TextRead:
         """A part of the text at `place`, `budget` bytes of JSON at most. Raises FilesError.
 

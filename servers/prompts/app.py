@@ -78,6 +78,15 @@ async def _open(settings: Settings) -> AsyncIterator[Opened]:
         tasks.cancel_scope.cancel()
 
 
+@app.on_ready
+async def _ready() -> str | None:
+    opened: Opened = app.state
+    if opened.watch.stalled:
+        return "the folders are not looked at any more"
+    unreadable = await to_thread.run_sync(opened.libraries.unreadable, abandon_on_cancel=True)
+    return f"{unreadable} of the folders of prompts can't be read" if unreadable else None
+
+
 def _hear(opened: Opened, news: News) -> None:
     opened.shelf.forget(news)
     for hearer in _hearers:

@@ -78,6 +78,19 @@ async def _open(settings: Settings) -> AsyncIterator[Opened]:
         tasks.cancel_scope.cancel()
 
 
+@app.on_ready
+async def _ready() -> str | None:
+    opened: Opened = app.state
+    for database in opened.databases:
+        try:
+            await database.check()
+        except SqliteError as error:
+            # One that another process holds locked is all right, and will answer.
+            if error.code != "busy":
+                return f"the database {database.name!r} does not answer: {error.code}"
+    return None
+
+
 @app.error(SqliteError)
 def _explain(error: SqliteError) -> ToolError:
     return ToolError(f"{error.code}: {error}")

@@ -11,6 +11,7 @@ import re
 import stat
 import time
 from collections.abc import Sequence
+from copy import copy
 from pathlib import Path
 from typing import Any
 
@@ -41,11 +42,19 @@ class Trace:
         # Non-blocking, because a named pipe that nobody reads would make us wait here for ever.
         fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NONBLOCK", 0), 0o600)
         self._file = os.fdopen(fd, "ab", buffering=0)
+        self.about: dict[str, str] = {}
+        """What every line says besides."""
         try:
             _claim(fd, path)
         except (OSError, ValueError):
             self._file.close()
             raise
+
+    def of(self, server: str) -> "Trace":
+        """This trace for one of several servers: its lines name it."""
+        other = copy(self)
+        other.about = {"server": server}
+        return other
 
     def received(self, message: Message) -> None:
         """Writes down what came."""
@@ -66,7 +75,7 @@ class Trace:
             content = f"[{error}]"
         what = "refused" if isinstance(message, Malformed) else direction
         try:
-            self._file.write(to_json({"time": round(time.time(), 6), what: content}) + b"\n")
+            self._file.write(to_json({"time": round(time.time(), 6), **self.about, what: content}) + b"\n")
         except OSError as error:
             log.error("the trace ends here: %s", error)
             self.close()

@@ -31,6 +31,16 @@ def test_what_is_named_like_a_secret_is_hidden(key: str) -> None:
     assert redacted({"a": [{key: {"deep": "x"}}], key: "y"}) == {"a": [{key: "[redacted]"}], key: "[redacted]"}
 
 
+def test_a_trace_of_several_servers_names_them(tmp_path: Path) -> None:
+    trace = Trace(tmp_path / "trace")
+    for server in ("one", "two"):
+        trace.of(server).received(Request(1, "ping"))
+    trace.received(Request(1, "ping"))
+    trace.close()
+    lines = [json.loads(line) for line in (tmp_path / "trace").read_text().splitlines()]
+    assert [line.get("server") for line in lines] == ["one", "two", None]
+
+
 @pytest.mark.parametrize("key", HARMLESS)
 def test_what_is_not_stays(key: str) -> None:
     assert redacted({key: "x", "n": [1, True, None]}) == {key: "x", "n": [1, True, None]}

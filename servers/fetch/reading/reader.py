@@ -23,13 +23,17 @@ class Reader:
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
 
+    async def prepare(self) -> None:
+        """Starts a process, where there is none, and has it load what HTML needs. Raises FetchError."""
+        await self._pool.warm("html")
+
     async def warm(self) -> None:
-        """Starts a process, where there is none, and has it load what HTML needs: while a page is being loaded.
+        """The same, while a page is being loaded.
 
         A page that comes meanwhile waits for just that process. Raises nothing: the page itself will say what fails.
         """
         with suppress(FetchError):
-            await self._pool.warm("html")
+            await self.prepare()
 
     async def read(self, loaded: Loaded, form: Form, section: str | None = None) -> Page:
         """The page in the format `form`, or the part of it that `section` names.

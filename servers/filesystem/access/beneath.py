@@ -63,6 +63,15 @@ class Beneath:
         """The files beneath `roots`, which are parts of these roots. Needs no closing."""
         return Beneath(roots, walker=self._walker.narrowed(roots))
 
+    def is_there(self, index: int) -> bool:
+        """Whether a root can be reached by its path, and is the directory that is held open."""
+        held = self.held(index)
+        try:
+            found = self.roots.paths[index].stat()
+            return stat.S_ISDIR(found.st_mode) if held is None else os.path.samestat(found, os.fstat(held))
+        except OSError:
+            return False
+
     @contextmanager
     def open_file(self, place: Place) -> Iterator[Handle]:
         """The regular file at `place`, open for reading."""

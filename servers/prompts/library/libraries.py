@@ -1,5 +1,6 @@
 """Several libraries as one: a name means the prompt of the first library that has it."""
 
+import os
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -36,6 +37,10 @@ class Libraries:
     def names(self) -> list[str]:
         """The names of all prompts, sorted. A prompt whose file turns out to be broken is among them."""
         return self._names
+
+    def unreadable(self) -> int:
+        """How many of the folders can't be read now. Blocks."""
+        return sum(not _is_readable(one.root) for one in self.all)
 
     def __contains__(self, name: str) -> bool:
         return any(name in one for one in self.all)
@@ -77,3 +82,12 @@ class Libraries:
             return None
         names = frozenset().union(*(one.names for one in found))
         return Changed(names, any(one.others for one in found))
+
+
+def _is_readable(root: Path) -> bool:
+    try:
+        with os.scandir(root) as entries:
+            next(entries, None)
+    except OSError:
+        return False
+    return True

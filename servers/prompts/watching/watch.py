@@ -27,6 +27,8 @@ _QUIET, _LONGEST = 0.05, 0.2
 """Seconds. An editor writes a file in several steps, a checkout writes many: they are one change, when nothing came
 for a moment."""
 _SWEEP_SECONDS, _POLL_SECONDS = 3.0, 1.0
+_STALLED = 60.0
+"""Seconds without a look after which something must be wrong, where a look takes no time."""
 _SHARE = 20
 """Of the time, the looks without a notice take one part in so many at most."""
 
@@ -50,6 +52,7 @@ class Watch:
         self._broken: frozenset[str] = frozenset()
         self._said: frozenset[Found] = frozenset()
         self._took = 0.0
+        self._looked_at = time.monotonic()
         self._around: frozenset[str] = frozenset()
         """The directories that are watched for a folder of the libraries only."""
         self._roots = frozenset(str(one.root) for one in libraries.all)
@@ -58,6 +61,11 @@ class Watch:
     def degraded(self) -> bool:
         """Whether the system gives no notices, so that changes are looked for."""
         return self._notices.degraded
+
+    @property
+    def stalled(self) -> bool:
+        """Whether no look has come to its end for much too long."""
+        return time.monotonic() - self._looked_at > _STALLED + _SHARE * self._took
 
     async def run(self, told: Callable[[News], None]) -> None:
         """Watches until it is cancelled; calls `told` once for each burst of changes, when the libraries have what is
@@ -115,7 +123,8 @@ class Watch:
     async def _look(self, told: Callable[[News], None]) -> None:
         begun = time.monotonic()
         news = await to_thread.run_sync(self._news, limiter=self._limiter)
-        self._took = time.monotonic() - begun
+        self._looked_at = time.monotonic()
+        self._took = self._looked_at - begun
         self._say()
         if news is not None:
             told(news)

@@ -86,6 +86,11 @@ class Database:
                 self._declared.popitem(last=False)
         return self._declared[key]
 
+    async def check(self) -> None:
+        """Asks the database for its schema, unless all readers are at work: then it is open. Raises SqliteError."""
+        if self.readers.is_free:
+            await self.read(lambda connection, _: connection.execute("PRAGMA schema_version").fetchone())
+
     def writer(self) -> AbstractAsyncContextManager[Connection]:
         """The connection that changes the database, for one caller at a time. Raises SqliteError."""
         if not self.writable:
@@ -168,7 +173,7 @@ async def _open(database: Database, *, create: bool) -> None:
     try:
         if create and not database.path.exists():
             await database.make()
-        await database.read(lambda connection, _: connection.execute("PRAGMA schema_version").fetchone())
+        await database.check()
     except SqliteError as error:
         if error.code == "busy":
             return  # It will be free when it is asked.

@@ -30,6 +30,11 @@ class Pool:
         self.pressed: Callable[[], Awaitable[None]] | None = None
         """Called where all connections are lent, to have one given back that is merely kept."""
 
+    @property
+    def is_free(self) -> bool:
+        """Whether a caller would not have to wait."""
+        return self._slots.value > 0
+
     @asynccontextmanager
     async def lent(self) -> AsyncIterator[Connection]:
         """A connection for the time of the block."""
