@@ -40,8 +40,8 @@ format: .venv/.stamp ## Format, and repair what can be repaired safely
 	$(BIN)/ruff check --fix $(CODE)
 	$(BIN)/ruff format $(CODE)
 
-serve: .venv/.stamp ## Serve this folder over HTTP
-	$(BIN)/python -m servers.filesystem --transport http .
+serve: .venv/.stamp ## Serve all servers over HTTP, this folder among what they serve
+	$(BIN)/python -m servers serve
 
 clean: ## Remove caches and builds, but not .venv
 	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -15,6 +15,7 @@ COMMANDS = {
     "install": "put a server into the configuration of a client",
     "uninstall": "take a server out of the configuration of a client, without a trace",
     "doctor": "find what keeps the servers from running, and say how to mend it",
+    "serve": "serve several servers in one process, on one port",
     "export": "write files for the MCP registry, desktop hosts and Docker's MCP catalog",
     "demo": "start the servers as a desktop host would, and do real work through them",
 }

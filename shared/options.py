@@ -95,10 +95,10 @@ def paths_after(field: FieldInfo) -> str | None:
     return "" if Path in (field.annotation, *get_args(field.annotation)) else _extra(field).get("paths_after")
 
 
-def add_options(parser: OptionParser, model: type[BaseModel], title: str, prefix: str) -> None:
-    """Adds the fields of `model` to `parser`, as one group of its help."""
+def add_options(parser: OptionParser, fields: Mapping[str, FieldInfo], title: str, prefix: str) -> None:
+    """Adds the fields of a model to `parser`, as one group of its help."""
     group = parser.add_argument_group(title)
-    for name, field in model.model_fields.items():
+    for name, field in fields.items():
         extra = _extra(field)
         variable = _variable(prefix, name)
         if "positional" in extra:

@@ -33,6 +33,7 @@ __all__ = [
     "end_in_time",
     "leave_behind",
     "missing_extra",
+    "open_standard_streams",
     "run_to_the_end",
     "set_limits",
     "set_up_process",
@@ -107,6 +108,16 @@ def _read_token(path: Path) -> str:
 def missing_extra() -> bool:
     """Whether what HTTP needs is not installed."""
     return any(find_spec(name) is None for name in ("starlette", "uvicorn", "httptools"))
+
+
+def open_standard_streams() -> None:
+    """Puts something behind 0, 1 and 2 where the caller has closed them, lest a file of ours comes to stand there."""
+    for fd in (0, 1, 2):
+        try:
+            os.fstat(fd)
+        except OSError:
+            # The lowest free number is given out first, which is `fd`.
+            os.open(os.devnull, os.O_RDWR)
 
 
 def set_up_process(options: Options, exposed: str | None) -> None:

@@ -45,8 +45,9 @@ KNOW_SHARED: dict[str, str] = {  # servers all of whose files may import it
 }
 LATE_IMPORTS: dict[str, str] = {
     "shared/cli.py": "a transport is imported when it is chosen, a reader of files of settings where there is one",
-    "servers/doctor/urls.py": "httpx is an extra, and what finds a missing extra can't need one",
+    "servers/commands/serve.py": "it says which extra is missing, where there is no web server to load",
     "shared/transports/http_probes.py": "prometheus-client takes a tenth of a second, and nobody may ever scrape",
+    "servers/doctor/urls.py": "httpx is an extra, and what finds a missing extra can't need one",
     "servers/fetch/pages/opening.py": "what loads and reads pages is big, and is loaded with the first page",
     "servers/fetch/network/hosts.py": "most names are ASCII, and the tables of all others take a while to load",
     "servers/fetch/reading/readers.py": "a worker loads what a kind of page needs with the first page of that kind",

@@ -73,7 +73,7 @@ async def inside(app: Server[Any], *options: str | Path, era: str = "2025-11-25"
     It saves the start of a process where a test is about one tool, and others show the same tool through a process.
     """
     parser = OptionParser("test", None, "")
-    add_options(parser, app.settings_model, "options", "TEST")
+    add_options(parser, app.settings_model.model_fields, "options", "TEST")
     settings = read_options(app.settings_model, parser.read([str(option) for option in options]), {}, "TEST")
     async with inner.talking(app, era, settings=settings) as client:
         yield InnerPeer(client)

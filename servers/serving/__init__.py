@@ -1,0 +1,1 @@
+"""Several servers in one process, on one port."""
