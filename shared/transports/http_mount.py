@@ -54,6 +54,7 @@ class Mount:
         self._opened = anyio.Event()
         self._closing = anyio.Event()
         self._life: asyncio.Task[None] | None = None
+        self._scope: anyio.CancelScope | None = None
 
     async def _serve(self, method: str, http: Http) -> None:
         server_name.set(self.name)
@@ -82,7 +83,8 @@ class Mount:
 
     async def open(self) -> None:
         """Begins to serve; returns at once where the server has yet to be opened."""
-        self._life = asyncio.get_running_loop().create_task(self._live())
+        self._scope = anyio.CancelScope()
+        self._life = asyncio.get_running_loop().create_task(self._live(self._scope))
         self._life.add_done_callback(self._ended)
         if self._settings is None:
             await self._opened.wait()
@@ -91,24 +93,26 @@ class Mount:
         """Ends what is left of all sessions, and then the server; whether it did end. One that does not in the time
         of its limits is cancelled, and one that ignores that is left behind."""
         self._closing.set()
-        life = self._life
-        if life is None:
+        life, scope = self._life, self._scope
+        if life is None or scope is None:
             return True
         # There is nothing to wait for in a server that has not started.
         await asyncio.wait([life], timeout=self.app.limits.drain_seconds if self._opened.is_set() else 0)
         if not life.done():
-            life.cancel()
+            # Not `life.cancel()`, which would tear what is shielded from the thread it waits for.
+            scope.cancel()
             await asyncio.wait([life], timeout=LAST_SECONDS)
         if not life.done():
             server_name.set(self.name)
             log.error("the server did not end in time and is left behind")
         return life.done()
 
-    async def _live(self) -> None:
+    async def _live(self, scope: anyio.CancelScope) -> None:
         try:
-            async with self._running(), create_task_group() as tasks:
-                await self._take_requests(tasks)
-                tasks.cancel_scope.cancel()
+            with scope:
+                async with self._running(), create_task_group() as tasks:
+                    await self._take_requests(tasks)
+                    tasks.cancel_scope.cancel()
         except SystemExit as error:
             # asyncio would end the program for it, and with that all other servers.
             raise RuntimeError("the server wanted to end the program") from error

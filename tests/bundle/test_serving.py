@@ -1,0 +1,260 @@
+"""What `serve` serves: the file of settings, the servers that are chosen, and the page that names them."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.requests import Request
+
+from servers.catalog import CATALOG, Catalog, load_catalog
+from servers.serving.choosing import DEFAULTS, Chosen, choose
+from servers.serving.configuration import OPTIONS, Configuration, read_configuration
+from servers.serving.page import Page
+from shared import Implementation, Server
+from shared.protocol.http_rules import refuse
+from shared.transports.http_endpoint import EndpointLimits
+from shared.transports.http_mount import Mount
+
+OURS = load_catalog(CATALOG)
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "bundle.yaml"
+    path.write_text(text)
+    path.chmod(0o600)
+    return path
+
+
+def chosen(folder: Path, text: str, *names: str, catalog: Catalog = OURS) -> list[Chosen]:
+    return choose(names, catalog, read_configuration(written(folder, text)))
+
+
+def settings(folder: Path, text: str) -> Any:
+    """The settings of the only server in a file."""
+    (one,) = chosen(folder, text)
+    return one.settings
+
+
+# The file
+
+
+def test_options_and_settings_stand_under_their_own_names(tmp_path: Path) -> None:
+    text = "port: 81\nlog-level: debug\nallowed_host: [a, b]\nservers:\n  sqlite: {demo: true, max-rows: 5}\n  fetch:"
+    read = read_configuration(written(tmp_path, text))
+    assert {name: one.value for name, one in read.options.items()} == {
+        "port": 81,
+        "log_level": "debug",
+        "allowed_host": ["a", "b"],
+    }
+    sqlite, fetch = chosen(tmp_path, text)
+    assert (sqlite.name, fetch.name) == ("sqlite", "fetch")
+    assert (sqlite.settings.demo, sqlite.settings.max_rows) == (True, 5)
+
+
+def test_paths_begin_at_the_directory_of_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "home").mkdir()
+    (tmp_path / "src").mkdir()
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    text = "token-file: token\nservers: {filesystem: {roots: [src, '~'], root: ['.:rw']}}"
+    assert read_configuration(written(tmp_path, text)).options["token_file"].value == str(tmp_path / "token")
+    files = settings(tmp_path, text)
+    assert files.roots == [tmp_path / "src", tmp_path / "home"]
+    assert files.directories[-1] == (tmp_path, True)
+    db = settings(tmp_path, "servers: {sqlite: {db: ['a=b.db:rw', 'm=:memory:']}}")
+    assert db.db == [f"a={tmp_path}/b.db:rw", "m=:memory:"]
+
+
+def test_the_environment_wins_over_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MCP_SQLITE_MAX_ROWS", "7")
+    assert settings(tmp_path, "servers: {sqlite: {demo: true, max_rows: 5}}").max_rows == 7
+
+
+BAD_FILES = [
+    ("prot: 1", "there is no option 'prot'; did you mean 'port'?"),
+    ("transport: http", "there is no option 'transport'"),
+    ("path: /x", "there is no option 'path'"),
+    ("settings: other.yaml", "there is no option 'settings'"),
+    ("max-rows: 1\nservers: {}", "there is no option 'max-rows'; did you mean 'max-result'?"),
+    ("log-level: debug\nlog_level: info", "log_level is given twice"),
+    ("port: 1\nport: 2", "'port' is given twice"),
+    ("servers: {fetch: {}, fetch: {}}", "'fetch' is given twice"),
+    ("[1, 2]", "has to be a mapping of names to values"),
+    ("servers: [fetch]", "servers: has to be a mapping of names to values"),
+    ("servers: {fetch: true}", "servers.fetch: has to be a mapping of names to values"),
+    ("servers: {1: {}}", "servers: 1 is no name"),
+    ("servers: {}", "servers: name at least one"),
+    ("a: b: c", "is not YAML: mapping values are not allowed here"),
+    ("!!python/object/apply:os.getcwd []", "is not YAML: could not determine a constructor"),
+    ("servers: {sqlite: {demoo: true}}", "there is no option 'servers.sqlite.demoo'; did you mean 'demo'?"),
+    ("servers: {sqlite: {demo: true, timeout: soon}}", "servers.sqlite.timeout: Input should be a valid number"),
+    ("servers: {filesystem: {roots: [none]}}", "servers.filesystem.roots: "),
+    ("servers: {filesystem: {roots: ['~nobody-here/x']}}", "nobody has the home directory of '~nobody-here/x'"),
+]
+
+
+@pytest.mark.parametrize(("text", "reason"), BAD_FILES)
+def test_a_file_that_is_wrong_is_refused_in_one_line(text: str, reason: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"bundle\.yaml") as error:
+        chosen(tmp_path, text)
+    assert reason in str(error.value)
+    assert len(str(error.value).splitlines()) == 1
+
+
+def test_what_concerns_no_single_setting_names_the_server(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"^sqlite: give at least one DATABASE, or --demo$"):
+        chosen(tmp_path, "servers: {sqlite: {}}")
+
+
+def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="No such file"):
+        read_configuration(tmp_path / "none.yaml")
+
+
+@pytest.mark.parametrize(("mode", "told"), [(0o600, False), (0o640, True), (0o604, True)])
+def test_a_secret_that_others_can_read_is_told(mode: int, told: bool, tmp_path: Path) -> None:
+    path = written(tmp_path, "token: hunter2\nport: 1")
+    path.chmod(mode)
+    read = read_configuration(path)
+    assert read.exposed(read.options, OPTIONS) == (f"{path}: token" if told else None)
+
+
+# The servers
+
+
+def test_without_a_file_the_bundle_is_useful_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    found = {one.name: one.settings for one in choose([], OURS, Configuration())}
+    assert list(found) == ["filesystem", "sqlite", "fetch", "prompts"]
+    files: Any = found["filesystem"]
+    assert ([path.resolve() for path in files.roots], files.writes) == ([tmp_path.resolve()], False)
+    databases: Any = found["sqlite"]
+    assert ([source.name for source in databases.sources], databases.writes) == (["demo"], False)
+
+
+def test_the_defaults_are_of_servers_in_the_catalog() -> None:
+    assert DEFAULTS.keys() < {entry.module for entry in OURS.servers}
+
+
+def test_only_those_run_that_are_named(tmp_path: Path) -> None:
+    assert [one.name for one in choose(["fetch", "everything", "fetch"], OURS, Configuration())] == [
+        "fetch",
+        "everything",
+    ]
+    text = "servers: {sqlite: {demo: true}, fetch: {}, filesystem: {roots: [none]}}"
+    assert [one.name for one in chosen(tmp_path, text, "fetch", "sqlite")] == ["sqlite", "fetch"]
+
+
+@pytest.mark.parametrize("configured", [True, False])
+def test_a_name_that_is_none_is_refused(configured: bool, tmp_path: Path) -> None:
+    read = read_configuration(written(tmp_path, "servers: {fetch: {}}")) if configured else Configuration()
+    with pytest.raises(ValueError, match=r"there is no server 'fech'.*there are: .*fetch"):
+        choose(["fech"], OURS, read)
+
+
+def test_a_server_in_the_file_that_is_not_in_the_catalog_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="there is no server 'other' in the catalog"):
+        chosen(tmp_path, "servers: {other: {}}")
+
+
+def others(folder: Path, *entries: tuple[str, str]) -> Catalog:
+    """A catalog of others' servers, by name and module."""
+    rest = "title: T, version: '1', summary: S, description: D, category: testing, transports: [http]"
+    lines = [f"  - {{name: {name}, module: {module}, {rest}}}" for name, module in entries]
+    path = folder / "catalog.yaml"
+    path.write_text("\n".join(["servers:", *lines]))
+    return load_catalog(path)
+
+
+def package(folder: Path, name: str, code: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A package of others with a server made of `code`; its name."""
+    (folder / name).mkdir()
+    (folder / name / "server.py").write_text(code)
+    monkeypatch.syspath_prepend(folder)
+    return name
+
+
+def test_of_others_all_run(tmp_path: Path) -> None:
+    catalog = others(tmp_path, ("one", "servers.everything"))
+    assert [one.name for one in choose([], catalog, Configuration())] == ["one"]
+
+
+@pytest.mark.parametrize("code", ["raise RuntimeError('at import')", "import sys; sys.exit(3)", "import none_such"])
+async def test_one_that_can_not_be_loaded_fails_when_it_is_started(
+    code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catalog = others(tmp_path, ("bad", package(tmp_path, "bad_server", code, monkeypatch)))
+    monkeypatch.delitem(sys.modules, "bad_server", raising=False)
+    (bad,) = chosen(tmp_path, "servers: {bad: {whatever: 1}}", catalog=catalog)
+    with pytest.raises((RuntimeError, SystemExit, ImportError)):
+        async with bad.app.running(bad.settings):
+            pass
+
+
+def test_a_module_without_a_server_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    catalog = others(tmp_path, ("empty", package(tmp_path, "empty_server", "app = 5", monkeypatch)))
+    with pytest.raises(ValueError, match=r"empty: empty_server\.server has no server called app"):
+        choose([], catalog, Configuration())
+
+
+def test_one_module_is_served_once(tmp_path: Path) -> None:
+    catalog = others(tmp_path, ("one", "servers.everything"), ("two", "servers.everything"))
+    with pytest.raises(ValueError, match=r"servers\.everything can be served once only"):
+        choose([], catalog, Configuration())
+
+
+# The page
+
+
+def request(**headers: str) -> Request:
+    sent = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
+    return Request({"type": "http", "method": "GET", "path": "/", "headers": sent, "query_string": b""})
+
+
+def page(name: str = "one", *, asks_for_token: bool = False, **texts: str) -> Page:
+    app = Server[Any](Implementation(name="one", version="1", **texts))
+    return Page([Mount(app, f"/{name}/mcp", EndpointLimits(), None, name)], asks_for_token=asks_for_token)
+
+
+async def test_the_page_says_what_runs_and_how_to_connect() -> None:
+    answer = await page(title="One", description="Does one thing.")(request(host="localhost:8000"), None)
+    text = bytes(answer.body).decode()
+    for part in ("One", "Does one thing.", "starting", "http://localhost:8000/one/mcp", "mcpServers", "/readyz"):
+        assert part in text, part
+    assert "YOUR_TOKEN" not in text
+
+
+async def test_the_page_says_how_the_token_is_sent() -> None:
+    answer = await page(asks_for_token=True)(request(host="localhost"), None)
+    assert "Bearer YOUR_TOKEN" in bytes(answer.body).decode()
+
+
+async def test_behind_a_proxy_that_speaks_tls_the_page_says_so() -> None:
+    answer = await page()(request(host="mcp.example", x_forwarded_proto="https"), None)
+    assert "https://mcp.example/one/mcp" in bytes(answer.body).decode()
+
+
+async def test_without_a_token_the_page_names_nothing() -> None:
+    refusal = refuse(401, "a bearer token is required", WWW_Authenticate="Bearer")
+    answer = await page("shop", asks_for_token=True, title="Shop")(request(host="localhost"), refusal)
+    assert (answer.status_code, answer.headers["www-authenticate"]) == (401, "Bearer")
+    assert "shop" not in bytes(answer.body).decode().lower()
+
+
+async def test_what_others_wrote_is_text_on_the_page() -> None:
+    evil = "<script>alert(1)</script>\"'&"
+    answer = await page(title=evil, description=evil)(request(host=f'a"{evil}'), None)
+    text = bytes(answer.body).decode()
+    assert "<script" not in text
+    assert "&lt;script&gt;" in text
+
+
+async def test_the_page_may_load_nothing() -> None:
+    answer = await page()(request(host="localhost"), None)
+    policy = answer.headers["content-security-policy"]
+    assert policy.startswith("default-src 'none'; style-src 'sha256-")
+    assert "unsafe" not in policy
+    text = bytes(answer.body).decode()
+    assert "<script" not in text
+    assert "src=" not in text
+    assert "href=" not in text
