@@ -227,9 +227,11 @@ class Server(Generic[State]):
 
     @cached_property
     def seal(self) -> Seal:
-        """Seals cursors and request states: with MCP_STATE_KEY, which several processes may share, or with a
-        key of this process alone."""
-        return Seal(os.environ.get("MCP_STATE_KEY", "").encode() or os.urandom(32))
+        """Seals cursors and request states: with MCP_STATE_KEY, which several processes of this server may share, or
+        with a key of this process alone."""
+        given = os.environ.get("MCP_STATE_KEY", "")
+        # What one server has sealed is nothing to another one that has the same key.
+        return Seal(f"{self.implementation.name}\0{given}".encode() if given else os.urandom(32))
 
     @cached_property
     def identity(self) -> Identity:

@@ -78,7 +78,7 @@ class Clients:
         self.requests: Counter[tuple[str, str, str]] = Counter()
         self.errors: Counter[tuple[str, str, str]] = Counter()
         self.refused: Counter[tuple[str, int]] = Counter()
-        self.open: Counter[str] = Counter()
+        self.sessions: list[tuple[str, Json]] = []
         self._id = 0
 
     async def post(self, server: str, message: Json, headers: Json | None = None) -> httpx.Response:
@@ -103,7 +103,7 @@ class Clients:
         return answer
 
     async def visit(self, number: int) -> None:
-        """One session of a client with one of the servers, and a few requests without."""
+        """One session of a client with one of the servers, which stays open, and a few requests without."""
         server = list(WORK)[number % len(WORK)]
         info = {"name": "test", "version": "1"}
         params = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": info}
@@ -115,10 +115,7 @@ class Clients:
                 await self.ask(server, method, params, used)
             await self.ask(server, f"made/up{number}", {}, used)
             await self.ask(server, "tools/call", {"name": f"made-up-{number}", "arguments": {}}, used)
-        if number % 8 < 4:
-            await self.http.delete(f"/{server}/mcp", headers=merged(session))
-        else:
-            self.open[server] += 1
+        self.sessions.append((server, session))
         for faulty, retry in (("crash", None), ("hang", "2")):
             refused = await self.post(faulty, {"jsonrpc": "2.0", "id": 1, "method": "ping"})
             assert (refused.status_code, refused.headers.get("retry-after")) == (503, retry)
@@ -205,6 +202,9 @@ async def test_all_serve_while_one_crashes_and_one_hangs(sessions: int, tmp_path
             await _ready(http, **ALL_READY, crash="failed", hang="starting")
             said = (await http.get("/readyz")).text
             found = await metrics(http)
+            for server, session in clients.sessions:
+                assert (await http.delete(f"/{server}/mcp", headers=merged(session))).status_code == 200
+            assert not any((await metrics(http))["mcp_sessions"].values())
         assert "RuntimeError" in said
         assert "secret" not in said
         assert found["mcp_requests_total"] == clients.requests
@@ -213,7 +213,7 @@ async def test_all_serve_while_one_crashes_and_one_hangs(sessions: int, tmp_path
         assert {(server, int(status)): n for (server, status), n in found["mcp_http_refused_total"].items()} == {
             **clients.refused
         }
-        assert found["mcp_sessions"] == Counter({(name,): count for name, count in clients.open.items()})
+        assert found["mcp_sessions"] == Counter((server,) for server, _ in clients.sessions)
         assert found["mcp_server_up"] == Counter({(name,): 1 for name in ALL_READY})
         process.process.terminate()
         assert process.wait() == 0

@@ -12,6 +12,7 @@ import pytest
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
+from shared.errors import InvalidParams
 from shared.ops import readiness
 from shared.protocol.http_rules import Refusal
 from shared.protocol.types.base import Implementation
@@ -353,6 +354,14 @@ async def test_changes_are_one_servers_own() -> None:
         session = await site.at("sample").initialize()
         await site.at("sample").post(site.message("resources/subscribe", {"uri": "memo://one"}), session)
         assert [app.changes.held for app in apps] == [1, 0]
+
+
+async def test_what_one_has_sealed_is_nothing_to_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MCP_STATE_KEY", "of both")
+    sealed = a_server("one").seal.close("cursor:tools", 1)
+    assert a_server("one").seal.open("cursor:tools", sealed) == 1
+    with pytest.raises(InvalidParams):
+        a_server("two").seal.open("cursor:tools", sealed)
 
 
 async def test_the_token_is_needed_for_all_of_them() -> None:

@@ -1,5 +1,6 @@
 """What operators ask a listener: /readyz and /metrics, of one server."""
 
+import sys
 from typing import Any
 
 import anyio
@@ -181,6 +182,13 @@ async def test_metrics_need_the_token() -> None:
         answer = await site.client.get("/metrics")
         assert (answer.status_code, answer.headers["www-authenticate"]) == (401, "Bearer")
         assert (await site.client.get("/metrics", headers=SECRET)).status_code == 200
+
+
+async def test_without_what_writes_them_there_are_no_metrics(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "prometheus_client", None)
+    async with served() as site:
+        answer = await site.client.get("/metrics")
+        assert (answer.status_code, "pip install 'mcp-server-bundle[http]'" in answer.text) == (501, True)
 
 
 @pytest.mark.parametrize("accept", ["text/plain;version=0.0.4", "application/openmetrics-text;version=1.0.0"])
