@@ -398,19 +398,25 @@ async def test_log_lines_name_the_server() -> None:
         def emit(self, record: logging.LogRecord) -> None:
             named.append((record.getMessage(), http_mount.server_name.get()))
 
-    handler = Names()
+    async def checking() -> str | None:
+        logging.getLogger("here").warning("checking")
+        return None
+
+    handler, apps = Names(), [a_server("one"), a_server("two")]
     logging.getLogger("here").addHandler(handler)
     try:
-        async with hosted(a_server("one"), a_server("two")) as site:
+        async with hosted(*apps) as site:
             for name in ("one", "two"):
                 await site.until(name, "ready")
                 await serves(site, name)
                 session = await site.at(name).initialize()
                 params = {"name": "echo", "arguments": {"text": "x"}}
                 await site.at(name).post(site.message("tools/call", params), session)
+            apps[1].on_ready(checking)
+            await site.ready()
     finally:
         logging.getLogger("here").removeHandler(handler)
-    assert named == [("echoing", name) for name in ("one", "one", "two", "two")]
+    assert named == [*(("echoing", name) for name in ("one", "one", "two", "two")), ("checking", "two")]
 
 
 async def test_every_server_knows_where_all_listen() -> None:
