@@ -117,13 +117,16 @@ class Meter:
 
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
-        self._under_way: dict[RequestId, tuple[Series, float]] = {}
+        # None while nothing is under way: an empty dict that was once used keeps the room for several.
+        self._under_way: dict[RequestId, tuple[Series, float]] | None = None
 
     def received(self, message: Message) -> None:
         """Counts the request that came, or each of several."""
         if isinstance(message, Request):
             series = self._metrics.series(message)
             series.requests += 1
+            if self._under_way is None:
+                self._under_way = {}
             self._under_way[message.id] = series, perf_counter()
         elif isinstance(message, Batch):
             for one in message.messages:
@@ -133,7 +136,7 @@ class Meter:
         """Takes the time of each request whose answer leaves; of one that was cancelled there is none."""
         for one in outgoing:
             if one.message is None and one.retry_ms is None and one.about is not None:
-                self._under_way.pop(one.about, None)
+                self._over(one.about)
             elif one.message is not None:
                 self._sent(one.message)
 
@@ -142,7 +145,14 @@ class Meter:
             for one in message.messages:
                 self._sent(one)
         elif isinstance(message, Response | Failure) and message.id is not None:
-            begun = self._under_way.pop(message.id, None)
+            begun = self._over(message.id)
             if begun is not None:
                 series, since = begun
                 series.answered(message, perf_counter() - since)
+
+    def _over(self, id: RequestId) -> tuple[Series, float] | None:
+        if self._under_way is None:
+            return None
+        begun = self._under_way.pop(id, None)
+        self._under_way = self._under_way or None
+        return begun
