@@ -15,6 +15,7 @@ ROOT = Path(__file__).resolve().parents[1]
 OTHERS = {
     *("starlette", "uvicorn", "httptools", "uvloop", "httpx", "jsonschema", "yaml", "mcp"),
     *("watchfiles", "charset_normalizer"),  # loaded with the first use
+    "prometheus_client",  # loaded with the first scrape
     "jinja2",  # loaded with the first prompt
     *("h2", "httpcore", "lxml", "trafilatura", "protego", "pypdf", "brotli"),  # loaded with the first page
     *("tomllib", "shared.settings_file"),  # for a file of settings

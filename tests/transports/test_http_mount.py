@@ -268,6 +268,18 @@ async def test_a_check_that_hangs_is_that_servers_alone(monkeypatch: pytest.Monk
         await serves(site, "bad")
 
 
+async def test_nobody_is_asked_whether_the_process_answers() -> None:
+    bad = a_server("bad")
+
+    @bad.on_health
+    def break_down() -> Json:
+        raise RuntimeError("asked")
+
+    async with hosted(bad) as site:
+        answer = await site.client.get("/healthz")
+        assert (answer.status_code, answer.json()["status"]) == (200, "ok")
+
+
 async def test_all_end_in_order_but_the_one_that_will_not(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
