@@ -396,11 +396,11 @@ async def test_the_token_is_needed_for_all_of_them() -> None:
 
 
 @pytest.mark.parametrize("headers", [{"Host": "evil.example"}, {"Origin": "http://evil.example"}])
-@pytest.mark.parametrize("path", ["/one/mcp", "/two/mcp", "/", "/healthz", "/readyz", "/metrics"])
-async def test_hosts_and_origins_are_guarded_everywhere(path: str, headers: Json) -> None:
+async def test_hosts_and_origins_are_guarded_everywhere(headers: Json) -> None:
     async with hosted(a_server("one")) as site:
-        answer = await site.client.request("POST" if "mcp" in path else "GET", path, headers=headers)
-        assert answer.status_code == 403
+        for path in ("/one/mcp", "/two/mcp", "/", "/healthz", "/readyz", "/metrics"):
+            answer = await site.client.request("POST" if "mcp" in path else "GET", path, headers=headers)
+            assert answer.status_code == 403, path
 
 
 async def test_log_lines_name_the_server() -> None:
