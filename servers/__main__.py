@@ -39,7 +39,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         formatter_class=RawDescriptionHelpFormatter,
     )
     parser.add_argument("command", metavar="COMMAND", choices=COMMANDS, help="what to do; COMMAND --help says more")
-    parser.parse_args(words[:1])
+    if not words:
+        parser.print_help(sys.stderr)
+    else:
+        parser.parse_args(words[:1])
     return 2
 
 

@@ -50,6 +50,9 @@ PARTS = (
 
 def run_demo() -> int:
     """Runs the demo; 0 when all of it worked. Raises what went wrong."""
+    say("=== The catalog")
+    for entry in load_catalog().servers:
+        say(f"{entry.name:12} {entry.summary}")
     for part in PARTS:
         with tempfile.TemporaryDirectory(prefix="mcp-demo-") as folder:
             anyio.run(_show, part, Path(folder).resolve())

@@ -10,6 +10,7 @@ from shared.program import Options, missing_extra, open_standard_streams
 from ..catalog import CATALOG, load_catalog
 from ..serving.choosing import DEFAULTS, choose
 from ..serving.configuration import OPTIONS, Configuration, read_configuration
+from .program import program
 
 __all__ = ["main"]
 
@@ -38,7 +39,7 @@ def main(argv: Sequence[str]) -> int:
 def _parser() -> OptionParser:
     useful = "; ".join(f"{module.removeprefix('servers.')}: {words}" for module, (words, _) in DEFAULTS.items())
     parser = OptionParser(
-        "python -m servers serve",
+        f"{program()} serve",
         "Serve several servers on one port, each at /NAME/mcp. / says what runs and how to connect.",
         f"Without --config: {useful}. Each option can also be set by the environment variable in brackets, and so "
         "can those of the servers, as their own --help says.",

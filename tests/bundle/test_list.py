@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from servers.__main__ import main
+from servers.__main__ import COMMANDS, main
 from servers.catalog import Catalog, load_catalog
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -133,3 +133,9 @@ def test_a_library_that_is_missing_is_named_with_its_cure() -> None:
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=60)
     assert done.returncode == 2
     assert "it needs yaml, which is not installed: pip install 'mcp-server-bundle[all]'" in done.stderr
+
+
+def test_without_a_command_all_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 2
+    told = capsys.readouterr()
+    assert (told.out, [name for name in COMMANDS if f"\n  {name} " not in told.err]) == ("", [])
