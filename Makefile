@@ -3,7 +3,7 @@ PYTHON ?= python3
 # How many processes run the tests of `make test`: "auto" is one for each core.
 WORKERS ?= auto
 BIN := .venv/bin
-CODE := shared servers tests
+CODE := shared servers tests docker
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test check conformance bench lint types format serve clean

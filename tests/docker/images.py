@@ -1,0 +1,130 @@
+"""The images, built and run by `../shared/tools/build-image`: it needs no engine, but root and Debian.
+
+The project itself needs nothing of it, these tests do. Where it is absent they are skipped, but under `CI=true` they
+fail instead, as nothing else would tell that the images were not tried.
+"""
+
+import json
+import os
+import re
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+import yaml
+
+from tests.faults.raw import Raw
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCKERFILE = ROOT / "docker" / "Dockerfile"
+COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker" / "compose.yaml").read_text())
+TOOL = ROOT.parent / "shared" / "tools" / "build-image"
+BUILD_SECONDS = 600
+
+TOKEN = "a-token-of-the-test"
+PLACES = {"/data": "/tmp/data", "/run/secrets/mcp_token": "/tmp/mcp_token"}
+"""What is mounted into a container, and where it is here: the tool mounts nothing but a writable /tmp."""
+PREPARE = 'umask 077; mkdir /tmp/data; printf %s "$0" > /tmp/mcp_token; exec "$@"'
+
+is_debian_root = os.geteuid() == 0 and Path("/etc/debian_version").exists()
+needs_tool = pytest.mark.skipif(
+    not is_debian_root or not (TOOL.exists() or os.environ.get("CI") == "true"),
+    reason=f"needs root, Debian and {TOOL}",
+)
+
+
+class Image(NamedTuple):
+    """What the image says of itself."""
+
+    tag: str
+    config: dict[str, Any]
+
+    @property
+    def entrypoint(self) -> list[str]:
+        words: list[str] = self.config["Entrypoint"]
+        return words
+
+    @property
+    def user(self) -> int:
+        return int(self.config["User"].split(":")[0])
+
+    def command(self, arguments: list[str], environment: Mapping[str, str]) -> list[str]:
+        """What runs the image on a read-only root, with the places it uses made, and TOKEN as its secret."""
+        words = ["env", *(f"{name}={value}" for name, value in environment.items()), *self.entrypoint, *arguments]
+        return [str(TOOL), "--run-ro", self.tag, "--", "sh", "-c", PREPARE, TOKEN, *map(moved, words)]
+
+
+def moved(word: str) -> str:
+    """`word` with the places that it names."""
+    for place, here in PLACES.items():
+        word = word.replace(place, here)
+    return word
+
+
+def build(target: str) -> Image:
+    """Builds the image of a server, or of the bundle."""
+    tag = f"mcp-bundle-{target}"
+    _tool(str(DOCKERFILE), tag, str(ROOT), "--target", target)
+    return Image(tag, json.loads(_tool("--inspect", tag)))
+
+
+def _tool(*words: str) -> str:
+    done = subprocess.run([TOOL, *words], capture_output=True, text=True, timeout=BUILD_SECONDS, check=False)
+    assert done.returncode == 0, (done.stdout + done.stderr)[-3_000:]
+    return done.stdout
+
+
+class Service(NamedTuple):
+    """A server as it is started."""
+
+    arguments: list[str]
+    environment: dict[str, str]
+
+
+def service(name: str) -> Service:
+    """As compose.yaml has it, on any free port; a server it does not have, as README.md starts it."""
+    if name not in COMPOSE["services"]:
+        return Service([], {"MCP_TRANSPORT": "http", "MCP_TOKEN": TOKEN, "MCP_PORT": "0"})
+    said = COMPOSE["services"][name]
+    environment = {key: interpolated(value) for key, value in said["environment"].items()}
+    return Service(said.get("command", []), {**environment, "MCP_PORT": "0"})
+
+
+def interpolated(value: str) -> str:
+    """With the defaults of the variables in it, where Compose is told of none."""
+    return re.sub(r"\$\{\w+:-([^}]*)\}", r"\1", value)
+
+
+class Container:
+    """A server that runs in its image."""
+
+    def __init__(self, image: Image, server: Raw, pid: int) -> None:
+        self.image = image
+        self.server = server
+        self.pid = pid
+        self.root = Path(f"/proc/{pid}/root")
+
+    def within(self, *words: str, **environment: str) -> list[str]:
+        """What runs a command beside the server, with its user, its root and the image's environment."""
+        user = self.image.config["User"]
+        given = [f"{name}={value}" for name, value in environment.items()]
+        return [
+            "env",
+            "-i",
+            *self.image.config["Env"],
+            *given,
+            "chroot",
+            f"--userspec={user}",
+            str(self.root),
+            *words,
+        ]
+
+
+@contextmanager
+def running(image: Image, server: Raw) -> Iterator[Container]:
+    """The container of `server`, which has said something, so that nothing of the tool stands before it any more."""
+    (pid,) = Path(f"/proc/{server.pid}/task/{server.pid}/children").read_text().split()
+    yield Container(image, server, int(pid))
