@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 
+from tests.docker.proxy import find_nginx
+
 ROWS: dict[str, str] = {}
 
 
@@ -11,6 +13,12 @@ ROWS: dict[str, str] = {}
 def rows() -> dict[str, str]:
     """What is to be said of each image."""
     return ROWS
+
+
+@pytest.fixture(scope="session")
+def nginx(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The program of that name."""
+    return find_nginx(tmp_path_factory.mktemp("nginx"))
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
