@@ -2,7 +2,7 @@
 
 Over HTTP it is asked at `/healthz`. A server on stdio can be asked by nobody but the client that started it: it is
 well as long as it runs, which is as long as the container does. How the server was started stands where it reads that
-itself: in its arguments, else in the environment, else in the file of settings.
+itself: in its arguments, else in the environment, else in a file.
 """
 
 import os
@@ -11,6 +11,7 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
+from typing import Any
 
 SECONDS = 4
 EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - binds nothing
@@ -29,14 +30,25 @@ def read_option(name: str, words: Sequence[str], environment: Mapping[str, str])
 
 def check(words: Sequence[str], environment: Mapping[str, str]) -> str | None:
     """What is wrong with the server that was started with these arguments, in this environment."""
-    file = read_option("settings", words, environment)
-    settings = {} if file is None else tomllib.loads(Path(file).read_text(encoding="utf-8"))
-    options = {"transport": "stdio", "host": "127.0.0.1", "port": "8000", **settings}
+    options = {"transport": "stdio", "host": "127.0.0.1", "port": "8000", **_read_file(words, environment)}
     for name in ("transport", "host", "port"):
         options[name] = read_option(name, words, environment) or options[name]
     if options["transport"] == "stdio":
         return None
     return _ask(EVERYWHERE.get(options["host"], options["host"]), int(options["port"]))
+
+
+def _read_file(words: Sequence[str], environment: Mapping[str, str]) -> dict[str, Any]:
+    """The file of settings of a server, or of several, as far as there is one."""
+    settings, config = (read_option(name, words, environment) for name in ("settings", "config"))
+    if settings is not None:
+        return tomllib.loads(Path(settings).read_text(encoding="utf-8"))
+    if config is None:
+        return {}
+    import yaml  # noqa: PLC0415 - only the image of several servers has it
+
+    content: dict[str, Any] = yaml.safe_load(Path(config).read_text(encoding="utf-8"))
+    return content
 
 
 def _ask(host: str, port: int) -> str | None:

@@ -8,15 +8,12 @@ import json
 import os
 import re
 import subprocess
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 import yaml
-
-from tests.faults.raw import Raw
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCKERFILE = ROOT / "docker" / "Dockerfile"
@@ -96,35 +93,3 @@ def service(name: str) -> Service:
 def interpolated(value: str) -> str:
     """With the defaults of the variables in it, where Compose is told of none."""
     return re.sub(r"\$\{\w+:-([^}]*)\}", r"\1", value)
-
-
-class Container:
-    """A server that runs in its image."""
-
-    def __init__(self, image: Image, server: Raw, pid: int) -> None:
-        self.image = image
-        self.server = server
-        self.pid = pid
-        self.root = Path(f"/proc/{pid}/root")
-
-    def within(self, *words: str, **environment: str) -> list[str]:
-        """What runs a command beside the server, with its user, its root and the image's environment."""
-        user = self.image.config["User"]
-        given = [f"{name}={value}" for name, value in environment.items()]
-        return [
-            "env",
-            "-i",
-            *self.image.config["Env"],
-            *given,
-            "chroot",
-            f"--userspec={user}",
-            str(self.root),
-            *words,
-        ]
-
-
-@contextmanager
-def running(image: Image, server: Raw) -> Iterator[Container]:
-    """The container of `server`, which has said something, so that nothing of the tool stands before it any more."""
-    (pid,) = Path(f"/proc/{server.pid}/task/{server.pid}/children").read_text().split()
-    yield Container(image, server, int(pid))

@@ -64,6 +64,12 @@ def test_a_file_of_settings(port: str, tmp_path: Path) -> None:
     assert healthcheck.check(["--settings", str(file), "--port", closed_port()], {}) is not None
 
 
+def test_the_configuration_of_several_servers(port: str, tmp_path: Path) -> None:
+    file = tmp_path / "bundle.yaml"
+    file.write_text(f"port: {port}\nservers: {{fetch: }}\n")
+    assert healthcheck.check(["serve", "--config", str(file)], {"MCP_TRANSPORT": "http"}) is None
+
+
 def test_a_server_that_does_not_answer_is_not_well() -> None:
     fault = healthcheck.check([], {"MCP_TRANSPORT": "http", "MCP_PORT": closed_port()})
     assert "no answer from 127.0.0.1 port" in fault

@@ -1,0 +1,111 @@
+"""What holds in each container, and what it costs."""
+
+import os
+import select
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.docker.images import Image
+from tests.faults.raw import INITIALIZE, Raw
+
+MOST_MIB = 120
+"""Over the base image."""
+DRAIN_SECONDS = 10
+"""In which a server has ended, whatever keeps it."""
+WITHIN = """
+import importlib.util, pathlib, shutil, sys
+assert not [name for name in ("cc", "gcc") if shutil.which(name)]
+assert not [name for name in ("pip", "ensurepip", "setuptools") if importlib.util.find_spec(name)]
+import shared.cli
+for module in list(sys.modules.values()):
+    if "site-packages" in str(getattr(module, "__cached__", "")):
+        said = int.from_bytes(pathlib.Path(module.__cached__).read_bytes()[8:12], "little")
+        assert said == int(pathlib.Path(module.__file__).stat().st_mtime), module
+"""
+"""What holds in an image: nothing in it installs or builds anything, and all modules are compiled."""
+
+
+class Container:
+    """A server that runs in its image."""
+
+    def __init__(self, image: Image, server: Raw, pid: int) -> None:
+        self.image = image
+        self.server = server
+        self.pid = pid
+        self.root = Path(f"/proc/{pid}/root")
+
+    def within(self, *words: str, **environment: str) -> list[str]:
+        """What runs a command beside the server, with its user, its root and the image's environment."""
+        user = self.image.config["User"]
+        given = [f"{name}={value}" for name, value in environment.items()]
+        return [
+            "env",
+            "-i",
+            *self.image.config["Env"],
+            *given,
+            "chroot",
+            f"--userspec={user}",
+            str(self.root),
+            *words,
+        ]
+
+
+@contextmanager
+def running(image: Image, server: Raw) -> Iterator[Container]:
+    """The container of `server`, which has said something, so that nothing of the tool stands before it any more."""
+    (pid,) = Path(f"/proc/{server.pid}/task/{server.pid}/children").read_text().split()
+    yield Container(image, server, int(pid))
+
+
+def check_confined(container: Container) -> None:
+    """It has no rights, can write nowhere but in /tmp, and is made up of what serves and nothing else."""
+    status = dict(line.split(":\t", 1) for line in Path(f"/proc/{container.pid}/status").read_text().splitlines())
+    assert container.image.user >= 10_000
+    assert set(status["Uid"].split()) == set(status["Gid"].split()) == {str(container.image.user)}
+    assert int(status["CapEff"], 16) == 0
+    assert os.statvfs(container.root).f_flag & os.ST_RDONLY
+    subprocess.run(container.within("python", "-c", WITHIN), check=True, timeout=60)
+
+
+def healthy(container: Container, **environment: str) -> bool:
+    """What the health check of the image says."""
+    test = container.image.config["Healthcheck"]["Test"]
+    assert test[0] == "CMD"
+    done = subprocess.run(container.within(*test[1:], **environment), capture_output=True, timeout=60, check=False)
+    assert done.returncode in (0, 1), done.stderr
+    return done.returncode == 0
+
+
+def added(container: Container) -> float:
+    """MiB that the image has over its base, which has nothing in /opt."""
+    files = [path.lstat() for path in (container.root / "opt").rglob("*") if not path.is_dir()]
+    return sum(file.st_size for file in files) / 2**20
+
+
+def started(container: Container, arguments: list[str]) -> float:
+    """Milliseconds from the start of the server to its first answer: the quickest of five."""
+    words = container.within(*container.image.entrypoint, *arguments)
+    measured = []
+    for _ in range(5):
+        begun = time.perf_counter()
+        with Raw(words) as server:
+            server.send(INITIALIZE)
+            server.answer("init")
+            measured.append(time.perf_counter() - begun)
+            server.close_stdin()
+            assert server.wait() == 0
+    return min(measured) * 1_000
+
+
+def stop(container: Container) -> None:
+    """Sends SIGTERM, as engines do, and waits for the end of the server."""
+    server = os.pidfd_open(container.pid)
+    try:
+        signal.pidfd_send_signal(server, signal.SIGTERM)
+        assert select.select([server], [], [], DRAIN_SECONDS)[0], "it does not end"
+    finally:
+        os.close(server)
