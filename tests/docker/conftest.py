@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.docker.proxy import find_nginx
+from tests.docker.debian import find_program
 
 ROWS: dict[str, str] = {}
 
@@ -17,8 +17,14 @@ def rows() -> dict[str, str]:
 
 @pytest.fixture(scope="session")
 def nginx(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The program of that name."""
-    return find_nginx(tmp_path_factory.mktemp("nginx"))
+    """The web server."""
+    return find_program("nginx", "nginx", tmp_path_factory.mktemp("nginx"))
+
+
+@pytest.fixture(scope="session")
+def promtool(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """What checks the rules of Prometheus."""
+    return find_program("promtool", "prometheus", tmp_path_factory.mktemp("prometheus"))
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

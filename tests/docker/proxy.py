@@ -9,28 +9,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-import pytest
-
-from tests.docker.images import is_debian_root
-
 CONF = Path(__file__).resolve().parents[2] / "docker" / "nginx.conf"
 UPSTREAMS = ("filesystem:8000", "sqlite:8000", "fetch:8000", "prompts:8000")
 NOBODY = 65_532
-
-
-def find_nginx(folder: Path) -> str:
-    """The program. Where there is none, it is unpacked into `folder` as root on Debian under `CI=true`; else the test
-    is skipped."""
-    found = shutil.which("nginx", path=f"{os.environ['PATH']}:/usr/sbin")
-    if found is not None:
-        return found
-    if not (is_debian_root and os.environ.get("CI") == "true"):
-        pytest.skip("needs nginx (Debian: apt-get install nginx)")
-    # Not installed, which could start it as a service of this machine.
-    script = "(apt-get download nginx || { apt-get update && apt-get download nginx; }) && dpkg -x nginx_*.deb ."
-    done = subprocess.run(["sh", "-c", script], cwd=folder, capture_output=True, text=True, timeout=300, check=False)
-    assert done.returncode == 0, done.stderr
-    return str(folder / "usr" / "sbin" / "nginx")
 
 
 @contextmanager
