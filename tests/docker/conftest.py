@@ -1,5 +1,8 @@
 """At the end of the run the images are listed, with what each adds to its base and how soon it answers."""
 
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,15 +19,23 @@ def rows() -> dict[str, str]:
 
 
 @pytest.fixture(scope="session")
-def nginx(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The web server."""
-    return find_program("nginx", "nginx", tmp_path_factory.mktemp("nginx"))
+def unpacked() -> Iterator[Path]:
+    """Where programs are unpacked. Any user can get there, as none can into pytest's own folders."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
 
 
 @pytest.fixture(scope="session")
-def promtool(tmp_path_factory: pytest.TempPathFactory) -> str:
+def nginx(unpacked: Path) -> str:
+    """The web server."""
+    return find_program("nginx", "nginx", unpacked)
+
+
+@pytest.fixture(scope="session")
+def promtool(unpacked: Path) -> str:
     """What checks the rules of Prometheus."""
-    return find_program("promtool", "prometheus", tmp_path_factory.mktemp("prometheus"))
+    return find_program("promtool", "prometheus", unpacked)
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
