@@ -7,14 +7,15 @@ from typing import Any
 
 import pytest
 
+from tests.docker.containers import Rows
 from tests.docker.debian import find_program
 
-ROWS: dict[str, str] = {}
+ROWS: Rows = {}
 
 
 @pytest.fixture
-def rows() -> dict[str, str]:
-    """What is to be said of each image."""
+def rows() -> Rows:
+    """Where the figures of each image go."""
     return ROWS
 
 
@@ -42,5 +43,5 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
     """Prints the list."""
     if ROWS:
         terminalreporter.section("images")
-    for name, row in ROWS.items():
-        terminalreporter.write_line(f"{name:10}  {row}")
+    for name, (size, held, milliseconds) in ROWS.items():
+        terminalreporter.write_line(f"{name:10}  {size:4.0f} MiB  {held:4.0f} MiB of memory  {milliseconds:5.0f} ms")

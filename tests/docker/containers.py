@@ -5,12 +5,15 @@ import select
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
-from tests.docker.images import Image
+import pytest
+
+from tests.docker.images import Image, cells
 from tests.faults.raw import INITIALIZE, Raw
+
+Rows = dict[str, tuple[float, float, float]]
+"""Of each image: MiB over its base, MiB of memory when it has answered, milliseconds from its start to an answer."""
 
 MOST_MIB = 120
 """Over the base image."""
@@ -38,10 +41,12 @@ class Container:
         self.pid = pid
         self.root = Path(f"/proc/{pid}/root")
 
-    def within(self, *words: str, **environment: str) -> list[str]:
-        """What runs a command beside the server, with its user, its root and the image's environment."""
+    def within(self, *words: str, first: bool = False, **environment: str) -> list[str]:
+        """What runs a command beside the server, with its user, its root and the image's environment; `first` as
+        process 1 among processes of its own."""
         user = self.image.config["User"]
         given = [f"{name}={value}" for name, value in environment.items()]
+        given += ["unshare", "--pid", "--fork"] if first else []
         return [
             "env",
             "-i",
@@ -54,21 +59,42 @@ class Container:
         ]
 
 
-@contextmanager
-def running(image: Image, server: Raw) -> Iterator[Container]:
+def running(image: Image, server: Raw) -> Container:
     """The container of `server`, which has said something, so that nothing of the tool stands before it any more."""
+    return Container(image, server, child(server))
+
+
+def child(server: Raw) -> int:
+    """The one process below what was started."""
     (pid,) = Path(f"/proc/{server.pid}/task/{server.pid}/children").read_text().split()
-    yield Container(image, server, int(pid))
+    return int(pid)
 
 
 def check_confined(container: Container) -> None:
     """It has no rights, can write nowhere but in /tmp, and is made up of what serves and nothing else."""
-    status = dict(line.split(":\t", 1) for line in Path(f"/proc/{container.pid}/status").read_text().splitlines())
+    status = status_of(container)
     assert container.image.user >= 10_000
     assert set(status["Uid"].split()) == set(status["Gid"].split()) == {str(container.image.user)}
     assert int(status["CapEff"], 16) == 0
     assert os.statvfs(container.root).f_flag & os.ST_RDONLY
     subprocess.run(container.within("python", "-c", WITHIN), check=True, timeout=60)
+
+
+def status_of(container: Container) -> dict[str, str]:
+    """What the kernel says of the server."""
+    lines = Path(f"/proc/{container.pid}/status").read_text().splitlines()
+    return dict(line.split(":\t", 1) for line in lines)
+
+
+def check_size(target: str, size: float) -> None:
+    """The size is within bounds, and about what README.md says."""
+    assert size <= MOST_MIB
+    assert {row[0]: float(row[1]) for row in cells("Images")}[target] == pytest.approx(size, rel=0.1)
+
+
+def memory(container: Container) -> float:
+    """MiB that the server holds."""
+    return int(status_of(container)["VmRSS"].split()[0]) / 1024
 
 
 def healthy(container: Container, **environment: str) -> bool:
@@ -101,9 +127,9 @@ def started(container: Container, arguments: list[str]) -> float:
     return min(measured) * 1_000
 
 
-def stop(container: Container) -> None:
-    """Sends SIGTERM, as engines do, and waits for the end of the server."""
-    server = os.pidfd_open(container.pid)
+def stop(pid: int) -> None:
+    """Sends SIGTERM to a server, as engines do, and waits for its end."""
+    server = os.pidfd_open(pid)
     try:
         signal.pidfd_send_signal(server, signal.SIGTERM)
         assert select.select([server], [], [], DRAIN_SECONDS)[0], "it does not end"

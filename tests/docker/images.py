@@ -4,10 +4,12 @@ The project itself needs nothing of it, these tests do. Where it is absent they 
 fail instead, as nothing else would tell that the images were not tried.
 """
 
+import fcntl
 import json
 import os
 import re
 import subprocess
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,6 +20,7 @@ import yaml
 ROOT = Path(__file__).resolve().parents[2]
 DOCKERFILE = ROOT / "docker" / "Dockerfile"
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker" / "compose.yaml").read_text())
+README = (ROOT / "docker" / "README.md").read_text()
 TOOL = ROOT.parent / "shared" / "tools" / "build-image"
 BUILD_SECONDS = 600
 
@@ -64,7 +67,10 @@ def moved(word: str) -> str:
 def build(target: str) -> Image:
     """Builds the image of a server, or of the bundle."""
     tag = f"mcp-bundle-{target}"
-    _tool(str(DOCKERFILE), tag, str(ROOT), "--target", target)
+    # The tool makes its base image with the first build, and two at once would spoil it.
+    with Path(tempfile.gettempdir(), "mcp-bundle-images.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        _tool(str(DOCKERFILE), tag, str(ROOT), "--target", target)
     return Image(tag, json.loads(_tool("--inspect", tag)))
 
 
@@ -88,6 +94,13 @@ def service(name: str) -> Service:
     said = COMPOSE["services"][name]
     environment = {key: interpolated(value) for key, value in said["environment"].items()}
     return Service(said.get("command", []), {**environment, "MCP_PORT": "0"})
+
+
+def cells(heading: str) -> list[list[str]]:
+    """The rows of the first table under a heading of README.md."""
+    section = README.split(f"## {heading}\n", 1)[1].split("\n## ", 1)[0]
+    rows = [line.strip("|").split("|") for line in section.splitlines() if line.startswith("| `")]
+    return [[cell.strip().strip("`") for cell in row] for row in rows]
 
 
 def interpolated(value: str) -> str:

@@ -7,11 +7,14 @@ import pytest
 from servers.catalog import Entry, load_catalog
 from shared.version import __version__
 from tests.docker.containers import (
-    MOST_MIB,
     Container,
+    Rows,
     added,
     check_confined,
+    check_size,
+    child,
     healthy,
+    memory,
     running,
     started,
     stop,
@@ -51,32 +54,34 @@ def test_stdio(entry: Entry, image: Image) -> None:
     with Raw(image.command(STDIO.get(entry.name, []), {})) as server:
         server.send(INITIALIZE)
         assert server.answer("init")["result"]["serverInfo"]["name"] == entry.name
-        with running(image, server) as container:
-            check_confined(container)
-            assert healthy(container)
+        container = running(image, server)
+        check_confined(container)
+        assert healthy(container)
         server.close_stdin()
         assert server.wait() == 0, server.stderr()
 
 
-def test_http(entry: Entry, image: Image, rows: dict[str, str]) -> None:
+def test_http(entry: Entry, image: Image, rows: Rows) -> None:
     arguments, environment = service(entry.name)
     with Raw(image.command(arguments, environment)) as server:
         port = listening(server).rsplit(":", 1)[1].removesuffix("/mcp")
-        with running(image, server) as container:
-            check_confined(container)
-            call = stateless(request(1, "server/discover"))
-            url = f"http://localhost:{port}/mcp"
-            assert post(url, call).status_code == 401
-            answer = post(url, call, authorization=f"Bearer {TOKEN}")
-            assert (answer.status_code, "result" in answer.json()) == (200, True), answer.text
-            if "MCP_ALLOWED_HOST" in environment:
-                assert post(url, call, host="other.example", authorization=f"Bearer {TOKEN}").status_code == 403
-            assert refused_without_token(container, STDIO.get(entry.name, []))
-            assert healthy(container, MCP_TRANSPORT="http", MCP_PORT=port)
-            assert not healthy(container, MCP_TRANSPORT="http", MCP_PORT="1")
-            rows[entry.name] = f"{added(container):4.0f} MiB  {started(container, STDIO.get(entry.name, [])):4.0f} ms"
-            assert added(container) <= MOST_MIB
-            stop(container)
+        container = running(image, server)
+        check_confined(container)
+        call = stateless(request(1, "server/discover"))
+        url = f"http://localhost:{port}/mcp"
+        assert post(url, call).status_code == 401
+        answer = post(url, call, authorization=f"Bearer {TOKEN}")
+        assert (answer.status_code, "result" in answer.json()) == (200, True), answer.text
+        if "MCP_ALLOWED_HOST" in environment:
+            assert post(url, call, host="other.example", authorization=f"Bearer {TOKEN}").status_code == 403
+        assert refused_without_token(container, STDIO.get(entry.name, []))
+        assert healthy(container, MCP_TRANSPORT="http", MCP_PORT=port)
+        assert not healthy(container, MCP_TRANSPORT="http", MCP_PORT="1")
+        size, held = added(container), memory(container)
+        rows[entry.name] = size, held, started(container, STDIO.get(entry.name, []))
+        check_size(entry.name, size)
+        assert ends_in_order_as_process_1(container, STDIO.get(entry.name, []))
+        stop(container.pid)
         assert server.wait() == 0, server.stderr()
 
 
@@ -85,3 +90,12 @@ def refused_without_token(container: Container, arguments: list[str]) -> bool:
     words = container.within(*container.image.entrypoint, *arguments, MCP_TRANSPORT="http", MCP_PORT="0")
     done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
     return done.returncode == 2 and "--token-file" in done.stderr
+
+
+def ends_in_order_as_process_1(container: Container, arguments: list[str]) -> bool:
+    """Whether it obeys the signal that the kernel keeps from a process 1 which does not ask for it."""
+    environment = {"MCP_TRANSPORT": "http", "MCP_TOKEN": TOKEN, "MCP_PORT": "0"}
+    with Raw(container.within(*container.image.entrypoint, *arguments, first=True, **environment)) as server:
+        listening(server)
+        stop(child(server))
+        return server.wait() == 0
