@@ -1,5 +1,6 @@
 """Each image builds, and serves as a user without rights on a read-only root: over stdio, and HTTP with a token."""
 
+import json
 import subprocess
 
 import pytest
@@ -20,12 +21,21 @@ from tests.docker.containers import (
     stop,
 )
 from tests.docker.images import TOKEN, Image, build, needs_tool, service
-from tests.faults.raw import INITIALIZE, Raw, request, stateless
+from tests.faults.raw import Json, Raw, call, request, stateless
 from tests.faults.test_http_process import listening, post
+from tests.interop import pages
 
 ENTRIES = load_catalog().servers
 STDIO = {"filesystem": ["/data"], "sqlite": ["--demo"]}
 """Arguments with which a server has something to serve."""
+WORK: dict[str, tuple[list[str], Json, str]] = {
+    "filesystem": (["/opt"], call(1, "search_content", path="/opt", pattern="HEALTHCHECK"), "healthcheck.py"),
+    "sqlite": (["--demo"], call(1, "read_query", query="SELECT 6 * 7 AS answer"), "42"),
+    "fetch": (["--allow-private", "SITE"], call(1, "fetch", url="SITE/story"), "Paragraph number 1"),
+    "prompts": ([], call(1, "render_prompt", name="explain-error", arguments={"error": "E42"}), "E42"),
+    "everything": ([], call(1, "echo", text="hello"), "hello"),
+}
+"""With which arguments a server does a work for which it loads its libraries, and what is in the answer."""
 
 pytestmark = [pytest.mark.full, pytest.mark.timeout(900), needs_tool]
 
@@ -51,14 +61,18 @@ def test_the_labels_are_those_of_the_catalog(entry: Entry, image: Image) -> None
 
 
 def test_stdio(entry: Entry, image: Image) -> None:
-    with Raw(image.command(STDIO.get(entry.name, []), {})) as server:
-        server.send(INITIALIZE)
-        assert server.answer("init")["result"]["serverInfo"]["name"] == entry.name
-        container = running(image, server)
-        check_confined(container)
-        assert healthy(container)
-        server.close_stdin()
-        assert server.wait() == 0, server.stderr()
+    with pages.served() as site:
+        arguments, asked, expected = WORK[entry.name]
+        arguments = [word.replace("SITE", site.removeprefix("http://")) for word in arguments]
+        with Raw(image.command(arguments, {})) as server:
+            server.open()
+            server.send(json.loads(json.dumps(asked).replace("SITE", site)))
+            assert expected in json.dumps(server.answer(1)["result"])
+            container = running(image, server)
+            check_confined(container)
+            assert healthy(container)
+            server.close_stdin()
+            assert server.wait() == 0, server.stderr()
 
 
 def test_http(entry: Entry, image: Image, rows: Rows) -> None:
@@ -67,13 +81,13 @@ def test_http(entry: Entry, image: Image, rows: Rows) -> None:
         port = listening(server).rsplit(":", 1)[1].removesuffix("/mcp")
         container = running(image, server)
         check_confined(container)
-        call = stateless(request(1, "server/discover"))
+        asked = stateless(request(1, "server/discover"))
         url = f"http://localhost:{port}/mcp"
-        assert post(url, call).status_code == 401
-        answer = post(url, call, authorization=f"Bearer {TOKEN}")
+        assert post(url, asked).status_code == 401
+        answer = post(url, asked, authorization=f"Bearer {TOKEN}")
         assert (answer.status_code, "result" in answer.json()) == (200, True), answer.text
         if "MCP_ALLOWED_HOST" in environment:
-            assert post(url, call, host="other.example", authorization=f"Bearer {TOKEN}").status_code == 403
+            assert post(url, asked, host="other.example", authorization=f"Bearer {TOKEN}").status_code == 403
         assert refused_without_token(container, STDIO.get(entry.name, []))
         assert healthy(container, MCP_TRANSPORT="http", MCP_PORT=port)
         assert not healthy(container, MCP_TRANSPORT="http", MCP_PORT="1")
