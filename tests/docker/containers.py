@@ -5,7 +5,10 @@ import select
 import signal
 import subprocess
 import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -19,6 +22,7 @@ MOST_MIB = 120
 """Over the base image."""
 DRAIN_SECONDS = 10
 """In which a server has ended, whatever keeps it."""
+CLEAN_UP_SECONDS = 10
 WITHIN = """
 import importlib.util, pathlib, shutil, sys
 assert not [name for name in ("cc", "gcc") if shutil.which(name)]
@@ -32,14 +36,16 @@ for module in list(sys.modules.values()):
 """What holds in an image: nothing in it installs or builds anything, and all modules are compiled."""
 
 
-class Container:
+class Container(NamedTuple):
     """A server that runs in its image."""
 
-    def __init__(self, image: Image, server: Raw, pid: int) -> None:
-        self.image = image
-        self.server = server
-        self.pid = pid
-        self.root = Path(f"/proc/{pid}/root")
+    image: Image
+    pid: int
+
+    @property
+    def root(self) -> Path:
+        """Its root, seen from here."""
+        return Path(f"/proc/{self.pid}/root")
 
     def within(self, *words: str, first: bool = False, **environment: str) -> list[str]:
         """What runs a command beside the server, with its user, its root and the image's environment; `first` as
@@ -59,15 +65,30 @@ class Container:
         ]
 
 
-def running(image: Image, server: Raw) -> Container:
+@contextmanager
+def started_in(image: Image, arguments: list[str], environment: Mapping[str, str]) -> Iterator[Raw]:
+    """The server of an image. If it has not ended by the end of the block, it is killed, and not the tool, which has
+    to clean up after it."""
+    with Raw(image.command(arguments, environment)) as server:
+        try:
+            yield server
+        finally:
+            while server.process.poll() is None:
+                for pid in children(server):
+                    os.kill(pid, signal.SIGKILL)
+                with suppress(subprocess.TimeoutExpired):
+                    server.process.wait(CLEAN_UP_SECONDS)
+
+
+def container_of(image: Image, server: Raw) -> Container:
     """The container of `server`, which has said something, so that nothing of the tool stands before it any more."""
-    return Container(image, server, child(server))
+    (pid,) = children(server)
+    return Container(image, pid)
 
 
-def child(server: Raw) -> int:
-    """The one process below what was started."""
-    (pid,) = Path(f"/proc/{server.pid}/task/{server.pid}/children").read_text().split()
-    return int(pid)
+def children(server: Raw) -> list[int]:
+    """The processes below what was started."""
+    return [int(pid) for pid in Path(f"/proc/{server.pid}/task/{server.pid}/children").read_text().split()]
 
 
 def check_confined(container: Container) -> None:

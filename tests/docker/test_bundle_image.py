@@ -7,7 +7,17 @@ import httpx
 import pytest
 
 from shared.version import __version__
-from tests.docker.containers import Rows, added, check_confined, check_size, healthy, memory, running, stop
+from tests.docker.containers import (
+    Rows,
+    added,
+    check_confined,
+    check_size,
+    container_of,
+    healthy,
+    memory,
+    started_in,
+    stop,
+)
 from tests.docker.images import TOKEN, build, needs_tool
 from tests.docker.probing import until_ready
 from tests.faults.raw import Raw, request, stateless
@@ -22,10 +32,10 @@ pytestmark = [pytest.mark.full, pytest.mark.timeout(900), needs_tool]
 def test_all_servers_in_one_container(rows: Rows) -> None:
     image = build("bundle")
     assert image.config["Labels"]["org.opencontainers.image.version"] == __version__
-    with Raw(image.command([], {"MCP_TOKEN_FILE": "/run/secrets/mcp_token", "MCP_PORT": "0"})) as server:
+    with started_in(image, [], {"MCP_TOKEN_FILE": "/run/secrets/mcp_token", "MCP_PORT": "0"}) as server:
         url = listening(server).replace("0.0.0.0", "localhost").rstrip("/")
         port = url.rsplit(":", 1)[1]
-        container = running(image, server)
+        container = container_of(image, server)
         check_confined(container)
         until_ready(f"{url}/readyz")
         for name in ("filesystem", "sqlite", "fetch", "prompts"):

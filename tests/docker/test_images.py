@@ -13,11 +13,12 @@ from tests.docker.containers import (
     added,
     check_confined,
     check_size,
-    child,
+    children,
+    container_of,
     healthy,
     memory,
-    running,
     started,
+    started_in,
     stop,
 )
 from tests.docker.images import TOKEN, Image, build, needs_tool, service
@@ -64,11 +65,11 @@ def test_stdio(entry: Entry, image: Image) -> None:
     with pages.served() as site:
         arguments, asked, expected = WORK[entry.name]
         arguments = [word.replace("SITE", site.removeprefix("http://")) for word in arguments]
-        with Raw(image.command(arguments, {})) as server:
+        with started_in(image, arguments, {}) as server:
             server.open()
             server.send(json.loads(json.dumps(asked).replace("SITE", site)))
             assert expected in json.dumps(server.answer(1)["result"])
-            container = running(image, server)
+            container = container_of(image, server)
             check_confined(container)
             assert healthy(container)
             server.close_stdin()
@@ -77,9 +78,9 @@ def test_stdio(entry: Entry, image: Image) -> None:
 
 def test_http(entry: Entry, image: Image, rows: Rows) -> None:
     arguments, environment = service(entry.name)
-    with Raw(image.command(arguments, environment)) as server:
+    with started_in(image, arguments, environment) as server:
         port = listening(server).rsplit(":", 1)[1].removesuffix("/mcp")
-        container = running(image, server)
+        container = container_of(image, server)
         check_confined(container)
         asked = stateless(request(1, "server/discover"))
         url = f"http://localhost:{port}/mcp"
@@ -111,5 +112,6 @@ def ends_in_order_as_process_1(container: Container, arguments: list[str]) -> bo
     environment = {"MCP_TRANSPORT": "http", "MCP_TOKEN": TOKEN, "MCP_PORT": "0"}
     with Raw(container.within(*container.image.entrypoint, *arguments, first=True, **environment)) as server:
         listening(server)
-        stop(child(server))
+        (pid,) = children(server)
+        stop(pid)
         return server.wait() == 0
