@@ -67,11 +67,10 @@ def hears(function: Callable[[Opened, News], None]) -> Callable[[Opened, News], 
 @app.lifespan
 async def _open(settings: Settings) -> AsyncIterator[Opened]:
     libraries = Libraries(settings.roots)
-    await to_thread.run_sync(_look, libraries)
-    files = tuple(Folder(path) for path in settings.files)
-    shelf = Shelf(libraries)
     watch = Watch(libraries)
-    opened = Opened(libraries, files, settings, shelf, watch, {})
+    await to_thread.run_sync(_prepare, libraries, watch)
+    files = tuple(Folder(path) for path in settings.files)
+    opened = Opened(libraries, files, settings, Shelf(libraries), watch, {})
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(watch.run, partial(_hear, opened))
         yield opened
@@ -93,8 +92,10 @@ def _hear(opened: Opened, news: News) -> None:
         hearer(opened, news)
 
 
-def _look(libraries: Libraries) -> None:
+def _prepare(libraries: Libraries, watch: Watch) -> None:
     libraries.look()
+    # While a watch is made, and while what makes it is loaded, no client would be answered.
+    watch.arm()
     # What clients ask for next: they have it at once.
     shown = listed(libraries, "", app.page_size + 1)
     if len(shown) > app.page_size:

@@ -1,8 +1,9 @@
 """Looking at the libraries again when something happens in their folders.
 
 A notice is only a reason to look, and the look decides whether something changed: so it does not matter how a change
-comes about. Nothing gets lost between two watches, for after each new one everything is looked at. Notices may get
-lost all the same, so everything is looked at every few seconds anyway, and more often where there are none.
+comes about. Nothing gets lost between two watches, for after each new one everything is looked at: at once, or a
+second later after the first one, which is made right after the libraries were read. Notices may get lost all the
+same, so everything is looked at every few seconds anyway, and more often where there are none.
 """
 
 import logging
@@ -69,16 +70,19 @@ class Watch:
 
     async def run(self, told: Callable[[News], None]) -> None:
         """Watches until it is cancelled; calls `told` once for each burst of changes, when the libraries have what is
-        new. They were looked at before."""
+        new. They were looked at before, and then `arm` was called."""
         self._say()
+        # To look at thousands of files again at once would keep the first client waiting.
+        rest = _POLL_SECONDS
         try:
             while True:
+                if await self._wait(rest):
+                    await self._settle()
+                await self._look(told)
                 # What is watched for is what the look found, so a new watch is a reason to look again.
                 while await to_thread.run_sync(self.arm, limiter=self._limiter):
                     await self._look(told)
-                if await self._wait(self._rest):
-                    await self._settle()
-                await self._look(told)
+                rest = self._rest
         finally:
             self._notices.close()
 

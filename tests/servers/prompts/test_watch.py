@@ -67,13 +67,10 @@ class Opener:
 @asynccontextmanager
 async def watching(libraries: Libraries, opener: Opener | None = None) -> AsyncIterator[Told]:
     libraries.look()
-    opener = opener or Opener()
-    refused = bool(opener.refusals)
-    told = Told()
+    watcher, told = Watch(libraries, Notices(opener or Opener())), Told()
+    watcher.arm()
     async with told.send, told.receive, anyio.create_task_group() as tasks:
-        tasks.start_soon(Watch(libraries, Notices(opener)).run, told.send.send_nowait)
-        if not refused:
-            await opener.until(1)
+        tasks.start_soon(watcher.run, told.send.send_nowait)
         yield told
         tasks.cancel_scope.cancel()
 
@@ -93,6 +90,19 @@ async def test_a_file_that_comes_changes_and_goes_is_told_once_each(lib: Path) -
         (lib / "a.md").unlink()
         assert await told.next() == news("a")
     assert libraries.names == []
+
+
+async def test_what_came_before_the_first_watch_is_told(lib: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch, "_POLL_SECONDS", 0.01)
+    libraries, told = Libraries([lib]), Told()
+    libraries.look()
+    put(lib, {"a.md": SIMPLE})
+    watcher = Watch(libraries)
+    watcher.arm()
+    async with told.send, told.receive, anyio.create_task_group() as tasks:
+        tasks.start_soon(watcher.run, told.send.send_nowait)
+        assert await told.next() == news("a")
+        tasks.cancel_scope.cancel()
 
 
 async def test_p4_many_files_at_once_are_one_change(lib: Path) -> None:
