@@ -3,12 +3,15 @@
 import base64
 import sys
 from pathlib import Path
+from typing import Any
 
 import anyio
 import httpx
 import pytest
 
 from servers.prompts.server import app
+from servers.prompts.settings import Settings
+from shared.protocol.sealing import Seal
 from tests.servers.prompts.folders import SIMPLE, front
 from tests.servers.prompts.serving import ERAS, asked, completed, error, folder, got, inside, names, served
 from tests.transports.http_wire import Site
@@ -60,6 +63,30 @@ async def test_prompts_are_listed_by_name_with_their_arguments(tmp_path: Path, e
     if era >= "2025-06-18":
         code["title"] = "Code"
     assert first["arguments"][0] == code
+
+
+class NotingSeal(Seal):
+    """Notes what it is used for."""
+
+    def __init__(self) -> None:
+        super().__init__(b"key")
+        self.purposes: list[str] = []
+
+    def close(self, purpose: str, value: Any) -> str:
+        self.purposes.append(purpose)
+        return super().close(purpose, value)
+
+
+@pytest.mark.parametrize(("count", "expected"), [(2, []), (3, ["cursor:prompts"])])
+async def test_a_first_cursor_is_made_before_a_client_comes_where_there_will_be_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int, expected: list[str]
+) -> None:
+    seal = NotingSeal()
+    monkeypatch.setattr(app, "page_size", 2)
+    monkeypatch.setattr(app, "seal", seal)
+    library = folder(tmp_path, {f"{number}.md": SIMPLE for number in range(count)})
+    async with app.running(Settings(libraries=[library])):
+        assert seal.purposes == expected
 
 
 @every_era
