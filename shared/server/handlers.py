@@ -73,9 +73,12 @@ async def call_tool(app: "Server[Any]", context: Context[Any], params: CallToolP
 async def list_resources(app: "Server[Any]", context: Context[Any], params: ListParams) -> dict[str, Any]:
     """`resources/list`."""
     await app.changes.want_resources()
-    listed = await app.resources.listed(context)
-    shown, more = _cut(app, "resources", listed, params.cursor)
-    return {"resources": shown, **more}
+    start = 0 if params.cursor is None else app.seal.open("cursor:resources", params.cursor)
+    end = start + app.page_size
+    # One more than is shown, to know whether there is a next page.
+    found = await app.resources.page(context, start, app.page_size + 1)
+    more = {"nextCursor": app.seal.close("cursor:resources", end)} if len(found) > app.page_size else {}
+    return {"resources": [one.to_wire() for one in found[: app.page_size]], **more}
 
 
 async def list_templates(app: "Server[Any]", context: Context[Any], params: ListParams) -> dict[str, Any]:

@@ -48,8 +48,8 @@ class RegisteredResource:
             "icons": options.icons,
             "meta": options.meta,
         }
-        model = ResourceTemplate(uri_template=uri, **fields) if self.is_template else Resource(uri=uri, **fields)
-        self.listed = model.to_wire()
+        self.entry = ResourceTemplate(uri_template=uri, **fields) if self.is_template else Resource(uri=uri, **fields)
+        """What lists show of it."""
 
     @property
     def is_template(self) -> bool:
@@ -97,16 +97,22 @@ class Resources:
     def __len__(self) -> int:
         return len(self._resources) + len(self.listers)
 
-    async def listed(self, context: Context[Any]) -> list[dict[str, Any]]:
-        """The fixed resources, then those that the listers name."""
-        entries = [resource.listed for resource in self._resources.values() if not resource.is_template]
+    async def page(self, context: Context[Any], start: int, most: int) -> list[Resource]:
+        """Up to `most` of the fixed resources and then those that the listers name, from the number `start` on. A
+        lister that the page does not get to is not asked."""
+        part = [one.entry for one in self._resources.values() if isinstance(one.entry, Resource)]
+        shown = part[start : start + most]
         for lister in self.listers:
-            entries += [resource.to_wire() for resource in await lister(context)]
-        return entries
+            if len(shown) == most:
+                break
+            start = max(start - len(part), 0)
+            part = list(await lister(context))
+            shown += part[start : start + most - len(shown)]
+        return shown
 
     def templates(self) -> list[dict[str, Any]]:
         """The templates as `resources/templates/list` shows them."""
-        return [resource.listed for resource in self._resources.values() if resource.is_template]
+        return [one.entry.to_wire() for one in self._resources.values() if one.is_template]
 
     def knows(self, uri: str) -> bool:
         """Whether `uri` is a template or a resource of this server, as written in its declaration."""

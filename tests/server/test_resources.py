@@ -37,14 +37,14 @@ async def contents(app, uri):
 def test_a_fixed_resource_and_a_template_are_told_apart():
     app = app_with(("a:note", note), ("a:{number}{?mode}", page))
     fixed, template = app.resources._resources.values()
-    assert fixed.listed == {"uri": "a:note", "name": "note", "description": "A note."}
-    assert template.listed == {"uriTemplate": "a:{number}{?mode}", "name": "page", "description": "A page."}
+    assert fixed.entry.to_wire() == {"uri": "a:note", "name": "note", "description": "A note."}
+    assert template.entry.to_wire() == {"uriTemplate": "a:{number}{?mode}", "name": "page", "description": "A page."}
 
 
 def test_a_declaration_may_say_more():
     app = server()
     app.resource("a:note", name="n", title="N", mime_type="text/plain", annotations=Annotations(priority=1))(note)
-    (listed,) = [one.listed for one in app.resources._resources.values()]
+    (listed,) = [one.entry.to_wire() for one in app.resources._resources.values()]
     assert (listed["name"], listed["title"], listed["mimeType"]) == ("n", "N", "text/plain")
     assert listed["annotations"] == {"priority": 1}
 
@@ -143,3 +143,40 @@ async def test_a_server_with_a_lister_alone_has_resources():
 
     async with talking(app) as peer:
         assert (await peer.request("resources/list"))["result"]["resources"] == []
+
+
+def three_parts(asked: list[str]):
+    """A server whose resources a:note, b1 to b3 and c1 to c3 come from three places, the last two of which say when
+    they are asked."""
+    app = app_with(("a:note", note))
+    for letter in "bc":
+
+        async def lister(ctx: Context[None], letter: str = letter) -> list[Resource]:
+            asked.append(letter)
+            return [Resource(uri=f"{letter}:{number}", name=f"{letter}{number}") for number in (1, 2, 3)]
+
+        app.lists_resources(lister)
+    return app
+
+
+@pytest.mark.parametrize("size", range(1, 9))
+async def test_pages_have_each_resource_once_wherever_they_are_cut(size):
+    app, found, cursor = three_parts([]), [], {}
+    app.page_size = size
+    async with talking(app) as peer:
+        while cursor is not None:
+            result = (await peer.request("resources/list", cursor))["result"]
+            assert 0 < len(result["resources"]) <= size
+            found += [one["name"] for one in result["resources"]]
+            cursor = {"cursor": result["nextCursor"]} if "nextCursor" in result else None
+    assert found == ["note", "b1", "b2", "b3", "c1", "c2", "c3"]
+
+
+@pytest.mark.parametrize(("size", "expected"), [(3, ["b"]), (4, ["b", "c"])])
+async def test_a_lister_is_asked_when_a_page_gets_to_it(size, expected):
+    asked: list[str] = []
+    app = three_parts(asked)
+    app.page_size = size
+    async with talking(app) as peer:
+        await peer.request("resources/list")
+    assert asked == expected
