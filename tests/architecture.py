@@ -43,6 +43,9 @@ LONG_FILES: dict[str, str] = {}
 KNOW_SHARED: dict[str, str] = {  # servers all of whose files may import it
     "everything": "its domain is the protocol itself",
 }
+COMMON: dict[str, str] = {  # modules beside the servers that the domain of any of them may import
+    "notices": "what the system says of changes is one thing for all domains, and knows nothing of the protocol",
+}
 LATE_IMPORTS: dict[str, str] = {
     "shared/cli.py": "a transport is imported when it is chosen, a reader of files of settings where there is one",
     "servers/commands/serve.py": "it says which extra is missing, where there is no web server to load",
@@ -54,14 +57,12 @@ LATE_IMPORTS: dict[str, str] = {
     "servers/filesystem/finding/engine.py": "google-re2 is an extra, loaded with the first search of contents",
     "servers/filesystem/finding/ignoring.py": "pathspec is an extra, loaded with the first .gitignore",
     "servers/filesystem/reading/charsets.py": "what is not UTF-8 is rare, and a charset detector is big",
-    "servers/filesystem/watching/notices.py": "watchfiles is an extra, loaded with the first subscription",
+    "servers/notices.py": "watchfiles is an extra, loaded when something is first watched",
     "servers/prompts/command_line.py": "a server needs nothing of its other commands",
     "servers/prompts/format/mappings.py": "pyyaml is an extra, loaded with the first front matter",
     "servers/prompts/templates/rendering.py": "Jinja is an extra, loaded with the first prompt that is rendered",
-    "servers/prompts/watching/notices.py": "watchfiles is an extra, loaded when the folders are first watched",
     "servers/sqlite/canned/definitions.py": "pyyaml is an extra, loaded where there are canned queries",
     "servers/sqlite/temporary.py": "tempfile loads much, and only exports and databases in memory need it",
-    "servers/sqlite/watching/notices.py": "watchfiles is an extra, loaded with the first subscription",
 }
 BROAD_EXCEPTS: dict[str, str] = {  # one handler each, three at most
     "shared/server/dispatch.py": "the one place where any exception becomes an answer",
@@ -207,9 +208,10 @@ def shared_knows_no_server(source: Source) -> Findings:
 
 
 def servers_stand_alone(source: Source) -> Findings:
-    for one in source.imports if source.server else ():
+    is_common = source.module.removeprefix("servers.") in COMMON
+    for one in source.imports if source.server or is_common else ():
         top, _, rest = one.target.partition(".")
-        if top == "servers" and rest.split(".")[0] != source.server:
+        if top == "servers" and rest.split(".")[0] not in {source.server, *COMMON}:
             yield one.line, f"{source.server} imports {one.target}"
         is_face = source.server in KNOW_SHARED or Path(source.path).name in FACES
         if top == "shared" and not is_face:

@@ -88,6 +88,8 @@ SNIPPETS = [
     (rules.servers_stand_alone, "servers/__main__.py", "import shared, servers.a.x"),
     (rules.servers_stand_alone, "servers/hosts/x.py", "import shared, servers.catalog"),
     (rules.servers_stand_alone, "servers/a/server.py", "import shared\nimport servers.hosts.x  #!"),
+    (rules.servers_stand_alone, "servers/a/paths.py", "import servers.notices"),
+    (rules.servers_stand_alone, "servers/notices.py", "import servers.a.x  #!\nimport shared  #!"),
     (rules.no_sdk, "servers/a/server.py", "import mcp_notes\nfrom mcp.types import Tool  #!"),
     (rules.dates_live_in_versions, "shared/cli.py", "'2025-11-25'\nnewest = '2025-11-25'  #!"),
     (rules.dates_live_in_versions, "shared/protocol/versions.py", "newest = '2025-11-25'"),

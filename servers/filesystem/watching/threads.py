@@ -11,6 +11,8 @@ from typing import Any
 import anyio
 from anyio import to_thread
 
+from servers.notices import until_stopped
+
 _EACH = 4
 
 
@@ -26,17 +28,4 @@ class Threads:
 
     async def wait(self, function: Callable[..., Any], stop: threading.Event, seconds: float) -> Any:
         """The result of `function`, which ends when `stop` is set, and so when this is cancelled."""
-        result: Any = None
-        async with anyio.create_task_group() as group:
-            # The thread cannot be cancelled, so a task that can be tells it to stop.
-            group.start_soon(_stop_when_cancelled, stop)
-            result = await self.run(function, stop, seconds)
-            group.cancel_scope.cancel()
-        return result
-
-
-async def _stop_when_cancelled(stop: threading.Event) -> None:
-    try:
-        await anyio.sleep_forever()
-    finally:
-        stop.set()
+        return await until_stopped(stop, self.run(function, stop, seconds))

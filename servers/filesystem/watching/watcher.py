@@ -28,11 +28,11 @@ from servers.filesystem.access.beneath import Beneath
 from servers.filesystem.access.roots import Place
 from servers.filesystem.errors import FilesError
 from servers.filesystem.finding.patterns import Glob
-from servers.filesystem.watching.notices import Notices
 from servers.filesystem.watching.sightings import Spot
 from servers.filesystem.watching.threads import Threads
 from servers.filesystem.watching.trees import Event, Room, Tree
 from servers.filesystem.watching.watched import Pace, Target, Watched, look_at
+from servers.notices import Notices
 
 MAX_WATCHED = 10_000
 """Things watched at once."""

@@ -16,9 +16,9 @@ from typing import NamedTuple
 import anyio
 from anyio import CapacityLimiter, to_thread
 
+from servers.notices import Notices, until_stopped
 from servers.prompts.errors import PromptError
 from servers.prompts.library.libraries import Found, Libraries
-from servers.prompts.watching.notices import Notices
 
 __all__ = ["News", "Watch"]
 
@@ -101,7 +101,7 @@ class Watch:
         # In the one above it is seen when a folder is exchanged for another one, or comes back.
         above = {one.root.parent for one in self._libraries.all}
         self._around = frozenset(map(str, above - inside))
-        return self._notices.arm(inside | above)
+        return self._notices.arm(map(str, inside | above))
 
     def _heard(self, stop: threading.Event, seconds: float) -> bool:
         until = time.monotonic() + seconds
@@ -116,13 +116,8 @@ class Watch:
         return path in self._roots or str(Path(path).parent) not in self._around
 
     async def _wait(self, seconds: float) -> bool:
-        stop, noticed = threading.Event(), False
-        async with anyio.create_task_group() as tasks:
-            # The thread can't be cancelled, so a task that can be tells it to stop.
-            tasks.start_soon(_stop_when_cancelled, stop)
-            noticed = await to_thread.run_sync(self._heard, stop, seconds, limiter=self._limiter)
-            tasks.cancel_scope.cancel()
-        return noticed
+        stop = threading.Event()
+        return await until_stopped(stop, to_thread.run_sync(self._heard, stop, seconds, limiter=self._limiter))
 
     async def _look(self, told: Callable[[News], None]) -> None:
         begun = time.monotonic()
@@ -157,10 +152,3 @@ class Watch:
         for root, problem in sorted(found - self._said):
             log.warning("%s: %s", root.name, problem)
         self._said = found
-
-
-async def _stop_when_cancelled(stop: threading.Event) -> None:
-    try:
-        await anyio.sleep_forever()
-    finally:
-        stop.set()

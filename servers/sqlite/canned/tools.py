@@ -10,6 +10,7 @@ import anyio
 from anyio.abc import TaskStatus
 from pydantic import Field
 
+from servers.notices import Notices
 from shared import Data
 from shared.errors import DeclarationError
 from shared.server.signatures import signed
@@ -21,7 +22,7 @@ from ..reading.cells import stored
 from ..reading.query import Query
 from ..reading.results import QueryResult
 from ..reading.tools import queried
-from ..watching.notices import Notices
+from ..watching.hearing import hear
 from ..writing.results import WriteResult
 from ..writing.statements import Statement
 from ..writing.tools import executed
@@ -50,7 +51,7 @@ async def serve(opened: Opened, *, task_status: TaskStatus[None]) -> None:
         await canned.refresh()
         task_status.started()
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(Notices([str(directory.absolute())]).run, lambda _: canned.noticed.set())
+            tasks.start_soon(hear, Notices(), [str(directory.absolute())], lambda _: canned.noticed.set())
             await canned.run()
     finally:
         canned.offer({})

@@ -9,10 +9,11 @@ from pathlib import Path
 import anyio
 from anyio.abc import TaskGroup
 
+from servers.notices import Notices
 from servers.sqlite.access.database import Databases
 from servers.sqlite.errors import SqliteError
 from servers.sqlite.uris import Target, target, uri_of
-from servers.sqlite.watching.notices import Notices
+from servers.sqlite.watching.hearing import hear
 from servers.sqlite.watching.sights import UNSEEN, folded, look
 from servers.sqlite.watching.watched import LISTING, Watched
 
@@ -43,7 +44,8 @@ class Watch:
             database.committed = partial(self._committed, database.name)
             for path in _files(database.path):
                 self._names[path].append(database.name)
-        self._notices = Notices({str(Path(path).parent) for path in self._names})
+        self._directories = {str(Path(path).parent) for path in self._names}
+        self._notices = Notices()
 
     @property
     def health(self) -> dict[str, int | bool]:
@@ -100,15 +102,16 @@ class Watch:
 
     def _begun(self, watched: Watched) -> Watched:
         if not self._watched:
-            self._hearing = anyio.CancelScope()
-            self._tasks.start_soon(self._hear, self._hearing)
+            # What ended before may still have a thread to wait for.
+            self._hearing, self._notices = anyio.CancelScope(), Notices()
+            self._tasks.start_soon(self._hear, self._hearing, self._notices)
         self._watched[watched.database.name] = watched
         self._tasks.start_soon(watched.run)
         return watched
 
-    async def _hear(self, scope: anyio.CancelScope) -> None:
+    async def _hear(self, scope: anyio.CancelScope, notices: Notices) -> None:
         with scope:
-            await self._notices.run(self._noticed)
+            await hear(notices, self._directories, self._noticed)
 
     def _noticed(self, paths: Collection[str] | None) -> None:
         names = self._watched if paths is None else {name for path in paths for name in self._names.get(path, ())}

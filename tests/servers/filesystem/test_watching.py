@@ -9,10 +9,10 @@ import pytest
 from anyio import to_thread
 
 from servers.filesystem.errors import FilesError
-from servers.filesystem.watching.notices import Notices
 from servers.filesystem.watching.sightings import Spot
 from servers.filesystem.watching.trees import Room
 from servers.filesystem.watching.watcher import Watcher
+from servers.notices import Notices
 from tests.descriptors import descriptors, settled_descriptors
 
 pytestmark = pytest.mark.slow

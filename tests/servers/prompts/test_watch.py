@@ -10,9 +10,9 @@ from typing import Any
 import anyio
 import pytest
 
+from servers.notices import Notices, open_watch
 from servers.prompts.library.libraries import Libraries
 from servers.prompts.watching import watch
-from servers.prompts.watching.notices import Notices, open_watch
 from servers.prompts.watching.watch import News, Watch
 from tests.servers.prompts.folders import SIMPLE, front, put, texts, write
 
@@ -132,7 +132,7 @@ class Burst(Notices):
         self.lib = lib
         self.left = ["a.md", "b.md", "c.md"]
 
-    def arm(self, directories: Iterable[Path]) -> bool:
+    def arm(self, directories: Iterable[str]) -> bool:
         return False
 
     def wait(self, stop: threading.Event, seconds: float) -> set[str] | None:

@@ -10,10 +10,11 @@ from typing import Any
 import anyio
 import pytest
 
+from servers.notices import Notices
 from servers.sqlite.access.database import Database, Source, open_databases
 from servers.sqlite.access.limits import Limits
 from servers.sqlite.errors import SqliteError
-from servers.sqlite.watching.notices import Notices
+from servers.sqlite.watching.hearing import hear
 from servers.sqlite.watching.watch import Watch
 from servers.sqlite.watching.watched import LISTING
 from tests.servers.sqlite.others import elsewhere
@@ -203,17 +204,20 @@ async def test_nothing_is_told_and_no_file_watched_after_the_end(base: Path) -> 
         await elsewhere(base, INSERT)
         assert await held.told() == [OTHER]
         held.watch.end(OTHER)
-        while held.watch._notices._limiter.borrowed_tokens:
+        while not held.watch._notices.deaf:
             await anyio.lowlevel.checkpoint()
         assert held.watch.health == {"watched": 0, "degraded": False}
 
 
 async def test_a_watch_that_the_system_refuses_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    notices = Notices([str(tmp_path / "missing")])
+    def refusing(_directories: list[str]) -> Any:
+        raise OSError("inotify watch limit reached")
+
+    notices = Notices(refusing)
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(notices.run, print)
+        tasks.start_soon(hear, notices, [str(tmp_path)], print)
         with anyio.fail_after(10):
             while not notices.degraded:
                 await anyio.lowlevel.checkpoint()
         tasks.cancel_scope.cancel()
-    assert "no notices of changes" in caplog.text
+    assert "inotify watch limit reached" in caplog.text

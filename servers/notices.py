@@ -1,8 +1,9 @@
-"""The one watch this process asks of the operating system.
+"""The one watch that a server asks of the operating system.
 
 It watches directories, each on its own and not what is below them, and is replaced as a whole when the set changes:
 the new watch is open before the old one is closed. Directories count as the same only with the same inode, because a
-watch does not survive its directory. watchfiles is imported here, on the first use, and nowhere else.
+watch does not survive its directory. A notice is but a reason to look. watchfiles is imported here, on the first use,
+and nowhere else.
 
 Where watchfiles is missing or the system refuses (its limit on watches for one) there is no watch: `degraded` says
 so, and another is tried after a while. A watch that errs, for which one name that is no UTF-8 is enough, gives no
@@ -13,8 +14,14 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any, TypeVar
+
+import anyio
+
+__all__ = ["FLOOD", "Notices", "open_watch", "until_stopped"]
+
+T = TypeVar("T")
 
 FLOOD = 2_000
 """Notices at once from which on it is cheaper to look at everything."""
@@ -25,7 +32,7 @@ _BRISK_SECONDS = 2.0
 _REFUSED_SECONDS = 30.0
 _ERRED_SECONDS = 1.0
 
-log = logging.getLogger("servers.filesystem")
+log = logging.getLogger("servers.notices")
 
 
 def open_watch(directories: list[str]) -> Any:
@@ -37,7 +44,8 @@ def open_watch(directories: list[str]) -> Any:
 
 
 class Notices:
-    """An operating system watch on a changing set of directories. Blocking; `close` it when done."""
+    """Notices of what happens in a changing set of directories. Blocking, and for one thread at a time; `close` it
+    when done."""
 
     def __init__(self, opener: Callable[[list[str]], Any] = open_watch) -> None:
         self._opener = opener
@@ -49,7 +57,7 @@ class Notices:
         """Whether the system gives no notices, so that changes must be looked for."""
 
     def arm(self, directories: Iterable[str]) -> bool:
-        """Watch these directories; whether that took a new watch, so that everything needs another look."""
+        """Watches these directories; whether that took a new watch, so that everything needs another look."""
         wanted = _identities(directories)
         if not wanted:
             self.close()
@@ -77,7 +85,8 @@ class Notices:
         return path in self._armed
 
     def wait(self, stop: threading.Event, seconds: float) -> set[str] | None:
-        """The paths something happened to, none after `seconds`; None when it may have happened to any."""
+        """The paths that something happened to, none after `seconds`; None when it may have happened to any. Setting
+        `stop` ends it, with one of both."""
         if self._watch is None:
             stop.wait(seconds)
             return set()
@@ -94,7 +103,7 @@ class Notices:
         return None if len(found) >= FLOOD else {path for _, path in found}
 
     def close(self) -> None:
-        """End the watch, its thread and its descriptor."""
+        """Ends the watch, its thread and its descriptor."""
         if self._watch is not None:
             self._watch.close()
             self._watch = None
@@ -127,12 +136,29 @@ class Notices:
             self._armed, self._again = armed, now + _ERRED_SECONDS
 
 
+async def until_stopped(stop: threading.Event, waiting: Awaitable[T]) -> T:
+    """What comes of `waiting` for a thread that ends when `stop` is set, as it is when this is cancelled."""
+    async with anyio.create_task_group() as tasks:
+        # The thread can't be cancelled, so a task that can be tells it to stop.
+        tasks.start_soon(_stop_when_cancelled, stop)
+        found = await waiting
+        tasks.cancel_scope.cancel()
+    return found
+
+
+async def _stop_when_cancelled(stop: threading.Event) -> None:
+    try:
+        await anyio.sleep_forever()
+    finally:
+        stop.set()
+
+
 def _identities(directories: Iterable[str]) -> dict[str, tuple[int, int]]:
     found: dict[str, tuple[int, int]] = {}
     for path in directories:
         try:
             path.encode()
-            status = os.lstat(path)
+            status = os.stat(path)  # noqa: PTH116 - a path for each of thousands of directories would take long
         except (OSError, UnicodeEncodeError):
             # Gone, or a name watchfiles cannot take: the sweep finds what changes there.
             continue

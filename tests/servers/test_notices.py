@@ -5,7 +5,14 @@ import threading
 
 import pytest
 
-from servers.filesystem.watching.notices import Notices, open_watch
+from servers.notices import Notices, open_watch
+
+
+@pytest.fixture
+def root(tmp_path):
+    path = tmp_path / "root"
+    path.mkdir()
+    return path
 
 
 @pytest.fixture
@@ -131,7 +138,7 @@ def test_nothing_happening_is_no_notice(notices, root):
 
 
 def test_a_flood_asks_for_a_look_at_everything(notices, root, monkeypatch):
-    monkeypatch.setattr("servers.filesystem.watching.notices.FLOOD", 1)
+    monkeypatch.setattr("servers.notices.FLOOD", 1)
     notices.arm([str(root)])
     (root / "file").touch()
     assert notices.wait(threading.Event(), 4) is None
@@ -143,5 +150,5 @@ def test_names_it_cannot_watch_are_left_out(notices, root):
 
 
 def test_watchfiles_is_loaded_with_the_first_watch_only():
-    code = "import sys, servers.filesystem.watching.watcher; sys.exit('watchfiles' in sys.modules)"
+    code = "import sys, servers.notices; sys.exit('watchfiles' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
