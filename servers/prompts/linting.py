@@ -66,6 +66,8 @@ def _named(prompt: Prompt, kind: Kind, front: Mapped) -> Remarks:
         yield line, f"the name {prompt.name!r}: {one}"
     if not found and NAME.fullmatch(prompt.name) is None:
         yield line, f"the name {prompt.name!r}: a skill has only a-z 0-9 and single - between them in its name"
+    if kind.form == "skill" and not front.get("name"):
+        yield line, "there is no name, which a skill needs"
     if kind.form == "skill" and prompt.name != kind.name:
         yield line, f"the name {prompt.name!r} is not that of the skill's directory, {kind.name!r}"
 

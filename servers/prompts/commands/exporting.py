@@ -29,7 +29,7 @@ def export(root: Path, names: Sequence[str] | None, target: Path, force: bool) -
             say(f"{target / path}: there is another file already (--force replaces it)")
         return 1
     try:
-        written = [name for name, files in skills.items() if write(folder, name, files)]
+        written = [name for name, files in skills.items() if write(folder, name, files, library.scripts(name))]
     except PromptError as error:
         failed(target, "", error)
         return 1

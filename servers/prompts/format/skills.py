@@ -16,12 +16,14 @@ from servers.prompts.format.dollars import arguments
 from servers.prompts.format.mappings import Mapped, dumped, mapped
 from servers.prompts.format.prompts import described
 
-__all__ = ["MOST_DESCRIPTION", "NAME", "skill", "written"]
+__all__ = ["MOST_BYTES", "MOST_DESCRIPTION", "MOST_FILES", "NAME", "require_named", "skill", "written"]
 
 NAME = re.compile(r"(?=.{1,64}\Z)[a-z0-9]+(?:-[a-z0-9]+)*")
 """What can be the name of a skill."""
 _KEY = "prompt"
 MOST_DESCRIPTION = 1_024
+MOST_FILES, MOST_BYTES = 512, 16 * 1024 * 1024
+"""What every host can load of one skill."""
 
 
 def skill(document: Document, name: str, base: str) -> Prompt:
@@ -73,6 +75,14 @@ def written(prompt: Prompt) -> str:
         inner = _inner(prompt, tuple(before) if body else prompt.messages)
         front["metadata"] = {_KEY: dumped(inner)}
     return f"---\n{dumped(front)}---\n" + (f"\n{body}\n" if body else "")
+
+
+def require_named(prompt: Prompt, document: Document) -> None:
+    """Raises PromptError where a SKILL.md, which is that of the prompt, is read by this library and not by others."""
+    _possible(prompt)
+    if not text_of(document.front or Mapped(1), "name"):
+        suggestion = f"Write name: {prompt.name}"
+        raise PromptError("bad_prompt", "the front matter has no name, which a skill needs", suggestion, line=1)
 
 
 def _possible(prompt: Prompt) -> None:

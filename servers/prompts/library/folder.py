@@ -61,6 +61,15 @@ class Folder:
             raise PromptError("too_large", f"{path[:200]!r} has more than {most:,} bytes")
         return data
 
+    def is_executable(self, path: str) -> bool:
+        """Whether the owner of the file may execute it."""
+        *above, name = path.split("/")
+        try:
+            with self.opened(above) as directory:
+                return bool(os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode & stat.S_IXUSR)
+        except OSError:
+            return False
+
     def children(self, path: str) -> list[Entry]:
         """What is in a directory ("" is the folder itself), in order of names; nothing where there is none."""
         above = path.split("/") if path else []

@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 
 from servers.prompts.errors import Problem, PromptError
 from servers.prompts.format.definitions import Prompt
-from servers.prompts.format.skills import written
+from servers.prompts.format.documents import document
+from servers.prompts.format.skills import MOST_BYTES, MOST_FILES, require_named, written
 from servers.prompts.library.cache import Cache
 from servers.prompts.library.folder import Folder, Signature
 from servers.prompts.library.forms import SKILL, Kind, kind_of, parsed
@@ -104,9 +105,15 @@ class Library:
         return self._folder.read(path, most)
 
     def export(self, name: str) -> dict[str, bytes]:
-        """The prompt as a skill: the files of its directory, by path. Raises PromptError."""
+        """The prompt as a skill: the files of its directory, by path. One that is a skill is given as it is, with all
+        that is beside it. Raises PromptError."""
         prompt = self.prompt(name)
         read = self.reader(prompt)
+        beside = self.beside(name)
+        if beside is not None:
+            require_named(prompt, document(self.source(name)))
+            self._require_whole(name, beside)
+            return {SKILL: self.source(name), **{path: read(path, MOST_BYTES) for path in sorted(beside)}}
         files = {path: read(path, MOST_FILE_BYTES) for path in included(prompt, read)}
         if SKILL in files:
             raise PromptError("bad_prompt", f"it includes a file that is called {SKILL}")
@@ -118,14 +125,18 @@ class Library:
         state, file = self._state, self._file(name)
         if file.kind.form != "skill":
             return None
-        start = len(file.path) - len(SKILL)
-        below = file.path[:start]
-        found = {path[start:]: one[1] for path, one in state.seen.items() if one and path.startswith(below)}
+        base = _below(file.kind.base)
+        found = {path.removeprefix(base): one[1] for path, one in state.seen.items() if one and path.startswith(base)}
         return {path: size for path, size in found.items() if path != SKILL and not _is_hidden(path)}
+
+    def scripts(self, name: str) -> frozenset[str]:
+        """Those files beside a SKILL.md that may be executed."""
+        base = _below(self.kind(name).base)
+        return frozenset(path for path in self.beside(name) or () if self._folder.is_executable(base + path))
 
     def reader(self, prompt: Prompt) -> Read:
         """How the files are read that the prompt names: they lie in its base."""
-        base = f"{prompt.base}/" if prompt.base else ""
+        base = _below(prompt.base)
 
         def read(path: str, most: int) -> bytes:
             # A library may be a project, whose .git and .env are nobody's prompts.
@@ -167,6 +178,16 @@ class Library:
         self._state = new
         return _changed(old, new)
 
+    def _require_whole(self, name: str, beside: Mapping[str, int]) -> None:
+        """Raises PromptError where a skill has more than it may have, or a link instead of a file."""
+        if len(beside) >= MOST_FILES or sum(beside.values()) > MOST_BYTES:
+            raise PromptError("too_large", f"a skill has at most {MOST_FILES} files and {MOST_BYTES:,} bytes")
+        base = _below(self.kind(name).base)
+        inside = {path.removeprefix(base): one for path, one in self._state.seen.items() if path.startswith(base)}
+        for path, signature in inside.items():
+            if signature is None and not _is_hidden(path):
+                raise PromptError("bad_prompt", f"{path!r} is a link, and links are not followed")
+
     def _file(self, name: str) -> File:
         found = self._state.names.get(name)
         if found is None:
@@ -191,6 +212,10 @@ class Library:
                 raise
             self._parsed.put(key, found, len(file.data) + 1_000)
         return found
+
+
+def _below(base: str) -> str:
+    return f"{base}/" if base else ""
 
 
 def _is_hidden(path: str) -> bool:

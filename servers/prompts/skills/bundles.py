@@ -11,13 +11,11 @@ from typing import Any, NamedTuple
 
 from servers.prompts.errors import PromptError
 from servers.prompts.format.documents import document
+from servers.prompts.format.skills import MOST_BYTES, MOST_FILES
 from servers.prompts.library.forms import SKILL
 from servers.prompts.library.library import Library
 
 __all__ = ["Bundle", "Digest", "bundle", "content"]
-
-_MOST_FILES, _MOST_BYTES = 512, 16 * 1024 * 1024
-"""What every host can load of one skill."""
 
 
 class Digest(NamedTuple):
@@ -47,8 +45,8 @@ def bundle(library: Library, name: str) -> Bundle:
         json.dumps(front, ensure_ascii=False, allow_nan=False).encode()
     except ValueError:  # half of a surrogate pair, or a number without end
         raise PromptError("bad_prompt", "the front matter has a value that can't be written as JSON") from None
-    if len(files) > _MOST_FILES or sum(one.size for one in files.values()) > _MOST_BYTES:
-        raise PromptError("too_large", f"a skill has at most {_MOST_FILES} files and {_MOST_BYTES:,} bytes")
+    if len(files) > MOST_FILES or sum(one.size for one in files.values()) > MOST_BYTES:
+        raise PromptError("too_large", f"a skill has at most {MOST_FILES} files and {MOST_BYTES:,} bytes")
     return Bundle(front, files, alone=len(files) == 1 and library.beside(name) is None)
 
 
@@ -60,7 +58,7 @@ def content(library: Library, name: str, file: str) -> bytes:
     elif file == SKILL:
         data = library.source(name)
     else:
-        data = library.reader(library.prompt(name))(file, _MOST_BYTES) if file in beside else None
+        data = library.reader(library.prompt(name))(file, MOST_BYTES) if file in beside else None
     if data is None:
         raise PromptError("not_found", f"the skill {name!r} has no file {file[:200]!r}")
     return data
@@ -72,12 +70,12 @@ def _files(library: Library, name: str) -> tuple[bytes, dict[str, Digest]]:
         exported = library.export(name)
         manifest = exported.pop(SKILL)
         return manifest, {path: _digest(data) for path, data in exported.items()}
-    if len(beside) >= _MOST_FILES or sum(beside.values()) > _MOST_BYTES:
-        raise PromptError("too_large", f"a skill has at most {_MOST_FILES} files and {_MOST_BYTES:,} bytes")
+    if len(beside) >= MOST_FILES or sum(beside.values()) > MOST_BYTES:
+        raise PromptError("too_large", f"a skill has at most {MOST_FILES} files and {MOST_BYTES:,} bytes")
     read, found = library.reader(library.prompt(name)), {}
     for path in sorted(beside):
         with suppress(PromptError):  # it went away, may not be read, or is no file
-            found[path] = _digest(read(path, _MOST_BYTES))
+            found[path] = _digest(read(path, MOST_BYTES))
     return library.source(name), found
 
 

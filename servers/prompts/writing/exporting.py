@@ -2,7 +2,7 @@
 
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from servers.prompts.errors import PromptError
 from servers.prompts.library.folder import Folder
@@ -17,27 +17,27 @@ def differing(folder: Folder, name: str, files: Mapping[str, bytes]) -> list[str
     return [path for path, data in files.items() if _there(folder, name, path) and not _has(folder, name, path, data)]
 
 
-def write(folder: Folder, name: str, files: Mapping[str, bytes]) -> bool:
-    """Writes a skill into the folder; whether anything was to be written.
+def write(folder: Folder, name: str, files: Mapping[str, bytes], scripts: Collection[str] = ()) -> bool:
+    """Writes a skill into the folder, where `scripts` may be executed; whether anything was to be written.
 
     Where there is no directory of that name one appears with all files in it. Otherwise each file that differs is
     replaced in one step, SKILL.md as the last, and other files stay. Raises PromptError: `not_written`, `changed`.
     """
     if not _there(folder, "", name):
-        _write_new(folder, name, files)
+        _write_new(folder, name, files, scripts)
         return True
     changed = [path for path, data in files.items() if not _has(folder, name, path, data)]
     for path in sorted(changed, key=lambda one: one == SKILL):
-        put(folder, f"{name}/{path}", files[path], lambda _: None)
+        put(folder, f"{name}/{path}", files[path], lambda _: None, path in scripts)
     return bool(changed)
 
 
-def _write_new(folder: Folder, name: str, files: Mapping[str, bytes]) -> None:
+def _write_new(folder: Folder, name: str, files: Mapping[str, bytes], scripts: Collection[str]) -> None:
     fresh = temporary()
     with os_errors(name), folder.opened([]) as directory:
         try:
             for path, data in files.items():
-                put(folder, f"{fresh}/{path}", data, lambda _: None)
+                put(folder, f"{fresh}/{path}", data, lambda _: None, path in scripts)
             os.rename(fresh, name, src_dir_fd=directory, dst_dir_fd=directory)
         finally:
             # Where it has its name by now, nothing is left to take away.

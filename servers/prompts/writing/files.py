@@ -35,17 +35,18 @@ def temporary() -> str:
     return f".mcp-{secrets.token_hex(8)}.tmp"
 
 
-def put(folder: Folder, path: str, data: bytes, check: Check) -> bool:
+def put(folder: Folder, path: str, data: bytes, check: Check, executable: bool = False) -> bool:
     """Puts `data` into the file at `path` in one step, after a look at what it has; whether the file is new.
 
-    Missing directories are made. Raises PromptError (`not_written`, `changed`), and what `check` raises.
+    Missing directories are made. A file that is there keeps its mode. Raises PromptError (`not_written`, `changed`),
+    and what `check` raises.
     """
     with _opened(folder, path, make=True) as (directory, name):
         found = _status(directory, name)
         check(None if found is None else read_in(name, directory, _MOST_BYTES))
         fresh = temporary()
         try:
-            _write(directory, fresh, data, found)
+            _write(directory, fresh, data, 0o777 if executable else 0o666, found)
             if found is None:
                 _give_name(directory, fresh, name)
             else:
@@ -104,8 +105,8 @@ def _status(directory: int, name: str) -> os.stat_result | None:
     return found
 
 
-def _write(directory: int, name: str, data: bytes, like: os.stat_result | None) -> None:
-    descriptor = os.open(name, _NEW, 0o666, dir_fd=directory)
+def _write(directory: int, name: str, data: bytes, mode: int, like: os.stat_result | None) -> None:
+    descriptor = os.open(name, _NEW, mode, dir_fd=directory)
     try:
         if like is not None:
             os.fchmod(descriptor, stat.S_IMODE(like.st_mode))

@@ -1,6 +1,7 @@
 """The commands for CI: what they print, and their exit codes."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -142,6 +143,38 @@ def test_export_writes_skills_that_are_read_back(capsys: pytest.CaptureFixture[s
     found.look()
     assert (found.names, found.check()) == (NAMES, [])
     assert sorted(one.name for one in (tmp_path / "new/skills").iterdir()) == NAMES
+
+
+SKILL = "---\nname: pdf\nlicense: MIT\ndescription: Handles PDF.\n---\nRun it."
+
+
+def test_export_writes_a_skill_with_all_its_files(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    files = {"SKILL.md": SKILL, "refs/forms.md": "Forms.", "scripts/run.sh": "true", "a b.bin": "x"}
+    write(tmp_path / "lib/old", files)
+    write(tmp_path / "lib/old", {".env": "secret"})
+    (tmp_path / "lib/old/scripts/run.sh").chmod(0o755)
+    assert run(capsys, "export", tmp_path / "lib", "pdf", "--to", tmp_path / "out")[0] == 0
+    out = tmp_path / "out/pdf"
+    assert {str(one.relative_to(out)): one.read_text() for one in out.rglob("*") if one.is_file()} == files
+    assert os.access(out / "scripts/run.sh", os.X_OK)
+    assert not os.access(out / "a b.bin", os.X_OK)
+
+
+@pytest.mark.parametrize("folder", ["lib", "lib/pdf"])
+def test_export_writes_no_part_of_a_skill(capsys: pytest.CaptureFixture[str], tmp_path: Path, folder: str) -> None:
+    write(tmp_path / folder, {"SKILL.md": SKILL})
+    (tmp_path / folder / "forms.md").symlink_to("SKILL.md")
+    code, out = run(capsys, "export", tmp_path / "lib", "pdf", "--to", tmp_path / "out")
+    assert code == 1
+    assert "'forms.md' is a link" in out
+    assert not (tmp_path / "out").exists()
+
+
+def test_export_says_what_a_skill_lacks(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    write(tmp_path, {"lib/pdf/SKILL.md": "---\ndescription: d\n---\nText."})
+    code, out = run(capsys, "export", tmp_path / "lib", "pdf", "--to", tmp_path / "out")
+    reason = "the front matter has no name, which a skill needs. Write name: pdf"
+    assert (code, out) == (1, f"{tmp_path}/lib/pdf/SKILL.md:1: {reason}\n")
 
 
 def test_export_leaves_what_is_the_same(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -82,6 +82,11 @@ def test_missing_descriptions_are_found(tmp_path: Path) -> None:
     ]
 
 
+def test_a_skill_has_its_name_in_it(tmp_path: Path) -> None:
+    found = said(tmp_path, {"pdf/SKILL.md": "---\ndescription: d\n---\nText."})
+    assert found == ["pdf/SKILL.md:2: there is no name, which a skill needs"]
+
+
 def test_a_description_that_no_skill_can_have_is_found(tmp_path: Path) -> None:
     found = said(tmp_path, {"a.md": f"---\ndescription: {'x' * 1_025}\n---\nSay it."})
     assert found == ["a.md:2: the description has more than 1,024 characters, which a skill can't have"]
