@@ -48,7 +48,8 @@ def golden(library: Library, name: str) -> Golden | None:
 
 def example(library: Library, name: str, arguments: dict[str, str]) -> Golden:
     """What comes now for these arguments. Raises PromptError."""
-    rendered = library.render(name, values(library.prompt(name), arguments))
+    rendering = library.rendering(name)
+    rendered = rendering.rendered(values(rendering.prompt, arguments))
     return Golden(arguments, [_plain(one) for one in rendered])
 
 

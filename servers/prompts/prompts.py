@@ -80,14 +80,15 @@ def _rendered(
 ) -> GetPromptResult | tuple[definitions.Argument, ...]:
     """The prompt, rendered; or the required arguments that are missing where all others are right. Raises
     PromptError."""
-    prompt = libraries.prompt(name)
+    rendering = libraries.rendering(name)
+    prompt = rendering.prompt
     try:
         bound = values(prompt, given)
     except PromptError as error:
         if error.code == "missing_arguments":
             return missing(prompt, given)
         raise
-    messages = [message(name, one) for one in libraries.render(name, bound)]
+    messages = [message(name, one) for one in rendering.rendered(bound)]
     return GetPromptResult(description=prompt.description, messages=messages)
 
 

@@ -100,7 +100,8 @@ def _given(query: str) -> dict[str, str]:
 
 
 def _messages(libraries: Libraries, name: str, given: Mapping[str, str]) -> tuple[Rendered, ...]:
-    return libraries.render(name, values(libraries.prompt(name), given))
+    rendering = libraries.rendering(name)
+    return rendering.rendered(values(rendering.prompt, given))
 
 
 def _text(message: Rendered) -> str:

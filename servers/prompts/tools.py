@@ -92,7 +92,8 @@ def _named(argument: Argument) -> str:
 def _rendered(libraries: Libraries, name: str, arguments: dict[str, Any]) -> tuple[Rendered, ...]:
     # Clients of prompts send texts, and here a model sends what it means.
     given = {key: _text(value) for key, value in arguments.items()}
-    return libraries.render(name, values(libraries.prompt(name), given))
+    rendering = libraries.rendering(name)
+    return rendering.rendered(values(rendering.prompt, given))
 
 
 def _text(value: Any) -> str:

@@ -20,12 +20,12 @@ def render(root: Path, name: str, written: Sequence[str]) -> int:
     except PromptError as error:
         raise Misuse(str(error)) from None
     try:
-        prompt = library.prompt(name)
+        rendering = library.rendering(name)
         try:
-            found = values(prompt, given)
+            found = values(rendering.prompt, given)
         except PromptError as error:
             raise Misuse(str(error)) from None
-        messages = library.render(name, found)
+        messages = rendering.rendered(found)
     except PromptError as error:
         failed(root, path, error)
         return 1

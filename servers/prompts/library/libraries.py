@@ -2,15 +2,15 @@
 
 import os
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from servers.prompts.errors import Problem, PromptError
 from servers.prompts.format.definitions import Prompt
 from servers.prompts.library.library import Changed, Library
-from servers.prompts.templates.rendering import Rendered
+from servers.prompts.templates.rendering import Rendering
 
 __all__ = ["STARTER", "Found", "Libraries"]
 
@@ -66,9 +66,9 @@ class Libraries:
                 found.append(self.prompt(name))
         return found
 
-    def render(self, name: str, values: Mapping[str, Any]) -> tuple[Rendered, ...]:
-        """The messages of the prompt. Raises PromptError."""
-        return self.library(name).render(name, values)
+    def rendering(self, name: str) -> Rendering:
+        """The prompt as it is now, ready to be rendered. Raises PromptError."""
+        return self.library(name).rendering(name)
 
     def problems(self) -> list[Found]:
         """What is wrong with files, as far as they were read."""

@@ -10,7 +10,7 @@ A look makes a new state and puts it in the place of the old one at its end, so 
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from servers.prompts.errors import Problem, PromptError
 from servers.prompts.format.definitions import Prompt
@@ -21,7 +21,7 @@ from servers.prompts.library.folder import Folder, Signature
 from servers.prompts.library.forms import SKILL, Kind, kind_of, parsed
 from servers.prompts.library.state import NOTHING, File, State, after
 from servers.prompts.templates.limits import MOST_FILE_BYTES
-from servers.prompts.templates.rendering import Read, Rendered, Rendering, included
+from servers.prompts.templates.rendering import Read, Rendering, included
 
 __all__ = ["Changed", "Library"]
 
@@ -89,8 +89,9 @@ class Library:
         skills = frozenset(one.rpartition("/")[0] for one in files if files[one].kind.form == "skill")
         return kind_of(path, self.root.parts, skills)
 
-    def render(self, name: str, values: Mapping[str, Any]) -> tuple[Rendered, ...]:
-        """The messages of the prompt. Raises PromptError."""
+    def rendering(self, name: str) -> Rendering:
+        """The prompt as it is now, ready to be rendered. Raises PromptError."""
+        # The state first: otherwise what was there before could be kept under the number of a newer one.
         state, file = self._state, self._file(name)
         key = state.number, file.path
         rendering = self._compiled.get(key)
@@ -98,7 +99,7 @@ class Library:
             prompt = self._prompt(file)
             rendering = Rendering(prompt, self.reader(prompt))
             self._compiled.put(key, rendering, 2 * len(file.data) + 4_000)
-        return rendering.rendered(values)
+        return rendering
 
     def read(self, path: str, most: int) -> bytes:
         """What is in a file of the folder. Raises PromptError: `not_found`, or `too_large` for more bytes."""

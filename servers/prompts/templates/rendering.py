@@ -62,7 +62,7 @@ class Rendering:
 
     def __init__(self, prompt: Prompt, read: Read) -> None:
         """Reads the templates that the prompt includes, and compiles them all. Raises PromptError."""
-        self._prompt = prompt
+        self.prompt = prompt
         self._read = read
         self._partials: dict[str, Template] = {}
         self._templates: dict[int, Template] = {}
@@ -78,7 +78,7 @@ class Rendering:
         budget = Budget(self._partials)
         token = spending.set(budget)
         try:
-            return tuple(self._message(*one, values, budget) for one in enumerate(self._prompt.messages))
+            return tuple(self._message(*one, values, budget) for one in enumerate(self.prompt.messages))
         finally:
             spending.reset(token)
 
@@ -90,8 +90,8 @@ class Rendering:
         template = self._templates.get(index)
         if template is not None:
             text = _filled(template, message.line, values, budget)
-        elif self._prompt.syntax == "dollar":
-            text = _replaced(message.content, self._prompt.hint, values)
+        elif self.prompt.syntax == "dollar":
+            text = _replaced(message.content, self.prompt.hint, values)
             budget.write(len(text))
         else:
             text = message.content

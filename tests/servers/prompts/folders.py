@@ -38,7 +38,7 @@ def library(folder: Path, files: Mapping[str, str | bytes]) -> Library:
 
 def texts(found: Library, name: str, **arguments: str) -> list[str]:
     """What the messages of a prompt say."""
-    rendered = found.render(name, values(found.prompt(name), arguments))
+    rendered = found.rendering(name).rendered(values(found.prompt(name), arguments))
     return [one.content.text for one in rendered if isinstance(one.content, Text)]
 
 

@@ -225,7 +225,7 @@ def test_what_nobody_has_is_not_found(tmp_path: Path) -> None:
     found.look()
     assert "one" not in found
     with pytest.raises(PromptError, match="there is no prompt 'one'") as caught:
-        found.render("one", {})
+        found.rendering("one").rendered({})
     assert caught.value.code == "not_found"
 
 

@@ -343,4 +343,4 @@ def test_values_of_a_prompt_do_not_leak_into_the_next(tmp_path: Path) -> None:
     found = library(tmp_path, {"one.md": asking("{% set b = a %}{{ b }}", "a"), "two.md": front(body="{{ b }}")})
     assert texts(found, "one", a="x") == ["x"]
     with pytest.raises(PromptError, match="'b' is undefined"):
-        found.render("two", values(found.prompt("two"), {}))
+        found.rendering("two").rendered(values(found.prompt("two"), {}))

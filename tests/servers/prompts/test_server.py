@@ -2,6 +2,7 @@
 
 import base64
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +10,12 @@ import anyio
 import httpx
 import pytest
 
+from servers.prompts.arguments.values import values
+from servers.prompts.format.definitions import Prompt
 from servers.prompts.server import app
 from servers.prompts.settings import Settings
 from shared.protocol.sealing import Seal
-from tests.servers.prompts.folders import SIMPLE, front
+from tests.servers.prompts.folders import SIMPLE, asking, front, put
 from tests.servers.prompts.serving import ERAS, asked, completed, error, folder, got, inside, names, served
 from tests.transports.http_wire import Site
 from tests.wire import STATELESS, start_http
@@ -197,6 +200,29 @@ async def test_what_is_wrong_is_told(tmp_path: Path, name: str, arguments: dict[
     }
     async with inside(folder(tmp_path, files)) as peer:
         assert await error(peer, name, **arguments) == expected
+
+
+@pytest.mark.parametrize("module", ["prompts", "resources", "tools"])
+async def test_the_version_that_arguments_are_checked_for_is_rendered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str
+) -> None:
+    def slow(prompt: Prompt, given: Mapping[str, str]) -> dict[str, Any]:
+        put(library, {"a.md": asking("New {{ other }}", "other")})
+        app.state.libraries.look()
+        return values(prompt, given)
+
+    library = folder(tmp_path / "lib", {"a.md": asking("Old {{ code }}", "code")})
+    monkeypatch.setattr(f"servers.prompts.{module}.values", slow)
+    async with inside(library) as peer:
+        if module == "prompts":
+            (message,) = await got(peer, "a", code="x")
+            said = message["content"]["text"]
+        elif module == "resources":
+            answer = await peer.request("resources/read", uri="prompt://a/rendered?code=x")
+            said = answer["result"]["contents"][0]["text"]
+        else:
+            said = await peer.text("render_prompt", name="a", arguments={"code": "x"})
+    assert said == "Old x"
 
 
 # Asking

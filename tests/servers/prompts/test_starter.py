@@ -91,7 +91,7 @@ def test_a_skill_takes_the_files_along_that_the_prompt_names(tmp_path: Path) -> 
     found = library(tmp_path / "lib", files)
     assert set(found.export("talk")) == {"SKILL.md", "parts/_a.txt", "parts/_b.txt", "pictures/a.png"}
     back = exported(found, "talk", tmp_path / "skills")
-    assert back.render("talk", {}) == found.render("talk", {})
+    assert back.rendering("talk").rendered({}) == found.rendering("talk").rendered({})
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,9 @@ def test_whatever_a_prompt_has_survives_the_way_to_a_skill_and_back(tmp_path: Pa
         found.prompt("one").title,
         found.prompt("one").tags,
     )
-    assert back.render("one", values(back.prompt("one"), {})) == found.render("one", values(found.prompt("one"), {}))
+    assert back.rendering("one").rendered(values(back.prompt("one"), {})) == found.rendering("one").rendered(
+        values(found.prompt("one"), {})
+    )
 
 
 @pytest.mark.parametrize(
@@ -145,7 +147,7 @@ def test_a_command_survives_the_way_to_a_skill_and_back(tmp_path: Path, text: st
     assert back.prompt("one").arguments == prompt.arguments
     assert back.prompt("one").allowed_tools == prompt.allowed_tools
     given = {one.name: f"<{one.name}>" for one in prompt.arguments}
-    assert back.render("one", given) == found.render("one", given)
+    assert back.rendering("one").rendered(given) == found.rendering("one").rendered(given)
 
 
 @pytest.mark.parametrize("name", ["Upper", "two words", "a--b", "-a", "x" * 65, "a_b"])

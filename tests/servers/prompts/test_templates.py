@@ -92,7 +92,7 @@ def test_a_bomb_is_stopped_and_takes_little_memory(tmp_path: Path, case: str) ->
     tracemalloc.start()
     try:
         with pytest.raises(PromptError) as caught:
-            found.render("one", given)
+            found.rendering("one").rendered(given)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -145,14 +145,14 @@ def test_includes_of_includes_count_together(tmp_path: Path) -> None:
     fan |= {f"_8_{n}.md": "x" for n in range(5)}
     found = library(tmp_path, {"one.md": front(body="{% include '_0_0.md' %}"), **fan})
     with pytest.raises(PromptError, match="more than 100,000 steps"):
-        found.render("one", {})
+        found.rendering("one").rendered({})
 
 
 def test_includes_go_ten_levels_deep(tmp_path: Path) -> None:
     files: dict[str, str | bytes] = {f"_{n}.md": f"{{% include '_{n + 1}.md' %}}" for n in range(12)}
     found = library(tmp_path, {"one.md": front(body="{% include '_2.md' %}"), **files, "_12.md": "end"})
     with pytest.raises(PromptError, match="10 levels deep"):
-        found.render("one", {})
+        found.rendering("one").rendered({})
     found = library(tmp_path, {"one.md": front(body="{% include '_3.md' %}")})
     assert texts(found, "one") == ["end"]
 
@@ -185,7 +185,7 @@ def test_what_is_wrong_with_a_template_is_foundwith_its_line(
     tmp_path: Path, files: dict[str, str | bytes], reason: str, line: int
 ) -> None:
     with pytest.raises(PromptError) as caught:
-        library(tmp_path, files).render("one", {})
+        library(tmp_path, files).rendering("one").rendered({})
     assert reason in caught.value.reason
     assert (caught.value.code, caught.value.line) == ("bad_template", line)
 
@@ -203,7 +203,7 @@ def test_messages_have_roles_pictures_sounds_and_files(tmp_path: Path) -> None:
     ]
     files = {"a.png": PNG, "b.mp3": b"ID3", "c.md": "# {{ text }}", "d": b"a\0b", "e": "text"}
     found = library(tmp_path, {"one.md": front(*lines, body="This."), **files})
-    assert found.render("one", {"text": "you"}) == (
+    assert found.rendering("one").rendered({"text": "you"}) == (
         Rendered("assistant", Text("Which one, you?")),
         Rendered("user", Embedded("image", "a.png", "image/png", PNG)),
         Rendered("assistant", Embedded("audio", "b.mp3", "audio/mpeg", b"ID3")),
@@ -224,7 +224,7 @@ def test_embedded_files_are_bounded_alone_and_together(tmp_path: Path) -> None:
     found = library(tmp_path, files)
     for name, reason in (("large", "more than 4,000,000 bytes"), ("many", "more than 8,000,000 bytes")):
         with pytest.raises(PromptError, match=reason) as caught:
-            found.render(name, {})
+            found.rendering(name).rendered({})
         assert caught.value.code == "too_large"
 
 
