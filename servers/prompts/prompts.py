@@ -1,13 +1,11 @@
 """The prompts of the libraries, as the protocol has them."""
 
 from collections.abc import Mapping, Sequence
-from urllib.parse import quote
 
 from anyio import to_thread
 
 from shared import (
     AudioContent,
-    BlobResourceContents,
     CompletionArgument,
     Context,
     EmbeddedResource,
@@ -18,7 +16,6 @@ from shared import (
     Prompt,
     PromptMessage,
     TextContent,
-    TextResourceContents,
     elicit_form,
 )
 
@@ -29,6 +26,7 @@ from .arguments.values import missing, values
 from .errors import PromptError
 from .format import definitions
 from .library.libraries import Libraries
+from .resources import contents
 from .templates.rendering import Embedded, Rendered, Text
 
 __all__ = ["LibraryPrompts", "message"]
@@ -129,12 +127,4 @@ def _embedded(name: str, file: Embedded) -> ImageContent | AudioContent | Embedd
         return ImageContent.of(file.data, file.mime_type)
     if file.kind == "audio":
         return AudioContent.of(file.data, file.mime_type)
-    uri = f"prompt://{quote(name, safe='')}/files/{quote(file.path)}"
-    return EmbeddedResource(resource=_contents(uri, file))
-
-
-def _contents(uri: str, file: Embedded) -> TextResourceContents | BlobResourceContents:
-    try:
-        return TextResourceContents(uri=uri, mime_type=file.mime_type, text=file.data.decode())
-    except UnicodeDecodeError:
-        return BlobResourceContents.of(uri, file.data, file.mime_type)
+    return EmbeddedResource(resource=contents(name, file))

@@ -4,11 +4,11 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl, quote
+from urllib.parse import parse_qsl, quote, unquote
 
 from anyio import to_thread
 
-from shared import InvalidParams, Resource, ResourceNotFound
+from shared import BlobResourceContents, InvalidParams, Resource, ResourceNotFound, TextResourceContents
 
 from .app import Ctx, app, refused
 from .arguments.values import values
@@ -17,11 +17,12 @@ from .format.definitions import Prompt
 from .library.libraries import Libraries
 from .templates.rendering import Embedded, Rendered, Text
 
-__all__ = ["INDEX", "RENDERED", "SOURCE", "uri_of"]
+__all__ = ["FILE", "INDEX", "RENDERED", "SOURCE", "contents", "uri_of"]
 
 INDEX = "prompt://"
 SOURCE = "prompt://{name}"
 RENDERED = "prompt://{name}/rendered{?args*}"
+FILE = "prompt://{name}/files/{+path}"
 _MARKDOWN = "text/markdown"
 _MOST_LISTED = 1_000
 """Prompts in the index, and among the resources."""
@@ -62,6 +63,15 @@ async def read_rendered(ctx: Ctx, name: str, args: str = "") -> str:
     return "\n\n".join(f"## {one.role}\n\n{_text(one)}" for one in messages)
 
 
+@app.resource(FILE, name="embedded", title="A file in the messages of a prompt")
+async def read_file(ctx: Ctx, name: str, path: str) -> TextResourceContents | BlobResourceContents:
+    """A file that a message of the prompt has in it, and no other one."""
+    try:
+        return contents(name, await to_thread.run_sync(_file, ctx.state.libraries, name, unquote(path)))
+    except PromptError:
+        raise ResourceNotFound(f"{uri_of(name)}/files/{path}") from None
+
+
 @app.lists_resources
 async def list_resources(ctx: Ctx) -> list[Resource]:
     """The first prompts, in the order of names."""
@@ -76,6 +86,7 @@ async def list_resources(ctx: Ctx) -> list[Resource]:
 
 @app.completes("resource", SOURCE, "name")
 @app.completes("resource", RENDERED, "name")
+@app.completes("resource", FILE, "name")
 async def complete_name(ctx: Ctx, typed: str, _settled: dict[str, str]) -> list[str]:
     """The prompts whose names begin with what was typed, then those that have it within."""
     begun = typed.casefold()
@@ -86,6 +97,19 @@ async def complete_name(ctx: Ctx, typed: str, _settled: dict[str, str]) -> list[
 def uri_of(name: str) -> str:
     """The URI of a prompt."""
     return f"{INDEX}{quote(name, safe='')}"
+
+
+def contents(name: str, file: Embedded) -> TextResourceContents | BlobResourceContents:
+    """A file in the messages of the prompt `name`, as a resource."""
+    uri = f"{uri_of(name)}/files/{quote(file.path)}"
+    try:
+        return TextResourceContents(uri=uri, mime_type=file.mime_type, text=file.data.decode())
+    except UnicodeDecodeError:
+        return BlobResourceContents.of(uri, file.data, file.mime_type)
+
+
+def _file(libraries: Libraries, name: str, path: str) -> Embedded:
+    return libraries.rendering(name).embedded(path)
 
 
 def _given(query: str) -> dict[str, str]:

@@ -82,11 +82,22 @@ class Rendering:
         finally:
             spending.reset(token)
 
+    def embedded(self, path: str) -> Embedded:
+        """The file of that path in a message, as it is now. Raises PromptError where there is none."""
+        for message in self.prompt.messages:
+            if message.kind != "text" and message.content == path:
+                return self._embedded(message)
+        raise PromptError("not_found", f"the prompt has no file {path[:200]!r}")
+
+    def _embedded(self, message: Message) -> Embedded:
+        path, data = message.content, self._read(message.content, MOST_FILE_BYTES)
+        return Embedded(message.kind, path, _mime(path, data), data)
+
     def _message(self, index: int, message: Message, values: Mapping[str, Any], budget: Budget) -> Rendered:
         if message.kind != "text":
-            data = self._read(message.content, MOST_FILE_BYTES)
-            budget.embed(len(data))
-            return Rendered(message.role, Embedded(message.kind, message.content, _mime(message.content, data), data))
+            file = self._embedded(message)
+            budget.embed(len(file.data))
+            return Rendered(message.role, file)
         template = self._templates.get(index)
         if template is not None:
             text = _filled(template, message.line, values, budget)

@@ -6,10 +6,13 @@ from shared import ResourceNotFound
 from shared.protocol.uri_template import UriTemplate
 
 from ..app import Ctx, Opened, app, hears
-from ..resources import INDEX, RENDERED, SOURCE, uri_of
+from ..resources import FILE, INDEX, RENDERED, SOURCE, uri_of
 from .watch import News
 
-_SOURCE, _RENDERED, _SKILL = UriTemplate(SOURCE), UriTemplate(RENDERED), UriTemplate("skill://{name}/{+file}")
+_SKILL = "skill://{name}/{+file}"
+_ENDINGS = {SOURCE: "", RENDERED: "/rendered", FILE: "/files", _SKILL: "/skill"}
+"""What is told apart, and how its key ends."""
+_TEMPLATES = {UriTemplate(uri): ending for uri, ending in _ENDINGS.items()}
 
 
 @hears
@@ -31,7 +34,7 @@ def _tell(opened: Opened, news: News) -> None:
 async def _begin(ctx: Ctx, uri: str) -> str:
     if uri == INDEX:
         return INDEX
-    for template, ending in ((_SOURCE, ""), (_RENDERED, "/rendered"), (_SKILL, "/skill")):
+    for template, ending in _TEMPLATES.items():
         named = template.match(uri)
         # Whoever subscribes to a prompt that goes is told when it comes again.
         if named is not None and named["name"] in ctx.state.libraries:

@@ -134,15 +134,15 @@ async def test_a_broken_file_keeps_what_it_had_and_is_in_the_log(tmp_path: Path,
 @both_eras
 async def test_subscribers_are_told_of_what_concerns_them(tmp_path: Path, era: str) -> None:
     lib = folder(tmp_path / "lib", {"a.md": front(body="{% include '_part.md' %}"), "_part.md": "x", "b.md": SIMPLE})
-    uris = ("prompt://a", "prompt://a/rendered", "skill://a/SKILL.md", "prompt://")
+    uris = ("prompt://a", "prompt://a/rendered", "prompt://a/files/c.csv", "skill://a/SKILL.md", "prompt://")
     async with following(era, lib, *uris) as follower:
         told = updates(follower)
         put(lib, {"_part.md": "y"})
-        assert {await anext(told) for _ in range(3)} == set(uris) - {"prompt://a"}
+        assert {await anext(told) for _ in range(4)} == set(uris) - {"prompt://a"}
         put(lib, {"a.md": SIMPLE})
-        assert {await anext(told) for _ in range(4)} == set(uris)
+        assert {await anext(told) for _ in range(5)} == set(uris)
         put(lib, {"b.md": front(body="New.")})
-        assert "prompt://a" not in {await anext(told) for _ in range(3)}
+        assert "prompt://a" not in {await anext(told) for _ in range(4)}
         put(lib, {"b.md": "broken"})
         assert await anext(told) == "prompt://"
 

@@ -122,14 +122,15 @@ async def test_prompts_are_listed_and_the_templates_completed(lib: Path, era: st
     async with inside(lib, era=era) as peer:
         listed = (await peer.request("resources/list"))["result"]["resources"]
         templates = (await peer.request("resources/templates/list"))["result"]["resourceTemplates"]
-        values = [await completed(peer, one["uriTemplate"], "k") for one in templates[:2]]
+        values = [await completed(peer, one["uriTemplate"], "k") for one in templates[:3]]
     uris = [one["uri"] for one in listed if not one["uri"].startswith("skill:")]
     assert uris == ["prompt://", "prompt://review", "prompt://talk"]
     review = next(one for one in listed if one["uri"] == "prompt://review")
     assert (review["title"], review["description"]) == ("Review", "Something.")
     uri_templates = [one["uriTemplate"] for one in templates]
-    assert uri_templates == ["prompt://{name}", "prompt://{name}/rendered{?args*}", "skill://{+path}"]
-    assert values == [["talk"], ["talk"]]
+    ours = ["prompt://{name}", "prompt://{name}/rendered{?args*}", "prompt://{name}/files/{+path}"]
+    assert uri_templates == [*ours, "skill://{+path}"]
+    assert values == [["talk"], ["talk"], ["talk"]]
 
 
 async def completed(peer: Peer, template: str, typed: str) -> list[str]:
@@ -137,6 +138,38 @@ async def completed(peer: Peer, template: str, typed: str) -> list[str]:
     answer = await peer.request("completion/complete", ref=ref, argument={"name": "name", "value": typed})
     values: list[str] = answer["result"]["completion"]["values"]
     return values
+
+
+@both_eras
+async def test_a_file_in_a_message_is_read_again_by_its_uri(lib: Path, era: str) -> None:
+    (lib / "b.csv").write_text("3,4")
+    async with inside(lib, era=era) as peer:
+        messages = (await peer.request("prompts/get", name="talk"))["result"]["messages"]
+        embedded = messages[3]["content"]["resource"]
+        assert embedded["text"] == "3,4"
+        assert await read(peer, embedded["uri"]) == embedded
+        assert (await read(peer, "prompt://talk/files/a.png"))["mimeType"] == "image/png"
+
+
+@pytest.mark.parametrize(
+    "path", ["git/review.md", "talk.md", "../outside", "%2e%2e/outside", "./b.csv", "b.csv/", "b%00.csv", "gone.csv"]
+)
+async def test_no_other_file_is_read(tmp_path: Path, lib: Path, path: str) -> None:
+    (tmp_path / "outside").write_text("secret")
+    (lib / "more.md").write_text(front("messages:", *(f"  - resource: {one}" for one in ("../outside", "gone.csv"))))
+    async with inside(lib) as peer:
+        for name in ("talk", "more", "none"):
+            code, reason = await refusal(peer, f"prompt://{name}/files/{path}")
+            assert code == -32002
+            assert "secret" not in reason
+
+
+async def test_a_link_in_place_of_a_file_is_not_followed(tmp_path: Path, lib: Path) -> None:
+    (tmp_path / "outside").write_text("secret")
+    async with inside(lib) as peer:
+        (lib / "b.csv").unlink()
+        (lib / "b.csv").symlink_to(tmp_path / "outside")
+        assert (await refusal(peer, "prompt://talk/files/b.csv"))[0] == -32002
 
 
 async def test_a_name_with_other_characters_is_written_with_escapes(tmp_path: Path) -> None:

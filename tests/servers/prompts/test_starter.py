@@ -5,12 +5,11 @@ from pathlib import Path
 import pytest
 
 from servers.prompts import golden
-from servers.prompts.arguments.values import values
 from servers.prompts.errors import PromptError
 from servers.prompts.format.naming import objections
 from servers.prompts.library.libraries import STARTER
 from servers.prompts.library.library import Library
-from tests.servers.prompts.folders import asking, front, library, write
+from tests.servers.prompts.folders import asking, front, library, texts, write
 
 NAMES = [
     "commit-message",
@@ -122,9 +121,7 @@ def test_whatever_a_prompt_has_survives_the_way_to_a_skill_and_back(tmp_path: Pa
         found.prompt("one").title,
         found.prompt("one").tags,
     )
-    assert back.rendering("one").rendered(values(back.prompt("one"), {})) == found.rendering("one").rendered(
-        values(found.prompt("one"), {})
-    )
+    assert texts(back, "one") == texts(found, "one")
 
 
 @pytest.mark.parametrize(
