@@ -14,7 +14,7 @@ MOST_BYTES = 256_000
 
 _FORM = re.compile(r"---[ \t]*\n(.*?)^---[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
 # Claude Code has it written so, and means a text; in YAML it is a list, or an error where another [ follows.
-_HINT = re.compile(r"^(argument-hint:[ \t]+)(\[[^\n]*?)[ \t]*$", re.MULTILINE)
+_HINT = re.compile(r"^(argument-hint:[ \t]+)(\[[^\n]*)$", re.MULTILINE)
 
 
 class Document(NamedTuple):
@@ -47,7 +47,7 @@ def document(data: bytes) -> Document:
 
 
 def _quoted(hint: re.Match[str]) -> str:
-    return hint[1] + json.dumps(hint[2], ensure_ascii=False)
+    return hint[1] + json.dumps(hint[2].rstrip(), ensure_ascii=False)
 
 
 def _begins(text: str, start: int) -> int:

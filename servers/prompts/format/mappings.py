@@ -10,12 +10,14 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from servers.prompts.errors import PromptError
+from servers.prompts.format.characters import is_unicode
 
 __all__ = ["MOST_CHARACTERS", "Mapped", "dumped", "mapped"]
 
 MOST_CHARACTERS = 64_000
+"""Of the text, and of all values together; one that is named by an alias counts each time."""
 _MOST_VALUES = 10_000
-"""Values in all; one that is named by an alias counts each time."""
+"""Counted in the same way."""
 _DEEPEST = 12
 
 _INTEGER = re.compile(r"[-+]?[0-9]{1,300}")
@@ -37,13 +39,20 @@ class Mapped(dict[str, Any]):
         """The line of each key."""
 
 
+class _Size(NamedTuple):
+    """What values take."""
+
+    values: int
+    characters: int
+
+
 class _Open(NamedTuple):
     """A list or mapping whose end has not come."""
 
     value: Mapped | list[Any]
     anchor: str | None
-    began: int
-    """How many values there were before it."""
+    before: _Size
+    """What there was before it."""
     keys: list[str]
     """The key that waits for its value, in a mapping."""
 
@@ -95,8 +104,8 @@ class _Building:
     def __init__(self, line: int) -> None:
         self._first = line
         self._open: list[_Open] = []
-        self._anchors: dict[str, tuple[Any, int]] = {}
-        self._count = 0
+        self._anchors: dict[str, tuple[Any, _Size]] = {}
+        self._size = _Size(0, 0)
         self._done: list[Any] = []
 
     def built(self, events: Iterable[Any]) -> list[Any]:
@@ -116,21 +125,24 @@ class _Building:
                     self._begin([], event.anchor, line)
                 case "MappingEndEvent" | "SequenceEndEvent":
                     ended = self._open.pop()
-                    self._give(ended.value, ended.anchor, self._count - ended.began, line)
+                    values, characters = self._size
+                    size = _Size(values - ended.before.values, characters - ended.before.characters)
+                    self._give(ended.value, ended.anchor, size)
         return self._done
 
     def _begin(self, value: Mapped | list[Any], anchor: str | None, line: int) -> None:
         if len(self._open) >= _DEEPEST:
             raise _wrong(f"the front matter is nested more than {_DEEPEST} levels deep", line)
         self._no_key(line)
-        self._open.append(_Open(value, anchor, self._count, []))
-        self._add(1, line)
+        self._open.append(_Open(value, anchor, self._size, []))
+        self._add(_Size(1, 0), line)
 
     def _scalar(self, event: Any, line: int) -> None:
         text = event.value
-        if not text.isascii() and any("\ud800" <= one <= "\udfff" for one in text):
+        if not is_unicode(text):
             raise _wrong("a text holds half of a surrogate pair", line)
-        self._add(1, line)
+        size = _Size(1, len(text))
+        self._add(size, line)
         top = self._open[-1] if self._open else None
         if top is not None and isinstance(top.value, Mapped) and not top.keys:
             if text in top.value:
@@ -138,7 +150,7 @@ class _Building:
             top.keys.append(text)
             top.value.lines[text] = line
             return
-        self._give(_plain(text) if event.implicit[0] else text, event.anchor, 1, line)
+        self._give(_plain(text) if event.implicit[0] else text, event.anchor, size)
 
     def _alias(self, anchor: str, line: int) -> None:
         self._no_key(line)
@@ -146,19 +158,21 @@ class _Building:
             raise _wrong(f"the alias *{anchor[:80]} names nothing that is written before it", line)
         value, size = self._anchors[anchor]
         self._add(size, line)
-        self._give(value, None, size, line)
+        self._give(value, None, size)
 
     def _no_key(self, line: int) -> None:
         top = self._open[-1] if self._open else None
         if top is not None and isinstance(top.value, Mapped) and not top.keys:
             raise _wrong("a key is no plain text", line)
 
-    def _add(self, size: int, line: int) -> None:
-        self._count += size
-        if self._count > _MOST_VALUES:
+    def _add(self, size: _Size, line: int) -> None:
+        self._size = _Size(self._size.values + size.values, self._size.characters + size.characters)
+        if self._size.values > _MOST_VALUES:
             raise _wrong(f"the front matter has more than {_MOST_VALUES:,} values", line)
+        if self._size.characters > MOST_CHARACTERS:
+            raise _wrong(f"the values of the front matter have more than {MOST_CHARACTERS:,} characters", line)
 
-    def _give(self, value: Any, anchor: str | None, size: int, line: int) -> None:
+    def _give(self, value: Any, anchor: str | None, size: _Size) -> None:
         if anchor is not None:
             self._anchors[anchor] = value, size
         if not self._open:

@@ -127,6 +127,17 @@ def test_plain_words_are_understood_as_yaml_1_2_has_them(written: str, meant: ob
     assert (found, type(found)) == (meant, type(meant))
 
 
+def test_what_aliases_name_counts_each_time() -> None:
+    with pytest.raises(PromptError, match="more than 64,000 characters"):
+        mapped(f"a: &x {'b' * 1_000}\nb: [{'*x, ' * 64}]")
+
+
+def test_a_hint_of_many_spaces_is_read_at_once() -> None:
+    # A pattern that tries each space as the last one takes minutes.
+    with pytest.raises(PromptError, match="the front matter has more than 64,000 characters"):
+        document(f"---\nargument-hint: [{' ' * 250_000}x\n---\nText".encode())
+
+
 def test_an_alias_means_what_it_names() -> None:
     assert mapped("a: &x [1, 2]\nb: *x") == {"a": [1, 2], "b": [1, 2]}
 
