@@ -3,8 +3,7 @@
 The text of an argument gets into a message when that is rendered, and what is rendered is never read as a template.
 """
 
-import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from pathlib import PurePosixPath
@@ -102,10 +101,9 @@ class Rendering:
         if template is not None:
             text = _filled(template, message.line, values, budget)
         elif self.prompt.syntax == "dollar":
-            text = _replaced(message.content, self.prompt.hint, values)
-            budget.write(len(text))
+            text = _written(_replaced(message.content, self.prompt.hint, values), budget)
         else:
-            text = message.content
+            text = _written([message.content], budget)
         return Rendered(message.role, Text(text))
 
 
@@ -199,12 +197,17 @@ def _compiled(source: str, name: str, line: int) -> "Template":
 
 
 def _filled(template: "Template", line: int, values: Mapping[str, Any], budget: Budget) -> str:
-    pieces = []
     with _as_prompt_errors("", line):
-        for piece in template.root_render_func(template.new_context(dict(values))):
-            budget.write(len(piece))
-            pieces.append(piece)
-    return "".join(pieces)
+        return _written(template.root_render_func(template.new_context(dict(values))), budget)
+
+
+def _written(pieces: Iterable[str], budget: Budget) -> str:
+    """The pieces as one text, which is not made where it gets too long."""
+    kept = []
+    for piece in pieces:
+        budget.write(len(piece))
+        kept.append(piece)
+    return "".join(kept)
 
 
 @contextmanager
@@ -247,21 +250,19 @@ def _pairs(debug_info: str) -> Iterator[tuple[int, int]]:
         yield int(code), int(template)
 
 
-def _replaced(text: str, hint: str, values: Mapping[str, Any]) -> str:
+def _replaced(text: str, hint: str, values: Mapping[str, Any]) -> Iterator[str]:
+    """The pieces of a text whose placeholders are replaced."""
     found = places(text, hint)
     given = [str(values.get(name, "")) for name in found.names]
     everything = " ".join(filter(None, given))
-    if found.appended:
-        return f"{text}\n\nARGUMENTS: {everything}" if everything else text
-
-    def value(one: re.Match[str]) -> str:
-        number = one[1] or one[2]
-        if number is None:
-            return everything
-        at = int(number) - found.first
-        return given[at] if at < len(given) else ""
-
-    return PLACEHOLDER.sub(value, text)
+    end = 0
+    for one in PLACEHOLDER.finditer(text):
+        yield text[end : one.start()]
+        number, end = one[1] or one[2], one.end()
+        yield everything if number is None else given[int(number) - found.first]
+    yield text[end:]
+    if found.appended and everything:
+        yield f"\n\nARGUMENTS: {everything}"
 
 
 _MIME = {

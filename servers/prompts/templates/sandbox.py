@@ -7,6 +7,7 @@ its line. What is left gets its size bounded where it grows (arithmetic, `~`, fi
 repeats (loops, filters, includes). The sandbox of Jinja stands behind all that, though nothing gets there.
 """
 
+import math
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
@@ -17,6 +18,7 @@ from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.visitor import NodeTransformer
 
+from servers.prompts.format.characters import is_unicode
 from servers.prompts.templates.filters import EACH, FILTERS, JOINED, STEPPED, TAKEN, made, sized, text_of
 from servers.prompts.templates.limits import MOST_ITEMS, spending
 
@@ -60,7 +62,7 @@ _ALLOWED: tuple[type[nodes.Node], ...] = (
 )
 _OF_LOOP = {"index", "index0", "revindex", "revindex0", "first", "last", "length", "previtem", "nextitem"}
 _TESTS = "defined undefined none string number boolean true false in eq ne lt le gt ge even odd".split()  # noqa: SIM905
-_SPECIAL = {"loop", "range", "self"}
+_SPECIAL = {"loop", "range"}
 _MOST_BITS = 256
 
 
@@ -103,6 +105,13 @@ class Sandbox(ImmutableSandboxedEnvironment):
         budget = spending.get()
         budget.step()
         return budget.partials[name]  # type: ignore[no-any-return] # these are templates
+
+    def getitem(self, obj: Any, argument: Any) -> Any:
+        """An item of a list or a text; Jinja would go on to attributes."""
+        try:
+            return obj[argument]
+        except (LookupError, TypeError):
+            return self.undefined(obj=obj, name=argument)
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
         """Arithmetic, after a look at how large its result gets."""
@@ -164,8 +173,14 @@ def _check(node: nodes.Node) -> None:
             _refuse(node, "nothing can be called but range(...); use a filter")
         case nodes.Filter() | nodes.Test() if node.dyn_args or node.dyn_kwargs:
             _refuse(node, "* and ** are not available")
-        case nodes.Name() if node.name.startswith("_") or (node.name in _SPECIAL and node.ctx != "load"):
+        case nodes.Name() if node.name.startswith("_") or node.name == "self":
             _refuse(node, f"{node.name} is no name for a value")
+        case nodes.Name() if node.name in _SPECIAL and node.ctx != "load":
+            _refuse(node, f"{node.name} is no name for a value")
+        case nodes.Const() if isinstance(node.value, float) and not math.isfinite(node.value):
+            _refuse(node, "a number in the template is too large")
+        case nodes.Const() if isinstance(node.value, str) and not is_unicode(node.value):
+            _refuse(node, "a text holds half of a surrogate pair")
 
 
 def _check_form(node: nodes.Node) -> None:

@@ -112,6 +112,10 @@ def test_a_bomb_is_stopped_and_takes_little_memory(tmp_path: Path, case: str) ->
         ("{% set x = [[1], [1]] %}", "a list in a template has constant items"),
         ("{% for a, b in text %}{% endfor %}", "a value has one name"),
         ("{% set a, b = 1, 2 %}", "a value has one name"),
+        ("{{ self }}", "self is no name"),
+        ("{{ 1e999 }}", "a number in the template is too large"),
+        ("{{ '\\ud800' }}", "a text holds half of a surrogate pair"),
+        ("{{ text['upper'] }}", "no attribute 'upper'"),
     ],
 )
 def test_forms_that_could_not_be_bounded_are_refused(tmp_path: Path, template: str, reason: str) -> None:
@@ -226,6 +230,20 @@ def test_embedded_files_are_bounded_alone_and_together(tmp_path: Path) -> None:
         with pytest.raises(PromptError, match=reason) as caught:
             found.rendering(name).rendered({})
         assert caught.value.code == "too_large"
+
+
+@pytest.mark.parametrize("placeholder", ["$1 ", "$ARGUMENTS "])
+def test_placeholders_make_no_text_that_is_too_large(tmp_path: Path, placeholder: str) -> None:
+    found = library(tmp_path, {".claude/commands/one.md": placeholder * 200})
+    rendering = found.rendering("one")
+    given = {one.name: "x" * 500_000 for one in rendering.prompt.arguments}
+    tracemalloc.start()
+    try:
+        with pytest.raises(PromptError, match="more than 1,000,000 characters"):
+            rendering.rendered(given)
+        assert tracemalloc.get_traced_memory()[1] < 10_000_000
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.mark.parametrize(
