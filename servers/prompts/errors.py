@@ -5,6 +5,8 @@
 
 from typing import NamedTuple
 
+from servers.prompts.format.characters import shown
+
 __all__ = ["Problem", "PromptError"]
 
 
@@ -36,4 +38,5 @@ class Problem(NamedTuple):
     reason: str
 
     def __str__(self) -> str:
-        return f"{self.path}: {self.reason}" if self.line is None else f"{self.path}:{self.line}: {self.reason}"
+        where = shown(self.path) if self.line is None else f"{shown(self.path)}:{self.line}"
+        return f"{where}: {self.reason}"

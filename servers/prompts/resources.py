@@ -13,6 +13,7 @@ from shared import BlobResourceContents, InvalidParams, Resource, ResourceNotFou
 from .app import Ctx, app, refused
 from .arguments.values import values
 from .errors import PromptError
+from .format.characters import shown
 from .format.definitions import Prompt
 from .library.libraries import Libraries
 from .templates.rendering import Embedded, Rendered, Text
@@ -148,11 +149,11 @@ def _index(libraries: Libraries) -> str:
     numbers = {one.root: number for number, one in enumerate(libraries.all)}
     prompts = [_indexed(libraries, numbers, one) for one in libraries.page("", _MOST_LISTED)]
     problems = [
-        {"library": numbers[root], "file": problem.path, "line": problem.line, "reason": problem.reason}
+        {"library": numbers[root], "file": shown(problem.path), "line": problem.line, "reason": problem.reason}
         for root, problem in libraries.problems()
     ]
     found: dict[str, Any] = {
-        "libraries": [{"folder": one.root.name, "prompts": len(one.names)} for one in libraries.all],
+        "libraries": [{"folder": shown(one.root.name), "prompts": len(one.names)} for one in libraries.all],
         "prompts": prompts,
         "truncated": len(prompts) == _MOST_LISTED < len(libraries.names),
         "problems": problems[:_MOST_LISTED],

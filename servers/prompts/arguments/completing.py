@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from servers.prompts.format.characters import is_unicode
 from servers.prompts.format.definitions import Argument
 from servers.prompts.library.folder import Folder
 
@@ -50,6 +51,7 @@ def _paths(folders: Sequence[Folder], typed: str) -> list[str]:
         for entry in folder.children(above):
             name = entry.path.rpartition("/")[2]
             # What is hidden is suggested to those who ask for it.
-            if entry.kind in ("file", "directory") and name.startswith(begun) and (begun or not name.startswith(".")):
+            wanted = name.startswith(begun) and (begun or not name.startswith("."))
+            if entry.kind in ("file", "directory") and wanted and is_unicode(name):
                 found.append(entry.path + ("/" if entry.kind == "directory" else ""))
     return sorted(found)

@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from servers.prompts.errors import PromptError
+from servers.prompts.format.characters import is_unicode
 from servers.prompts.format.definitions import Argument, Prompt
 
 __all__ = ["MOST_CHARACTERS", "missing", "value", "values"]
@@ -15,6 +16,8 @@ __all__ = ["MOST_CHARACTERS", "missing", "value", "values"]
 MOST_CHARACTERS = 500_000
 """Of one argument."""
 _MOST_ITEMS = 1_000
+_MOST_SAID = 10
+"""Unknown arguments that are named."""
 _NUMBER = re.compile(r"[-+]?[0-9]{1,100}(\.[0-9]{1,100})?([eE][-+]?[0-9]{1,3})?")
 _BOOLEANS = {
     **dict.fromkeys(("true", "yes", "on", "1"), True),
@@ -32,7 +35,7 @@ def missing(prompt: Prompt, given: Mapping[str, str]) -> tuple[Argument, ...]:
 def values(prompt: Prompt, given: Mapping[str, str]) -> dict[str, Any]:
     """The value of each argument of the prompt. Raises PromptError, which says all that is wrong."""
     known = {one.name for one in prompt.arguments}
-    unknown = [f"{name[:64]!r} is no argument of it" for name in given if name not in known]
+    unknown = [f"{name[:64]!r} is no argument of it" for name in given if name not in known][:_MOST_SAID]
     absent = missing(prompt, given)
     found: dict[str, Any] = {}
     wrong = list(unknown)
@@ -121,7 +124,7 @@ def _list(text: str) -> list[str] | None:
     else:
         items = [one.strip() for one in text.split("\n" if "\n" in text else ",")]
     items = list(filter(None, items))
-    return items if len(items) <= _MOST_ITEMS else None
+    return items if len(items) <= _MOST_ITEMS and all(map(is_unicode, items)) else None
 
 
 _OF_TYPE = {"number": _number, "boolean": _boolean, "file": _path, "url": _url, "list": _list}

@@ -6,8 +6,9 @@ handle is asked what it is. A link, wherever it leads, is refused: what a librar
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,7 +16,10 @@ from servers.prompts.errors import PromptError
 from servers.prompts.format.documents import MOST_BYTES
 from servers.prompts.format.naming import path_refusal
 
-__all__ = ["Entry", "Folder", "Signature", "read_in"]
+__all__ = ["MOST_TOTAL", "Entry", "Folder", "Signature", "read_in"]
+
+MOST_TOTAL = 64_000_000
+"""Bytes of all files of prompts together."""
 
 _FILE = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW
 _DIRECTORY = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_DIRECTORY
@@ -81,17 +85,17 @@ class Folder:
         except OSError:
             return []
 
-    def walk(self, enter: frozenset[str], known: dict[str, Signature]) -> Iterator[Entry]:
+    def walk(self, enter: frozenset[str], known: Mapping[str, Signature]) -> Iterator[Entry]:
         """All that there is, a directory's files before its directories, and a directory that is entered before what
         is in it; other directories are left out. Markdown files come with their bytes, unless their signature is the
-        `known` one or they can't be read.
+        `known` one, or they can't be read, or those before them had MOST_TOTAL bytes.
 
         Directories with a name like .x are passed over, but for those whose names are in `enter`. Raises OSError
         where the folder itself can't be read, and PromptError where it is too large.
         """
         with self.opened([]) as directory:
             left = _MOST_FILES
-            for entry in _walk(directory, "", enter, known):
+            for entry in _Walk(enter, known).entries(directory, ""):
                 left -= 1
                 if left < 0:
                     raise PromptError("too_large", f"the library has more than {_MOST_FILES:,} files")
@@ -119,32 +123,53 @@ def _below(directory: int, name: str, make: bool) -> int:
     return os.open(name, _DIRECTORY, dir_fd=directory)
 
 
-def _walk(directory: int, above: str, enter: frozenset[str], known: dict[str, Signature]) -> Iterator[Entry]:
-    entries = _children(directory, above)
-    for entry in entries:
-        if entry.kind == "file" and entry.path.endswith(".md") and known.get(entry.path) != entry.signature:
-            yield _with_data(entry, directory)
-        elif entry.kind != "directory":
-            yield entry
-    for entry in entries:
-        name = entry.path.removeprefix(above)
-        if entry.kind != "directory" or (name.startswith(".") and name not in enter) or above.count("/") >= _DEEPEST:
-            continue
+class _Walk:
+    """A walk under way."""
+
+    def __init__(self, enter: frozenset[str], known: Mapping[str, Signature]) -> None:
+        self._enter = enter
+        self._known = known
+        self._left = MOST_TOTAL
+
+    def entries(self, directory: int, above: str) -> Iterator[Entry]:
+        """What is in an open directory, and below."""
+        entries = _children(directory, above)
+        for entry in entries:
+            if entry.kind == "file" and entry.path.endswith(".md") and self._known.get(entry.path) != entry.signature:
+                yield self._with_data(entry, directory)
+            elif entry.kind != "directory":
+                yield entry
+        for entry in entries:
+            name = entry.path.removeprefix(above)
+            hidden = name.startswith(".") and name not in self._enter
+            if entry.kind != "directory" or hidden or above.count("/") >= _DEEPEST:
+                continue
+            try:
+                below = os.open(name, _DIRECTORY, dir_fd=directory)
+            except OSError:  # it went away, or became a link
+                continue
+            try:
+                yield entry
+                yield from self.entries(below, f"{entry.path}/")
+            finally:
+                os.close(below)
+
+    def _with_data(self, entry: Entry, directory: int) -> Entry:
+        if self._left < 0:
+            return entry
         try:
-            below = os.open(name, _DIRECTORY, dir_fd=directory)
-        except OSError:  # it went away, or became a link
-            continue
-        try:
-            yield entry
-            yield from _walk(below, f"{entry.path}/", enter, known)
-        finally:
-            os.close(below)
+            data = read_in(entry.path.rpartition("/")[2], directory, MOST_BYTES)
+        except OSError:
+            return entry
+        self._left -= len(data or b"")
+        return entry._replace(data=data)
 
 
 def _children(directory: int, above: str) -> list[Entry]:
     found = []
     with closing(os.scandir(directory)) as entries:
-        for one in entries:
+        # One more than there may be, to be seen by whoever counts them.
+        for one in islice(entries, _MOST_FILES + 1):
             try:
                 found.append(_entry(one, above))
             except OSError:  # it went away
@@ -165,14 +190,6 @@ def _entry(one: "os.DirEntry[str]", above: str) -> Entry:
 
 def _signature(status: os.stat_result) -> Signature:
     return status.st_mtime_ns, status.st_size, status.st_ino
-
-
-def _with_data(entry: Entry, directory: int) -> Entry:
-    from_name = entry.path.rpartition("/")[2]
-    try:
-        return entry._replace(data=read_in(from_name, directory, MOST_BYTES))
-    except OSError:
-        return entry
 
 
 def read_in(name: str, directory: int, most: int) -> bytes | None:

@@ -4,14 +4,15 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from servers.prompts.errors import Problem, PromptError
+from servers.prompts.format.characters import is_unicode
 from servers.prompts.format.documents import MOST_BYTES
-from servers.prompts.library.folder import Entry, Signature
+from servers.prompts.format.keys import NAME
+from servers.prompts.library.folder import MOST_TOTAL, Entry, Signature
 from servers.prompts.library.forms import SKILL, Kind, kind_of, name_in, parsed
 
 __all__ = ["NOTHING", "File", "State", "after"]
 
-_MOST_TOTAL = 64_000_000
-"""Bytes of all files of prompts together."""
+_TOO_MUCH = f"the files of the library have more than {MOST_TOTAL:,} bytes together"
 
 
 class File(NamedTuple):
@@ -98,12 +99,19 @@ class _Looking:
         kind = self.kinds.get(path) or kind_of(path, self._root, skills)
         if kind is None or entry.kind != "file":
             return
+        if not is_unicode(path):
+            self._problem(path, "its path is no UTF-8")
+            return
         file = self._file(entry, kind, self._old.files.get(path))
         if file is None:
             return
+        if NAME.fullmatch(file.name) is None:
+            reason = "its name is none for a prompt, which has 1 to 128 characters, and no control characters"
+            self._problem(path, reason)
+            return
         self._total += len(file.data)
-        if self._total > _MOST_TOTAL:
-            self._problem(path, f"the files of the library have more than {_MOST_TOTAL:,} bytes together")
+        if self._total > MOST_TOTAL:
+            self._problem(path, _TOO_MUCH)
             return
         self._files[path] = file
 
@@ -125,10 +133,14 @@ class _Looking:
         if entry.data is None:
             if known is not None and known.signature == signature and entry.path not in self._old.problems:
                 return known if known.kind == kind else self._read(entry.path, kind, signature, known.data, None)
-            large = signature[1] > MOST_BYTES
-            self._problem(entry.path, f"it has more than {MOST_BYTES:,} bytes" if large else "it can't be read")
+            self._problem(entry.path, self._why_unread(signature[1]))
             return known
         return self._read(entry.path, kind, signature, entry.data, known)
+
+    def _why_unread(self, size: int) -> str:
+        if size > MOST_BYTES:
+            return f"it has more than {MOST_BYTES:,} bytes"
+        return _TOO_MUCH if self._total > MOST_TOTAL - MOST_BYTES else "it can't be read"
 
     def _data(self, path: str) -> bytes | None:
         """What is in a file that did not change, and was no prompt before."""

@@ -7,6 +7,7 @@ import pytest
 
 from servers.prompts.errors import PromptError
 from servers.prompts.library.cache import Cache
+from servers.prompts.library.folder import Folder
 from servers.prompts.library.libraries import Libraries
 from servers.prompts.library.library import Changed
 from tests.servers.prompts.folders import SIMPLE, front, library, texts, write
@@ -192,6 +193,31 @@ def test_a_file_that_can_not_be_read_is_reported(tmp_path: Path) -> None:
     (tmp_path / "a.md").chmod(0)
     found = library(tmp_path, {"b.md": SIMPLE})
     assert [str(one) for one in found.problems()] == ["a.md: it can't be read"]
+
+
+def test_no_more_is_read_than_a_library_may_have(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("servers.prompts.library.folder.MOST_TOTAL", 3 * len(SIMPLE))
+    write(tmp_path, {f"{number}.md": SIMPLE for number in range(9)})
+    found = Folder(tmp_path).walk(frozenset(), {})
+    assert [one.path for one in found if one.data] == ["0.md", "1.md", "2.md", "3.md"]
+
+
+def test_names_that_no_client_could_send_are_reported(tmp_path: Path) -> None:
+    for name in (b"\xff.md", b"\xfe/a.md", b"two\nlines.md", b" space.md", b"n" * 129 + b".md"):
+        (tmp_path / os.fsdecode(name)).parent.mkdir(exist_ok=True)
+        (tmp_path / os.fsdecode(name)).write_text(SIMPLE)
+    found = library(tmp_path, {"named\n.md": front("name: named")})
+    assert found.names == ["named"]
+    reason = "its name is none for a prompt, which has 1 to 128 characters, and no control characters"
+    assert [str(one) for one in found.problems()] == [
+        f" space.md: {reason}",
+        f"{'n' * 129}.md: {reason}",
+        f"two\\nlines.md: {reason}",
+        "\\udcfe/a.md: its path is no UTF-8",
+        "\\udcff.md: its path is no UTF-8",
+    ]
+    found.look()
+    assert found.names == ["named"]
 
 
 # Several libraries

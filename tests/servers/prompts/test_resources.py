@@ -1,6 +1,7 @@
 """Prompts as resources through the front door."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -170,6 +171,15 @@ async def test_a_link_in_place_of_a_file_is_not_followed(tmp_path: Path, lib: Pa
         (lib / "b.csv").unlink()
         (lib / "b.csv").symlink_to(tmp_path / "outside")
         assert (await refusal(peer, "prompt://talk/files/b.csv"))[0] == -32002
+
+
+async def test_a_file_whose_name_is_no_utf8_is_in_the_index_as_wrong(tmp_path: Path, lib: Path) -> None:
+    (lib / os.fsdecode(b"\xff.md")).write_text(SIMPLE)
+    async with inside(lib) as peer:
+        listed = (await peer.request("resources/list"))["result"]["resources"]
+        index = json.loads((await read(peer, "prompt://"))["text"])
+    assert "prompt://talk" in [one["uri"] for one in listed]
+    assert "\\udcff.md" in [one["file"] for one in index["problems"]]
 
 
 async def test_a_name_with_other_characters_is_written_with_escapes(tmp_path: Path) -> None:

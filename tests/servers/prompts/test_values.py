@@ -1,5 +1,6 @@
 """Values of arguments from texts, and suggestions."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,7 @@ BAD = [
     ("url", "http://a:99999"),
     ("list", "[1, {}]"),
     ("list", "[" * 100_000),
+    ("list", '["\\ud800"]'),
     ("list", ",".join("a" * 1_001)),
 ]
 
@@ -103,6 +105,13 @@ def test_all_that_is_wrong_is_said_at_once() -> None:
     assert str(caught.value) == expected
 
 
+def test_of_many_unknown_arguments_some_are_named() -> None:
+    with pytest.raises(PromptError) as caught:
+        values(Prompt("one", "d"), {f"x{number}": "" for number in range(10_000)})
+    assert "'x9'" in str(caught.value)
+    assert "'x10'" not in str(caught.value)
+
+
 def test_values_have_all_arguments() -> None:
     assert values(PROMPT, {"a": "1", "b": "2"}) == {"a": "1", "b": "2", "c": ""}
 
@@ -162,6 +171,16 @@ def test_files_are_suggested_within_the_folder(folder: Folder, typed: str, expec
 
 def test_files_are_suggested_for_file_arguments_only(folder: Folder) -> None:
     assert completed(Argument("a", "string"), "s", [folder]).values == []
+
+
+def test_a_name_that_is_no_utf8_is_not_suggested(folder: Folder) -> None:
+    (folder.root / os.fsdecode(b"src/ma\xff")).touch()
+    assert completed(Argument("a", "file"), "src/ma", [folder]).values == ["src/main.py", "src/make.py"]
+
+
+def test_of_a_directory_so_much_is_seen(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("servers.prompts.library.folder._MOST_FILES", 1)
+    assert len(folder.children("src")) == 2
 
 
 def test_several_folders_are_one(folder: Folder, tmp_path: Path) -> None:
