@@ -36,9 +36,9 @@ def golden(library: Library, name: str) -> Golden | None:
     try:
         data = library.read(path, _MOST_BYTES)
     except PromptError as error:
-        if error.code == "not_found":
+        if error.code == "not_found" and not library.has_file(path):
             return None
-        raise
+        raise PromptError("bad_prompt", error.reason) from None
     try:
         found = mapped(data.decode("utf-8-sig"))
     except UnicodeDecodeError:

@@ -32,7 +32,7 @@ def lint(roots: Sequence[Path], as_json: bool) -> int:
             sizes.append(_Size(name, str(root / library.path(name)), size, tokens(size)))
     if as_json:
         found = {"problems": [one._asdict() for one in problems], "prompts": [one._asdict() for one in sizes]}
-        say(json.dumps(found, indent=2, ensure_ascii=False))
+        say(json.dumps(found, indent=2))
     else:
         for problem in problems:
             say(str(problem))

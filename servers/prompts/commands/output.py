@@ -23,8 +23,9 @@ def opened(root: Path) -> Library:
 
 
 def say(line: str) -> None:
-    """Prints a line."""
-    sys.stdout.write(f"{line}\n")
+    """Prints a line; what the terminal has no character for, as an escape. Raises BrokenPipeError."""
+    encoding = sys.stdout.encoding or "utf-8"
+    sys.stdout.write(f"{line}\n".encode(encoding, "backslashreplace").decode(encoding))
 
 
 def failed(root: Path, path: str, error: PromptError) -> None:

@@ -1,5 +1,6 @@
 """The arguments of the commands."""
 
+import os
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Sequence
@@ -24,10 +25,16 @@ def run(arguments: Sequence[str]) -> int:
         # argparse has said what there is to say: 2, or 0 after --help.
         return int(ending.code or 0)
     try:
-        return _run(options)
+        code = _run(options)
+        sys.stdout.flush()
     except Misuse as error:
         sys.stderr.write(f"{options.command}: {error}\n")
         return 2
+    except BrokenPipeError:  # nobody reads on, as head after some lines
+        # Python flushes once more at its end, and would complain.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    return code
 
 
 def _run(options: Namespace) -> int:

@@ -105,6 +105,10 @@ class Library:
         """What is in a file of the folder. Raises PromptError: `not_found`, or `too_large` for more bytes."""
         return self._folder.read(path, most)
 
+    def has_file(self, path: str) -> bool:
+        """Whether the folder has a file of this path, or what is not read in its place, such as a link."""
+        return path in self._state.seen
+
     def export(self, name: str) -> dict[str, bytes]:
         """The prompt as a skill: the files of its directory, by path. One that is a skill is given as it is, with all
         that is beside it. Raises PromptError."""

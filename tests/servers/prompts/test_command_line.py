@@ -135,6 +135,14 @@ def test_test_fails_what_is_broken(
     assert reason in out
 
 
+def test_test_fails_an_example_that_is_not_read(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    write(tmp_path, {"lib/a.md": HELLO, "example.yaml": EXAMPLE})
+    (tmp_path / "lib/a.golden.yaml").symlink_to(tmp_path / "example.yaml")
+    code, out = run(capsys, "test", tmp_path / "lib")
+    assert code == 1
+    assert "there is no file 'a.golden.yaml', or it can't be read" in out
+
+
 def test_export_writes_skills_that_are_read_back(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     code, out = run(capsys, "export", STARTER, "--all", "--to", tmp_path / "new/skills")
     assert code == 0
@@ -232,3 +240,21 @@ def test_the_server_hands_its_commands_over(tmp_path: Path) -> None:
     write(tmp_path, {"a.md": SIMPLE})
     command = [sys.executable, "-m", "servers.prompts", "render", str(tmp_path), "a"]
     assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "[user]\nSay it.\n"
+
+
+def test_what_a_terminal_has_no_character_for_is_printed_as_an_escape(tmp_path: Path) -> None:
+    write(tmp_path, {"a.md": front(body="Größe")})
+    command = [sys.executable, "-m", "servers.prompts", "render", str(tmp_path), "a"]
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    assert done.stdout == "[user]\nGr\\xf6\\xdfe\n"
+
+
+def test_a_reader_that_goes_is_no_reason_to_complain(tmp_path: Path) -> None:
+    write(tmp_path, {"a.md": SIMPLE})
+    read, written = os.pipe()
+    os.close(read)
+    with os.fdopen(written, "wb") as pipe:
+        command = [sys.executable, "-m", "servers.prompts", "lint", str(tmp_path)]
+        done = subprocess.run(command, stdout=pipe, stderr=subprocess.PIPE, check=False)
+    assert (done.returncode, done.stderr) == (1, b"")
