@@ -17,7 +17,7 @@ def objections(name: str) -> tuple[str, ...]:
         found.append("clients that make a command of it replace all characters but A-Z a-z 0-9 _ -")
     if len(name) > _LONGEST:
         found.append(f"it has more than {_LONGEST} characters, where some clients cut it")
-    if is_device(name):
+    if _is_device(name):
         found.append("Windows can't have a file of that name")
     return tuple(found)
 
@@ -31,11 +31,11 @@ def path_refusal(path: str) -> str | None:
         return "has an empty name, . or .. in it"
     if _IMPOSSIBLE.search(path):
         return "has a character that Windows has in no name; / stands between names"
-    if any(name.endswith((".", " ")) or is_device(name) for name in names):
+    if any(name.endswith((".", " ")) or _is_device(name) for name in names):
         return "has a name that Windows can't have"
     return None
 
 
-def is_device(name: str) -> bool:
+def _is_device(name: str) -> bool:
     """Whether Windows takes the name for that of a device, whatever extension it has."""
     return _DEVICES.fullmatch(name.partition(".")[0].rstrip(" ")) is not None

@@ -6,6 +6,7 @@ prompt too: one whose body is given as it is, or with the placeholders of Claude
 """
 
 import re
+from collections.abc import Iterable
 from typing import Any
 
 from servers.prompts.errors import PromptError
@@ -16,13 +17,13 @@ from servers.prompts.format.dollars import arguments
 from servers.prompts.format.mappings import Mapped, dumped, mapped
 from servers.prompts.format.prompts import described
 
-__all__ = ["MOST_BYTES", "MOST_DESCRIPTION", "MOST_FILES", "NAME", "require_named", "skill", "written"]
+__all__ = ["MOST_BYTES", "MOST_DESCRIPTION", "NAME", "require_named", "require_size", "skill", "written"]
 
 NAME = re.compile(r"(?=.{1,64}\Z)[a-z0-9]+(?:-[a-z0-9]+)*")
 """What can be the name of a skill."""
 _KEY = "prompt"
 MOST_DESCRIPTION = 1_024
-MOST_FILES, MOST_BYTES = 512, 16 * 1024 * 1024
+_MOST_FILES, MOST_BYTES = 512, 16 * 1024 * 1024
 """What every host can load of one skill."""
 
 
@@ -83,6 +84,13 @@ def require_named(prompt: Prompt, document: Document) -> None:
     if not text_of(document.front or Mapped(1), "name"):
         suggestion = f"Write name: {prompt.name}"
         raise PromptError("bad_prompt", "the front matter has no name, which a skill needs", suggestion, line=1)
+
+
+def require_size(others: Iterable[int]) -> None:
+    """Raises PromptError where files of these sizes, beside a SKILL.md, are more than every host can load."""
+    sizes = list(others)
+    if len(sizes) >= _MOST_FILES or sum(sizes) > MOST_BYTES:
+        raise PromptError("too_large", f"a skill has at most {_MOST_FILES} files and {MOST_BYTES:,} bytes")
 
 
 def _possible(prompt: Prompt) -> None:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from servers.prompts.errors import Problem, PromptError
 from servers.prompts.format.definitions import Prompt
 from servers.prompts.format.documents import document
-from servers.prompts.format.skills import MOST_BYTES, MOST_FILES, require_named, written
+from servers.prompts.format.skills import MOST_BYTES, require_named, require_size, written
 from servers.prompts.library.cache import Cache
 from servers.prompts.library.folder import Folder, Signature
 from servers.prompts.library.forms import SKILL, Kind, kind_of, parsed
@@ -112,13 +112,13 @@ class Library:
     def export(self, name: str) -> dict[str, bytes]:
         """The prompt as a skill: the files of its directory, by path. One that is a skill is given as it is, with all
         that is beside it. Raises PromptError."""
-        prompt = self.prompt(name)
+        state, file = self._state, self._file(name)
+        prompt = self._prompt(file)
         read = self.reader(prompt)
-        beside = self.beside(name)
-        if beside is not None:
-            require_named(prompt, document(self.source(name)))
-            self._require_whole(name, beside)
-            return {SKILL: self.source(name), **{path: read(path, MOST_BYTES) for path in sorted(beside)}}
+        if file.kind.form == "skill":
+            require_named(prompt, document(file.data))
+            others = {path: read(path, MOST_BYTES) for path in _whole(_inside(state, file))}
+            return {SKILL: file.data, **others}
         files = {path: read(path, MOST_FILE_BYTES) for path in included(prompt, read)}
         if SKILL in files:
             raise PromptError("bad_prompt", f"it includes a file that is called {SKILL}")
@@ -130,9 +130,7 @@ class Library:
         state, file = self._state, self._file(name)
         if file.kind.form != "skill":
             return None
-        base = _below(file.kind.base)
-        found = {path.removeprefix(base): one[1] for path, one in state.seen.items() if one and path.startswith(base)}
-        return {path: size for path, size in found.items() if path != SKILL and not _is_hidden(path)}
+        return {path: one[1] for path, one in _inside(state, file).items() if one is not None}
 
     def scripts(self, name: str) -> frozenset[str]:
         """Those files beside a SKILL.md that may be executed."""
@@ -183,16 +181,6 @@ class Library:
         self._state = new
         return _changed(old, new)
 
-    def _require_whole(self, name: str, beside: Mapping[str, int]) -> None:
-        """Raises PromptError where a skill has more than it may have, or a link instead of a file."""
-        if len(beside) >= MOST_FILES or sum(beside.values()) > MOST_BYTES:
-            raise PromptError("too_large", f"a skill has at most {MOST_FILES} files and {MOST_BYTES:,} bytes")
-        base = _below(self.kind(name).base)
-        inside = {path.removeprefix(base): one for path, one in self._state.seen.items() if path.startswith(base)}
-        for path, signature in inside.items():
-            if signature is None and not _is_hidden(path):
-                raise PromptError("bad_prompt", f"{path!r} is a link, and links are not followed")
-
     def _file(self, name: str) -> File:
         found = self._state.names.get(name)
         if found is None:
@@ -221,6 +209,22 @@ class Library:
 
 def _below(base: str) -> str:
     return f"{base}/" if base else ""
+
+
+def _inside(state: State, file: File) -> dict[str, Signature | None]:
+    """What lies beside a SKILL.md: files and links by their paths in its directory, but what is hidden."""
+    base = _below(file.kind.base)
+    found = {path.removeprefix(base): one for path, one in state.seen.items() if path.startswith(base)}
+    return {path: one for path, one in found.items() if path != SKILL and not _is_hidden(path)}
+
+
+def _whole(inside: Mapping[str, Signature | None]) -> list[str]:
+    """The paths of these files, in order. Raises PromptError where there is more than a skill may have, or a link."""
+    require_size(one[1] for one in inside.values() if one is not None)
+    for path, signature in inside.items():
+        if signature is None:
+            raise PromptError("bad_prompt", f"{path!r} is a link, and links are not followed")
+    return sorted(inside)
 
 
 def _is_hidden(path: str) -> bool:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from servers.prompts.errors import PromptError
 from servers.prompts.format.documents import document
-from servers.prompts.format.skills import MOST_BYTES, MOST_FILES
+from servers.prompts.format.skills import MOST_BYTES, require_size
 from servers.prompts.library.forms import SKILL
 from servers.prompts.library.library import Library
 
@@ -45,8 +45,7 @@ def bundle(library: Library, name: str) -> Bundle:
         json.dumps(front, ensure_ascii=False, allow_nan=False).encode()
     except ValueError:  # half of a surrogate pair, or a number without end
         raise PromptError("bad_prompt", "the front matter has a value that can't be written as JSON") from None
-    if len(files) > MOST_FILES or sum(one.size for one in files.values()) > MOST_BYTES:
-        raise PromptError("too_large", f"a skill has at most {MOST_FILES} files and {MOST_BYTES:,} bytes")
+    require_size(one.size for one in others.values())
     return Bundle(front, files, alone=len(files) == 1 and library.beside(name) is None)
 
 
@@ -70,8 +69,7 @@ def _files(library: Library, name: str) -> tuple[bytes, dict[str, Digest]]:
         exported = library.export(name)
         manifest = exported.pop(SKILL)
         return manifest, {path: _digest(data) for path, data in exported.items()}
-    if len(beside) >= MOST_FILES or sum(beside.values()) > MOST_BYTES:
-        raise PromptError("too_large", f"a skill has at most {MOST_FILES} files and {MOST_BYTES:,} bytes")
+    require_size(beside.values())
     read, found = library.reader(library.prompt(name)), {}
     for path in sorted(beside):
         with suppress(PromptError):  # it went away, may not be read, or is no file

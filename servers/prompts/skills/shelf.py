@@ -8,7 +8,6 @@ from anyio import to_thread
 
 from servers.prompts.errors import PromptError
 from servers.prompts.format.skills import NAME
-from servers.prompts.library.forms import SKILL
 from servers.prompts.library.libraries import Libraries
 from servers.prompts.skills.bundles import Bundle, bundle, content
 from servers.prompts.watching.watch import News
@@ -60,7 +59,7 @@ class Shelf:
 
     def _has_no_directory(self, name: str) -> bool:
         try:
-            return self._libraries.library(name).path(name).rpartition("/")[2] != SKILL
+            return self._libraries.library(name).kind(name).form != "skill"
         except PromptError:  # it went away
             return True
 

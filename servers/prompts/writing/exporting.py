@@ -39,6 +39,8 @@ def _write_new(folder: Folder, name: str, files: Mapping[str, bytes], scripts: C
             for path, data in files.items():
                 put(folder, f"{fresh}/{path}", data, lambda _: None, path in scripts)
             os.rename(fresh, name, src_dir_fd=directory, dst_dir_fd=directory)
+        except PromptError as error:
+            raise PromptError(error.code, error.reason.replace(fresh, name)) from None
         finally:
             # Where it has its name by now, nothing is left to take away.
             shutil.rmtree(fresh, ignore_errors=True, dir_fd=directory)

@@ -232,6 +232,16 @@ def test_an_export_that_fails_leaves_nothing(
     assert "'hello': No space left on device" in out
 
 
+def test_a_file_that_is_not_exported_is_named(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path, {"a/hello.md": HELLO})
+    monkeypatch.setattr("os.fsync", _full)
+    code, out = run(capsys, "export", tmp_path / "a", "hello", "--to", tmp_path / "out")
+    assert code == 1
+    assert "'hello/SKILL.md': No space left on device" in out
+
+
 def _full(*_: object, **__: object) -> None:
     raise OSError(28, "no space")
 
