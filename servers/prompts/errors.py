@@ -38,5 +38,5 @@ class Problem(NamedTuple):
     reason: str
 
     def __str__(self) -> str:
-        where = shown(self.path) if self.line is None else f"{shown(self.path)}:{self.line}"
-        return f"{where}: {self.reason}"
+        where = self.path if self.line is None else f"{self.path}:{self.line}"
+        return shown(f"{where}: {self.reason}")

@@ -18,6 +18,7 @@ from anyio import CapacityLimiter, to_thread
 
 from servers.notices import Notices, until_stopped
 from servers.prompts.errors import PromptError
+from servers.prompts.format.characters import shown
 from servers.prompts.library.libraries import Found, Libraries
 
 __all__ = ["News", "Watch"]
@@ -150,5 +151,5 @@ class Watch:
         """Says in the log what is wrong that was not wrong before."""
         found = frozenset(self._libraries.problems())
         for root, problem in sorted(found - self._said):
-            log.warning("%s: %s", root.name, problem)
+            log.warning("%s: %s", shown(root.name), problem)
         self._said = found

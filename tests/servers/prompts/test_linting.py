@@ -82,6 +82,11 @@ def test_missing_descriptions_are_found(tmp_path: Path) -> None:
     ]
 
 
+def test_what_is_wrong_is_on_one_line(tmp_path: Path) -> None:
+    found = said(tmp_path, {"a\n.md": front("name: one"), "b.md": front("name: one")})
+    assert found == ["b.md: a\\n.md has a prompt called 'one' already"]
+
+
 def test_a_skill_has_its_name_in_it(tmp_path: Path) -> None:
     found = said(tmp_path, {"pdf/SKILL.md": "---\ndescription: d\n---\nText."})
     assert found == ["pdf/SKILL.md:2: there is no name, which a skill needs"]
