@@ -17,6 +17,7 @@ from shared import (
     ToolError,
     __version__,
 )
+from shared.protocol.types.tools import ListParams
 
 from .errors import PromptError
 from .format import definitions
@@ -96,7 +97,9 @@ def _prepare(libraries: Libraries, watch: Watch) -> None:
     libraries.look()
     # While a watch is made, and while what makes it is loaded, no client would be answered.
     watch.arm()
-    # What clients ask for next: they have it at once.
+    # What clients ask for next: they have it at once. Pydantic builds late what checks the params of a request, which
+    # takes half as long as the page.
+    ListParams.model_rebuild()
     shown = listed(libraries, "", app.page_size + 1)
     if len(shown) > app.page_size:
         # The first cursor loads the system's cryptography, which takes longer than the page.

@@ -1,6 +1,7 @@
 """The prompts of libraries through the protocol: how they are listed, rendered, asked for and completed."""
 
 import base64
+import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -66,6 +67,26 @@ async def test_prompts_are_listed_by_name_with_their_arguments(tmp_path: Path, e
     if era >= "2025-06-18":
         code["title"] = "Code"
     assert first["arguments"][0] == code
+
+
+READY = """
+import sys, anyio
+from servers.prompts.server import app
+from servers.prompts.settings import Settings
+from shared.protocol.types.tools import ListParams
+
+async def main():
+    async with app.running(Settings(libraries=[sys.argv[1]])):
+        return ListParams.__pydantic_complete__
+
+sys.exit(not anyio.run(main))
+"""
+
+
+@pytest.mark.slow
+def test_what_checks_the_first_request_is_built_before_it_comes(tmp_path: Path) -> None:
+    done = subprocess.run([sys.executable, "-c", READY, str(tmp_path)], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 class NotingSeal(Seal):
