@@ -1,6 +1,6 @@
 # `make` lists the targets. Each one first builds .venv when pyproject.toml or the constraints are newer.
 PYTHON ?= python3
-# How many processes run the tests of `make test`: "auto" is one for each core.
+# How many processes run the tests: "auto" is one for each core.
 WORKERS ?= auto
 BIN := .venv/bin
 CODE := shared servers tests docker
@@ -20,8 +20,8 @@ demo: .venv/.stamp ## Work through the servers, with the official client and our
 test: .venv/.stamp ## Run the tests on all cores, without their long forms
 	$(BIN)/python -m pytest -m "not full" -n $(WORKERS) --dist loadfile
 
-check: lint types ## Lint, check types and run all tests, one after another: what CI runs
-	$(BIN)/python -m pytest
+check: lint types ## Lint, check types and run all tests on all cores: what CI runs
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
 
 conformance: .venv/.stamp ## Run the official conformance suite in every version
 	$(BIN)/python -m tests.conformance.run
