@@ -7,8 +7,9 @@ file is the JSON Schema of these records, for editors.
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+
+from .yaml_text import parse_yaml
 
 __all__ = ["CATALOG", "Argument", "Catalog", "Entry", "Permissions", "Tools", "catalog_schema", "load_catalog"]
 
@@ -130,11 +131,11 @@ def load_catalog(path: Path = CATALOG) -> Catalog:
     if len(text) > MAX_CATALOG:
         raise ValueError(f"{path}: a catalog has at most {MAX_CATALOG} bytes")
     try:
-        catalog = Catalog.model_validate(yaml.safe_load(text))
-    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
-        raise ValueError(f"{path} is not YAML: {' '.join(str(error).split())}") from None
+        catalog = Catalog.model_validate(parse_yaml(text))
     except ValidationError as error:
         raise ValueError(f"{path}: {_first_of(error)}") from None
+    except ValueError as error:
+        raise ValueError(f"{path} {error}") from None
     names = [entry.name for entry in catalog.servers]
     for name in names:
         if names.count(name) > 1:

@@ -90,7 +90,8 @@ def placed(value: Any, field: FieldInfo, directory: Path, source: str) -> Any:
     if before is None:
         return value
     if isinstance(value, list):
-        return [placed(one, field, directory, source) for one in value]
+        # No list in it: it would be refused anyway, and in YAML it may contain itself.
+        return [one if isinstance(one, list) else placed(one, field, directory, source) for one in value]
     if not isinstance(value, str):
         return value
     start = value.find(before) + len(before)

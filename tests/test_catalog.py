@@ -176,10 +176,12 @@ def test_what_is_no_entry_is_refused_by_its_place(change: dict[str, Any], reason
         (b"servers: [", "is not YAML"),
         (b"\xff\xfe\x00", "is not YAML"),
         (b"[" * 100_000, "is not YAML"),
+        (b"servers: !!bool x", "is not YAML: this is no bool"),
+        (b"servers: {}\nservers: []", "is not YAML: 'servers' is given twice"),
         (b"- a list", "valid dictionary"),
         (b" " * 1_000_001, "at most 1000000 bytes"),
     ],
-    ids=["unclosed", "binary", "deep", "list", "large"],
+    ids=["unclosed", "binary", "deep", "value", "twice", "list", "large"],
 )
 def test_what_is_no_catalog_is_refused_in_one_line(text: bytes, reason: str, tmp_path: Path) -> None:
     path = tmp_path / "catalog.yaml"

@@ -45,7 +45,7 @@ class Settings(BaseModel):
     @classmethod
     def _are_named(cls, roots: Any) -> Any:
         # A path that is empty, as that of an unset shell variable, would mean the working directory.
-        if isinstance(roots, list) and not {"", ":ro", ":rw"}.isdisjoint(roots):
+        if isinstance(roots, list) and any(root in ("", ":ro", ":rw") for root in roots):
             raise ValueError("the name of a directory is empty")
         return roots
 

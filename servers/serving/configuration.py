@@ -13,12 +13,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import yaml
 from pydantic.fields import FieldInfo
 
 from shared.options import Written, is_hidden
 from shared.program import Options
 from shared.settings_file import read_text, settings_in
+
+from ..yaml_text import parse_yaml
 
 __all__ = ["OPTIONS", "Configuration", "read_configuration"]
 
@@ -57,9 +58,9 @@ def read_configuration(path: Path) -> Configuration:
     """Reads the file at `path`. Raises ValueError, in one line, for what is no such file."""
     text, readable_by_others = read_text(path)
     try:
-        content = yaml.load(text, _Loader)  # noqa: S506 - it is a safe one
-    except (yaml.YAMLError, RecursionError) as error:
-        raise ValueError(f"{path} is not YAML: {' '.join(str(error).split())}") from None
+        content = parse_yaml(text)
+    except ValueError as error:
+        raise ValueError(f"{path} {error}") from None
     content = _mapping(content, f"{path}")
     written = content.pop("servers", None)
     servers = None if written is None else _mapping(written, f"{path}: servers")
@@ -79,15 +80,3 @@ def _mapping(value: Any, where: str) -> dict[str, Any]:
         if not isinstance(key, str):
             raise ValueError(f"{where}: {key!r} is no name")
     return value or {}
-
-
-class _Loader(yaml.SafeLoader):
-    """Refuses what YAML forbids and its library lets pass: two values under one key."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        mapping = super().construct_mapping(node, deep)
-        keys = [key.value for key, _ in node.value]
-        for key in keys:
-            if keys.count(key) > 1:
-                raise yaml.constructor.ConstructorError(None, None, f"{key!r} is given twice", node.start_mark)
-        return mapping

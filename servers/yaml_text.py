@@ -1,0 +1,38 @@
+"""YAML as it stands in files of ours: data and nothing else."""
+
+from typing import Any
+
+import yaml
+
+__all__ = ["parse_yaml"]
+
+
+def parse_yaml(text: str | bytes) -> Any:
+    """The value that stands in `text`. Raises ValueError, in one line, for what is no YAML."""
+    try:
+        return yaml.load(text, _Loader)  # noqa: S506 - it is a safe one
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
+        raise ValueError(f"is not YAML: {' '.join(str(error).split())}") from None
+
+
+class _Loader(yaml.SafeLoader):
+    """Refuses what YAML forbids and its library lets pass, or fails of."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        """Refuses two values under one key."""
+        mapping = super().construct_mapping(node, deep)
+        seen = set()
+        # Keys that are no scalars have been refused by now.
+        for key, _ in node.value:
+            if key.value in seen:
+                raise yaml.constructor.ConstructorError(None, None, f"{key.value!r} is given twice", node.start_mark)
+            seen.add(key.value)
+        return mapping
+
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
+        """Refuses a value that is not what its tag or its form says, such as the 45th of May."""
+        try:
+            return super().construct_object(node, deep)
+        except (ValueError, LookupError, AttributeError):
+            kind = node.tag.rpartition(":")[2]
+            raise yaml.constructor.ConstructorError(None, None, f"this is no {kind}", node.start_mark) from None
