@@ -49,6 +49,8 @@ class Connection(HttpToolsProtocol):
         self._awaits = None
         self._time()
         super().connection_lost(exc)
+        # uvicorn leaves this timer where the peer has reset the connection, and with it the request that came last.
+        self._unset_keepalive_if_required()
 
     def on_message_begin(self) -> None:
         """The first byte of a head."""

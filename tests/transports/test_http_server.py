@@ -2,13 +2,16 @@
 
 import asyncio
 import contextlib
+import gc
 import json
 import socket
+import struct
 from collections.abc import AsyncIterator
 
 import anyio
 import httpx
 import pytest
+from anyio.abc import SocketAttribute
 
 from shared.transports import http_connections
 from shared.transports.http_endpoint import EndpointLimits
@@ -244,6 +247,23 @@ async def test_unusable_options(options: HttpOptions) -> None:
     with pytest.raises(ValueError, match=r"token|host"):
         await run_http(make_server(), options)
     assert http_app(make_server(), HttpOptions()).endpoint.sessions == 0
+
+
+async def test_nothing_is_kept_of_a_connection_that_was_reset() -> None:
+    def kept() -> int:
+        gc.collect()
+        return sum(isinstance(one, http_connections.Connection) for one in gc.get_objects())
+
+    async with served() as site:
+        before = kept()
+        async with site.raw(request="GET /healthz") as stream:
+            await stream.receive()
+            assert kept() == before + 1
+            # It is reset, and not ended in order.
+            raw = stream.extra(SocketAttribute.raw_socket)
+            raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        while kept() > before:
+            await anyio.lowlevel.checkpoint()
 
 
 async def test_stopping_closes_the_port() -> None:
