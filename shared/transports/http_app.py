@@ -79,7 +79,7 @@ class HttpApp:
         probes = Probes(self.mounts, alone=front is None)
         routes = [
             *(Route(path, gate) for path, gate in self._gates.items()),
-            Route(HEALTH, probes.health, methods=["GET"]),
+            Route(HEALTH, self._admitted(probes.health), methods=["GET"]),
             Route(READY, self._admitted(probes.ready), methods=["GET"]),
             Route(METRICS, self._admitted(probes.metrics), methods=["GET"]),
         ]

@@ -76,7 +76,8 @@ async def test_ends_with_its_client(case: Case) -> None:
 @pytest.mark.parametrize("transport", ["http", "http+token"])
 async def test_session_ends_with_its_client(case: Case) -> None:
     health = case.http.url("bench", case.token).replace("/mcp", "/healthz")
-    async with httpx2.AsyncClient(trust_env=False) as http:
+    headers = {} if case.token is None else {"Authorization": f"Bearer {case.token}"}
+    async with httpx2.AsyncClient(trust_env=False, headers=headers) as http:
         before = (await http.get(health)).json()["sessions"]
         async with case.connect("bench"):
             assert (await http.get(health)).json()["sessions"] == before + 1

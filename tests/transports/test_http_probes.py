@@ -62,6 +62,8 @@ async def test_who_has_no_token_learns_the_status_only() -> None:
         for headers in ({}, {"Authorization": "Bearer wrong"}):
             answer = await site.client.get("/readyz", headers=headers)
             assert (answer.status_code, answer.json()) == (503, {"status": "not ready"})
+            answer = await site.client.get("/healthz", headers=headers)
+            assert (answer.status_code, answer.json()) == (200, {"status": "ok"})
         assert "the disk is full" in (await site.client.get("/readyz", headers=SECRET)).text
 
 
