@@ -11,6 +11,7 @@ may be interested in its changes.
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable
+from contextlib import AsyncExitStack
 from typing import Any, Protocol
 
 from anyio import CancelScope
@@ -88,15 +89,19 @@ class Changes:
         return key
 
     async def release(self, keys: Iterable[str]) -> None:
-        """Ends one subscription to each of `keys`, cancelled or not."""
-        for key in keys:
-            self._holders[key] -= 1
-            if self._holders[key] > 0:
-                continue
-            del self._holders[key]
-            if self.on_unsubscribe is not None:
-                with CancelScope(shield=True):
-                    await self.on_unsubscribe(key)
+        """Ends one subscription to each of `keys`, cancelled or not, and whatever the server's own code raises."""
+        async with AsyncExitStack() as ending:
+            for key in reversed(tuple(keys)):
+                ending.push_async_callback(self._release, key)
+
+    async def _release(self, key: str) -> None:
+        self._holders[key] -= 1
+        if self._holders[key] > 0:
+            return
+        del self._holders[key]
+        if self.on_unsubscribe is not None:
+            with CancelScope(shield=True):
+                await self.on_unsubscribe(key)
 
     @property
     def held(self) -> int:

@@ -22,6 +22,7 @@ from .http_routing import Streams
 
 __all__ = ["HttpSession"]
 
+_ENDED = refuse(404, "the session has ended")
 CATCH_UP_SECONDS = 0.5
 """How long a session waits for a reader that is too far behind, before it is cut off. A burst is no slow client."""
 
@@ -124,18 +125,21 @@ class HttpSession:
     async def finish(self, *, orderly: bool) -> None:
         """Ends the session: what is under way is finished within limits if `orderly`, else cancelled. Its streams
         end, those without an answer with a refusal."""
+        refusal = refuse(503, "the server is stopping") if orderly else _ENDED
         try:
             if orderly:
                 await self._connection.drain()
         finally:
-            await self._connection.close()
-            self._close(refuse(503, "the server is stopping") if orderly else refuse(404, "the session has ended"))
+            try:
+                await self._connection.close()
+            finally:  # whatever the server's own code does, clients don't wait for it
+                self._close(refusal)
 
     def leave(self) -> bool:
         """Cancels what is under way and ends the session, if nothing was; else `finish` has to wait for the end."""
         left = self._connection.leave()
         if left:
-            self._close(refuse(404, "the session has ended"))
+            self._close(_ENDED)
         return left
 
     def _close(self, refusal: Refusal) -> None:

@@ -91,6 +91,19 @@ async def test_the_last_release_of_a_key_ends_the_watching(changes, watch):
     assert (watch.log, changes.held) == (["+A", "+a", "-a"], 0)
 
 
+async def test_all_are_released_though_one_fails(changes, watch):
+    async def fail(key):
+        await watch.end(key)
+        raise OSError(key)
+
+    changes.on_unsubscribe = fail
+    for uri in ("A", "B"):
+        await changes.hold(None, uri)
+    with pytest.raises(OSError, match=r"a|b"):
+        await changes.release(["a", "b"])
+    assert (sorted(watch.log), changes.held) == (["+A", "+B", "-a", "-b"], 0)
+
+
 async def test_what_is_not_served_is_not_held(changes, watch):
     with pytest.raises(ResourceNotFound):
         await changes.hold(None, "missing")

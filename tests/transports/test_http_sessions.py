@@ -359,7 +359,9 @@ async def test_a_session_that_fails_takes_nobody_with_it(caplog: pytest.LogCaptu
     async with served(app) as site:
         session, other = await site.initialize(), await site.initialize()
         await site.post(site.message("resources/subscribe", {"uri": "memo://one"}), session)
-        await site.client.delete("/mcp", headers=merged(session))
+        async with site.client.stream("GET", "/mcp", headers=merged(session)) as stream:
+            await site.client.delete("/mcp", headers=merged(session))
+            assert [one async for one in events(stream)] == []
         assert (await site.post(site.message("ping"), other)).status_code == 200
     assert "a session failed" in caplog.text
 
