@@ -31,6 +31,7 @@ __all__ = ["Front", "HttpApp", "HttpOptions"]
 _METHODS = ("GET", "POST", "DELETE")
 _EXPOSED = ("Mcp-Session-Id", "WWW-Authenticate")
 """What pages of an allowed origin may send, and which headers of the answers they may see."""
+_NOTHING = refuse(404, "there is nothing here")
 _PROBED = frozenset({HEALTH, READY, METRICS})
 
 Front = Callable[[Request, Refusal | None], Awaitable[Response]]
@@ -100,6 +101,8 @@ class HttpApp:
             lifespan=self._living,
         )
         self._rest.router.redirect_slashes = False
+        self._nowhere = self._rest.router.default = _Nowhere(self._tokens)
+        self._pages = _PROBED if front is None else {*_PROBED, "/"}
 
     @property
     def endpoint(self) -> Endpoint:
@@ -122,8 +125,8 @@ class HttpApp:
                     gate.refused(refusal)
                 await Reply(send).refuse(refusal)
                 return
-            if gate is not None and headers.get("origin") is None:
-                await gate.serve(scope, headers, receive, send)
+            if headers.get("origin") is None and scope["path"] not in self._pages:
+                await (gate or self._nowhere).serve(scope, headers, receive, send)
                 return
         await self._rest(scope, receive, send)
 
@@ -144,7 +147,7 @@ class HttpApp:
         return respond
 
     async def _refuse(self, request: Request, error: Exception) -> Response:
-        """What no route serves, in the form of every other refusal. Without a token not even that is told."""
+        """A method that a page does not have, in the form of every other refusal."""
         refusal = self._tokens.admit(read_headers(request.scope["headers"]))
         if not isinstance(refusal, Refusal):
             status = error.status_code if isinstance(error, HTTPException) else 500
@@ -182,3 +185,18 @@ class _Gate:
 
     def refused(self, refusal: Refusal) -> None:
         self._mount.endpoint.refused[refusal.status] += 1
+
+
+class _Nowhere:
+    """Answers at every other path. Who has no token can't tell it from a server that is there, not even by the order
+    of the headers."""
+
+    def __init__(self, tokens: Tokens) -> None:
+        self._tokens = tokens
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self.serve(scope, read_headers(scope["headers"]), receive, send)
+
+    async def serve(self, _scope: Scope, headers: Headers, _receive: Receive, send: Send) -> None:
+        principal = self._tokens.admit(headers)
+        await Reply(send).refuse(principal if isinstance(principal, Refusal) else _NOTHING)

@@ -403,6 +403,18 @@ async def test_hosts_and_origins_are_guarded_everywhere(headers: Json) -> None:
             assert answer.status_code == 403, path
 
 
+@pytest.mark.parametrize("method", ["GET", "POST", "OPTIONS"])
+@pytest.mark.parametrize("headers", [{}, {"Origin": "http://localhost"}])
+async def test_who_has_no_token_can_not_find_the_servers_by_guessing(method: str, headers: Json) -> None:
+    async with hosted(a_server("one"), tokens=("secret",)) as site:
+        answers = [await site.client.request(method, path, headers=headers) for path in ("/one/mcp", "/two/mcp")]
+        here, there = [
+            (one.status_code, [item for item in one.headers.items() if item[0] != "date"], one.content)
+            for one in answers
+        ]
+        assert here == there
+
+
 async def test_log_lines_name_the_server() -> None:
     named = list[tuple[str, str | None]]()
 
