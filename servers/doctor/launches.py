@@ -60,8 +60,8 @@ def _command(launch: Launch, command: Path, machine: Machine) -> Iterator[Findin
             yield fault(launch.where, what, f"in {launch.file} write {known}" if known else let)
     elif not command.exists():
         yield fault(launch.where, _gone(command), let)
-    elif command.is_dir() or not os.access(command, os.X_OK):
-        cure = let if command.is_dir() else f"chmod +x '{command}'"
+    elif not command.is_file() or not os.access(command, os.X_OK):
+        cure = let if not command.is_file() else f"chmod +x '{command}'"
         yield fault(launch.where, f"{command} is not a program that may be executed", cure)
     else:
         interpreter = interpreter_of(command)

@@ -13,6 +13,8 @@ _SHEBANG = re.compile(rb"#!\s*(/[^\r\n]*?)(?: -[^\r\n]*)?\r?\n(?:'''exec' (?:\"(
 def interpreter_of(script: Path) -> Path | None:
     """The Python that a console script starts; None where it is no script, or one of another kind."""
     try:
+        if not script.is_file():
+            return None
         with script.open("rb") as file:
             found = _SHEBANG.match(file.read(_HEAD))
     except OSError:

@@ -16,7 +16,7 @@ from ..hosts.launching import launch_command
 from .command_line import read_arguments
 from .configurations import Configuration, Launch, of_machine
 from .environments import environment_from
-from .findings import Finding, Severity, fine, warning
+from .findings import Finding, Severity, fault, fine, warning
 from .installation import Installation, check_installation
 from .judging import Tried, judge
 from .launches import check_launch, is_filled_in
@@ -90,8 +90,14 @@ async def _all(steps: Sequence[Step]) -> list[Finding]:
 
 async def _check(examination: Examination, launch: Launch) -> list[Finding]:
     """One server as a client has it: it is started where nothing stands against that."""
-    findings = list(check_launch(launch, examination.machine))
     server = launch.server
+    try:
+        findings = list(check_launch(launch, examination.machine))
+    except (OSError, ValueError) as error:
+        # A path may be longer than systems take, or have a null character; a port may have thousands of digits.
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        what = f"what it is started with can't be looked at: {reason}"
+        return [fault(launch.where, what, f"correct it in {launch.file}")]
     if any(finding.severity is Severity.FAULT for finding in findings):
         return findings
     if not server.enabled:

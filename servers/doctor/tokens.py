@@ -14,7 +14,9 @@ def check_token_file(path: Path, where: str) -> Iterator[Finding]:
     """Looks whether it is there, holds something, and is nobody else's business. What it holds is told to nobody."""
     make = f"make one: python -c 'import secrets; print(secrets.token_urlsafe())' > '{path}' && chmod 600 '{path}'"
     try:
-        mode, empty = path.stat().st_mode, not path.read_bytes().strip()
+        mode = path.stat().st_mode
+        # Who opens a pipe waits for another program, and takes from it what the server should have.
+        empty = stat.S_ISREG(mode) and not path.read_bytes().strip()
     except FileNotFoundError:
         yield fault(where, f"the token file {path} does not exist", make)
         return

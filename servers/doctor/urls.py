@@ -27,16 +27,24 @@ async def check_url(launch: Launch, installation: Installation, seconds: float) 
     url, headers = launch.server.url or "", launch.server.headers
     if "${" in url or any("${" in value for value in headers.values()):
         return [fine(launch.where, "not asked: its entry has variables that only the client knows")]
-    if urlsplit(url).scheme not in ("http", "https"):
-        return [fine(launch.where, "not asked: its URL is neither of HTTP nor of HTTPS")]
     try:
+        from httpx import URL, InvalidURL
+
         from shared.transports.http_client import connect_http
     except ImportError:
         return [warning(launch.where, "not asked: httpx is missing", installation.pip(f"'{NAME}[client]'"))]
-    # One after the other: a server may take one session only.
-    talks = [
-        await converse(connect_http(url, ClientOptions(mode=mode), headers=headers), mode, seconds) for mode in MODES
-    ]
+    try:
+        if urlsplit(url).scheme not in ("http", "https"):
+            return [fine(launch.where, "not asked: its URL is neither of HTTP nor of HTTPS")]
+        if (URL(url).port or 0) > 65_535:
+            raise ValueError
+        # One after the other: a server may take one session only.
+        talks = [
+            await converse(connect_http(url, ClientOptions(mode=mode), headers=headers), mode, seconds)
+            for mode in MODES
+        ]
+    except (ValueError, InvalidURL):
+        return [fault(launch.where, "its URL or one of its headers can't be sent", f"correct it in {launch.file}")]
     return list(_judge(launch, talks))
 
 

@@ -81,13 +81,20 @@ def as_entry(client: Client, server: Configured) -> dict[str, Any]:
 
 
 def read_bytes(path: Path) -> bytes | None:
-    """What stands in a file; None where there is none. Raises ValueError where it can't be read."""
+    """What stands in a file; None where there is none. Raises ValueError where it can't be read, or is too large."""
     try:
-        return path.read_bytes()
+        # Who opens a pipe waits for another program.
+        if path.exists() and not path.is_file():
+            raise ValueError(f"{path}: is not a file")
+        with path.open("rb") as file:
+            text = file.read(jsonc.MAX_BYTES + 1)
     except FileNotFoundError:
         return None
     except OSError as error:
         raise ValueError(f"{path}: {error.strerror}") from None
+    if len(text) > jsonc.MAX_BYTES:
+        raise ValueError(f"{path}: has more than {jsonc.MAX_BYTES} bytes")
+    return text
 
 
 def servers_member(text: bytes, client: Client) -> jsonc.Member | None:
@@ -118,6 +125,8 @@ def _from_toml(text: bytes, client: Client) -> dict[str, Any]:
         raise ValueError("is not UTF-8") from None
     except tomllib.TOMLDecodeError as error:
         raise ValueError(f"is not TOML: {error}") from None
+    except RecursionError:
+        raise ValueError("is nested too deeply") from None
     if not isinstance(servers, dict):
         raise ValueError(f"{client.key!r} is not a table")
     return servers

@@ -2,7 +2,7 @@
 
 The child ends by steps: its stdin is closed, which asks it to finish; what does not help is followed by SIGTERM
 and SIGKILL, each to the child and to what it started in its process group. It is waited for in every case, so that
-no zombie is left.
+no zombie is left; what it leaves behind in its group is killed.
 """
 
 import os
@@ -76,8 +76,9 @@ class ProcessTransport:
 
     async def keep_stderr(self, stream: ByteReceiveStream) -> None:
         """Reads stderr to its end and keeps the last part."""
-        async for chunk in stream:
-            self._stderr = (self._stderr + chunk)[-STDERR_KEPT:]
+        with suppress(anyio.ClosedResourceError):  # the end does not wait for others that have the pipe as well
+            async for chunk in stream:
+                self._stderr = (self._stderr + chunk)[-STDERR_KEPT:]
 
     async def aclose(self) -> None:
         """Ends the child, in the steps above: 6 seconds at most for one that listens to nothing."""
@@ -91,6 +92,8 @@ class ProcessTransport:
                 with anyio.move_on_after(PATIENCE):
                     await self._process.wait()
                     break
+            if os.name == "posix":
+                _signal(self._process, signal.SIGKILL)
             await self._process.aclose()
 
 
@@ -101,7 +104,8 @@ def _message(line: bytes | Oversized) -> Message:
 
 
 def _signal(process: Process, number: signal.Signals) -> None:
-    with suppress(ProcessLookupError):
+    # Where nobody is left in the group but zombies, macOS forbids it.
+    with suppress(ProcessLookupError, PermissionError):
         if os.name == "posix":
             os.killpg(process.pid, number)
         else:

@@ -349,6 +349,64 @@ async def test_an_argument_that_no_system_takes(home: Home) -> None:
     assert (await home.only()).what == "it can't be started: embedded null byte"
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["/a\0b", "--allow-write"],
+        ["~\0"],
+        ["--token-file", "/a\0b"],
+        ["--transport", "http", "--port", "9" * 5000],
+        ["--transport", "http", "--port", "80", "--host", "a" * 70],
+    ],
+    ids=["path", "home", "token file", "port", "host"],
+)
+async def test_arguments_that_no_system_can_look_at(words: list[str], home: Home) -> None:
+    home.start("filesystem", *words)
+    assert (await home.look())[0].severity is Severity.FAULT
+
+
+async def test_a_path_longer_than_systems_take(home: Home) -> None:
+    home.cursor("filesystem", command=f"/{'x' * 5000}/mcp-bundle-filesystem")
+    assert (await home.only()).what == "what it is started with can't be looked at: File name too long"
+
+
+@pytest.mark.parametrize(
+    "url", ["http://[", "http://127.0.0.1:x/mcp", "http://127.0.0.1:99999/mcp", "http://a\0/mcp", "http://a/\ud800"]
+)
+async def test_a_url_that_is_none(url: str, home: Home) -> None:
+    home.cursor("filesystem", url=url)
+    assert (await home.only()).what == "its URL or one of its headers can't be sent"
+
+
+async def test_a_header_that_cant_be_sent(home: Home) -> None:
+    home.cursor("filesystem", url="http://127.0.0.1:1/mcp", headers={"Authorization": "Bearer \u00fc\U0001f600"})
+    assert (await home.only()).what == "its URL or one of its headers can't be sent"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such files")
+async def test_pipes_are_not_waited_for(home: Home) -> None:
+    """In place of a configuration, of a program, and of a token file."""
+    pipe = home.path / "bin" / "mcp-bundle-filesystem"
+    pipe.parent.mkdir()
+    os.mkfifo(pipe, 0o700)
+    home.environment["MCP_TOKEN_FILE"] = str(pipe)
+    home.cursor("filesystem", command=str(pipe))
+    (home.path / ".claude.json").symlink_to(pipe)
+    found = [finding.what for finding in await home.look()]
+    assert "Claude Code can't read it: is not a file" in found
+    assert f"{pipe} is not a program that may be executed" in found
+
+
+def test_a_configuration_that_is_nested_too_deeply(home: Home) -> None:
+    home.write(".codex/config.toml", f"a = {'[' * 5000}{']' * 5000}")
+    assert [finding.what for finding in home.read()] == ["Codex CLI can't read it: is nested too deeply"]
+
+
+async def test_a_program_that_fills_its_pipes_and_leaves_children(home: Home) -> None:
+    home.cursor("filesystem", command=home.program("#!/bin/sh\nyes >&2 &\nhead -c 70000000 /dev/zero\nread x\n"))
+    assert (await home.look(seconds=1))[0].severity is Severity.FAULT
+
+
 async def test_a_program_of_another_system(home: Home) -> None:
     home.cursor("files", command=home.program("\x7fELF of no machine"))
     found = await home.only()

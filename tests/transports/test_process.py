@@ -1,6 +1,7 @@
 """A server as a child process: its messages, its end, and nothing left of it."""
 
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -161,3 +162,18 @@ def test_a_stdio_client_loads_no_http_library() -> None:
     )
     done = subprocess.run(_python(script), cwd=ROOT, capture_output=True, text=True, timeout=60)
     assert done.stdout == "[]\n", done.stderr
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no process groups")
+async def test_what_a_child_leaves_behind_ends_with_it(tmp_path: Path) -> None:
+    """It has the pipes of the child as well, so that they do not end with the child."""
+    os.mkfifo(tmp_path / "held")
+    held = os.open(tmp_path / "held", os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        with anyio.fail_after(10):
+            async with start_process(["/bin/sh", "-c", "sleep 60 3>held & read x"], cwd=tmp_path, stderr="keep"):
+                pass
+        # The end of the pipe comes when nobody holds the other side.
+        assert select.select([held], [], [], 10)[0] == [held]
+    finally:
+        os.close(held)
