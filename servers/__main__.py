@@ -4,6 +4,7 @@ import sys
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Sequence
 from importlib import import_module
+from io import TextIOWrapper
 
 from .commands.program import program, refuse
 
@@ -26,6 +27,9 @@ name, and gives the exit code."""
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command; its exit code."""
     words = list(sys.argv[1:] if argv is None else argv)
+    if isinstance(sys.stdout, TextIOWrapper):
+        # A pipe may take fewer letters than a path has.
+        sys.stdout.reconfigure(errors="backslashreplace")
     if words and words[0] in COMMANDS:
         try:
             return _run(words[0], words[1:])

@@ -29,6 +29,12 @@ class _Loader(yaml.SafeLoader):
             seen.add(key.value)
         return mapping
 
+    def flatten_mapping(self, node: yaml.MappingNode) -> None:
+        """Takes no merge keys: a few lines of them can stand for more than any memory holds."""
+        if any(key.tag == "tag:yaml.org,2002:merge" for key, _ in node.value):
+            raise yaml.constructor.ConstructorError(None, None, "there may be no merge keys (<<)", node.start_mark)
+        super().flatten_mapping(node)
+
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
         """Refuses a value that is not what its tag or its form says, such as the 45th of May."""
         try:

@@ -180,8 +180,10 @@ def test_what_is_no_entry_is_refused_by_its_place(change: dict[str, Any], reason
         (b"servers: {}\nservers: []", "is not YAML: 'servers' is given twice"),
         (b"- a list", "valid dictionary"),
         (b" " * 1_000_001, "at most 1000000 bytes"),
+        (b"a: &a {b: 1}\nc: {<<: [*a, *a]}", "there may be no merge keys"),
+        (b"servers: 2001-99-99", "is not YAML: this is no timestamp"),
     ],
-    ids=["unclosed", "binary", "deep", "value", "twice", "list", "large"],
+    ids=["unclosed", "binary", "deep", "value", "twice", "list", "large", "merged", "no day"],
 )
 def test_what_is_no_catalog_is_refused_in_one_line(text: bytes, reason: str, tmp_path: Path) -> None:
     path = tmp_path / "catalog.yaml"

@@ -12,6 +12,7 @@ from ..hosts.differences import differences
 from ..hosts.installing import INSTALLABLE, Change, Target
 from ..hosts.machine import this_machine
 from .hosting import HostParser
+from .program import plain
 
 __all__ = ["changing_parser", "show_and_make", "target_of"]
 
@@ -47,7 +48,7 @@ def show_and_make(change: Change, secrets: Set[str], dry_run: bool, then: str) -
     console.print(f"{path}{told}")
     before, after = change.before or b"", change.after or b""
     for line in differences(change.target.client, before, after, change.shown, secrets):
-        console.print(Text(f"{line.sign} {line.text}", style=_STYLES[line.sign]))
+        console.print(Text(f"{line.sign} {plain(line.text.expandtabs())}", style=_STYLES[line.sign]))
     if dry_run:
         console.print("nothing was changed, as --dry-run asks")
         return

@@ -13,7 +13,8 @@ from ..doctor.running import Examination, examine
 from ..hosts.clients import CLIENTS, client_named
 from ..hosts.machine import this_machine
 from .arguments import CommandParser, refuse
-from .showing import console, json_out, plain
+from .program import plain
+from .showing import console, json_out
 
 __all__ = ["main"]
 

@@ -100,7 +100,7 @@ def wanted(options: Namespace, arguments: Sequence[str], name: str) -> Wanted:
         raise ValueError("--name takes letters, digits, - and _ (64 at most), as all clients do")
     entry = load_catalog(options.catalog).entry(options.server)
     if options.url is not None:
-        return Wanted(client, _reached(entry, options, arguments, name), frozenset())
+        return Wanted(client, _reached(entry, options, arguments, name), _secrets_of(options.url))
     if options.token_variable is not None:
         raise ValueError("--token-variable goes with --url: a server that is started needs no token")
     if "stdio" not in entry.transports:
@@ -115,6 +115,12 @@ def wanted(options: Namespace, arguments: Sequence[str], name: str) -> Wanted:
     except UnicodeEncodeError:
         raise ValueError("a path that is not UTF-8 can't stand in the file of a client") from None
     return Wanted(client, Configured(name, command, tuple(words), environment), checked.secrets)
+
+
+def _secrets_of(url: str) -> frozenset[str]:
+    """The URL itself where it has a password or a key in it."""
+    parts = urlsplit(url)
+    return frozenset([url] if parts.query or parts.username or parts.password else [])
 
 
 def _variable(text: str) -> tuple[str, str]:

@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 from typing import NoReturn
 
-__all__ = ["program", "refuse"]
+__all__ = ["plain", "program", "refuse"]
 
 
 def program() -> str:
@@ -12,7 +12,12 @@ def program() -> str:
     return "mcp-server-bundle" if Path(sys.argv[0]).stem == "mcp-server-bundle" else "python -m servers"
 
 
+def plain(text: str) -> str:
+    """`text` without what would move the cursor or colour the terminal: it is data, maybe of somebody else."""
+    return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
+
+
 def refuse(program: str, reason: str) -> NoReturn:
     """Ends the program with one line on stderr and exit code 2."""
-    print(f"{program}: {'; '.join(reason.splitlines())}", file=sys.stderr)  # noqa: T201 - it is the output
+    print(f"{program}: {plain('; '.join(reason.splitlines()))}", file=sys.stderr)  # noqa: T201 - it is the output
     sys.exit(2)

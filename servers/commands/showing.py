@@ -9,8 +9,9 @@ from rich.table import Table
 from rich.text import Text
 
 from ..catalog import Entry
+from .program import plain
 
-__all__ = ["asked_for", "console", "json_out", "plain", "shown", "table"]
+__all__ = ["asked_for", "console", "json_out", "shown", "table"]
 
 _NETWORK = {
     "none": "connects to no other host",
@@ -27,11 +28,6 @@ def console() -> Console:
 def json_out(value: Any) -> None:
     """Prints one JSON text, in ASCII, which every pipe takes."""
     print(json.dumps(value, indent=2))  # noqa: T201 - it is the output
-
-
-def plain(text: str) -> str:
-    """`text` without what would move the cursor or colour the terminal: it is data, maybe of somebody else."""
-    return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
 
 
 def shown(text: str, style: str = "") -> Text:

@@ -3,7 +3,7 @@
 import os
 import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -53,8 +53,8 @@ def back_up(folder: Path, name: str, text: bytes) -> Path:
 
 def make_folders(path: Path) -> int:
     """Makes the directories that `path` needs; how many that were. Raises ValueError where it can't."""
-    missing = [folder for folder in path.parents if not folder.exists()]
     with _told(path):
+        missing = [folder for folder in path.parents if not folder.exists()]
         path.parent.mkdir(parents=True, exist_ok=True)
     return len(missing)
 
@@ -66,10 +66,9 @@ def remove_file(path: Path, folders: int) -> None:
     """
     with _told(path):
         path.unlink()
-    for folder in list(path.parents)[:folders]:
-        if any(folder.iterdir()):
-            break
-        with _told(folder):
+    with suppress(OSError):
+        # The first that is not empty ends it.
+        for folder in list(path.parents)[:folders]:
             folder.rmdir()
 
 

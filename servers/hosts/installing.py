@@ -51,6 +51,7 @@ class Change(NamedTuple):
     def make(self) -> Path | None:
         """Makes the change; the path of the backup, where there was a file. Raises ValueError where it can't."""
         path, record, backup = self.target.path, self.record, None
+        receipts = Receipts(self.target.machine)
         if read_bytes(path) != self.before:
             raise ValueError(f"{path} has just been changed by another program: try again")
         if self.before is not None:
@@ -60,10 +61,15 @@ class Change(NamedTuple):
             remove_file(path, record.made_folders)
         else:
             made = make_folders(path)
-            write_atomically(path, self.after)
             if self.before is None:
                 record = record._replace(made_file=True, made_folders=made)
-        Receipts(self.target.machine).keep(path, record)
+            if self.shown is not None:
+                # Before the entry comes: a receipt without its entry counts for nothing, and what can't be kept stops
+                # here. Only when an entry is gone is its receipt needed no more.
+                receipts.keep(path, record)
+            write_atomically(path, self.after)
+        if self.shown is None:
+            receipts.keep(path, record)
         return backup
 
 
@@ -81,7 +87,7 @@ def install(target: Target, server: Configured, replace: bool) -> Change:
     if present == entry:
         return Change(target, before, before, record)
     known = record.entries.get(server.name)
-    if present is not None and not replace and (known is None or known.digest != digest_of(present)):
+    if server.name in entries and not replace and (known is None or known.digest != digest_of(present)):
         raise ValueError(f"{path} has another server {server.name!r}: give --replace, or another --name")
     edit = put(before or b"", client, server.name, entry, known)
     record = record._replace(entries={**record.entries, server.name: edit.receipt})

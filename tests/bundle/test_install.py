@@ -1,6 +1,7 @@
 """`install` and `uninstall` change a client's file as little as can be, safely, and show what they do."""
 
 import json
+import os
 import resource
 import stat
 import sys
@@ -198,6 +199,44 @@ def test_a_file_that_was_removed_by_hand_is_forgotten(home: Path) -> None:
     run(install, "fetch", "--client", "cursor")
     run(uninstall, "fetch", "--client", "cursor")
     assert path.read_text() == ""
+
+
+def test_an_entry_of_nothing_is_one_as_well(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = home / ".cursor" / "mcp.json"
+    path.parent.mkdir()
+    path.write_text('{"mcpServers": {"fetch": null}}')
+    assert "has another server 'fetch'" in refusal(capsys, install, "fetch", "--client", "cursor")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such files")
+def test_a_pipe_in_place_of_the_file_is_not_waited_for(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = home / ".claude.json"
+    os.mkfifo(path)
+    assert refusal(capsys, install, "fetch", "--client", "claude-code") == f"{path}: is not a file"
+
+
+@pytest.mark.parametrize("url", ["http://ann:hush@127.0.0.1:8000/mcp", "http://127.0.0.1:8000/mcp?key=hush"])
+def test_a_url_with_a_secret_is_written_and_not_shown(
+    url: str, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(install, "fetch", "--client", "cursor", "--url", url)
+    assert "hush" not in capsys.readouterr().out
+    assert url in (home / ".cursor" / "mcp.json").read_text()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only there is a place where even root can't write")
+def test_what_cant_be_remembered_is_not_installed(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    state = home / ".local" / "state"
+    state.parent.mkdir()
+    state.symlink_to("/proc/nobody")
+    refusal(capsys, install, "fetch", "--client", "claude-code")
+    assert not (home / ".claude.json").exists()
+
+
+def test_the_diff_moves_no_cursor(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (home / ".claude.json").write_text('{\n  "a\u202e\x9b31m": {}\n}', encoding="utf-8")
+    run(install, "fetch", "--client", "claude-code")
+    assert not {"\u202e", "\x9b"} & set(capsys.readouterr().out)
 
 
 def test_what_is_not_there_is_not_taken_out(home: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,6 +1,7 @@
 """`list` and `info` show what the catalog says."""
 
 import json
+import os
 import subprocess
 import sys
 import tomllib
@@ -139,3 +140,20 @@ def test_without_a_command_all_are_told(capsys: pytest.CaptureFixture[str]) -> N
     assert main([]) == 2
     told = capsys.readouterr()
     assert (told.out, [name for name in COMMANDS if f"\n  {name} " not in told.err]) == ("", [])
+
+
+def test_a_refusal_has_no_escape_codes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "catalog.yaml"
+    path.write_text(yaml.safe_dump({"servers": [{**DICE, "\x1b[31m\u202e": 1}]}))
+    with pytest.raises(SystemExit):
+        main(["list", "--catalog", str(path)])
+    assert capsys.readouterr().err.endswith("servers.0.\ufffd[31m\ufffd: Extra inputs are not permitted\n")
+
+
+@pytest.mark.slow
+def test_what_a_pipe_does_not_take_is_written_in_ascii(tmp_path: Path) -> None:
+    (tmp_path / "\u00e9").mkdir()
+    command = [sys.executable, "-m", "servers", "config", "filesystem", "\u00e9", "--client", "cursor"]
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "ascii"}
+    shown = subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, check=True).stdout
+    assert b"\\xe9" in shown
