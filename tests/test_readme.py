@@ -12,10 +12,13 @@ import anyio
 import pytest
 from pydantic import BaseModel
 
+from servers.__main__ import COMMANDS
 from servers.catalog import load_catalog
 from servers.fetch.server import app as fetch
 from servers.filesystem.server import app as filesystem
 from servers.prompts.server import app as prompts
+from servers.serving.choosing import choose
+from servers.serving.configuration import read_configuration
 from servers.sqlite.server import app as sqlite
 from shared.cli import Options
 from shared.server.app import Server
@@ -24,6 +27,7 @@ from tests.wire import Wire
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text()
+HEADS = ("option", "tool", "server", "command")
 SERVERS = {"fetch": fetch, "filesystem": filesystem, "prompts": prompts, "sqlite": sqlite}
 each_server = pytest.mark.parametrize(("name", "app"), SERVERS.items(), ids=SERVERS)
 
@@ -37,7 +41,7 @@ def rows(text: str, heading: str) -> Iterator[list[str]]:
     section = text.split(f"## {heading}\n", 1)[1].split("\n## ", 1)[0]
     for line in section.splitlines():
         cells = [cell.strip().strip("`").replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line.strip("|"))]
-        if line.startswith("|") and cells[0] not in ("option", "tool", "server") and not cells[0].startswith("---"):
+        if line.startswith("|") and cells[0] not in HEADS and not cells[0].startswith("---"):
             yield cells
 
 
@@ -73,6 +77,19 @@ def test_the_servers_are_those_of_the_catalog() -> None:
     table = README.split("|---|---|\n", 1)[1].split("\n\n", 1)[0]
     listed = [(entry.name, entry.summary) for entry in load_catalog().servers]
     assert re.findall(r"\| \[(\S+)\]\(\S+\) \| (.*) \|", table) == listed
+
+
+def test_the_commands_are_all_there() -> None:
+    assert [tuple(row) for row in rows(README, "The commands")] == list(COMMANDS.items())
+
+
+def test_the_configuration_of_several_servers_is_one(tmp_path: Path) -> None:
+    for folder in ("src", "home/Documents"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "shop.db").touch()
+    (tmp_path / "bundle.yaml").write_text(code("yaml").replace("~", str(tmp_path / "home")))
+    chosen = choose([], load_catalog(), read_configuration(tmp_path / "bundle.yaml"))
+    assert [one.name for one in chosen] == ["filesystem", "sqlite", "fetch"]
 
 
 def code(language: str) -> str:
