@@ -1,22 +1,23 @@
 """At the end of the run the images are listed, with what each adds to its base and how soon it answers."""
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.docker.containers import Rows
+from tests.docker.containers import Measured
 from tests.docker.debian import find_program
+from tests.records import recorded
 
-ROWS: Rows = {}
+MEASURED = "image"
 
 
 @pytest.fixture
-def rows() -> Rows:
-    """Where the figures of each image go."""
-    return ROWS
+def measured(record_property: Callable[[str, Any], None]) -> Measured:
+    """Takes the name of an image, what it adds and holds in MiB, and the milliseconds until it answers."""
+    return lambda *figures: record_property(MEASURED, figures)
 
 
 @pytest.fixture(scope="session")
@@ -41,7 +42,8 @@ def promtool(unpacked: Path) -> str:
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
     """Prints the list."""
-    if ROWS:
+    images = list(recorded(terminalreporter, MEASURED))
+    if images:
         terminalreporter.section("images")
-    for name, (size, held, milliseconds) in ROWS.items():
+    for name, size, held, milliseconds in images:
         terminalreporter.write_line(f"{name:10}  {size:4.0f} MiB  {held:4.0f} MiB of memory  {milliseconds:5.0f} ms")

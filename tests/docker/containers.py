@@ -5,7 +5,7 @@ import select
 import signal
 import subprocess
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -15,7 +15,7 @@ import pytest
 from tests.docker.images import Image, cells
 from tests.faults.raw import INITIALIZE, Raw
 
-Rows = dict[str, tuple[float, float, float]]
+Measured = Callable[[str, float, float, float], None]
 """Of each image: MiB over its base, MiB of memory when it has answered, milliseconds from its start to an answer."""
 
 MOST_MIB = 120

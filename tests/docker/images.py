@@ -22,7 +22,7 @@ DOCKERFILE = ROOT / "docker" / "Dockerfile"
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker" / "compose.yaml").read_text())
 README = (ROOT / "docker" / "README.md").read_text()
 TOOL = ROOT.parent / "shared" / "tools" / "build-image"
-BUILD_SECONDS = 600
+BUILD_SECONDS = 1_200
 
 TOKEN = "a-token-of-the-test"
 PLACES = {"/data": "/tmp/data", "/run/secrets/mcp_token": "/tmp/mcp_token"}

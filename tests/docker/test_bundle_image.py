@@ -8,7 +8,7 @@ import pytest
 
 from shared.version import __version__
 from tests.docker.containers import (
-    Rows,
+    Measured,
     added,
     check_confined,
     check_size,
@@ -26,10 +26,10 @@ from tests.wire import PATIENCE
 
 AUTHORIZED = {"authorization": f"Bearer {TOKEN}"}
 
-pytestmark = [pytest.mark.full, pytest.mark.timeout(900), needs_tool]
+pytestmark = [pytest.mark.full, pytest.mark.timeout(1_500), needs_tool]
 
 
-def test_all_servers_in_one_container(rows: Rows) -> None:
+def test_all_servers_in_one_container(measured: Measured) -> None:
     image = build("bundle")
     assert image.config["Labels"]["org.opencontainers.image.version"] == __version__
     with started_in(image, [], {"MCP_TOKEN_FILE": "/run/secrets/mcp_token", "MCP_PORT": "0"}) as server:
@@ -46,7 +46,7 @@ def test_all_servers_in_one_container(rows: Rows) -> None:
         assert healthy(container, MCP_PORT=port)
         assert not healthy(container, MCP_PORT="1")
         size, held = added(container), memory(container)
-        rows["bundle"] = size, held, until_it_listens(container.within(*image.entrypoint, MCP_PORT="0"))
+        measured("bundle", size, held, until_it_listens(container.within(*image.entrypoint, MCP_PORT="0")))
         check_size("bundle", size)
         stop(container.pid)
         assert server.wait() == 0, server.stderr()

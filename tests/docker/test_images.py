@@ -9,7 +9,7 @@ from servers.catalog import Entry, load_catalog
 from shared.version import __version__
 from tests.docker.containers import (
     Container,
-    Rows,
+    Measured,
     added,
     check_confined,
     check_size,
@@ -38,7 +38,7 @@ WORK: dict[str, tuple[list[str], Json, str]] = {
 }
 """With which arguments a server does a work for which it loads its libraries, and what is in the answer."""
 
-pytestmark = [pytest.mark.full, pytest.mark.timeout(900), needs_tool]
+pytestmark = [pytest.mark.full, pytest.mark.timeout(1_500), needs_tool]
 
 
 @pytest.fixture(scope="module", params=ENTRIES, ids=lambda entry: entry.name)
@@ -76,7 +76,7 @@ def test_stdio(entry: Entry, image: Image) -> None:
             assert server.wait() == 0, server.stderr()
 
 
-def test_http(entry: Entry, image: Image, rows: Rows) -> None:
+def test_http(entry: Entry, image: Image, measured: Measured) -> None:
     arguments, environment = service(entry.name)
     with started_in(image, arguments, environment) as server:
         port = listening(server).rsplit(":", 1)[1].removesuffix("/mcp")
@@ -93,7 +93,7 @@ def test_http(entry: Entry, image: Image, rows: Rows) -> None:
         assert healthy(container, MCP_TRANSPORT="http", MCP_PORT=port)
         assert not healthy(container, MCP_TRANSPORT="http", MCP_PORT="1")
         size, held = added(container), memory(container)
-        rows[entry.name] = size, held, started(container, STDIO.get(entry.name, []))
+        measured(entry.name, size, held, started(container, STDIO.get(entry.name, [])))
         check_size(entry.name, size)
         assert ends_in_order_as_process_1(container, STDIO.get(entry.name, []))
         stop(container.pid)
