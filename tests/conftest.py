@@ -1,8 +1,20 @@
 """Options of the test run, and what holds for all of it."""
 
 import gc
+from importlib import import_module
+from typing import Any
 
 import pytest
+
+from tests.records import names_recorded
+
+TABLES = {
+    "interop": "tests.interop.conftest",
+    "compared": "tests.comparison.conftest",
+    "leg of the conformance suite": "tests.conformance.conftest",
+    "image": "tests.docker.conftest",
+}
+"""What tests record, and the module whose `print_tables` prints it."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -18,3 +30,12 @@ def pytest_collection_finish() -> None:
     """Spares the garbage collector what stays to the end: the thousands of tests and all that they import."""
     gc.collect()
     gc.freeze()
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Prints the tables. Here and not in the folders themselves: where other processes run the tests, the one that
+    prints never comes to those."""
+    found = names_recorded(terminalreporter)
+    for name, module in TABLES.items():
+        if name in found:
+            import_module(module).print_tables(terminalreporter)

@@ -9,10 +9,15 @@ import pytest
 
 def recorded(terminalreporter: Any, name: str) -> Iterator[Any]:
     """The values of the user property `name` of all tests that were run, in the order in which these began."""
-    reports = [report for found in terminalreporter.stats.values() for report in found if _of_a_call(report)]
-    for report in sorted(reports, key=lambda report: report.start):
+    for report in sorted(_calls(terminalreporter), key=lambda report: report.start):
         yield from (value for key, value in report.user_properties if key == name)
 
 
-def _of_a_call(report: Any) -> bool:
-    return isinstance(report, pytest.TestReport) and report.when == "call"
+def names_recorded(terminalreporter: Any) -> set[str]:
+    """The names of all that was recorded."""
+    return {key for report in _calls(terminalreporter) for key, _ in report.user_properties}
+
+
+def _calls(terminalreporter: Any) -> list[pytest.TestReport]:
+    reports = (report for found in terminalreporter.stats.values() for report in found)
+    return [report for report in reports if isinstance(report, pytest.TestReport) and report.when == "call"]

@@ -3,9 +3,12 @@
 import os
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
+
+from tests.conftest import TABLES
 
 ROOT = Path(__file__).resolve().parents[1]
 CONFTEST = """
@@ -33,3 +36,17 @@ def test_a_table_has_what_each_test_recorded_once(tmp_path: Path, workers: int) 
         [*command, "--rootdir", "."], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=60
     )
     assert "table: [('of', 0), ('of', 1), ('of', 2)]" in done.stdout.splitlines(), done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(("name", "module"), TABLES.items())
+def test_each_table_is_printed_by_what_records_it(name: str, module: str) -> None:
+    folder = vars(import_module(module))
+    assert (name in folder.values(), callable(folder["print_tables"])) == (True, True)
+
+
+def test_no_folder_prints_by_itself_what_other_processes_record() -> None:
+    """A folder's own hook is not called where workers run its tests."""
+    found = [
+        path for path in (ROOT / "tests").rglob("conftest.py") if "def pytest_terminal_summary" in path.read_text()
+    ]
+    assert found == [ROOT / "tests" / "conftest.py"]

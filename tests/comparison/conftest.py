@@ -21,7 +21,7 @@ def record(request: pytest.FixtureRequest) -> Callable[[str, str, str], None]:
     return one
 
 
-def pytest_terminal_summary(terminalreporter: Any) -> None:
+def print_tables(terminalreporter: Any) -> None:
     """Prints a table for each kind."""
     tables: dict[str, dict[str, dict[str, str]]] = defaultdict(lambda: defaultdict(dict))
     for kind, scenario, server, outcome in recorded(terminalreporter, COMPARED):

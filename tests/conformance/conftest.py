@@ -17,7 +17,7 @@ def record(request: pytest.FixtureRequest) -> Callable[[Outcome], None]:
     return lambda outcome: request.node.user_properties.append((LEG, row(outcome)))
 
 
-def pytest_terminal_summary(terminalreporter: Any) -> None:
+def print_tables(terminalreporter: Any) -> None:
     """Prints the table."""
     found = list(recorded(terminalreporter, LEG))
     if found:

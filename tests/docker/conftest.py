@@ -40,7 +40,7 @@ def promtool(unpacked: Path) -> str:
     return find_program("promtool", "prometheus", unpacked)
 
 
-def pytest_terminal_summary(terminalreporter: Any) -> None:
+def print_tables(terminalreporter: Any) -> None:
     """Prints the list."""
     images = list(recorded(terminalreporter, MEASURED))
     if images:

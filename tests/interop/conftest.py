@@ -98,7 +98,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     return report
 
 
-def pytest_terminal_summary(terminalreporter: Any) -> None:
+def print_tables(terminalreporter: Any) -> None:
     matrices: dict[str, Matrix] = defaultdict(lambda: defaultdict(lambda: defaultdict(set)))
     for outcome, report in sorted(_cells(terminalreporter.stats), key=lambda found: found[1].start):
         peer, row, column = dict(report.user_properties)[CELL]
