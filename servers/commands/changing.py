@@ -4,7 +4,6 @@ from argparse import Namespace
 from collections.abc import Set
 from pathlib import Path
 
-from rich.console import Console
 from rich.text import Text
 
 from ..hosts.clients import CLIENTS, client_named
@@ -13,6 +12,7 @@ from ..hosts.installing import INSTALLABLE, Change, Target
 from ..hosts.machine import this_machine
 from .hosting import HostParser
 from .program import plain
+from .showing import console
 
 __all__ = ["changing_parser", "show_and_make", "target_of"]
 
@@ -38,20 +38,20 @@ def show_and_make(change: Change, secrets: Set[str], dry_run: bool, then: str) -
 
     Raises ValueError where it can't be made.
     """
-    console = Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
+    out = console()
     path = change.target.path
     if change.is_none:
-        console.print(f"{path} says so already")
+        out.print(f"{path} says so already")
         return
     is_new, is_gone = change.before is None, change.after is None
     told = ": a new file" if is_new else ": it goes, since nothing else stands in it" if is_gone else ""
-    console.print(f"{path}{told}")
+    out.print(f"{path}{told}")
     before, after = change.before or b"", change.after or b""
     for line in differences(change.target.client, before, after, change.shown, secrets):
-        console.print(Text(f"{line.sign} {plain(line.text.expandtabs())}", style=_STYLES[line.sign]))
+        out.print(Text(f"{line.sign} {plain(line.text.expandtabs())}", style=_STYLES[line.sign]))
     if dry_run:
-        console.print("nothing was changed, as --dry-run asks")
+        out.print("nothing was changed, as --dry-run asks")
         return
     backup = change.make()
     kept = f"; the file as it was: {backup}" if backup is not None else ""
-    console.print(f"done: {then}{kept}")
+    out.print(f"done: {then}{kept}")

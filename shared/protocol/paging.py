@@ -5,11 +5,11 @@ the same, following the cursors shows each entry once.
 """
 
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from .sealing import Seal
 
-__all__ = ["page"]
+__all__ = ["cursor_at", "page", "position_of"]
 
 T = TypeVar("T")
 
@@ -21,7 +21,20 @@ def page(
 
     `name` tells one list from another. Raises InvalidParams for a cursor that was not issued for it.
     """
-    start = 0 if cursor is None else seal.open(f"cursor:{name}", cursor)
+    start = position_of(cursor, name=name, seal=seal)
     end = start + size
-    following = seal.close(f"cursor:{name}", end) if end < len(items) else None
+    following = cursor_at(end, name=name, seal=seal) if end < len(items) else None
     return items[start:end], following
+
+
+def position_of(cursor: str | None, *, name: str, seal: Seal) -> Any:
+    """Where the page begins that `cursor` asks for: 0 without one, else what `cursor_at` was given.
+
+    Raises InvalidParams for a cursor that was not issued for the list called `name`.
+    """
+    return 0 if cursor is None else seal.open(f"cursor:{name}", cursor)
+
+
+def cursor_at(position: Any, *, name: str, seal: Seal) -> str:
+    """The cursor of the page of the list called `name` that begins at `position`, which is JSON."""
+    return seal.close(f"cursor:{name}", position)

@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import InvalidParams, MethodNotFound, ResourceNotFound
-from ..protocol.paging import page
+from ..protocol.paging import cursor_at, page, position_of
 from ..protocol.subscriptions import LISTS, Listen
 from ..protocol.types.prompts import CompleteParams, GetPromptParams, PromptReference
 from ..protocol.types.resources import (
@@ -73,11 +73,11 @@ async def call_tool(app: "Server[Any]", context: Context[Any], params: CallToolP
 async def list_resources(app: "Server[Any]", context: Context[Any], params: ListParams) -> dict[str, Any]:
     """`resources/list`."""
     await app.changes.want_resources()
-    start = 0 if params.cursor is None else app.seal.open("cursor:resources", params.cursor)
+    start = position_of(params.cursor, name="resources", seal=app.seal)
     end = start + app.page_size
     # One more than is shown, to know whether there is a next page.
     found = await app.resources.page(context, start, app.page_size + 1)
-    more = {"nextCursor": app.seal.close("cursor:resources", end)} if len(found) > app.page_size else {}
+    more = {"nextCursor": cursor_at(end, name="resources", seal=app.seal)} if len(found) > app.page_size else {}
     return {"resources": [one.to_wire() for one in found[: app.page_size]], **more}
 
 
@@ -97,9 +97,9 @@ async def list_prompts(app: "Server[Any]", context: Context[Any], params: ListPa
     source = app.prompts.source
     if source is None:
         return _listing(app, "prompts", app.prompts.listed(), params)
-    at = 0 if params.cursor is None else app.seal.open("cursor:prompts", params.cursor)
+    at = position_of(params.cursor, name="prompts", seal=app.seal)
     shown, following = await app.prompts.page(context, source, at, app.page_size)
-    more = {} if following is None else {"nextCursor": app.seal.close("cursor:prompts", following)}
+    more = {} if following is None else {"nextCursor": cursor_at(following, name="prompts", seal=app.seal)}
     return {"prompts": shown, **more}
 
 
