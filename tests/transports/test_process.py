@@ -164,6 +164,15 @@ def test_a_stdio_client_loads_no_http_library() -> None:
     assert done.stdout == "[]\n", done.stderr
 
 
+LEAVES = """
+exec 3>held
+sleep 60 &
+exec 3>&-
+echo '{"jsonrpc": "2.0", "method": "hello"}'
+read x
+"""
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no process groups")
 async def test_what_a_child_leaves_behind_ends_with_it(tmp_path: Path) -> None:
     """It has the pipes of the child as well, so that they do not end with the child."""
@@ -171,8 +180,8 @@ async def test_what_a_child_leaves_behind_ends_with_it(tmp_path: Path) -> None:
     held = os.open(tmp_path / "held", os.O_RDONLY | os.O_NONBLOCK)
     try:
         with anyio.fail_after(10):
-            async with start_process(["/bin/sh", "-c", "sleep 60 3>held & read x"], cwd=tmp_path, stderr="keep"):
-                pass
+            async with start_process(["/bin/sh", "-c", LEAVES], cwd=tmp_path, stderr="keep") as process:
+                assert await process.receive() == [HELLO]  # by now it is there
         # The end of the pipe comes when nobody holds the other side.
         assert select.select([held], [], [], 10)[0] == [held]
     finally:
