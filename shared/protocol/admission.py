@@ -27,6 +27,8 @@ _BEFORE_INITIALIZE = ("initialize", "ping")
 class Admission:
     """The gate of one session."""
 
+    __slots__ = ("_handshake", "_methods", "_now", "_seal")
+
     def __init__(self, methods: MethodTable, handshake: Handshake, seal: Seal, now: Callable[[], float]) -> None:
         self._methods = methods
         self._handshake = handshake

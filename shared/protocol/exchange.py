@@ -34,6 +34,8 @@ class InFlight:
 class Asked:
     """Our own requests that have no answer yet, each with the request of the peer's it is about."""
 
+    __slots__ = ("_about", "_last_id")
+
     def __init__(self) -> None:
         self._about: dict[RequestId, RequestId] = {}
         self._last_id = 0

@@ -36,6 +36,8 @@ class State(Enum):
 class Handshake:
     """One peer's handshake. `peer` is there from `initialize` on."""
 
+    __slots__ = ("_principal", "peer", "state")
+
     def __init__(self, principal: str | None) -> None:
         self.state = State.NEW
         self.peer: Peer | None = None

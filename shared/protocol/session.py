@@ -78,6 +78,10 @@ class ServerSession:
         waiting, self.waiting = self.waiting, []
         return waiting
 
+    def rest(self) -> None:
+        """Nothing comes for a while: what is empty gives up the room that it had."""
+        self._in_flight = self._in_flight or {}
+
     def _one(self, message: Message) -> Event | None:
         match message:
             case Request():
@@ -86,9 +90,8 @@ class ServerSession:
                 return self._notification(message)
             case Response() | Failure():
                 return self._answered(message)
-            case Malformed(answer, silent):
-                if not silent:
-                    self._reply(answer)
+            case Malformed(silent=False):
+                self._reply(message.failure)
         return None
 
     def _batch(self, batch: Batch) -> list[Event]:
@@ -249,9 +252,12 @@ class ServerSession:
     def log(self, id: RequestId, level: str, data: Any, logger: str | None) -> None:
         """Sends a log message about a call, if logging is declared and the peer wants that level."""
         entry = self._in_flight.get(id) if self._identity.has(("logging",)) else None
-        if entry is not None and self._current(entry.peer).wants_log(level):
-            named = {} if logger is None else {"logger": logger}
-            self.notify(id, "notifications/message", {"level": level, **named, "data": data})
+        if entry is not None:
+            # The log level of the handshake may be another one since the call came.
+            peer = entry.peer if entry.peer.version.stateless else self._handshake.peer or entry.peer
+            if peer.wants_log(level):
+                named = {} if logger is None else {"logger": logger}
+                self.notify(id, "notifications/message", {"level": level, **named, "data": data})
 
     # Subscriptions
 
@@ -279,10 +285,6 @@ class ServerSession:
         self._send(Notification("notifications/cancelled", {"_meta": meta, "requestId": id}), id)
 
     # Inside
-
-    def _current(self, peer: Peer) -> Peer:
-        """The peer as it stands now: the handshake's log level may have changed since the call came."""
-        return peer if peer.version.stateless or self._handshake.peer is None else self._handshake.peer
 
     def _reply(self, answer: Response | Failure) -> None:
         if self._batches is not None and self._batches.takes(answer):

@@ -42,6 +42,8 @@ class Listen:
 class Subscriptions:
     """The subscriptions of one peer."""
 
+    __slots__ = ("_coming", "_listens", "_subscribed")
+
     def __init__(self) -> None:
         self._subscribed: dict[str, str] = {}
         self._coming: dict[str, object] = {}

@@ -14,6 +14,8 @@ _NONE = Failure(None, -32603, "the client ended its stream")
 class Answers:
     """The answers to the questions of one connection."""
 
+    __slots__ = ("_by_id", "_come", "_finished")
+
     def __init__(self) -> None:
         self._by_id: dict[RequestId, Response | Failure | None] = {}
         self._come = Signal()

@@ -111,8 +111,11 @@ class Connection:
 
     def outgoing(self) -> list[Outgoing]:
         """What waits for the peer. It counts as on its way until this is called again."""
-        if self._changes:
-            self._deliver_changes()
+        # Where too much waits already, the peer must catch up before it is told of changes.
+        if self._changes and len(self.session.waiting) < self._app.limits.waiting_messages:
+            changes, self._changes = self._changes, {}
+            for change in changes:
+                self.session.deliver(change)
         outgoing = self.session.outgoing()
         self._sending = len(outgoing)
         if self._moved is not None:
@@ -161,6 +164,12 @@ class Connection:
             while self._tasks:
                 await self._move()
         await self._app.changes.release(self.session.subscriptions.subscribed.values())
+
+    def rest(self) -> None:
+        """Nothing comes for a while: tables that are empty give up their room, a fifth of what an idle session is."""
+        self._tasks = self._tasks or {}
+        self._scopes = self._scopes or {}
+        self.session.rest()
 
     # What handlers and the change bus do
 
@@ -288,12 +297,3 @@ class Connection:
         """Waits until a call has ended, or something was sent."""
         self._moved = self._moved or Signal()  # few ever wait
         await self._moved.wait()
-
-    # Changes
-
-    def _deliver_changes(self) -> None:
-        """Turns changes into messages, unless so many wait already that the peer must catch up first."""
-        if len(self.session.waiting) < self._app.limits.waiting_messages:
-            changes, self._changes = self._changes, {}
-            for change in changes:
-                self.session.deliver(change)

@@ -111,6 +111,10 @@ class Streams:
         self._posts.clear()
         self._shown.clear()
 
+    def rest(self) -> None:
+        """Nothing comes for a while: what is empty gives up the room that it had."""
+        self._posts = self._posts or {}
+
     # Inside
 
     def _answer(self, stream: Stream | None, answer: Message | None) -> None:

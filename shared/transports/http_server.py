@@ -10,6 +10,7 @@ import anyio
 import uvicorn
 from anyio import CancelScope, create_task_group
 
+from ..ops.memory import fill_free_lists
 from ..server.app import Server
 from .http_app import Front, HttpApp, HttpOptions
 from .http_connections import Connection
@@ -67,6 +68,7 @@ async def _run(asgi: HttpApp, options: HttpOptions, started: Started | None, sto
         if started is not None:
             host, port = listener.getsockname()[:2]
             server.on_started = lambda: started(host, port)
+        fill_free_lists()
         async with create_task_group() as tasks:
             tasks.start_soon(_serve, server, listener, tasks.cancel_scope)
             try:

@@ -155,6 +155,8 @@ class HttpSession:
     def _deliver(self) -> None:
         while self._patience is None and (outgoing := self._connection.outgoing()):
             self._send(outgoing)
+        if not self._open:
+            self._rest()
 
     def _send(self, outgoing: Sequence[Outgoing], *, patient: bool = True) -> None:
         self._held = self._streams.send(outgoing, patient=patient)
@@ -171,4 +173,9 @@ class HttpSession:
     def _use(self) -> None:
         """From now on it is idle, unless a stream is being read."""
         if not self._open and not self._ended:
+            self._rest()
             self._idle.start(self, self._unused)
+
+    def _rest(self) -> None:
+        self._connection.rest()
+        self._streams.rest()

@@ -1,18 +1,38 @@
 """Memory is given back, or nothing happens: the call is safe anywhere."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from shared.ops import memory
 
-pytestmark = pytest.mark.skipif(memory._TRIM is None, reason="this C library can't be asked")
+ROOT = Path(__file__).resolve().parents[2]
+SPARE = """
+import asyncio, sys
+from shared.ops.memory import fill_free_lists
+
+async def main():
+    loop = asyncio.get_running_loop()
+    futures = [loop.create_future() for _ in range(200)]
+    waits = [None] * 200
+    fill_free_lists()
+    await asyncio.sleep(0.01)
+    before = sys.getallocatedblocks()
+    for number, future in enumerate(futures):
+        waits[number] = future.__await__()
+    print(sys.getallocatedblocks() - before)
+
+asyncio.run(main())
+"""
 
 
 def resident() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4_096
 
 
+@pytest.mark.skipif(memory._TRIM is None, reason="this C library can't be asked")
 def test_what_is_free_between_what_is_used_is_given_back() -> None:
     # Below the size from which the library asks the system for each block by itself.
     blocks = [bytearray(100_000) for _ in range(500)]
@@ -22,3 +42,8 @@ def test_what_is_free_between_what_is_used_is_given_back() -> None:
     memory.give_back()
     assert before - resident() > 30_000_000
     assert len(kept) == 10
+
+
+def test_what_the_event_loop_keeps_for_later_is_there_from_the_start() -> None:
+    done = subprocess.run([sys.executable, "-c", SPARE], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert int(done.stdout) < 20, done.stderr
