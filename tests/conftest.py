@@ -5,8 +5,15 @@ from importlib import import_module
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.records import names_recorded
+
+# How long an example takes is a matter of the machine, and of what else it does. That all examples of a test have its
+# folder in common is meant.
+CHECKS = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+settings.register_profile("any machine", deadline=None, suppress_health_check=CHECKS)
+settings.load_profile("any machine")
 
 TABLES = {
     "interop": "tests.interop.conftest",

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from servers.hosts.clients import Client, client_named
@@ -100,7 +100,7 @@ def test_a_comment_stays_with_the_entry_it_is_about() -> None:
     assert changed.decode().splitlines()[2:4] == ['    "old": {}, // why', '    "new": {']
 
 
-LONG = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+LONG = settings(max_examples=60)
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from servers.filesystem.access.beneath import Beneath
@@ -316,7 +316,6 @@ PATTERNS = st.sampled_from(["a", "ab+", "^", "$", "^a", "b$", "[^b]a", r"\s", "a
 
 
 @pytest.mark.slow
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(text=st.lists(PIECES, max_size=40).map("".join), pattern=PATTERNS, block=st.sampled_from([8, 16, 1_000]))
 def test_the_lines_are_those_that_match_one_by_one(search, root, text, pattern, block):
     longest = max((len(line.encode()) for line in text.split("\n")), default=0)

@@ -72,7 +72,7 @@ TEXTS = st.lists(st.sampled_from("abc"), max_size=12).map("\n".join) | st.lists(
 
 @pytest.mark.skipif(not shutil.which("git"), reason="needs git")
 @pytest.mark.slow
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(TEXTS, TEXTS, st.integers(0, 3))
 def test_git_applies_the_diff(tmp_path_factory, old, new, context):
     if old == new:
@@ -87,7 +87,7 @@ def test_git_applies_the_diff(tmp_path_factory, old, new, context):
 
 @pytest.mark.skipif(not shutil.which("git"), reason="needs git")
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(TEXTS, st.sampled_from(["a", "b", "\n", "ab", "b\n"]), TEXTS, st.integers(0, 3))
 def test_git_applies_the_diff_of_many_places(tmp_path_factory, text, old, new, context):
     assume(old in text)

@@ -3,7 +3,7 @@
 import threading
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from servers.filesystem.errors import FilesError
@@ -82,7 +82,6 @@ def outcome(function, *arguments):
 LINES = st.none() | st.integers(0, 6)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(st.text("aé😀\n\0\ufeff", max_size=9)).map("".join),
     st.binary(max_size=2),

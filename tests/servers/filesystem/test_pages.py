@@ -3,7 +3,7 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic_core import to_json
 
@@ -121,7 +121,6 @@ def test_f20_the_budget_is_what_the_text_takes_as_json(pages, text):
 CODECS = st.sampled_from(["utf-8", "utf-8-sig", "utf-16", "utf-16-be", "utf-32"])
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.text("aé☃😀\n\r", max_size=9)).map("".join), st.integers(6, 40), CODECS)
 def test_the_pages_are_the_whole(pages, text, budget, codec):
     data = text.encode(codec) if codec != "utf-16-be" else codecs.BOM_UTF16_BE + text.encode(codec)
@@ -277,7 +276,6 @@ def test_f15_a_huge_line_costs_no_more_than_the_budget(files, root, at, part):
     assert found.truncated
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.text("aé😀\n", max_size=9)).map("".join), st.integers(6, 40), st.integers(1, 6))
 def test_parts_agree_with_the_whole(read, text, budget, count):
     lines = text.splitlines(keepends=True)

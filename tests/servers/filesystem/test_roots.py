@@ -2,7 +2,7 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from servers.filesystem.access.roots import MAX_PATH, Place, Roots, path_from_uri, uri
@@ -187,7 +187,7 @@ def test_uris_name_the_very_bytes(name):
     assert uri(path).isascii()
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=300)
+@settings(max_examples=300)
 @given(st.text() | st.lists(st.sampled_from(["..", ".", "", "a", "root", "~", "\0", "%2e%2e"])).map("/".join))
 @example("file://localhost")
 @example("file:///\udcff")

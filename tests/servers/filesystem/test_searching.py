@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from servers.filesystem.errors import FilesError
@@ -200,7 +200,7 @@ def present(folder):
 
 
 @pytest.mark.slow
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(there=PATHS, changes=st.lists(st.tuples(PATHS, PATHS), min_size=1, max_size=4), limit=st.integers(1, 3))
 def test_what_is_there_throughout_is_listed_once_while_files_come_and_go(files, root, there, changes, limit):
     folder = Path(tempfile.mkdtemp(dir=root))

@@ -122,7 +122,7 @@ def acted(on, refusal, act, *arguments):
 
 
 @pytest.mark.slow
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.lists(ACTS, max_size=25))
 def test_changes_are_those_of_a_model(acts):
     with tempfile.TemporaryDirectory() as folder:

@@ -67,7 +67,7 @@ def echoing(tmp_path_factory: pytest.TempPathFactory) -> Library:
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(text=st.text(min_size=1))
 def test_p1_any_text_appears_as_it_is_and_does_nothing_else(echoing: Library, text: str) -> None:
     assert texts(echoing, "jinja", text=text, other="kept") == [f"[{text}{text}] kept"]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from servers.sqlite.errors import SqliteError
@@ -68,7 +68,7 @@ def check(queries: list[str], factory: pytest.TempPathFactory) -> None:
     asyncio.run(run(factory.mktemp("model") / "data.db", queries))
 
 
-quiet = settings(deadline=None, database=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+quiet = settings(database=None)
 
 
 @pytest.mark.slow
