@@ -55,7 +55,7 @@ def no_leak() -> Iterator[None]:
     """Fails the test when it leaves descriptors open."""
     before = len(settled_descriptors())
     yield
-    assert len(descriptors()) == before
+    assert len(descriptors()) <= before  # what an earlier test left may have been closed meanwhile
 
 
 SWAPPING = """
