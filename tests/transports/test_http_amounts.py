@@ -33,7 +33,7 @@ from tests.transports.http_wire import (
     read_events,
     served,
 )
-from tests.wire import Wire, free_port
+from tests.wire import Wire, listening
 
 LONG = pytest.mark.full
 VERSION = "2025-11-25"
@@ -153,14 +153,9 @@ async def use_many(port: int, count: int) -> None:
 
 @asynccontextmanager
 async def process(*options: str) -> AsyncIterator[Served]:
-    port = free_port()
-    command = [sys.executable, "-c", COUNTING, "--transport", "http", "--port", str(port), *options]
-    async with Wire(command) as wire:
-        with anyio.fail_after(2 * PATIENCE):
-            while "listening" not in wire.stderr:
-                await anyio.lowlevel.checkpoint()
+    async with Wire([sys.executable, "-c", COUNTING, "--transport", "http", "--port", "0", *options]) as wire:
         try:
-            yield Served(wire, port)
+            yield Served(wire, int((await listening(wire)).rpartition(":")[2]))
         finally:
             wire.terminate()
 
