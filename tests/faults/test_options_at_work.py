@@ -32,7 +32,7 @@ def test_limits_arrive_where_they_count(tmp_path: Path) -> None:
 def test_the_trace_holds_every_message_and_no_secret(tmp_path: Path) -> None:
     path = tmp_path / "trace"
     path.touch(0o644)
-    with Raw([*SLOW, "--trace", str(path), "--drain", "0.1"]).open() as server:
+    with Raw([*SLOW, "--trace", str(path), "--drain", "1"]).open() as server:
         secret = {**call(1, "echo", text="Authorization: Bearer hunter2hunter2"), "password": "hunter2"}
         secret["params"]["_meta"] = {"x/apiKey": "hunter2", "progressToken": "shown"}
         server.send(secret)
