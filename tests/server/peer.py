@@ -14,7 +14,7 @@ from shared.transports.memory import MemoryTransport
 from tests import schemas
 from tests.wire import CLIENT_INFO, NEWEST_HANDSHAKE, STATELESS, with_envelope
 
-PATIENCE = 5.0
+PATIENCE = 20.0
 ERAS = (NEWEST_HANDSHAKE, STATELESS)
 
 Json = dict[str, Any]

@@ -5,16 +5,19 @@ import pytest
 
 from shared import Context
 from shared.server.budget import Budget
+from tests.clock import forward
 from tests.quiet import quiet
 from tests.server.peer import ERAS, NEWEST_HANDSHAKE, server, talking
 
 BRIEF = Budget(seconds=0.02)
+LONG = Budget(seconds=60)
+"""More than anything here takes; see `forward`."""
 
 
-def app_with_brief(function):
+def app_with_brief(function, budget=BRIEF):
     app = server()
     app.tool()(function)
-    app.budget = BRIEF
+    app.budget = budget
     return app
 
 
@@ -81,11 +84,11 @@ async def test_the_time_a_user_takes_does_not_count():
         """Asks."""
         return str(await ctx.roots())
 
-    async with talking(app_with_brief(ask), NEWEST_HANDSHAKE, {"roots": {}}) as peer:
+    async with talking(app_with_brief(ask, LONG), NEWEST_HANDSHAKE, {"roots": {}}) as peer:
         id_ = await peer.start("ask")
         question = await peer.receive()
-        with anyio.move_on_after(5 * BRIEF.seconds):
-            await anyio.sleep_forever()
+        forward(5 * LONG.seconds)
+        await quiet()
         await peer.reply(question["id"], {"roots": []})
         assert (await peer.answer(id_))["result"]["content"][0]["text"] == "[]"
 
@@ -97,9 +100,11 @@ async def test_after_the_answer_the_clock_goes_on():
         await anyio.sleep_forever()
         return ""
 
-    async with talking(app_with_brief(ask), NEWEST_HANDSHAKE, {"roots": {}}) as peer:
+    async with talking(app_with_brief(ask, LONG), NEWEST_HANDSHAKE, {"roots": {}}) as peer:
         id_ = await peer.start("ask")
         await peer.reply((await peer.receive())["id"], {"roots": []})
+        await quiet()
+        forward(LONG.seconds)
         assert (await peer.answer(id_))["result"]["isError"]
 
 
@@ -111,7 +116,7 @@ async def test_the_time_in_the_queue_does_not_count():
         begun.set()
         return "done"
 
-    app = app_with_brief(slow)
+    app = app_with_brief(slow, LONG)
     app.tool()(second)
     app.limits = type(app.limits)(concurrent_calls=1)
     async with talking(app) as peer:
@@ -119,6 +124,7 @@ async def test_the_time_in_the_queue_does_not_count():
         id_ = await peer.start("second")
         await quiet()
         assert not begun.is_set()
+        forward(LONG.seconds)
         assert (await peer.answer(id_))["result"]["content"][0]["text"] == "done"
 
 
@@ -131,8 +137,13 @@ async def test_questions_asked_at_the_same_time_stop_the_clock_and_start_it_agai
         await anyio.sleep_forever()
         return ""
 
-    async with talking(app_with_brief(ask), NEWEST_HANDSHAKE, {"roots": {}}) as peer:
+    async with talking(app_with_brief(ask, LONG), NEWEST_HANDSHAKE, {"roots": {}}) as peer:
         id_ = await peer.start("ask")
-        for question in [await peer.receive(), await peer.receive()]:
+        questions = [await peer.receive(), await peer.receive()]
+        forward(5 * LONG.seconds)
+        await quiet()
+        for question in questions:
             await peer.reply(question["id"], {"roots": []})
+        await quiet()
+        forward(LONG.seconds)
         assert (await peer.answer(id_))["result"]["isError"]
