@@ -38,7 +38,7 @@ from tests.quiet import quiet
 from tests.transcript_files import Transcript, layout
 from tests.wire import CLIENT_INFO, NEWEST_HANDSHAKE, STATELESS, with_envelope
 
-PATIENCE = 5.0
+PATIENCE = 20.0
 NOTHING, END = "nothing", "end"
 OPAQUE = {"requestState": "state", "nextCursor": "cursor", "elicitationId": "visit"}
 PLACEHOLDER = re.compile(r"\$[a-z]+[0-9]*")

@@ -18,7 +18,7 @@ from shared.server.app import Server
 from shared.server.context import Context
 from shared.transports.http_server import HttpOptions, run_http
 
-PATIENCE = 10.0
+PATIENCE = 20.0
 NEWEST_HANDSHAKE = "2025-11-25"
 STATELESS = "2026-07-28"
 ACCEPT = "application/json, text/event-stream"

@@ -153,11 +153,13 @@ async def test_a_head_that_never_ends(monkeypatch: pytest.MonkeyPatch) -> None:
                     await stream.send(b"x" * 10_000)
             with contextlib.suppress(anyio.BrokenResourceError, anyio.EndOfStream):
                 assert b"400" in await stream.receive()
-        monkeypatch.setattr(http_connections, "HEAD_SECONDS", 0.02)
-        async with await anyio.connect_tcp("127.0.0.1", site.port) as stream:
-            await stream.send(b"GET /mcp HTTP/1.1\r\nX: ")
-            with pytest.raises(anyio.EndOfStream):
-                await stream.receive()
+        with monkeypatch.context() as patch:
+            patch.setattr(http_connections, "HEAD_SECONDS", 0.02)
+            async with await anyio.connect_tcp("127.0.0.1", site.port) as stream:
+                # On a busy machine its end may come before the head that is not whole.
+                with pytest.raises((anyio.EndOfStream, anyio.BrokenResourceError)):  # noqa: PT012
+                    await stream.send(b"GET /mcp HTTP/1.1\r\nX: ")
+                    await stream.receive()
         assert (await site.client.get("/healthz")).status_code == 200
 
 
