@@ -250,7 +250,7 @@ async def test_one_that_ends_by_itself_has_failed() -> None:
 
 
 async def test_a_check_that_hangs_is_that_servers_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(readiness, "CHECK_SECONDS", 0.1)
+    monkeypatch.setattr(readiness, "CHECK_SECONDS", 0.5)
     bad = a_server("bad")
 
     @bad.on_ready
@@ -283,7 +283,7 @@ async def test_nobody_is_asked_whether_the_process_answers() -> None:
 async def test_all_end_in_order_but_the_one_that_will_not(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(http_mount, "LAST_SECONDS", 0.02)
+    monkeypatch.setattr(http_mount, "LAST_SECONDS", 0.5)
     told, go_on = list[str](), anyio.Event()
 
     async def orderly(_settings: object) -> AsyncIterator[Any]:
@@ -297,7 +297,7 @@ async def test_all_end_in_order_but_the_one_that_will_not(
 
     apps = [a_server("one", orderly), a_server("bad", cling), a_server("two", orderly)]
     for app in apps:
-        app.limits = Limits(drain_seconds=0.02)
+        app.limits = Limits(drain_seconds=0.5)
     async with hosted(*apps) as site:
         for name in ("one", "bad", "two"):
             await site.until(name, "ready")

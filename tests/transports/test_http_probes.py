@@ -98,6 +98,7 @@ async def test_a_check_that_hangs_holds_up_nobody(monkeypatch: pytest.MonkeyPatc
                 tasks.start_soon(_not_ready, site)
         await _not_ready(site)
         assert len(begun) == 1
+        monkeypatch.setattr(readiness, "CHECK_SECONDS", 60)
         go_on.set()
         while (await site.client.get("/readyz")).status_code != 200:
             await anyio.lowlevel.checkpoint()
@@ -122,6 +123,7 @@ async def test_a_check_is_given_up_so_that_the_next_may_do_better(monkeypatch: p
 
     async with served(app) as site:
         assert (await site.client.get("/readyz")).status_code == 503
+        monkeypatch.setattr(readiness, "LONGEST_CHECK", 60)
         assert (await site.client.get("/readyz")).status_code == 200
 
 

@@ -53,7 +53,7 @@ async def test_what_is_no_http_is_said_to_be_none(answer: bytes, code: str) -> N
 
 
 async def test_a_site_that_says_nothing_is_given_up() -> None:
-    async with listening() as site, reaching(NAMES, ClientOptions(seconds=0.05), allow_private=LOCAL) as web:
+    async with listening() as site, reaching(NAMES, ClientOptions(seconds=0.5), allow_private=LOCAL) as web:
         site.answer = None
         error = await web.refused(f"http://site.test:{site.port}/")
     assert (error.code, str(error)) == ("timeout", "the site did not answer in time")

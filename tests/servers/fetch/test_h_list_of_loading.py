@@ -431,7 +431,7 @@ async def test_h17_cancelling_closes_the_socket() -> None:
         ended.set()
 
     async with opened_site({"/a": waits}) as site, opened_loader() as loader:
-        with anyio.fail_after(5):
+        with anyio.fail_after(30):
             async with anyio.create_task_group() as group:
                 group.start_soon(loader.load, site.url("/a"))
                 await begun.wait()

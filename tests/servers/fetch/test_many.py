@@ -38,7 +38,7 @@ async def test_what_came_until_the_end_is_given() -> None:
             await anyio.sleep_forever()
         return snapshot("b")
 
-    late, came = await fetch_all(WANTED, fetch, no_one, 0.05)
+    late, came = await fetch_all(WANTED, fetch, no_one, 0.5)
     assert isinstance(late, FetchError)
     assert late.code == "timeout"
     assert isinstance(came, Snapshot)

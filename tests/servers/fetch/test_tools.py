@@ -150,7 +150,8 @@ async def test_h16_one_poisonous_page_keeps_no_other_waiting() -> None:
         await asked.until_closed()
 
     pages = {f"/{number}": plain(f"page {number}") for number in range(19)}
-    async with opened_site({**pages, "/endless": endless}) as site, served("--timeout", "1") as peer:
+    async with opened_site({**pages, "/endless": endless}) as site, served("--timeout", "3") as peer:
+        await peer.text("fetch", url=site.url("/0"))  # so that what reads pages has started when time counts
         text = await peer.text("fetch_many", urls=[site.url("/endless"), *map(site.url, pages)])
     assert all(f"\npage {number}\n" in text for number in range(19))
     assert "timeout: " in text

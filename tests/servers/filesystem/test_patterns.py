@@ -66,9 +66,9 @@ def test_too_many_patterns():
     "pattern", ["*a" * 400 + "b", "{" * 1_000, "{a}" * 300, "**/" * 300 + "b", "**/a/" * 60 + "b"]
 )
 def test_bombs_are_cheap(pattern):
-    start = time.monotonic()
+    start = time.process_time()
     assert not Glob([pattern]).matches(["a" * 255] * 20)
-    assert time.monotonic() - start < 1
+    assert time.process_time() - start < 1
 
 
 def test_nothing_matches_no_pattern():

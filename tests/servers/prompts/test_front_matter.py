@@ -233,13 +233,13 @@ def test_no_front_matter_crashes_hangs_or_runs_anything(
     source = random.Random(8)
     good = 0
     for _ in range(count):
-        data, began = hostile(source), time.monotonic()
+        data, began = hostile(source), time.process_time()
         for kind in (Kind("prompt", "a", ""), Kind("command", "a", ""), Kind("skill", "a", "a")):
             try:
                 name_in(kind, data)
                 good += isinstance(parsed(kind, data), Prompt)
             except PromptError as error:
                 assert error.code == "bad_prompt"  # noqa: PT017 (most are refused)
-        assert time.monotonic() - began < 10
+        assert time.process_time() - began < 10
     assert 0 < good < 3 * count
     assert list(tmp_path.iterdir()) == []

@@ -3,12 +3,14 @@
 import subprocess
 import sys
 import tracemalloc
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from servers.prompts.arguments.values import values
 from servers.prompts.errors import PromptError
+from servers.prompts.templates import rendering
 from servers.prompts.templates.limits import Budget
 from servers.prompts.templates.rendering import Embedded, Rendered, Text, used
 from tests.servers.prompts.folders import asking, front, library, texts
@@ -140,7 +142,8 @@ def test_time_is_bounded() -> None:
         Budget({}, seconds=-1).step()
 
 
-def test_includes_of_includes_count_together(tmp_path: Path) -> None:
+def test_includes_of_includes_count_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rendering, "Budget", partial(Budget, seconds=60))
     fan: dict[str, str | bytes] = {
         f"_{level}_{n}.md": "".join(f"{{% include '_{level + 1}_{m}.md' %}}" for m in range(5))
         for level in range(8)

@@ -49,12 +49,13 @@ def locked(file: Path) -> Iterator[Path]:
 
 
 async def test_a_statement_without_end_is_stopped(file: Path) -> None:
-    async with connected(file, seconds=0.1) as connection:
+    async with connected(file, seconds=1) as connection:
         assert (await refusal(connection, ENDLESS)).code == "timeout"
         assert await connection.run(lambda raw, stop: ask("SELECT 1", raw, stop)) == (1,)
 
 
 async def test_an_instruction_without_end_is_answered_in_time(file: Path) -> None:
+    """Within milliseconds; the statement that follows has all the time it wants."""
     idle = anyio.Event()
     async with connected(file, seconds=0.01) as connection:
         assert (await refusal(connection, UNSTOPPABLE)).code == "timeout"
@@ -62,12 +63,13 @@ async def test_an_instruction_without_end_is_answered_in_time(file: Path) -> Non
         assert not idle.is_set()
         with anyio.fail_after(60):
             await idle.wait()
+        connection._limits = Limits()
         assert await connection.run(lambda raw, stop: ask("SELECT 1", raw, stop)) == (1,)
 
 
 async def test_work_that_was_cancelled_stops_and_says_when(file: Path) -> None:
     idle = anyio.Event()
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         async with connected(file) as connection:
             with anyio.move_on_after(0.01):
                 await connection.run(lambda raw, stop: ask(ENDLESS, raw, stop))
@@ -100,7 +102,7 @@ async def test_what_sqlite_refuses_has_a_code(file: Path, statement: str, code: 
 
 
 async def test_a_pool_gives_a_connection_again(file: Path) -> None:
-    pool = Pool(lambda: Connection(file, "ro", Limits()), 2, 1)
+    pool = Pool(lambda: Connection(file, "ro", Limits()), 2, 30)
     async with pool.lent() as one:
         pass
     async with pool.lent() as other:
@@ -109,7 +111,7 @@ async def test_a_pool_gives_a_connection_again(file: Path) -> None:
 
 
 async def test_a_pool_gives_the_connection_that_is_wanted(file: Path) -> None:
-    pool = Pool(lambda: Connection(file, "ro", Limits()), 2, 1)
+    pool = Pool(lambda: Connection(file, "ro", Limits()), 2, 30)
     async with pool.lent() as one, pool.lent() as other:
         pass
     assert await pool.take(one) is one
@@ -143,7 +145,7 @@ async def test_connections_that_do_not_end_are_replaced_and_come_back(file: Path
 
 
 async def test_a_pool_keeps_its_place_when_a_connection_can_not_be_opened(tmp_path: Path) -> None:
-    pool = Pool(lambda: Connection(tmp_path / "nothing.db", "ro", Limits()), 1, 0.5)
+    pool = Pool(lambda: Connection(tmp_path / "nothing.db", "ro", Limits()), 1, 30)
     for _ in range(2):
         with pytest.raises(SqliteError) as raised:
             await pool.take()

@@ -375,7 +375,7 @@ async def test_where_the_time_is_over_in_a_commit_it_is_said_that_nobody_knows(t
             assert over.wait(PATIENCE)
 
     with database(tmp_path):
-        async with opened(tmp_path / "data.db", Limits(seconds=0.1)) as mine:
+        async with opened(tmp_path / "data.db", Limits(seconds=1)) as mine:
             with pytest.raises(SqliteError) as raised:
                 await write(mine, commit)
             over.set()

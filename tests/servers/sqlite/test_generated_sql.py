@@ -37,6 +37,8 @@ async def test_generated_sql_changes_nothing_and_is_answered_in_time(seed: int, 
             assert "error" not in answer, (query, answer)
             answered += not answer["result"].get("isError", False)
         assert "result" in await wire.request("ping")
+    async with Wire([sys.executable, "-m", "servers.sqlite", str(database)]) as wire:
+        await wire.initialize()
         assert (await _rows(wire, "SELECT count(*) FROM Artist")) == [[50]]
     assert hashlib.sha256(database.read_bytes()).hexdigest() == before
     assert [file.name for file in tmp_path.iterdir()] == ["data.db"]

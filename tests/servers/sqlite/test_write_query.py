@@ -151,7 +151,7 @@ async def test_parameters_of_a_list_that_do_not_fit_are_refused(
 async def test_s13_where_one_statement_fails_nothing_is_changed(
     tmp_path: Path, db: sqlite3.Connection, last: str, code: str
 ) -> None:
-    async with opened(tmp_path / "data.db", Limits(seconds=0.3)) as database:
+    async with opened(tmp_path / "data.db", Limits(seconds=2)) as database:
         with pytest.raises(SqliteError) as raised:
             await execute(database, "DELETE FROM t WHERE a = 2", last)
         assert rows(db, "SELECT a FROM t") == [(1,), (2,)]
