@@ -282,12 +282,14 @@ async def serving(home: Home) -> AsyncIterator[str]:
     command = [sys.executable, "-m", "servers.filesystem", "--transport", "http", "--port", "0", f"{home.path}/notes"]
     env = {**os.environ, "PYTHONPATH": str(ROOT), "MCP_TOKEN": TOKEN}
     async with await anyio.open_process(command, env=env, stdout=None) as process:
-        said = b""
-        while not said.endswith(b"\n"):
-            assert process.stderr is not None
-            said += await process.stderr.receive()
-        yield said.decode().removeprefix("listening on ").strip()
-        process.terminate()
+        try:
+            said = b""
+            while not said.endswith(b"\n"):
+                assert process.stderr is not None
+                said += await process.stderr.receive()
+            yield said.decode().removeprefix("listening on ").strip()
+        finally:
+            process.terminate()
 
 
 @slow
