@@ -53,7 +53,7 @@ async def piped(folder: Path) -> AsyncIterator[tuple[int, int]]:
 
 async def ask(pipe: tuple[int, int], message: dict[str, object]) -> dict[str, object]:
     os.write(pipe[0], json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         await anyio.wait_readable(pipe[1])
     answer: dict[str, object] = json.loads(os.read(pipe[1], 65_536))
     return answer

@@ -52,7 +52,7 @@ class Small:
 
     @asynccontextmanager
     async def connected(self, **options: Any) -> AsyncIterator[Client]:
-        """A client; every wait ends after 10 seconds."""
+        """A client; every wait ends after 30 seconds."""
         ours, theirs = memory_pair()
 
         async def run() -> None:
@@ -61,7 +61,7 @@ class Small:
             finally:
                 theirs.close()
 
-        with anyio.fail_after(10):
+        with anyio.fail_after(30):
             async with self.app.running(), background() as tasks:
                 tasks.start_soon(run)
                 async with Client(End(ours), ClientOptions(**options)) as client:

@@ -19,7 +19,7 @@ def _connection() -> tuple[Connection, MemoryTransport]:
 
 
 async def _next(end: MemoryTransport) -> object:
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         return (await end.receive())[0]
 
 
@@ -51,7 +51,7 @@ async def test_nothing_is_sent_when_the_server_is_gone() -> None:
     connection, theirs = _connection()
     async with connection.running():
         theirs.close()
-        with anyio.fail_after(5):
+        with anyio.fail_after(30):
             await connection.gone.wait()
         with pytest.raises(ConnectionError), connection.sent(1):
             pass
@@ -81,7 +81,7 @@ async def test_a_question_taken_back_stops_its_handler() -> None:
     connection._handlers["roots/list"] = think
     async with connection.running():
         await theirs.send_bytes(b'{"jsonrpc": "2.0", "id": 7, "method": "roots/list"}')
-        with anyio.fail_after(5):
+        with anyio.fail_after(30):
             await asked.wait()
             await theirs.send_bytes(
                 b'{"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7}}'

@@ -45,7 +45,7 @@ class Script:
 @asynccontextmanager
 async def _connected(script: Script, **options: Any) -> AsyncIterator[Client]:
     ours, theirs = memory_pair()
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         async with background() as tasks:
             tasks.start_soon(script.run, theirs)
             try:
@@ -125,7 +125,7 @@ async def test_a_handshake_may_fail(initialize: Answer, error: type[Exception]) 
 async def test_a_server_that_ends_at_once() -> None:
     ours, theirs = memory_pair()
     theirs.close()
-    with anyio.fail_after(5), pytest.raises(ConnectionError):
+    with anyio.fail_after(30), pytest.raises(ConnectionError):
         async with Client(End(ours)):
             pass
 

@@ -37,7 +37,7 @@ class Recorder:
 
 @asynccontextmanager
 async def _served(small: Small, tokens: tuple[str, ...] = ()) -> AsyncIterator[str]:
-    """The URL of `small`; every wait ends after 15 seconds."""
+    """The URL of `small`; every wait ends after 30 seconds."""
     ready, stop, address = anyio.Event(), anyio.Event(), list[Any]()
 
     def started(*where: Any) -> None:
@@ -47,7 +47,7 @@ async def _served(small: Small, tokens: tuple[str, ...] = ()) -> AsyncIterator[s
     async def run() -> None:
         await run_http(small.app, HttpOptions(port=0, tokens=tokens), started=started, stop=stop)
 
-    with anyio.fail_after(15):
+    with anyio.fail_after(30):
         async with small.app.running(), anyio.create_task_group() as tasks:
             tasks.start_soon(run)
             await ready.wait()
@@ -161,7 +161,7 @@ async def test_a_token_lets_us_in() -> None:
 
 
 async def test_nobody_listens() -> None:
-    with anyio.fail_after(10), pytest.raises(ConnectionError, match="ConnectError"):
+    with anyio.fail_after(30), pytest.raises(ConnectionError, match="ConnectError"):
         async with httpx.AsyncClient(trust_env=False) as http, connect_http("http://127.0.0.1:9/mcp", http=http):
             pass
 
@@ -202,7 +202,7 @@ TOOLS = '{"jsonrpc": "2.0", "id": 2, "result": {"tools": [{"name": "x"}]}}'
 
 @asynccontextmanager
 async def _scripted(server: Bytes, mode: str = "handshake") -> AsyncIterator[Client]:
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         async with (
             httpx.AsyncClient(transport=httpx.MockTransport(server.handle)) as http,
             connect_http("http://server/mcp", ClientOptions(mode=mode), http=http) as client,

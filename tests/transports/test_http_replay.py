@@ -322,7 +322,7 @@ def numbered(number: int, about: int | None = 1) -> Outgoing:
 
 async def taken(reader: Reader | Refusal | None) -> list[Any]:
     assert isinstance(reader, Reader)
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         await reader.wait()
     return data(reader.stream.take())
 

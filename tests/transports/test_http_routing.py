@@ -25,7 +25,7 @@ def updated(number: int) -> Outgoing:
 
 async def take(reader: Reader | Refusal | None) -> list[Json]:
     assert isinstance(reader, Reader)
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         await reader.wait()
         return [json.loads(event.data) for event in reader.stream.take()]
 

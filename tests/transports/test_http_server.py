@@ -294,7 +294,7 @@ async def test_cancelling_closes_the_port() -> None:
 
     async with app.running(), anyio.create_task_group() as tasks:
         tasks.start_soon(lambda: run_http(app, HttpOptions(port=0), started=started))
-        with anyio.fail_after(10):
+        with anyio.fail_after(30):
             await ready.wait()
         tasks.cancel_scope.cancel()
     with socket.socket() as sock, pytest.raises(ConnectionRefusedError):

@@ -311,7 +311,7 @@ async def test_a_session_belongs_to_its_principal() -> None:
 
 
 async def test_idle_sessions_end() -> None:
-    limits = EndpointLimits(keep_alive_seconds=0.2, sessions=SessionLimits(idle_seconds=0.2))
+    limits = EndpointLimits(keep_alive_seconds=0.5, sessions=SessionLimits(idle_seconds=1))
     async with served(limits=limits) as site:
         session = await site.initialize()
         async with site.client.stream("GET", "/mcp", headers=merged(session)) as stream:

@@ -52,7 +52,7 @@ async def test_a_real_server(mode: str, tmp_path: Path) -> None:
 @pytest.mark.slow
 async def test_lines_become_messages_and_messages_lines() -> None:
     echo = "import sys\nfor line in sys.stdin.buffer: sys.stdout.buffer.write(line); sys.stdout.flush()"
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         async with start_process(_python(echo)) as process:
             await process.send([Outgoing(HELLO), Outgoing(None), Outgoing(HELLO)])
             received: list[Any] = []
@@ -65,7 +65,7 @@ async def test_lines_become_messages_and_messages_lines() -> None:
 @pytest.mark.slow
 async def test_what_is_no_message_and_the_last_line() -> None:
     script = """print("Welcome!\\n\\n" + '{"jsonrpc": "2.0", "method": "hello"}', end="")"""
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         async with start_process(_python(script)) as process:
             received = [*await process.receive(), *await process.receive()]
             with pytest.raises(anyio.EndOfStream):
@@ -76,7 +76,7 @@ async def test_what_is_no_message_and_the_last_line() -> None:
 
 @pytest.mark.slow
 async def test_a_child_that_ended_takes_no_messages() -> None:
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         async with start_process(_python("pass")) as process:
             with pytest.raises(anyio.EndOfStream):
                 await process.receive()
@@ -104,7 +104,7 @@ ENDS = [("", -signal.SIGTERM), ("signal.signal(signal.SIGTERM, signal.SIG_IGN)",
 @pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize(("ignore", "code"), ENDS)
 async def test_the_end_comes_by_steps(ignore: str, code: int) -> None:
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         async with start_process(_python(STUBBORN.format(ignore=ignore))) as process:
             assert await process.receive() == [HELLO]
             pid = process._process.pid
@@ -127,7 +127,7 @@ async def test_a_cancelled_block_leaves_no_child() -> None:
 async def test_stderr_is_kept_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shared.transports.process.STDERR_KEPT", 10)
     script = "import sys; sys.stderr.write('x' * 1000 + 'the end'); sys.stderr.flush()"
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         async with start_process(_python(script), stderr="keep") as process:
             with pytest.raises(anyio.EndOfStream):
                 await process.receive()
@@ -136,7 +136,7 @@ async def test_stderr_is_kept_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.mark.slow
 async def test_a_client_of_a_server_that_fails() -> None:
-    with anyio.fail_after(10), pytest.raises(ConnectionError):
+    with anyio.fail_after(30), pytest.raises(ConnectionError):
         async with connect_stdio(_python("raise SystemExit(3)")):
             pass
 
@@ -150,7 +150,7 @@ async def test_a_command_that_does_not_exist() -> None:
 @pytest.mark.slow
 async def test_an_environment_of_its_own() -> None:
     script = """import os; print('{"jsonrpc": "2.0", "method": "%s"}' % os.environ["WHO"])"""
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         async with start_process(_python(script), env={"WHO": "me"}) as process:
             assert await process.receive() == [Notification("me")]
 
@@ -179,7 +179,7 @@ async def test_what_a_child_leaves_behind_ends_with_it(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "held")
     held = os.open(tmp_path / "held", os.O_RDONLY | os.O_NONBLOCK)
     try:
-        with anyio.fail_after(10):
+        with anyio.fail_after(30):
             async with start_process(["/bin/sh", "-c", LEAVES], cwd=tmp_path, stderr="keep") as process:
                 assert await process.receive() == [HELLO]  # by now it is there
         # The end of the pipe comes when nobody holds the other side.

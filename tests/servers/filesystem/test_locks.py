@@ -23,7 +23,7 @@ def test_the_second_waits_for_the_first(entry):
     with locked(entry):
         thread.start()
         assert not entered.wait(0.05)
-    thread.join(5)
+    thread.join(30)
     assert entered.is_set()
 
 

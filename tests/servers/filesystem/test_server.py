@@ -386,7 +386,7 @@ async def test_a_resource_that_is_not_there_or_outside_is_not_found(tmp_path: Pa
 
 async def updated(peer: Peer, uri: str) -> None:
     """Waits for the notification that tells of a change of `uri`."""
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         while True:
             for message in peer.wire.notifications:
                 if message["method"] == "notifications/resources/updated" and message["params"]["uri"] == uri:

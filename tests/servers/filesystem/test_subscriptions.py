@@ -29,7 +29,7 @@ async def http(folder: Path, *options: str) -> AsyncIterator[Site]:
     """The server over HTTP."""
     async with (
         start_http([sys.executable, "-m", "servers.filesystem", *options, str(folder)]) as url,
-        httpx.AsyncClient(base_url=url, trust_env=False, timeout=10) as client,
+        httpx.AsyncClient(base_url=url, trust_env=False, timeout=30) as client,
     ):
         yield Site(server, 0, anyio.Event(), client)
 

@@ -185,6 +185,6 @@ async def updates(follower: Follower) -> AsyncIterator[str]:
 
 async def said(follower: Follower, text: str) -> None:
     """Waits until the server has written that for people."""
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         while text not in follower.peer.wire.stderr:
             await anyio.lowlevel.checkpoint()

@@ -39,7 +39,7 @@ class Told:
 
     async def next(self) -> News:
         """What it says next."""
-        with anyio.fail_after(10):
+        with anyio.fail_after(30):
             return await self.receive.receive()
 
 
@@ -59,7 +59,7 @@ class Opener:
 
     async def until(self, count: int) -> None:
         """Waits until that many were opened."""
-        with anyio.fail_after(10):
+        with anyio.fail_after(30):
             while self.opened < count:
                 await anyio.lowlevel.checkpoint()
 

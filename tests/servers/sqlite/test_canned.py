@@ -54,7 +54,7 @@ async def names(peer: Peer) -> set[str]:
 
 async def changed(peer: Peer) -> None:
     """Waits until it is told that there are other tools."""
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         while not peer.wire.notifications:
             peer.wire.notifications.append(await peer.wire.receive())
     assert [one["method"] for one in peer.wire.notifications] == ["notifications/tools/list_changed"]
@@ -63,7 +63,7 @@ async def changed(peer: Peer) -> None:
 
 async def said(wire: Wire, text: str) -> None:
     """Waits until the server has written that for people."""
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         while text not in wire.stderr:
             await anyio.lowlevel.checkpoint()
 

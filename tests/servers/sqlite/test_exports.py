@@ -88,7 +88,7 @@ async def test_an_export_that_is_cancelled_leaves_no_file(file: Path) -> None:
             while held.exports._directory is None or not held.files:
                 await anyio.lowlevel.checkpoint()
             tasks.cancel_scope.cancel()
-        with anyio.fail_after(10):
+        with anyio.fail_after(30):
             while held.files:
                 await anyio.lowlevel.checkpoint()
 

@@ -18,7 +18,7 @@ from tests.wire import PATIENCE, STATELESS, Json, start_http, with_envelope
 
 pytestmark = pytest.mark.slow
 
-SECONDS = 2
+SECONDS = 1
 LATE = 0.5
 """Seconds beyond the limit in which an answer has to come, on a machine that does nothing else."""
 

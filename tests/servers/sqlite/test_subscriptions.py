@@ -33,7 +33,7 @@ async def http(file: Path) -> AsyncIterator[Site]:
     """The server over HTTP."""
     async with (
         start_http([sys.executable, "-m", "servers.sqlite", str(file)]) as url,
-        httpx.AsyncClient(base_url=url, trust_env=False, timeout=10) as client,
+        httpx.AsyncClient(base_url=url, trust_env=False, timeout=30) as client,
     ):
         yield Site(server, 0, anyio.Event(), client)
 
@@ -45,7 +45,7 @@ async def subscribed(transport: str, era: str, file: Path, *uris: str) -> AsyncI
     async with over(era, file, uris) as receive:
 
         async def told() -> str:
-            with anyio.fail_after(10):
+            with anyio.fail_after(30):
                 message = await receive()
             uri: str = message.get("params", {}).get("uri", message["method"])
             return uri
@@ -189,6 +189,6 @@ async def test_the_health_shows_what_is_watched(file: Path) -> None:
         async with site.stream(message, headers) as answer:
             await anext(events(answer))
             assert (await site.health())["watching"] == {"watched": 2, "degraded": False}
-        with anyio.fail_after(10):
+        with anyio.fail_after(30):
             while (await site.health())["watching"]["watched"]:
                 await anyio.lowlevel.checkpoint()

@@ -39,7 +39,7 @@ class Watching:
 
     async def told(self, count: int = 1) -> list[str]:
         """The next keys that are told."""
-        with anyio.fail_after(10):
+        with anyio.fail_after(30):
             return sorted([await self._told.receive() for _ in range(count)])
 
     async def write(self, statement: str, *tables: str, defines: bool = False) -> None:
@@ -216,7 +216,7 @@ async def test_a_watch_that_the_system_refuses_is_said(tmp_path: Path, caplog: p
     notices = Notices(refusing)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(hear, notices, [str(tmp_path)], print)
-        with anyio.fail_after(10):
+        with anyio.fail_after(30):
             while not notices.degraded:
                 await anyio.lowlevel.checkpoint()
         tasks.cancel_scope.cancel()
