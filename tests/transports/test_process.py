@@ -29,6 +29,11 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shared.transports.process.PATIENCE", 0.3)
 
 
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shared.transports.process.PATIENCE", 60)
+
+
 def _is_gone(pid: int) -> bool:
     try:
         os.kill(pid, 0)
@@ -50,6 +55,7 @@ async def test_a_real_server(mode: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("patient")
 async def test_lines_become_messages_and_messages_lines() -> None:
     echo = "import sys\nfor line in sys.stdin.buffer: sys.stdout.buffer.write(line); sys.stdout.flush()"
     with anyio.fail_after(30):
