@@ -8,7 +8,6 @@ from typing import Any
 import anyio
 
 from shared import Implementation, Server
-from shared.server.limits import Limits
 from shared.testing import connected
 from shared.transports.memory import MemoryTransport
 from tests import schemas
@@ -21,10 +20,8 @@ Json = dict[str, Any]
 
 
 def server(**options: Any) -> Server[Any]:
-    """A server without features, which does not wait long for calls that don't end."""
-    app: Server[Any] = Server(Implementation(name="test", version="1"), **options)
-    app.limits = Limits(drain_seconds=0.01)
-    return app
+    """A server without features."""
+    return Server(Implementation(name="test", version="1"), **options)
 
 
 class Peer:

@@ -215,15 +215,18 @@ async def test_a_question_is_withdrawn_when_the_handler_no_longer_waits():
 
 @pytest.mark.parametrize("version", ERAS)
 async def test_progress_arrives_while_the_call_runs(version):
+    told = anyio.Event()
+
     async def slow(ctx: Context[None]) -> str:
         """Reports, and waits."""
         await ctx.progress(1, 2, "half")
-        await anyio.sleep_forever()
+        await told.wait()
         return ""
 
     async with talking(app_with(slow), version) as peer:
         await peer.begin("tools/call", {"name": "slow"}, progressToken="t")
         report = await peer.other("notifications/progress")
+        told.set()
     assert report["params"] == {"progressToken": "t", "progress": 1, "total": 2, "message": "half"}
 
 
