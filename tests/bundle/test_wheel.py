@@ -20,10 +20,10 @@ from shared.transports.http_client import connect_http
 from tests.interop.pages import served
 from tests.wire import Wire
 
-pytestmark = [pytest.mark.full, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.full, pytest.mark.timeout(1_500)]
 
 ROOT = Path(__file__).resolve().parents[2]
-INSTALLING = 300  # seconds
+INSTALLING = 600  # seconds
 BARE = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
 ENTRIES = load_catalog().servers
 WITH_EXTRA = [entry for entry in ENTRIES if entry.extra is not None]

@@ -51,7 +51,10 @@ def kill_while_writing(folder: Path, acts: int) -> None:
 
 @pytest.mark.parametrize(
     "rounds",
-    [pytest.param(20, marks=pytest.mark.slow), pytest.param(200, marks=[pytest.mark.full, pytest.mark.timeout(600)])],
+    [
+        pytest.param(20, marks=pytest.mark.slow),
+        pytest.param(200, marks=[pytest.mark.full, pytest.mark.timeout(1_800)]),
+    ],
 )
 def test_a_killed_writer_leaves_a_whole_file(tmp_path: Path, rounds: int) -> None:
     chance = random.Random(rounds)

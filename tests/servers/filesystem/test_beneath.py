@@ -36,7 +36,7 @@ def test_a_directory_is_no_file(either, root):
     assert code(either, ".") == "not_a_file"
 
 
-@pytest.mark.timeout(5)
+@pytest.mark.timeout(30)
 def test_a_pipe_is_refused_without_waiting(either, root):
     os.mkfifo(root / "pipe")
     assert code(either, "pipe") == "special_file"
@@ -100,7 +100,7 @@ def test_a_file_swapped_for_a_link_after_it_was_found_is_not_followed(either, ro
     assert caught.value.code == "changed"
 
 
-@pytest.mark.timeout(5)
+@pytest.mark.timeout(30)
 def test_a_file_swapped_for_a_pipe_after_it_was_found_is_refused(either, root, no_leak):
     (root / "file").touch()
     with either.locate(either.roots.place("file")) as entry:

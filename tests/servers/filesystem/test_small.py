@@ -71,7 +71,7 @@ def test_what_is_no_file_is_left_to_the_walk(read, root, no_leak):
     assert [read(way) for way in (".", "dir", "none", "none/x", "file/x", "x" * 300)] == [None] * 6
 
 
-@pytest.mark.timeout(5)
+@pytest.mark.timeout(30)
 def test_a_pipe_is_not_opened(read, root, no_leak):
     os.mkfifo(root / "pipe")
     assert read("pipe") is None
