@@ -25,7 +25,7 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
 ROOT = Path(__file__).resolve().parents[2]
-PATIENCE = 20.0
+PATIENCE = 60.0
 TOKEN = "a-token-for-tests"
 DATABASE = "chinook.db"
 """The sample database, in the served directory."""

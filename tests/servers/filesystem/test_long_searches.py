@@ -10,7 +10,7 @@ from servers.filesystem.errors import FilesError
 from servers.filesystem.finding import tools
 from servers.filesystem.finding.tools import _searched
 
-PATIENCE = 10
+PATIENCE = 30
 
 
 class Caller:
