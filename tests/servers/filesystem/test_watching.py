@@ -3,6 +3,7 @@ import os
 import shutil
 import threading
 from contextlib import asynccontextmanager
+from functools import partial
 
 import anyio
 import pytest
@@ -11,6 +12,7 @@ from anyio import to_thread
 from servers.filesystem.errors import FilesError
 from servers.filesystem.watching.sightings import Spot
 from servers.filesystem.watching.trees import Room
+from servers.filesystem.watching.watched import Pace
 from servers.filesystem.watching.watcher import Watcher
 from servers.notices import Notices
 from tests.descriptors import descriptors, settled_descriptors
@@ -170,8 +172,9 @@ async def test_w1_a_chmod_and_a_touch_are_not_told(watching, seen, root, at):
         assert await seen.next() == "other"
 
 
-async def test_w5_endless_writing_is_told_while_it_goes_on(watching, seen, root, at):
-    """At what rate: see `test_watched`."""
+async def test_w5_endless_writing_is_told_while_it_goes_on(watching, seen, root, at, monkeypatch):
+    """No moment counts as quiet here, so it does not matter how fast is written. The rate: see `test_watched`."""
+    monkeypatch.setattr("servers.filesystem.watching.watcher.Pace", partial(Pace, quiet=3_600.0, leading=False))
     enough = threading.Event()
 
     def write():
