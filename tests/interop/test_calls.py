@@ -58,10 +58,16 @@ async def test_cancelled_call_is_stopped(case: Case, key: str) -> None:
 
 async def test_call_whose_time_is_up_is_stopped(case: Case, key: str) -> None:
     """The client's own limit for one request."""
+    began = anyio.Event()
+
+    async def progress(_progress: float, _total: float | None, _message: str | None) -> None:
+        began.set()
+
     async with case.connect("bench") as client:
         await client.call_tool("echo", {"text": "the server is up"})
-        with pytest.raises(MCPError, match=r"[Tt]imed out"):
-            await client.call_tool("hold", {"key": key}, read_timeout_seconds=0.5)
+        while not began.is_set():
+            with pytest.raises(MCPError, match=r"[Tt]imed out"):
+                await client.call_tool("hold", {"key": key}, read_timeout_seconds=0.5, progress_callback=progress)
         assert (await client.call_tool("when_stopped", {"key": key})).content[0].text == "stopped"
 
 
