@@ -80,7 +80,7 @@ def assert_allowed(reached: Reached, port: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1_800)
 @pytest.mark.parametrize("times", [150, pytest.param(6_000, marks=pytest.mark.full)])
 async def test_whatever_url_is_written_no_connection_leads_elsewhere(times: int) -> None:
     ended: Counter[str] = Counter()
@@ -107,7 +107,7 @@ async def test_whatever_url_is_written_no_connection_leads_elsewhere(times: int)
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1_800)
 @pytest.mark.parametrize("times", [50, pytest.param(2_000, marks=pytest.mark.full)])
 async def test_a_robots_txt_leads_nowhere_else(times: int) -> None:
     ended: Counter[str] = Counter()

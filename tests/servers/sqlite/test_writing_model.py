@@ -79,7 +79,7 @@ def test_a_dry_run_says_what_is_done(queries: list[str], tmp_path_factory: pytes
 
 
 @pytest.mark.full
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1_800)
 @settings(quiet, max_examples=500)
 @given(queries=st.lists(statements, min_size=1, max_size=8))
 def test_a_dry_run_says_what_is_done_at_length(queries: list[str], tmp_path_factory: pytest.TempPathFactory) -> None:
