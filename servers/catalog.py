@@ -122,7 +122,10 @@ class Catalog(_Record):
 
 
 def load_catalog(path: Path = CATALOG) -> Catalog:
-    """The catalog in the file at `path`. Raises ValueError, in one line, for what can't be read or is no catalog."""
+    """The catalog in the file at `path`, with the files that it names by their absolute paths.
+
+    Raises ValueError, in one line, for what can't be read or is no catalog.
+    """
     try:
         with path.open("rb") as file:
             text = file.read(MAX_CATALOG + 1)
@@ -140,7 +143,17 @@ def load_catalog(path: Path = CATALOG) -> Catalog:
     for name in names:
         if names.count(name) > 1:
             raise ValueError(f"{path}: two servers are called {name!r}")
-    return catalog
+    # The bundle's own is a directory deeper in a wheel than in a checkout; what it names is not.
+    directory = _HERE.parent if path == CATALOG else path.absolute().parent
+    return Catalog(servers=[_placed(entry, directory) for entry in catalog.servers])
+
+
+def _placed(entry: Entry, directory: Path) -> Entry:
+    """The entry with the paths of its texts and pictures from the root; a URL stays."""
+    named = {"icon": entry.icon, "documentation": entry.documentation}
+    return entry.model_copy(
+        update={key: str(directory / text) for key, text in named.items() if text and "://" not in text}
+    )
 
 
 def catalog_schema() -> dict[str, Any]:

@@ -1,7 +1,6 @@
 """`python -m servers info NAME`: everything that the catalog says of one server."""
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 from rich.console import Console
 
@@ -27,14 +26,14 @@ def main(argv: Sequence[str]) -> int:
     if given.json:
         json_out(entry.model_dump(mode="json"))
     else:
-        _show(console(), entry, given.catalog.absolute().parent)
+        _show(console(), entry)
     return 0
 
 
-def _show(out: Console, entry: Entry, directory: Path) -> None:
+def _show(out: Console, entry: Entry) -> None:
     out.print(shown(f"{entry.title} {entry.version}", "bold"))
     out.print(shown(entry.description), soft_wrap=False)
-    for heading, lines in _sections(entry, directory):
+    for heading, lines in _sections(entry):
         out.print(shown(f"\n{heading}", "bold"))
         for line in lines:
             out.print(shown(f"  {line}"))
@@ -44,7 +43,7 @@ def _show(out: Console, entry: Entry, directory: Path) -> None:
         out.print(table(headings, map(_row, entry.arguments)), soft_wrap=False)
 
 
-def _sections(entry: Entry, directory: Path) -> Iterator[tuple[str, list[str]]]:
+def _sections(entry: Entry) -> Iterator[tuple[str, list[str]]]:
     """What is shown above the arguments, by its headings."""
     yield "Start over stdio", [_example(entry, [])]
     if "http" in entry.transports:
@@ -61,10 +60,10 @@ def _sections(entry: Entry, directory: Path) -> Iterator[tuple[str, list[str]]]:
     if entry.prompts:
         yield "Prompts", [", ".join(entry.prompts)]
     if entry.documentation:
-        yield "Documentation", [_place(entry.documentation, directory)]
-    named = (("licence", entry.licence), ("container image", entry.image), ("extra of the package", entry.extra))
-    if any(value for _, value in named):
-        yield "Besides", [f"{what} {value}" for what, value in named if value]
+        yield "Documentation", [entry.documentation]
+    named = {"licence": entry.licence, "container image": entry.image, "extra of the package": entry.extra}
+    named |= {"module": entry.module, "category": entry.category, "icon": entry.icon}
+    yield "Besides", [f"{what} {value}" for what, value in named.items() if value]
 
 
 def _example(entry: Entry, options: Sequence[str]) -> str:
@@ -92,9 +91,3 @@ def _default(one: Argument) -> str:
     if one.default in (None, False):
         return ""
     return ", ".join(map(str, one.default)) if isinstance(one.default, list) else str(one.default)
-
-
-def _place(documentation: str, directory: Path) -> str:
-    """Where to read it: in an installed wheel the catalog lies a directory deeper than in a checkout."""
-    places = (directory / documentation, directory.parent / documentation)
-    return next((str(place) for place in places if place.is_file()), documentation)

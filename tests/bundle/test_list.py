@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -60,7 +61,8 @@ def test_info_shows_everything_the_catalog_says(entry, capsys: pytest.CaptureFix
     assert main(["info", entry.name]) == 0
     shown = capsys.readouterr().out
     said = [entry.title, entry.description, *entry.tools.read, *entry.tools.write, *entry.prompts, entry.licence]
-    said += [*entry.resources, *entry.resource_templates, str(ROOT / entry.documentation)]
+    said += [entry.category, entry.icon, entry.module]
+    said += [*entry.resources, *entry.resource_templates, entry.documentation]
     said += [
         text for one in entry.arguments for text in (one.description, one.environment, one.option or one.metavar)
     ]
@@ -95,6 +97,31 @@ def test_what_a_catalog_says_cant_colour_the_terminal(dice: str, capsys: pytest.
     shown = capsys.readouterr().out
     assert "dice://" in shown
     assert "\x1b" not in shown
+
+
+@pytest.mark.slow
+def test_what_the_catalog_names_is_found_where_a_wheel_puts_it(tmp_path: Path) -> None:
+    for package in ("servers", "shared"):
+        shutil.copytree(ROOT / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "catalog.yaml", tmp_path / "servers")
+    env = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-m", "servers", "list", "--json"], cwd=tmp_path, env=env, capture_output=True, check=True
+    )
+    for entry in json.loads(done.stdout)["servers"]:
+        for name in ("icon", "documentation"):
+            assert Path(entry[name]).is_file()
+            assert Path(entry[name]).is_relative_to(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [("docs/dice.md", "{folder}/docs/dice.md"), ("https://dice.example/manual", "https://dice.example/manual")],
+)
+def test_the_documentation_of_another_catalog_is_shown_as_what_it_is(written: str, shown: str, dice: str) -> None:
+    Path(dice).write_text(yaml.safe_dump({"servers": [{**DICE, "documentation": written}]}))
+    (entry,) = load_catalog(Path(dice)).servers
+    assert entry.documentation == shown.format(folder=Path(dice).parent)
 
 
 @pytest.mark.parametrize(
