@@ -99,6 +99,8 @@ def _text(stored: bytes) -> str:
 
 
 def _unopened(path: Path, error: Exception) -> SqliteError:
+    if path.is_dir():
+        return SqliteError("not_found", "it is a directory and no database")
     if not path.exists():
         return SqliteError("not_found", f"there is no file {path.name}", "The operator can make it with --create.")
     return from_sqlite(error)

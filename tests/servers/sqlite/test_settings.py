@@ -60,6 +60,12 @@ def test_a_missing_file_ends_the_start_and_is_not_made(tmp_path: Path) -> None:
     assert not (tmp_path / "a.db").exists()
 
 
+def test_a_directory_is_refused_as_what_it_is(tmp_path: Path) -> None:
+    ended = start(tmp_path)
+    assert (ended.returncode, ended.stderr.count("\n")) == (2, 1)
+    assert "it is a directory and no database" in ended.stderr
+
+
 async def test_a_missing_file_is_made_where_the_operator_says_so(tmp_path: Path) -> None:
     async with served("--create", tmp_path / "a.db") as peer:
         assert (await peer.data("read_query", query="SELECT count(*) FROM sqlite_schema"))["rows"] == [[0]]
