@@ -1,10 +1,13 @@
-"""`python -m servers`: what concerns the bundle as a whole. Each server is a program of its own."""
+"""What concerns the bundle as a whole: `python -m servers`, which is also called `mcp-server-bundle`."""
 
 import sys
-from argparse import ArgumentParser, RawDescriptionHelpFormatter
+from argparse import RawDescriptionHelpFormatter
 from collections.abc import Sequence
 from importlib import import_module
 from io import TextIOWrapper
+
+from shared.options import LineParser
+from shared.version import __version__
 
 from .commands.program import program, refuse
 
@@ -36,13 +39,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         except KeyboardInterrupt:
             return 130
     listed = "\n".join(f"  {name:10} {text}" for name, text in COMMANDS.items())
-    parser = ArgumentParser(
+    parser = LineParser(
         prog=program(),
         usage="%(prog)s COMMAND [ARGUMENT ...]",
-        description=f"{__doc__}\n\ncommands:\n{listed}",
+        description=f"The commands of the bundle. Each server is a program of its own as well.\n\n{listed}",
         formatter_class=RawDescriptionHelpFormatter,
     )
-    parser.add_argument("command", metavar="COMMAND", choices=COMMANDS, help="what to do; COMMAND --help says more")
+    parser.add_argument("--version", action="version", version=f"mcp-server-bundle {__version__}")
+    parser.add_argument(
+        "command", metavar="COMMAND", nargs="?", choices=COMMANDS, help="what to do; COMMAND --help says more"
+    )
     if not words:
         parser.print_help(sys.stderr)
     else:

@@ -18,7 +18,7 @@ from anyio.abc import TaskGroup
 from pydantic import BaseModel
 
 from .ops.signals import ending_signals
-from .options import OptionParser, Written, add_options, complain, read_options
+from .options import OptionParser, Written, add_options, called, complain, read_options
 from .program import (
     Options,
     announce,
@@ -30,6 +30,7 @@ from .program import (
     set_limits,
     set_up_process,
     starting,
+    tell_in_terminal,
     token_of,
 )
 from .server.app import Server
@@ -41,7 +42,7 @@ __all__ = ["Options", "check_arguments", "open_trace", "own_prefix", "run"]
 def run(app: Server[Any], argv: Sequence[str] | None = None) -> int:
     """Runs `app` until its client or a signal ends it; the exit code."""
     open_standard_streams()
-    parser = _parser(app)
+    parser = _parser(app, called() if argv is None else app.implementation.name)
     given = parser.read(argv)
     try:
         file, exposed = _settings_file(app, given)
@@ -56,6 +57,8 @@ def run(app: Server[Any], argv: Sequence[str] | None = None) -> int:
     set_up_process(options, exposed)
     app.trace = trace
     set_limits(app, options)
+    if options.transport == "stdio" and os.isatty(0):
+        tell_in_terminal(parser)
     try:
         return run_to_the_end(parser, partial(_run, app, options, settings, token), fast=options.transport == "http")
     finally:
@@ -69,7 +72,7 @@ def check_arguments(app: Server[Any], arguments: Sequence[str], environment: Map
     Ends the program, as `run` does, where an option is unknown or has no value. Raises ValueError, in one line, for a
     value that `run` would refuse; what only a start can tell stays untold.
     """
-    given = _parser(app).read(arguments)
+    given = _parser(app, app.implementation.name).read(arguments)
     file, _ = _settings_file(app, given)
     read_options(Options, given, environment, "MCP", file)
     read_options(app.settings_model, given, environment, own_prefix(app), file)
@@ -80,11 +83,11 @@ def own_prefix(app: Server[Any]) -> str:
     return f"MCP_{app.implementation.name.replace('-', '_')}"
 
 
-def _parser(app: Server[Any]) -> OptionParser:
+def _parser(app: Server[Any], program: str) -> OptionParser:
     implementation = app.implementation
     name = implementation.name
     parser = OptionParser(
-        f"python -m servers.{name}",
+        program,
         implementation.description,
         "Each option can also be set by the environment variable in brackets.",
     )

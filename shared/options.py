@@ -18,9 +18,11 @@ from pydantic import BaseModel, Field, ValidationError
 from pydantic.fields import FieldInfo
 
 __all__ = [
+    "LineParser",
     "OptionParser",
     "Written",
     "add_options",
+    "called",
     "complain",
     "hidden",
     "is_hidden",
@@ -39,8 +41,16 @@ class Written(NamedTuple):
     source: str
 
 
-class OptionParser(argparse.ArgumentParser):
-    """A parser that takes options in full only, in any order with other arguments, and complains in one line."""
+class LineParser(argparse.ArgumentParser):
+    """A parser that complains in one line."""
+
+    def error(self, message: str) -> NoReturn:
+        """Ends the program, without the usage, which would hide what is wrong."""
+        complain(self, f"{message}; see --help")
+
+
+class OptionParser(LineParser):
+    """A parser that takes options in full only, in any order with other arguments."""
 
     def __init__(self, prog: str, description: str | None, epilog: str) -> None:
         # Not made up from all options: that would be long, and argparse would do it at every start.
@@ -53,10 +63,6 @@ class OptionParser(argparse.ArgumentParser):
         """The help, as wide as the terminal."""
         self.formatter_class = argparse.HelpFormatter
         return super().format_help()
-
-    def error(self, message: str) -> NoReturn:
-        """Ends the program, without the usage, which would hide what is wrong."""
-        complain(self, message)
 
     def read(self, arguments: Sequence[str] | None) -> argparse.Namespace:
         """The options given; after `--` there are none. Ends the program where one is unknown or has no value."""
@@ -141,6 +147,15 @@ def read_options(
         raise ValueError(_explained(error, sources)) from None
 
 
+def called() -> str:
+    """What the user called: a console script, or `python -m NAME`."""
+    program = Path(sys.argv[0])
+    spec = sys.modules["__main__"].__spec__
+    if spec is not None and program.suffix == ".py":
+        return f"python -m {spec.name.removesuffix('.__main__')}"
+    return program.name.removesuffix(".exe")
+
+
 def complain(parser: argparse.ArgumentParser, reason: str) -> NoReturn:
     """Ends the program with one line on stderr and exit code 2."""
     parser.exit(2, f"{parser.prog}: {'; '.join(reason.splitlines())}\n")
@@ -161,7 +176,8 @@ def _variable(prefix: str, name: str) -> str:
 def _help(field: FieldInfo, variable: str) -> str:
     default = field.get_default(call_default_factory=True, validated_data={})
     shown = "" if default in (None, False, []) else f" (default: {default})"
-    return f"{field.description}{shown} [{variable}]".replace("%", "%%")
+    several = "; may be repeated" if get_origin(field.annotation) is list else ""
+    return f"{field.description}{several}{shown} [{variable}]".replace("%", "%%")
 
 
 def _shape(name: str, field: FieldInfo) -> dict[str, Any]:

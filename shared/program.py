@@ -4,6 +4,7 @@ Exit codes: 0 when it ended in order, 2 for a refused option or a busy port, 1 f
 """
 
 import argparse
+import errno
 import logging
 import os
 import re
@@ -38,6 +39,7 @@ __all__ = [
     "set_limits",
     "set_up_process",
     "starting",
+    "tell_in_terminal",
     "token_of",
 ]
 
@@ -150,6 +152,8 @@ def starting(what: str = "") -> Iterator[None]:
         yield
     except OSError as error:
         reason = error.strerror or str(error)
+        if error.errno == errno.EADDRINUSE:
+            reason += "; --port takes another one, 0 any that is free"
         raise _CannotStart(f"{what or error.filename or ''}: {reason}".removeprefix(": ")) from error
     except ValueError as error:
         raise _CannotStart(str(error)) from error
@@ -197,6 +201,12 @@ def leave_behind() -> None:
     """Ends the program at once, with what will not end."""
     logging.shutdown()
     os._exit(1)
+
+
+def tell_in_terminal(parser: argparse.ArgumentParser) -> None:
+    """Says what it waits for, to whoever has started it by hand and otherwise would see nothing."""
+    waits = "a client is to start this program and speak MCP to it; Ctrl-D ends it, --transport http serves a port"
+    print(f"{parser.prog}: {waits}", file=sys.stderr, flush=True)  # noqa: T201
 
 
 def announce(options: Options, text: str) -> None:

@@ -50,6 +50,7 @@ GIVEN: dict[str, tuple[list[str], Any, str, Any]] = {
     "idle_seconds": (["--idle-seconds", "1.5"], 1.5, "2", 2.0),
 }
 ONLY_VARIABLES = {"token"}
+CALLED = "python -m tests.faults.slow_server"
 
 
 @pytest.fixture(autouse=True)
@@ -65,7 +66,7 @@ def same_process_afterwards() -> Iterator[None]:
 
 
 def options(arguments: list[str], environment: dict[str, str]) -> Options:
-    return read_options(Options, cli._parser(filesystem).read(arguments), environment, "MCP")
+    return read_options(Options, cli._parser(filesystem, "files").read(arguments), environment, "MCP")
 
 
 def test_the_table_has_every_option() -> None:
@@ -86,7 +87,7 @@ def test_no_command_line_sets_a_secret(capsys: pytest.CaptureFixture[str]) -> No
     assert options([], {"MCP_TOKEN": "hunter2"}).token == "hunter2"
     with pytest.raises(SystemExit, match="2"):
         options(["--token", "hunter2"], {})
-    assert "hunter2" not in cli._parser(filesystem).format_help()
+    assert "hunter2" not in cli._parser(filesystem, "files").format_help()
 
 
 @pytest.mark.parametrize(
@@ -111,7 +112,7 @@ def test_the_settings_of_a_server(
     monkeypatch.chdir(tmp_path)
     for name in ("a", "b", "-c"):
         (tmp_path / name).mkdir()
-    given = cli._parser(filesystem).read(arguments)
+    given = cli._parser(filesystem, "files").read(arguments)
     settings = read_options(Settings, given, environment, "MCP_FILESYSTEM")
     assert ([str(root) for root in settings.roots], settings.allow_write) == (roots, writes)
 
@@ -127,7 +128,8 @@ def write(path: Path, text: str) -> Path:
 
 def of_file(text: str, arguments: list[str], environment: dict[str, str], folder: Path) -> tuple[Options, Settings]:
     """The options of the filesystem server, with a file of settings that has this text."""
-    given = cli._parser(filesystem).read(["--settings", str(write(folder / "settings.toml", text)), *arguments])
+    path = write(folder / "settings.toml", text)
+    given = cli._parser(filesystem, "files").read(["--settings", str(path), *arguments])
     file, _ = cli._settings_file(filesystem, given)
     return (
         read_options(Options, given, environment, "MCP", file),
@@ -191,7 +193,7 @@ def test_a_secret_that_others_can_read_is_told(
     path = write(tmp_path / "settings.toml", "token = 'hunter2'\nport = 1")
     path.chmod(mode)
     monkeypatch.setenv("MCP_SETTINGS", str(path))
-    _, told = cli._settings_file(filesystem, cli._parser(filesystem).read([]))
+    _, told = cli._settings_file(filesystem, cli._parser(filesystem, "files").read([]))
     assert told == (f"{path}: token" if exposed else None)
 
 
@@ -208,10 +210,10 @@ def test_a_process_tells_of_a_secret_that_others_can_read(tmp_path: Path) -> Non
 
 def test_the_file_is_where_the_environment_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MCP_SETTINGS", str(write(tmp_path / "settings.toml", "port = 5")))
-    file, _ = cli._settings_file(filesystem, cli._parser(filesystem).read([]))
+    file, _ = cli._settings_file(filesystem, cli._parser(filesystem, "files").read([]))
     assert file["port"].value == 5
     monkeypatch.setenv("MCP_SETTINGS", "")
-    assert cli._settings_file(filesystem, cli._parser(filesystem).read([])) == ({}, None)
+    assert cli._settings_file(filesystem, cli._parser(filesystem, "files").read([])) == ({}, None)
 
 
 BAD_FILES = [
@@ -249,7 +251,7 @@ def test_what_is_refused_of_a_file_in_one_line(
         run(filesystem, ["--settings", "f.toml", *([] if "root" in (text or "") else ["."])])
     said = capfd.readouterr()
     assert ended.value.code == 2
-    assert said.err.startswith("python -m servers.filesystem: f.toml: ")
+    assert said.err.startswith("filesystem: f.toml: ")
     assert reason in said.err
     assert said.err.count("\n") == 1
     assert "hunter2" not in said.err
@@ -259,7 +261,7 @@ def test_what_is_refused_of_a_file_in_one_line(
 
 
 REFUSED = [
-    (["--no-such"], {}, "unrecognized arguments: --no-such"),
+    (["--no-such"], {}, "unrecognized arguments: --no-such; see --help"),
     (["--por", "1"], {}, "unrecognized arguments"),
     (["--port"], {}, "--port: expected one argument"),
     (["--port", "x"], {}, "--port: Input should be a valid integer"),
@@ -279,7 +281,7 @@ REFUSED = [
     ([""], {}, "DIR: the name of a directory is empty"),
     ([], {"MCP_FILESYSTEM_ROOTS": "no/such"}, "MCP_FILESYSTEM_ROOTS: no/such is not a directory"),
     (["--root", "file:rw"], {}, "--root: file is not a directory"),
-    (["--root", "root:wr"], {}, "--root: root:wr is not a directory"),
+    (["--root", "root:wr"], {}, "--root: root:wr is not a directory; it is written DIR, DIR:ro or DIR:rw"),
     (["--root", ":rw"], {}, "--root: the name of a directory is empty"),
     (["--root", "root:rw", "--root", "root:ro"], {}, "root: is given both as read-only and as writable"),
     ([], {"MCP_FILESYSTEM_ROOT": "root:rw,no/such"}, "MCP_FILESYSTEM_ROOT: no/such is not a directory"),
@@ -329,7 +331,7 @@ def test_what_is_refused_in_one_line(
     said = capfd.readouterr()
     assert ended.value.code == 2
     assert said.out == ""
-    assert said.err.startswith("python -m servers.filesystem: ")
+    assert said.err.startswith("filesystem: ")
     assert reason in said.err
     assert said.err.count("\n") == 1
     assert "hunter2" not in said.err
@@ -340,19 +342,19 @@ def test_what_is_refused_in_one_line(
     ("command", "reason"),
     [
         (FILES, "python -m servers.filesystem: give at least one DIR that may be read\n"),
-        ([*SLOW, "--broken"], "python -m servers.slow: /there/is/none: No such file or directory\n"),
+        ([*SLOW, "--broken"], f"{CALLED}: /there/is/none: No such file or directory\n"),
         (
             [*SLOW, "--transport", "http", "--broken"],
-            "python -m servers.slow: /there/is/none: No such file or directory\n",
+            f"{CALLED}: /there/is/none: No such file or directory\n",
         ),
-        ([*SLOW, "--trace", "/dev/stdout"], "python -m servers.slow: --trace: /dev/stdout is no ordinary file\n"),
+        ([*SLOW, "--trace", "/dev/stdout"], f"{CALLED}: --trace: /dev/stdout is no ordinary file\n"),
         (
             [*SLOW, "--transport", "http", "--host", "no.such.host.invalid", "--no-auth"],
-            "python -m servers.slow: can't listen on no.such.host.invalid port 8000: ",
+            f"{CALLED}: can't listen on no.such.host.invalid port 8000: ",
         ),
         (
             [*SLOW, "--transport", "http", "--host", "192.0.2.1", "--no-auth"],
-            "python -m servers.slow: can't listen on 192.0.2.1 port 8000: Cannot assign requested address\n",
+            f"{CALLED}: can't listen on 192.0.2.1 port 8000: Cannot assign requested address\n",
         ),
     ],
 )
@@ -366,13 +368,32 @@ def test_a_process_that_can_not_start_says_why(command: list[str], reason: str) 
 
 
 @pytest.mark.slow
+def test_a_console_script_complains_under_its_own_name() -> None:
+    main = "from servers.filesystem.__main__ import main; main()"
+    start = f"import sys; sys.argv[0] = '/a/bin/mcp-bundle-filesystem'; {main}"
+    with Raw([sys.executable, "-c", start]) as server:
+        assert server.wait() == 2
+        assert server.stderr() == "mcp-bundle-filesystem: give at least one DIR that may be read\n"
+
+
+@pytest.mark.slow
+def test_whoever_starts_it_in_a_terminal_is_told_what_it_waits_for() -> None:
+    ours, terminal = os.openpty()
+    with os.fdopen(terminal, "rb") as stdin, Raw(SLOW, stdin=stdin) as server:
+        os.write(ours, b"\x04")
+        assert server.wait() == 0
+        assert server.stderr().startswith(f"{CALLED}: a client is to start this program")
+    os.close(ours)
+
+
+@pytest.mark.slow
 def test_a_trace_may_not_go_where_the_protocol_is(tmp_path: Path) -> None:
     with (
         (tmp_path / "out").open("wb") as taken,
         Raw([*SLOW, "--trace", str(tmp_path / "out")], stdout=taken) as server,
     ):
         assert server.wait() == 2
-        assert server.stderr() == f"python -m servers.slow: --trace: {tmp_path}/out is where the protocol is spoken\n"
+        assert server.stderr() == f"{CALLED}: --trace: {tmp_path}/out is where the protocol is spoken\n"
     assert (tmp_path / "out").read_bytes() == b""
 
 
@@ -382,8 +403,8 @@ def test_a_busy_port() -> None:
         host, port = busy.getsockname()[:2]
         with Raw([*SLOW, "--transport", "http", "--host", host, "--port", str(port)]) as server:
             assert server.wait() == 2
-            reason = f"python -m servers.slow: can't listen on {host} port {port}: Address already in use\n"
-            assert server.stderr() == reason
+            reason = f"{CALLED}: can't listen on {host} port {port}: Address already in use"
+            assert server.stderr() == f"{reason}; --port takes another one, 0 any that is free\n"
 
 
 @pytest.mark.slow
@@ -406,7 +427,7 @@ def test_a_missing_extra(tmp_path: Path) -> None:
     with Raw([*command, "--transport", "http"], env=env) as server:
         assert server.wait() == 2
         assert server.stderr() == (
-            "python -m servers.slow: --transport http needs the extra 'http': pip install 'mcp-server-bundle[http]'\n"
+            f"{CALLED}: --transport http needs the extra 'http': pip install 'mcp-server-bundle[http]'\n"
         )
     with Raw(command, env=env) as server:
         server.open().close_stdin()
@@ -419,8 +440,8 @@ def test_a_missing_extra(tmp_path: Path) -> None:
 def test_help_is_as_wide_as_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     for columns in (60, 200):
         monkeypatch.setenv("COLUMNS", str(columns))
-        lines = cli._parser(filesystem).format_help().splitlines()
-        assert lines[0] == "usage: python -m servers.filesystem [OPTION ...] [DIR ...]"
+        lines = cli._parser(filesystem, "files").format_help().splitlines()
+        assert lines[0] == "usage: files [OPTION ...] [DIR ...]"
         assert columns / 2 < max(map(len, lines)) <= columns
 
 

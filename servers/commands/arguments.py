@@ -1,8 +1,9 @@
 """What the commands have in common: how they are told of a catalog, and how they refuse."""
 
-from argparse import ArgumentParser
 from pathlib import Path
 from typing import NoReturn
+
+from shared.options import LineParser
 
 from ..catalog import CATALOG
 from .program import program, refuse
@@ -10,7 +11,7 @@ from .program import program, refuse
 __all__ = ["CommandParser", "refuse"]
 
 
-class CommandParser(ArgumentParser):
+class CommandParser(LineParser):
     """The parser of one command, which complains in one line."""
 
     def __init__(self, name: str, description: str) -> None:
@@ -28,4 +29,4 @@ class CommandParser(ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Ends the program, without the usage, which would hide what is wrong."""
-        refuse(self.prog, message)
+        refuse(self.prog, f"{message}; see --help")

@@ -6,10 +6,11 @@ the server does.
 """
 
 import sys
-from argparse import ArgumentParser
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
+
+from shared.options import LineParser
 
 from .program import program
 
@@ -22,7 +23,7 @@ def main(argv: Sequence[str]) -> int:
     """Runs the server, which ends the program with its own exit code."""
     names = sorted(path.parent.name for path in SERVERS.glob("*/__main__.py"))
     usage = "%(prog)s NAME [ARGUMENT ...]"
-    parser = ArgumentParser(f"{program()} run", usage, "Start one server, over stdio unless it is told otherwise.")
+    parser = LineParser(f"{program()} run", usage, "Start one server, over stdio unless it is told otherwise.")
     parser.add_argument("name", metavar="NAME", choices=names, help=f"{', '.join(names)}; NAME --help says more")
     name = parser.parse_args(argv[:1]).name
     sys.argv = [f"mcp-bundle-{name}", *argv[1:]]

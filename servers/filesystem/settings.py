@@ -55,7 +55,8 @@ class Settings(BaseModel):
         for root in roots:
             path = root if isinstance(root, Path) else _split(root)[0]
             if not Path(os.path.expanduser(path)).is_dir():  # noqa: PTH111 (pathlib raises where nobody has it)
-                raise ValueError(f"{path} is not a directory")
+                form = "; it is written DIR, DIR:ro or DIR:rw" if isinstance(root, str) and ":" in str(path) else ""
+                raise ValueError(f"{path} is not a directory{form}")
         return roots
 
     @field_validator("deny", "allow")

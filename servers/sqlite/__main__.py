@@ -7,6 +7,7 @@ import sys
 gc.disable()
 
 from shared.cli import run  # noqa: E402
+from shared.options import called  # noqa: E402
 
 try:
     from .server import app
@@ -14,9 +15,7 @@ except ModuleNotFoundError as error:
     # Its connections are made of those of aiosqlite, so it can't be loaded without.
     if error.name != "aiosqlite":
         raise
-    sys.stderr.write(
-        "python -m servers.sqlite: it needs the extra 'sqlite': pip install 'mcp-server-bundle[sqlite]'\n"
-    )
+    sys.stderr.write(f"{called()}: it needs the extra 'sqlite': pip install 'mcp-server-bundle[sqlite]'\n")
     sys.exit(2)
 
 

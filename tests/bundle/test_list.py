@@ -14,6 +14,7 @@ import yaml
 
 from servers.__main__ import COMMANDS, main
 from servers.catalog import Catalog, load_catalog
+from shared.version import __version__
 
 ROOT = Path(__file__).resolve().parents[2]
 ENTRIES = load_catalog().servers
@@ -130,6 +131,10 @@ def test_the_documentation_of_another_catalog_is_shown_as_what_it_is(written: st
         (["info", "files"], "there is no server 'files' in the catalog; there are: filesystem, sqlite"),
         (["info"], "the following arguments are required: NAME"),
         (["list", "--catalog", "/nowhere.yaml"], "/nowhere.yaml: No such file or directory"),
+        (["lits"], "invalid choice: 'lits' (choose from "),
+        (["--verson"], "unrecognized arguments: --verson"),
+        (["run", "files"], "invalid choice: 'files' (choose from "),
+        (["list", "--jsno"], "unrecognized arguments: --jsno; see --help"),
     ],
 )
 def test_what_cant_be_shown_is_refused_in_one_line(
@@ -161,6 +166,12 @@ def test_a_library_that_is_missing_is_named_with_its_cure() -> None:
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=60)
     assert done.returncode == 2
     assert "it needs yaml, which is not installed: pip install 'mcp-server-bundle[all]'" in done.stderr
+
+
+def test_it_tells_its_version(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["--version"])
+    assert (ended.value.code, capsys.readouterr().out) == (0, f"mcp-server-bundle {__version__}\n")
 
 
 def test_without_a_command_all_are_told(capsys: pytest.CaptureFixture[str]) -> None:

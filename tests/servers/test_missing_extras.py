@@ -38,6 +38,4 @@ def test_the_sqlite_server_says_it_before_it_is_loaded() -> None:
     start = "import sys; sys.modules['aiosqlite'] = None; import servers.sqlite.__main__"
     done = subprocess.run([sys.executable, "-c", start], cwd=ROOT, capture_output=True, text=True, timeout=60)
     assert done.returncode == 2
-    assert done.stderr.splitlines() == [
-        "python -m servers.sqlite: it needs the extra 'sqlite': pip install 'mcp-server-bundle[sqlite]'"
-    ]
+    assert done.stderr.splitlines() == ["-c: it needs the extra 'sqlite': pip install 'mcp-server-bundle[sqlite]'"]

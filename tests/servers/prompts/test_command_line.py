@@ -78,6 +78,7 @@ def test_bad_usage_ends_with_2_and_says_why(
     code, out = run(capsys, *(one.format(tmp_path) for one in arguments))
     assert code == 2
     assert reason in out
+    assert out.count("\n") == 1
 
 
 def test_help_ends_with_0(capsys: pytest.CaptureFixture[str]) -> None:
