@@ -39,10 +39,10 @@ from .server.dispatch import serve
 __all__ = ["Options", "check_arguments", "open_trace", "own_prefix", "run"]
 
 
-def run(app: Server[Any], argv: Sequence[str] | None = None) -> int:
-    """Runs `app` until its client or a signal ends it; the exit code."""
+def run(app: Server[Any], argv: Sequence[str] | None = None, *, epilog: str = "") -> int:
+    """Runs `app` until its client or a signal ends it; the exit code. `epilog` ends its help."""
     open_standard_streams()
-    parser = _parser(app, called() if argv is None else app.implementation.name)
+    parser = _parser(app, called() if argv is None else app.implementation.name, epilog)
     given = parser.read(argv)
     try:
         file, exposed = _settings_file(app, given)
@@ -83,13 +83,13 @@ def own_prefix(app: Server[Any]) -> str:
     return f"MCP_{app.implementation.name.replace('-', '_')}"
 
 
-def _parser(app: Server[Any], program: str) -> OptionParser:
+def _parser(app: Server[Any], program: str, epilog: str = "") -> OptionParser:
     implementation = app.implementation
     name = implementation.name
     parser = OptionParser(
         program,
         implementation.description,
-        "Each option can also be set by the environment variable in brackets.",
+        f"Each option can also be set by the environment variable in brackets. {epilog}",
     )
     parser.add_argument("--version", action="version", version=f"{name} {implementation.version}")
     add_options(parser, app.settings_model.model_fields, f"{name} options", own_prefix(app))

@@ -63,7 +63,9 @@ class Options(BaseModel):
     host: str = Field("127.0.0.1", description="address to bind, for HTTP")
     port: int = Field(8000, ge=0, le=65535, description="port to bind, for HTTP; 0 takes a free one")
     path: str = Field("/mcp", pattern="^/", description="path of the endpoint, for HTTP")
-    allowed_host: list[str] = Field([], description="value of the Host header to accept besides our own address")
+    allowed_host: list[str] = Field(
+        [], description="host name that clients may use; beyond loopback any, until one is given"
+    )
     allowed_origin: list[str] = Field([], description="origin of web pages that may connect")
     token_file: Path | None = Field(None, description="file with the token that every HTTP request must carry")
     token: Annotated[str, AfterValidator(_one_word)] | None = hidden(None, "the token itself")

@@ -24,12 +24,12 @@ class Settings(BaseModel):
 
     allow_private: list[str] = Field(
         [],
-        description="host or network that may be reached though it is private: HOST[:PORT], NET[:PORT]; PORT or *",
+        description="private host or network that may be reached: HOST[:PORT] or NET[:PORT]; * is any port",
     )
     allow_host: list[str] = Field([], description="host that may be reached, and its subdomains: no other may")
     deny_host: list[str] = Field([], description="host that may not be reached, nor its subdomains")
     allow_port: list[int] = Field([80, 443], description="port that may be reached")
-    user_agent: str | None = Field(None, description="how to call oneself, in place of the honest name")
+    user_agent: str | None = Field(None, description="User-Agent to send, in place of the one that names this server")
     ignore_robots: bool = Field(False, description="fetch what robots.txt asks programs not to fetch")
     header: list[str] = Field(
         [],

@@ -38,7 +38,7 @@ class Settings(BaseModel):
     )
     confirm: bool = Field(False, description="ask the user before a file is overwritten or deleted")
     client_roots: bool = Field(
-        False, description="serve a client that has roots in these only; one whose roots are elsewhere gets nothing"
+        False, description="give a client that has roots only what of DIR lies in them, which may be nothing"
     )
 
     @field_validator("roots", "root", mode="before")

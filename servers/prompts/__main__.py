@@ -21,7 +21,7 @@ def main() -> None:
     if arguments and arguments[0] in command_line.WORDS:
         gc.enable()
         sys.exit(command_line.main(arguments))
-    sys.exit(run(app))
+    sys.exit(run(app, epilog=command_line.HELP))
 
 
 if __name__ == "__main__":

@@ -2,7 +2,9 @@
 
 from collections.abc import Sequence
 
-__all__ = ["WORDS", "main"]
+__all__ = ["HELP", "WORDS", "main"]
+
+HELP = "With lint, render, test or export before a DIR it does that instead of serving: lint --help says more."
 
 WORDS = frozenset(["export", "lint", "render", "test"])
 """What the first argument is then. A folder that is called so is served as ./lint."""

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from servers.prompts import golden
-from servers.prompts.command_line import main
+from servers.prompts.command_line import HELP, main
 from servers.prompts.library.libraries import STARTER
 from servers.prompts.library.library import Library
 from tests.servers.prompts.folders import SIMPLE, asking, front, texts, write
@@ -269,3 +269,10 @@ def test_a_reader_that_goes_is_no_reason_to_complain(tmp_path: Path) -> None:
         command = [sys.executable, "-m", "servers.prompts", "lint", str(tmp_path)]
         done = subprocess.run(command, stdout=pipe, stderr=subprocess.PIPE, check=False)
     assert (done.returncode, done.stderr) == (1, b"")
+
+
+@pytest.mark.slow
+def test_the_help_of_the_server_names_the_commands() -> None:
+    command = [sys.executable, "-m", "servers.prompts", "--help"]
+    shown = " ".join(subprocess.run(command, capture_output=True, text=True, check=True).stdout.split())
+    assert shown.endswith(HELP)
