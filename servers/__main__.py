@@ -1,5 +1,6 @@
 """What concerns the bundle as a whole: `python -m servers`, which is also called `mcp-server-bundle`."""
 
+import os
 import sys
 from argparse import RawDescriptionHelpFormatter
 from collections.abc import Sequence
@@ -34,10 +35,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         # A pipe may take fewer letters than a path has.
         sys.stdout.reconfigure(errors="backslashreplace")
     if words and words[0] in COMMANDS:
+        code = 1
         try:
-            return _run(words[0], words[1:])
-        except KeyboardInterrupt:
-            return 130
+            code = _run(words[0], words[1:])
+        except* KeyboardInterrupt:
+            code = 130
+        except* BrokenPipeError:  # nobody reads on, as head after some lines
+            # Python flushes once more at its end, and would complain.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return code
     listed = "\n".join(f"  {name:10} {text}" for name, text in COMMANDS.items())
     parser = LineParser(
         prog=program(),

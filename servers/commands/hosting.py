@@ -34,8 +34,6 @@ class HostParser(CommandParser):
 
     def __init__(self, name: str, description: str, clients: Sequence[Client] = CLIENTS) -> None:
         super().__init__(name, description)
-        self.usage = f"{self.prog} NAME [ARGUMENT ...] --client CLIENT [OPTION ...] [-- ARGUMENT ...]"
-        self.epilog = "What stands after `--` goes to the server, also where this command has an option of that name."
         self.add_argument("server", metavar="NAME", help="server, by its name in the catalog")
         names = [client.name for client in clients]
         self.add_argument("--client", choices=names, required=True, metavar="CLIENT", help=f"{', '.join(names)}")
@@ -55,7 +53,9 @@ class HostParser(CommandParser):
         self._takes_value.add("--scope")
 
     def add_server(self) -> None:
-        """Takes what an entry consists of besides arguments."""
+        """Takes what an entry consists of."""
+        self.usage = f"{self.prog} NAME [ARGUMENT ...] --client CLIENT [OPTION ...] [-- ARGUMENT ...]"
+        self.epilog = "What stands after `--` goes to the server, also where this command has an option of that name."
         self.add_valued("--env", "NAME=VALUE", "variable the client sets for the server", repeated=True)
         self.add_valued("--url", "URL", "the server runs already, and is reached there over HTTP")
         self.add_valued("--token-variable", "NAME", "variable of the client's environment with the token for --url")

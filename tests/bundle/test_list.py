@@ -195,3 +195,21 @@ def test_what_a_pipe_does_not_take_is_written_in_ascii(tmp_path: Path) -> None:
     env = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "ascii"}
     shown = subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, check=True).stdout
     assert b"\\xe9" in shown
+
+
+@pytest.mark.slow
+def test_a_reader_that_goes_ends_a_command_without_a_word() -> None:
+    command = [sys.executable, "-m", "servers", "demo"]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as demo:
+        assert demo.stdout is not None
+        assert demo.stderr is not None
+        demo.stdout.close()
+        assert demo.stderr.read() == ""
+        assert demo.wait() == 1
+
+
+def test_what_takes_no_arguments_of_the_server_shows_none(capsys: pytest.CaptureFixture[str]) -> None:
+    for command in ("install", "uninstall"):
+        with pytest.raises(SystemExit):
+            main([command, "--help"])
+        assert ("[ARGUMENT ...]" in capsys.readouterr().out) == (command == "install")
