@@ -22,6 +22,8 @@ _DEEPEST = 12
 
 _INTEGER = re.compile(r"[-+]?[0-9]{1,300}")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]{1,300}|[0-9]{1,300}(\.[0-9]{0,300})?)([eE][-+]?[0-9]{1,3})?")
+_BREAKS = frozenset("\x85\u2028\u2029")
+"""What ends a line in YAML 1.1, and is lost where it does; between quotes it is escaped."""
 _WORDS = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
     **dict.fromkeys(("true", "True", "TRUE"), True),
@@ -92,6 +94,7 @@ def dumped(value: Any) -> str:
 
     def text(dumper: yaml.SafeDumper, data: str) -> yaml.ScalarNode:
         style = "|" if "\n" in data else None if _plain(data) == data else '"'
+        style = style if _BREAKS.isdisjoint(data) else '"'
         return dumper.represent_scalar("tag:yaml.org,2002:str", data, style=style)
 
     Dumper.add_representer(str, text)

@@ -150,7 +150,8 @@ def test_without_libyaml_it_reads_the_same(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.parametrize(
-    "value", ["1e3", "yes", "007", "", " a ", "a\nb\n", "a\n\n b \n", "- x", "#", "\t", "é\u2028", "~"]
+    "value",
+    ["1e3", "yes", "007", "", " a ", "a\nb\n", "a\n\n b \n", "- x", "#", "\t", "é\u2028", "~", "a\x85b", "a\n\x85b"],
 )
 def test_what_is_written_reads_the_same(value: str) -> None:
     whole = {"a": value, "b": [value, 1, 1.5, True, {"c": value}]}
