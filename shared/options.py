@@ -10,6 +10,7 @@ import argparse
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, NoReturn, TypeVar, get_args, get_origin
@@ -46,7 +47,14 @@ class LineParser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Ends the program, without the usage, which would hide what is wrong."""
-        complain(self, f"{message}; see --help")
+        complain(self, self.advised(message))
+
+    def advised(self, message: str) -> str:
+        """`message` with the option that was meant, or else where all are told."""
+        unknown = message.partition("unrecognized arguments: ")[2].split()
+        known = [option[2:] for option in self._option_string_actions if option.startswith("--")]
+        close = get_close_matches(unknown[0].removeprefix("--").partition("=")[0], known, 1, 0.75) if unknown else []
+        return f"{message}; did you mean --{close[0]}?" if close else f"{message}; see --help"
 
 
 class OptionParser(LineParser):

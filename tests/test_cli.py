@@ -233,8 +233,8 @@ BAD_FILES = [
     ("root = [':rw']", "f.toml: root: the name of a directory is empty"),
     ("roots = ['~no.such.user']", "f.toml: roots: nobody has the home directory of '~no.such.user'"),
     ("token = 'hunter2 hunter3'", "f.toml: token: a token is one word"),
-    ("port = ", "f.toml: Invalid value (at "),
-    ("port", "f.toml: Expected '='"),
+    ("port = ", "f.toml: is no TOML: Invalid value (at "),
+    ("port", "f.toml: is no TOML: Expected '='"),
     ("port = 1 # \udcff", "f.toml: is not UTF-8"),
     (None, "f.toml: No such file or directory"),
 ]
@@ -262,7 +262,8 @@ def test_what_is_refused_of_a_file_in_one_line(
 
 REFUSED = [
     (["--no-such"], {}, "unrecognized arguments: --no-such; see --help"),
-    (["--por", "1"], {}, "unrecognized arguments"),
+    (["--por", "1"], {}, "unrecognized arguments: --por; did you mean --port?"),
+    (["--alow-write=yes"], {}, "unrecognized arguments: --alow-write=yes; did you mean --allow-write?"),
     (["--port"], {}, "--port: expected one argument"),
     (["--port", "x"], {}, "--port: Input should be a valid integer"),
     (["--port", "65536"], {}, "--port: "),

@@ -29,4 +29,4 @@ class CommandParser(LineParser):
 
     def error(self, message: str) -> NoReturn:
         """Ends the program, without the usage, which would hide what is wrong."""
-        refuse(self.prog, f"{message}; see --help")
+        refuse(self.prog, self.advised(message))

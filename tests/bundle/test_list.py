@@ -134,7 +134,7 @@ def test_the_documentation_of_another_catalog_is_shown_as_what_it_is(written: st
         (["lits"], "invalid choice: 'lits' (choose from "),
         (["--verson"], "unrecognized arguments: --verson"),
         (["run", "files"], "invalid choice: 'files' (choose from "),
-        (["list", "--jsno"], "unrecognized arguments: --jsno; see --help"),
+        (["list", "--jsno"], "unrecognized arguments: --jsno; did you mean --json?"),
     ],
 )
 def test_what_cant_be_shown_is_refused_in_one_line(
