@@ -5,7 +5,7 @@ Pages of an allowed origin get the CORS headers without which browsers keep the 
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
@@ -31,7 +31,6 @@ __all__ = ["Front", "HttpApp", "HttpOptions"]
 _METHODS = ("GET", "POST", "DELETE")
 _EXPOSED = ("Mcp-Session-Id", "WWW-Authenticate")
 """What pages of an allowed origin may send, and which headers of the answers they may see."""
-_NOTHING = refuse(404, "there is nothing here")
 _PROBED = frozenset({HEALTH, READY, METRICS})
 
 Front = Callable[[Request, Refusal | None], Awaitable[Response]]
@@ -101,7 +100,7 @@ class HttpApp:
             lifespan=self._living,
         )
         self._rest.router.redirect_slashes = False
-        self._nowhere = self._rest.router.default = _Nowhere(self._tokens)
+        self._nowhere = self._rest.router.default = _Nowhere(self._tokens, self._gates)
         self._pages = _PROBED if front is None else {*_PROBED, "/"}
 
     @property
@@ -191,12 +190,13 @@ class _Nowhere:
     """Answers at every other path. Who has no token can't tell it from a server that is there, not even by the order
     of the headers."""
 
-    def __init__(self, tokens: Tokens) -> None:
+    def __init__(self, tokens: Tokens, paths: Iterable[str]) -> None:
         self._tokens = tokens
+        self._refusal = refuse(404, f"there is nothing here, only at {', '.join(paths)}")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self.serve(scope, read_headers(scope["headers"]), receive, send)
 
     async def serve(self, _scope: Scope, headers: Headers, _receive: Receive, send: Send) -> None:
         principal = self._tokens.admit(headers)
-        await Reply(send).refuse(principal if isinstance(principal, Refusal) else _NOTHING)
+        await Reply(send).refuse(principal if isinstance(principal, Refusal) else self._refusal)

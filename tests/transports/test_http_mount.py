@@ -116,6 +116,9 @@ async def serves(site: Hosted, name: str) -> None:
     assert answer.json()["result"]["content"][0]["text"] == f"{name}: x", answer.text
 
 
+NOTHING = "there is nothing here, only at /one/mcp, /two/mcp"
+
+
 async def test_each_server_is_at_its_name() -> None:
     async with hosted(a_server("one"), a_server("two")) as site:
         for name in ("one", "two"):
@@ -123,7 +126,7 @@ async def test_each_server_is_at_its_name() -> None:
             await serves(site, name)
         for path in ("/mcp", "/three/mcp", "/one", "/one/mcp/", "/one/mcp/x"):
             answer = await site.client.post(path)
-            assert (answer.status_code, answer.json()["error"]["message"]) == (404, "there is nothing here")
+            assert (answer.status_code, answer.json()["error"]["message"]) == (404, NOTHING)
         assert (await site.client.get("/")).text == "front"
     assert site.ended is True
 
