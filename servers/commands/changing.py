@@ -1,7 +1,8 @@
 """What `install` and `uninstall` have in common: they show a change, and make it."""
 
 from argparse import Namespace
-from collections.abc import Set
+from collections.abc import Iterator, Set
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from rich.text import Text
@@ -28,9 +29,12 @@ def changing_parser(name: str, description: str) -> HostParser:
     return parser
 
 
-def target_of(options: Namespace) -> Target:
-    """The file that is to be changed. Raises ValueError."""
-    return Target.of(client_named(options.client), this_machine(), options.scope, Path.cwd())
+@contextmanager
+def target_of(options: Namespace) -> Iterator[Target]:
+    """The file that is to be changed, by no other of these commands meanwhile. Raises ValueError."""
+    target = Target.of(client_named(options.client), this_machine(), options.scope, Path.cwd())
+    with nullcontext() if options.dry_run else target.held():
+        yield target
 
 
 def show_and_make(change: Change, secrets: Set[str], dry_run: bool, then: str) -> None:

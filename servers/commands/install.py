@@ -18,8 +18,9 @@ def main(argv: Sequence[str]) -> int:
     options, arguments = parser.read(argv)
     try:
         found = wanted(options, arguments, options.name or options.server)
-        change = install(target_of(options), found.server, options.replace)
-        show_and_make(change, found.secrets, options.dry_run, f"now {found.client.renewal}")
+        with target_of(options) as target:
+            change = install(target, found.server, options.replace)
+            show_and_make(change, found.secrets, options.dry_run, f"now {found.client.renewal}")
     except ValueError as error:
         refuse(parser.prog, str(error))
     return 0

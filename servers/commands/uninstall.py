@@ -19,9 +19,10 @@ def main(argv: Sequence[str]) -> int:
         if arguments:
             raise ValueError(f"it takes no {arguments[0]!r}: the name of the server is enough")
         program = launch_command(load_catalog(options.catalog).entry(options.server))
-        change = uninstall(target_of(options), options.name or options.server, program)
-        title = change.target.client.title
-        show_and_make(change, frozenset(), options.dry_run, f"{title} knows it no more when it starts again")
+        with target_of(options) as target:
+            change = uninstall(target, options.name or options.server, program)
+            then = f"{target.client.title} knows it no more when it starts again"
+            show_and_make(change, frozenset(), options.dry_run, then)
     except ValueError as error:
         refuse(parser.prog, str(error))
     return 0

@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
-__all__ = ["back_up", "make_folders", "remove_file", "write_atomically"]
+__all__ = ["back_up", "make_folders", "remove_file", "told", "write_atomically"]
 
 KEPT_BACKUPS = 10
 """How many backups of one file are kept."""
@@ -19,7 +19,7 @@ def write_atomically(path: Path, text: bytes) -> None:
     It keeps the mode of the file; a new one is for its owner only, since configurations have secrets. Raises
     ValueError where it can't be written.
     """
-    with _told(path):
+    with told(path):
         target = path.resolve()
         target.parent.mkdir(parents=True, exist_ok=True)
         new = target.with_name(f".{target.name}.{secrets.token_hex(8)}.tmp")
@@ -45,7 +45,7 @@ def back_up(folder: Path, name: str, text: bytes) -> Path:
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
     path = folder / f"{stamp}-{name}"
     write_atomically(path, text)
-    with _told(folder):
+    with told(folder):
         for old in sorted(folder.glob(f"*-{name}"))[:-KEPT_BACKUPS]:
             old.unlink(missing_ok=True)
     return path
@@ -53,7 +53,7 @@ def back_up(folder: Path, name: str, text: bytes) -> Path:
 
 def make_folders(path: Path) -> int:
     """Makes the directories that `path` needs; how many that were. Raises ValueError where it can't."""
-    with _told(path):
+    with told(path):
         missing = [folder for folder in path.parents if not folder.exists()]
         path.parent.mkdir(parents=True, exist_ok=True)
     return len(missing)
@@ -64,7 +64,7 @@ def remove_file(path: Path, folders: int) -> None:
 
     Raises ValueError where the file can't be removed.
     """
-    with _told(path):
+    with told(path):
         path.unlink()
     with suppress(OSError):
         # The first that is not empty ends it.
@@ -73,7 +73,8 @@ def remove_file(path: Path, folders: int) -> None:
 
 
 @contextmanager
-def _told(path: Path) -> Iterator[None]:
+def told(path: Path) -> Iterator[None]:
+    """Has what the system refuses raised as ValueError, with the path."""
     try:
         yield
     except OSError as error:

@@ -1,6 +1,7 @@
 """Putting a server into the file of a client, and taking it out again: what would change, and the change itself."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -8,6 +9,7 @@ from .clients import Client, Machine, Scope
 from .configured import Configured, as_entry, read_bytes, read_entries
 from .edits import digest_of, put, take
 from .files import back_up, make_folders, remove_file, write_atomically
+from .locking import held
 from .receipts import Receipts, Record, state_folder
 
 __all__ = ["INSTALLABLE", "Change", "Target", "install", "uninstall"]
@@ -31,6 +33,15 @@ class Target(NamedTuple):
             return cls(client, machine, path.resolve())
         except (OSError, RuntimeError) as error:
             raise ValueError(f"{path}: {error}") from None
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Keeps other processes that would change it, or the receipts, from doing so meanwhile.
+
+        Raises ValueError where that can't be had.
+        """
+        with held(Path(state_folder(self.machine)) / "lock"):
+            yield
 
 
 class Change(NamedTuple):

@@ -1,0 +1,140 @@
+"""`install` and `uninstall` beside other processes, and killed: no change is lost, and nothing is left behind."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from servers.hosts.locking import held
+from tests.bundle.machines import ROOT
+
+Start = Callable[..., "subprocess.Popen[str]"]
+STATE = Path(".local/state/mcp-server-bundle")
+# Says when all is loaded, so that several start at the same moment.
+COMMAND = """
+import sys
+from servers.commands import install, uninstall
+print("ready", flush=True)
+sys.stdin.readline()
+sys.exit({"install": install, "uninstall": uninstall}[sys.argv[1]].main(sys.argv[2:]))
+"""
+AT_ONCE = """
+import multiprocessing, sys
+from servers.commands import install, uninstall
+context = multiprocessing.get_context("fork")
+
+def run(barrier, command, words):
+    barrier.wait()
+    sys.exit(command.main(words))
+
+def at_once(command):
+    barrier = context.Barrier(6)
+    names = [(client, client + number) for client in ("claude-code", "cursor") for number in "123"]
+    words = [["fetch", "--client", client, "--name", name] for client, name in names]
+    processes = [context.Process(target=run, args=(barrier, command, one)) for one in words]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+    return sum(process.exitcode for process in processes)
+
+print("ready", flush=True)
+while line := sys.stdin.readline():
+    print("failed:", at_once({"install": install, "uninstall": uninstall}[line.strip()]), flush=True)
+"""
+HOLDER = """
+import sys
+from pathlib import Path
+from servers.hosts.locking import held
+with held(Path(sys.argv[1])):
+    print("ready", flush=True)
+    sys.stdin.readline()
+"""
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    """Starts a process that has loaded everything, and waits for a line."""
+    with ExitStack() as stack:
+
+        def started(program: str, *words: str) -> subprocess.Popen[str]:
+            process = subprocess.Popen(
+                [sys.executable, "-c", program, *words],
+                cwd=tmp_path,
+                env={"HOME": str(tmp_path), "PYTHONPATH": str(ROOT), "PATH": os.environ["PATH"]},
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+            )
+            stack.enter_context(process)
+            stack.callback(process.kill)
+            assert process.stdout is not None
+            assert process.stdout.readline() == "ready\n"
+            return process
+
+        yield started
+
+
+def ask(process: subprocess.Popen[str], command: str) -> None:
+    """Has a process make six changes at the same moment, in the files of two clients."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(f"{command}\n")
+    process.stdin.flush()
+    shown = iter(process.stdout.readline, "")
+    assert next(line for line in shown if line.startswith("failed:")) == "failed: 0\n"
+
+
+def files(home: Path) -> list[str]:
+    """All files but the backups."""
+    found = [path.relative_to(home).as_posix() for path in home.rglob("*") if path.is_file()]
+    return sorted(path for path in found if "/backups/" not in path)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="no process there is a copy of another")
+def test_no_change_is_lost_of_those_made_at_the_same_moment(tmp_path: Path, start: Start) -> None:
+    process = start(AT_ONCE)
+    ask(process, "install")
+    for client, path in (("claude-code", ".claude.json"), ("cursor", ".cursor/mcp.json")):
+        entries = json.loads((tmp_path / path).read_text())["mcpServers"]
+        assert sorted(entries) == [f"{client}{number}" for number in "123"]
+    ask(process, "uninstall")
+    # The receipts were kept too, so that nothing of the files is left.
+    assert files(tmp_path) == [f"{STATE.as_posix()}/installed.json"]
+    process.communicate()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="a process there is never killed by a signal")
+def test_who_dies_holds_nothing(tmp_path: Path, start: Start) -> None:
+    lock = tmp_path / STATE / "lock"
+    holder = start(HOLDER, str(lock))
+    process = start(COMMAND, "install", "fetch", "--client", "claude-code")
+    holder.kill()
+    holder.communicate()
+    assert lock.exists()
+    process.communicate("\n")
+    assert (process.returncode, lock.exists()) == (0, False)
+
+
+def test_who_holds_it_for_long_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("servers.hosts.locking._WAIT_SECONDS", 0)
+    lock = tmp_path / "state" / "lock"
+    with held(lock), pytest.raises(ValueError, match=f"another install or uninstall holds {lock}"), held(lock):
+        pass
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+def test_a_refusal_leaves_no_lock_behind(tmp_path: Path, start: Start) -> None:
+    process = start(COMMAND, "uninstall", "fetch", "--client", "claude-code")
+    shown, _ = process.communicate("\n")
+    assert (process.returncode, "has no server 'fetch'" in shown) == (2, True)
+    assert list(tmp_path.iterdir()) == []
