@@ -30,6 +30,13 @@ class Receipt(NamedTuple):
     """What was put directly before the entry."""
     after: str = ""
     """What was put directly after it."""
+    former: str = ""
+    """The digest of the entry it was put in place of, where that was put there as well: it still stands there where
+    the change was cut short."""
+
+    def is_of(self, entry: Any) -> bool:
+        """Whether `entry` is as it was put there."""
+        return digest_of(entry) in (self.digest, self.former)
 
 
 class Edit(NamedTuple):
@@ -104,7 +111,7 @@ def _without_later(
     """The text without the first of these, which came in this `order`; None where one of them was changed since."""
     entries = json_entries(text, client)
     for name in reversed(order):
-        if name not in entries or digest_of(entries[name]) != receipts[name].digest:
+        if name not in entries or not receipts[name].is_of(entries[name]):
             return None
         taken = _taken(text, client, name, receipts[name])
         if taken is None:

@@ -5,9 +5,10 @@ import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from glob import escape
 from pathlib import Path
 
-__all__ = ["back_up", "make_folders", "remove_file", "told", "write_atomically"]
+__all__ = ["back_up", "remove_file", "told", "write_atomically"]
 
 KEPT_BACKUPS = 10
 """How many backups of one file are kept."""
@@ -16,12 +17,15 @@ KEPT_BACKUPS = 10
 def write_atomically(path: Path, text: bytes) -> None:
     """Puts `text` into the file at `path`, or leaves it as it is; where it is a link, the file it leads to.
 
-    It keeps the mode of the file; a new one is for its owner only, since configurations have secrets. Raises
-    ValueError where it can't be written.
+    It keeps the mode of the file; a new one is for its owner only, since configurations have secrets. What a process
+    that was killed at this left beside the file goes, so only one may be at it. Raises ValueError where it can't be
+    written.
     """
     with told(path):
         target = path.resolve()
         target.parent.mkdir(parents=True, exist_ok=True)
+        for left in target.parent.glob(f".{escape(target.name)}.{'[0-9a-f]' * 16}.tmp"):
+            left.unlink(missing_ok=True)
         new = target.with_name(f".{target.name}.{secrets.token_hex(8)}.tmp")
         try:
             descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -46,17 +50,10 @@ def back_up(folder: Path, name: str, text: bytes) -> Path:
     path = folder / f"{stamp}-{name}"
     write_atomically(path, text)
     with told(folder):
-        for old in sorted(folder.glob(f"*-{name}"))[:-KEPT_BACKUPS]:
+        # A backup that was cut short has a name of its own, under which nothing is written again.
+        for old in [*sorted(folder.glob(f"*-{name}"))[:-KEPT_BACKUPS], *folder.glob(".*.tmp")]:
             old.unlink(missing_ok=True)
     return path
-
-
-def make_folders(path: Path) -> int:
-    """Makes the directories that `path` needs; how many that were. Raises ValueError where it can't."""
-    with told(path):
-        missing = [folder for folder in path.parents if not folder.exists()]
-        path.parent.mkdir(parents=True, exist_ok=True)
-    return len(missing)
 
 
 def remove_file(path: Path, folders: int) -> None:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from .clients import Client, Machine, Scope
 from .configured import Configured, as_entry, read_bytes, read_entries
 from .edits import digest_of, put, take
-from .files import back_up, make_folders, remove_file, write_atomically
+from .files import back_up, remove_file, write_atomically
 from .locking import held
 from .receipts import Receipts, Record, state_folder
 
@@ -71,9 +71,9 @@ class Change(NamedTuple):
         if self.after is None:
             remove_file(path, record.made_folders)
         else:
-            made = make_folders(path)
             if self.before is None:
-                record = record._replace(made_file=True, made_folders=made)
+                made = sum(not folder.exists() for folder in path.parents)
+                record = record._replace(made_file=True, made_folders=max(record.made_folders, made))
             if self.shown is not None:
                 # Before the entry comes: a receipt without its entry counts for nothing, and what can't be kept stops
                 # here. Only when an entry is gone is its receipt needed no more.
@@ -98,10 +98,12 @@ def install(target: Target, server: Configured, replace: bool) -> Change:
     if present == entry:
         return Change(target, before, before, record)
     known = record.entries.get(server.name)
-    if server.name in entries and not replace and (known is None or known.digest != digest_of(present)):
+    is_ours = known is not None and known.is_of(present)
+    if server.name in entries and not replace and not is_ours:
         raise ValueError(f"{path} has another server {server.name!r}: give --replace, or another --name")
     edit = put(before or b"", client, server.name, entry, known)
-    record = record._replace(entries={**record.entries, server.name: edit.receipt})
+    receipt = edit.receipt._replace(former=digest_of(present) if is_ours else "")
+    record = record._replace(entries={**record.entries, server.name: receipt})
     return Change(target, before, edit.text, record, (edit.start, edit.end))
 
 
@@ -128,7 +130,10 @@ def _record(target: Target, entries: Mapping[str, Any]) -> Record:
     """What was made in the file and is still there: others may have taken entries out, or the file itself."""
     record = Receipts(target.machine).of(target.path)
     left = {name: receipt for name, receipt in record.entries.items() if name in entries}
-    return record._replace(entries=left) if left else Record()
+    if left:
+        return record._replace(entries=left)
+    # A change that was cut short may have made directories, and no file.
+    return Record() if target.path.exists() else Record(made_folders=record.made_folders)
 
 
 def _starts(entry: Any, program: Sequence[str]) -> bool:

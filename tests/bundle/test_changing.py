@@ -138,3 +138,17 @@ def test_a_refusal_leaves_no_lock_behind(tmp_path: Path, start: Start) -> None:
     shown, _ = process.communicate("\n")
     assert (process.returncode, "has no server 'fetch'" in shown) == (2, True)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="a process there is never killed by a signal")
+def test_a_change_that_is_killed_at_any_stage_leaves_all_in_order(tmp_path: Path) -> None:
+    """The file is whole, the next commands go on without being asked for more, and nothing is left beside it."""
+    words = [sys.executable, str(Path(__file__).parent / "killed.py"), str(tmp_path / "home")]
+    (tmp_path / "home").mkdir()
+    done = subprocess.run(words, env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False)
+    assert done.stdout.splitlines() == [
+        "from None to second: more than ten stages",
+        "from first to second: more than ten stages",
+        "from first to None: more than ten stages",
+    ], done.stderr
