@@ -4,7 +4,10 @@ from typing import Any
 
 import yaml
 
-__all__ = ["parse_yaml"]
+__all__ = ["MAX_VALUES", "parse_yaml"]
+
+MAX_VALUES = 20_000
+"""Values and keys of a text; an alias counts as all that it names."""
 
 
 def parse_yaml(text: str | bytes) -> Any:
@@ -16,7 +19,26 @@ def parse_yaml(text: str | bytes) -> Any:
 
 
 class _Loader(yaml.SafeLoader):
-    """Refuses what YAML forbids and its library lets pass, or fails of."""
+    """Refuses what YAML forbids and its library lets pass, or fails of, and what would take it long."""
+
+    def __init__(self, text: str | bytes) -> None:
+        super().__init__(text)
+        self._count = 0
+        self._counts: dict[yaml.Node, int] = {}
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        """Refuses a text as soon as it has too many values."""
+        event = self.peek_event()  # type: ignore[no-untyped-call]
+        before = self._count
+        self._count += 1
+        node = super().compose_node(parent, index)
+        if node is not None and isinstance(event, yaml.AliasEvent):
+            self._count = before + self._counts.get(node, 1)
+        elif node is not None:
+            self._counts[node] = self._count - before
+        if self._count > MAX_VALUES:
+            raise yaml.composer.ComposerError(None, None, f"it has more than {MAX_VALUES} values", event.start_mark)
+        return node
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         """Refuses two values under one key."""

@@ -181,9 +181,11 @@ def test_what_is_no_entry_is_refused_by_its_place(change: dict[str, Any], reason
         (b"- a list", "valid dictionary"),
         (b" " * 1_000_001, "at most 1000000 bytes"),
         (b"a: &a {b: 1}\nc: {<<: [*a, *a]}", "there may be no merge keys"),
+        (b"servers:\n" + b"- x\n" * 20_000, "it has more than 20000 values"),
+        (b"servers: [&a {name: x}" + b",*a" * 10_000 + b"]", "it has more than 20000 values"),
         (b"servers: 2001-99-99", "is not YAML: this is no timestamp"),
     ],
-    ids=["unclosed", "binary", "deep", "value", "twice", "list", "large", "merged", "no day"],
+    ids=["unclosed", "binary", "deep", "value", "twice", "list", "large", "merged", "long", "aliases", "no day"],
 )
 def test_what_is_no_catalog_is_refused_in_one_line(text: bytes, reason: str, tmp_path: Path) -> None:
     path = tmp_path / "catalog.yaml"
