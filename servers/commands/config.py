@@ -1,5 +1,6 @@
 """`python -m servers config`: what is pasted into the configuration of a client."""
 
+import codecs
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,7 +21,9 @@ def main(argv: Sequence[str]) -> int:
     options, arguments = parser.read(argv)
     try:
         found = wanted(options, arguments, options.name or options.server)
-        text = snippet(found.client, [found.server])
+        # The files of all clients are UTF-8, so a pipe that is not gets ASCII.
+        ascii_only = codecs.lookup(sys.stdout.encoding).name != "utf-8"
+        text = snippet(found.client, [found.server], ascii_only)
         place = found.client.file(this_machine(), "user", Path.cwd())
     except ValueError as error:
         refuse(parser.prog, str(error))

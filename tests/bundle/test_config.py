@@ -1,7 +1,10 @@
 """`config` prints what each client documents, and what it prints starts the server."""
 
 import json
+import os
 import shutil
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -16,6 +19,7 @@ from servers.hosts.clients import CLIENTS, Client, client_named
 from servers.hosts.configured import Configured, as_configured, read_entries
 from servers.hosts.launching import launch_command
 from shared.cli import Options
+from tests.bundle.machines import ROOT
 from tests.wire import Wire
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -113,6 +117,27 @@ async def test_what_is_printed_starts_the_server(tmp_path: Path, capsys: pytest.
     async with Wire(list(command), env={"PATH": "/usr/bin:/bin"}, cwd=tmp_path) as server:
         answer = await server.initialize()
     assert answer["serverInfo"]["name"] == "filesystem"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("encoding", "folder"), [("ascii", "übung €😀"), ("latin-1", "é")])
+@pytest.mark.parametrize("name", ["cursor", "codex"])
+def test_a_pipe_of_few_letters_gets_escapes_that_mean_the_same(
+    name: str, encoding: str, folder: str, tmp_path: Path
+) -> None:
+    (tmp_path / folder).mkdir()
+    words = ["filesystem", folder, "--env", "FÜR=é", "--client", name]
+    found = subprocess.run(
+        [sys.executable, "-m", "servers", "config", *words],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": encoding},
+        capture_output=True,
+        check=True,
+    )
+    (tmp_path / "settings").write_bytes(found.stdout)
+    entry = read_entries(client_named(name), tmp_path / "settings")["filesystem"]
+    assert entry["args"][-1:] == [str(tmp_path / folder)]
+    assert entry["env"] == {"FÜR": "é"}
 
 
 def test_stderr_says_where_it_goes_and_what_then(

@@ -191,8 +191,9 @@ def test_a_refusal_has_no_escape_codes(tmp_path: Path, capsys: pytest.CaptureFix
 @pytest.mark.slow
 def test_what_a_pipe_does_not_take_is_written_in_ascii(tmp_path: Path) -> None:
     (tmp_path / "\u00e9").mkdir()
-    command = [sys.executable, "-m", "servers", "config", "filesystem", "\u00e9", "--client", "cursor"]
-    env = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "ascii"}
+    words = ["install", "filesystem", "\u00e9", "--client", "cursor", "--dry-run"]
+    command = [sys.executable, "-m", "servers", *words]
+    env = {**os.environ, "HOME": str(tmp_path), "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "ascii"}
     shown = subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, check=True).stdout
     assert b"\\xe9" in shown
 
