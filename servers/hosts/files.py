@@ -1,5 +1,6 @@
 """Files that are changed whole or not at all."""
 
+import hashlib
 import os
 import secrets
 from collections.abc import Iterator
@@ -41,19 +42,21 @@ def write_atomically(path: Path, text: bytes) -> None:
         _sync_folder(target.parent)
 
 
-def back_up(folder: Path, name: str, text: bytes) -> Path:
-    """Keeps `text` in a file of `folder` for its owner only, and of earlier ones the newest; the path of the file.
+def back_up(folder: Path, path: Path, text: bytes) -> Path:
+    """Keeps `text`, which stands in the file at `path`, in a file of `folder` for its owner only; its path.
 
-    Raises ValueError where that can't be done.
+    Of the earlier ones of that file the newest are kept. Raises ValueError where that can't be done.
     """
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
-    path = folder / f"{stamp}-{name}"
-    write_atomically(path, text)
+    # Those of each project have the same name.
+    name = f"{hashlib.sha256(os.fsencode(path)).hexdigest()[:12]}-{path.name}"
+    kept = folder / f"{stamp}-{name}"
+    write_atomically(kept, text)
     with told(folder):
         # A backup that was cut short has a name of its own, under which nothing is written again.
-        for old in [*sorted(folder.glob(f"*-{name}"))[:-KEPT_BACKUPS], *folder.glob(".*.tmp")]:
+        for old in [*sorted(folder.glob(f"*-{escape(name)}"))[:-KEPT_BACKUPS], *folder.glob(".*.tmp")]:
             old.unlink(missing_ok=True)
-    return path
+    return kept
 
 
 def remove_file(path: Path, folders: int) -> None:

@@ -67,7 +67,7 @@ class Change(NamedTuple):
             raise ValueError(f"{path} has just been changed by another program: try again")
         if self.before is not None:
             folder = Path(state_folder(self.target.machine)) / "backups" / self.target.client.name
-            backup = back_up(folder, path.name, self.before)
+            backup = back_up(folder, path, self.before)
         if self.after is None:
             remove_file(path, record.made_folders)
         else:

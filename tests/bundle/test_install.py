@@ -264,9 +264,11 @@ def test_the_file_as_it_was_is_kept_for_its_owner_only(home: Path, capsys: pytes
     assert stat.S_IMODE(backup.stat().st_mode) == 0o600
 
 
-def test_of_the_backups_the_newest_are_kept(tmp_path: Path) -> None:
-    made = [back_up(tmp_path / "kept", "mcp.json", str(number).encode()) for number in range(KEPT_BACKUPS + 3)]
-    assert sorted((tmp_path / "kept").iterdir()) == made[3:]
+def test_of_the_backups_of_a_file_the_newest_are_kept(tmp_path: Path) -> None:
+    kept = tmp_path / "kept"
+    other = back_up(kept, tmp_path / "other" / "[mcp].json", b"other")
+    made = [back_up(kept, tmp_path / "[mcp].json", str(number).encode()) for number in range(KEPT_BACKUPS + 3)]
+    assert sorted(kept.iterdir()) == [other, *made[3:]]
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o644])
