@@ -3,7 +3,7 @@
 import hashlib
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from glob import escape
@@ -15,8 +15,10 @@ KEPT_BACKUPS = 10
 """How many backups of one file are kept."""
 
 
-def write_atomically(path: Path, text: bytes) -> None:
+def write_atomically(path: Path, text: bytes, check: Callable[[], None] = lambda: None) -> None:
     """Puts `text` into the file at `path`, or leaves it as it is; where it is a link, the file it leads to.
+
+    What `check` raises, which is called at the very last, leaves it as it is.
 
     It keeps the mode of the file; a new one is for its owner only, since configurations have secrets. What a process
     that was killed at this left beside the file goes, so only one may be at it. Raises ValueError where it can't be
@@ -36,6 +38,7 @@ def write_atomically(path: Path, text: bytes) -> None:
                 os.fsync(file.fileno())
             if target.exists():
                 new.chmod(target.stat().st_mode & 0o7777)
+            check()
             new.replace(target)
         finally:
             new.unlink(missing_ok=True)

@@ -63,12 +63,12 @@ class Change(NamedTuple):
         """Makes the change; the path of the backup, where there was a file. Raises ValueError where it can't."""
         path, record, backup = self.target.path, self.record, None
         receipts = Receipts(self.target.machine)
-        if read_bytes(path) != self.before:
-            raise ValueError(f"{path} has just been changed by another program: try again")
+        self._check()
         if self.before is not None:
             folder = Path(state_folder(self.target.machine)) / "backups" / self.target.client.name
             backup = back_up(folder, path, self.before)
         if self.after is None:
+            self._check()
             remove_file(path, record.made_folders)
         else:
             if self.before is None:
@@ -78,10 +78,15 @@ class Change(NamedTuple):
                 # Before the entry comes: a receipt without its entry counts for nothing, and what can't be kept stops
                 # here. Only when an entry is gone is its receipt needed no more.
                 receipts.keep(path, record)
-            write_atomically(path, self.after)
+            # The backup and the receipts have taken their time, and clients write their files often.
+            write_atomically(path, self.after, self._check)
         if self.shown is None:
             receipts.keep(path, record)
         return backup
+
+    def _check(self) -> None:
+        if read_bytes(self.target.path) != self.before:
+            raise ValueError(f"{self.target.path} has just been changed by another program: try again")
 
 
 def install(target: Target, server: Configured, replace: bool) -> Change:

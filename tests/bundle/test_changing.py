@@ -47,6 +47,20 @@ print("ready", flush=True)
 while line := sys.stdin.readline():
     print("failed:", at_once({"install": install, "uninstall": uninstall}[line.strip()]), flush=True)
 """
+MEDDLED = """
+import sys
+from pathlib import Path
+from servers.commands import install
+
+def meddle(event, args):
+    if event == "open" and "/..claude.json." in str(args[0]):
+        Path(".claude.json").write_bytes(b'{"numStartups": 2}')
+
+print("ready", flush=True)
+sys.stdin.readline()
+sys.addaudithook(meddle)
+sys.exit(install.main(["fetch", "--client", "claude-code"]))
+"""
 HOLDER = """
 import sys
 from pathlib import Path
@@ -152,3 +166,12 @@ def test_a_change_that_is_killed_at_any_stage_leaves_all_in_order(tmp_path: Path
         "from first to second: more than ten stages",
         "from first to None: more than ten stages",
     ], done.stderr
+
+
+@pytest.mark.slow
+def test_what_a_client_writes_while_its_file_is_prepared_is_not_lost(tmp_path: Path, start: Start) -> None:
+    (tmp_path / ".claude.json").write_bytes(b"{}")
+    shown, _ = (process := start(MEDDLED)).communicate("\n")
+    assert (process.returncode, "has just been changed by another program" in shown) == (2, True)
+    assert (tmp_path / ".claude.json").read_bytes() == b'{"numStartups": 2}'
+    assert files(tmp_path) == [".claude.json", f"{STATE.as_posix()}/installed.json"]
