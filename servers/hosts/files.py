@@ -3,6 +3,7 @@
 import hashlib
 import os
 import secrets
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
@@ -20,9 +21,9 @@ def write_atomically(path: Path, text: bytes, check: Callable[[], None] = lambda
 
     What `check` raises, which is called at the very last, leaves it as it is.
 
-    It keeps the mode of the file; a new one is for its owner only, since configurations have secrets. What a process
-    that was killed at this left beside the file goes, so only one may be at it. Raises ValueError where it can't be
-    written.
+    It keeps the mode of the file and its owner; a new one is for its owner only, since configurations have secrets.
+    What a process that was killed at this left beside the file goes, so only one may be at it. Raises ValueError
+    where it can't be written.
     """
     with told(path):
         target = path.resolve()
@@ -37,7 +38,7 @@ def write_atomically(path: Path, text: bytes, check: Callable[[], None] = lambda
                 file.flush()
                 os.fsync(file.fileno())
             if target.exists():
-                new.chmod(target.stat().st_mode & 0o7777)
+                _as_it_was(new, target.stat())
             check()
             new.replace(target)
         finally:
@@ -82,6 +83,24 @@ def told(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise ValueError(f"{error.filename or path}: {error.strerror or error}") from None
+
+
+def _as_it_was(path: Path, before: os.stat_result) -> None:
+    """Gives a file the mode of the one it replaces, and its owner, who has to read what root wrote.
+
+    A group that the user is not in can't be kept, and then may do nothing.
+    """
+    mode = before.st_mode & 0o7777
+    if sys.platform != "win32":
+        now = path.stat()
+        try:
+            if (before.st_uid, before.st_gid) != (now.st_uid, now.st_gid):
+                os.chown(path, before.st_uid, before.st_gid)
+        except PermissionError:
+            if before.st_uid != now.st_uid:
+                raise
+            mode &= 0o7707
+    path.chmod(mode)
 
 
 def _sync_folder(folder: Path) -> None:

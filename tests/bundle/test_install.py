@@ -280,6 +280,15 @@ def test_the_mode_of_a_file_stays(mode: int, tmp_path: Path) -> None:
     assert (path.read_bytes(), stat.S_IMODE(path.stat().st_mode)) == (b"new", mode)
 
 
+@pytest.mark.skipif(sys.platform == "win32" or os.getuid() != 0, reason="only root writes for others")
+def test_the_owner_of_a_file_stays(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    path.touch()
+    os.chown(path, 65534, 65533)
+    write_atomically(path, b"new")
+    assert (path.stat().st_uid, path.stat().st_gid, path.read_bytes()) == (65534, 65533, b"new")
+
+
 def test_what_a_link_leads_to_is_written(tmp_path: Path) -> None:
     link = tmp_path / "link"
     link.symlink_to(tmp_path / "real")
