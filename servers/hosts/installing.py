@@ -116,7 +116,7 @@ def uninstall(target: Target, name: str, program: Sequence[str]) -> Change:
     """What takes the server called `name` out of the file.
 
     Raises ValueError for a file that the client does not read, where there is no such server, and for one that was
-    not put there, unless what it starts begins with `program`.
+    not put there, or has been changed since, unless what it starts begins with `program`.
     """
     client, path = target.client, target.path
     before = read_bytes(path)
@@ -124,8 +124,10 @@ def uninstall(target: Target, name: str, program: Sequence[str]) -> Change:
     if before is None or name not in entries:
         raise ValueError(f"{path} has no server {name!r}")
     record = _record(target, entries)
-    if name not in record.entries and not _starts(entries[name], program):
-        raise ValueError(f"{path}: the server {name!r} was not put there by install: take it out by hand")
+    known = record.entries.get(name)
+    if (known is None or not known.is_of(entries[name])) and not _starts(entries[name], program):
+        why = "was not put there by install" if known is None else "is not as install put it there"
+        raise ValueError(f"{path}: the server {name!r} {why}: take it out by hand")
     text, left = take(before, client, name, record.entries)
     gone = not text and record.made_file
     return Change(target, before, None if gone else text, record._replace(entries=left))

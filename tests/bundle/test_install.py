@@ -176,12 +176,28 @@ def test_an_entry_of_the_user_is_replaced_only_when_asked(
     assert "mine" not in path.read_text()
 
 
-def test_an_entry_of_the_user_is_not_taken_out(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("own", "why"), [(False, "was not put there by install"), (True, "is not as install put it there")]
+)
+def test_an_entry_of_the_user_is_not_taken_out(
+    own: bool, why: str, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = home / ".cursor" / "mcp.json"
     path.parent.mkdir()
+    if own:
+        run(install, "fetch", "--client", "cursor")
     path.write_text('{"mcpServers": {"fetch": {"command": "mine"}}}')
     shown = refusal(capsys, uninstall, "fetch", "--client", "cursor")
-    assert shown == f"{path}: the server 'fetch' was not put there by install: take it out by hand"
+    assert shown == f"{path}: the server 'fetch' {why}: take it out by hand"
+    assert "mine" in path.read_text()
+
+
+def test_an_entry_that_was_changed_and_still_starts_the_server_is_taken_out(home: Path) -> None:
+    path = home / ".cursor" / "mcp.json"
+    run(install, "fetch", "--client", "cursor")
+    path.write_text(path.read_text().replace("[]", '["--timeout", "9"]'))
+    run(uninstall, "fetch", "--client", "cursor")
+    assert not path.exists()
 
 
 def test_an_entry_that_was_pasted_is_taken_out(home: Path) -> None:
