@@ -159,11 +159,11 @@ class Connection:
 
     async def close(self) -> None:
         """Leaves, waits for the end of what is under way, and gives up the subscriptions; shielded."""
-        self.leave()
-        with CancelScope(shield=True):
-            while self._tasks:
-                await self._move()
-        await self._app.changes.release(self.session.subscriptions.subscribed.values())
+        if not self.leave():
+            with CancelScope(shield=True):
+                while self._tasks:
+                    await self._move()
+            await self._app.changes.release(self.session.subscriptions.subscribed.values())
 
     def rest(self) -> None:
         """Nothing comes for a while: tables that are empty give up their room, a fifth of what an idle session is."""

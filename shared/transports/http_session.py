@@ -79,10 +79,11 @@ class HttpSession:
 
     def post(self, message: Message) -> Reader | None:
         """Takes a message in; who reads its answers, or None where none is due."""
-        self._use()
         ids = request_ids(message)
         reader = self._streams.post(ids) if ids else None
         self._connection.take(message)
+        if reader is None:
+            self._use()
         return reader
 
     def listen(self) -> Reader | Refusal:
