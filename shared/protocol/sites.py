@@ -76,7 +76,7 @@ class Sites:
             return None
         if host is not None and (host in self._hosts or (host[0], None) in self._hosts or self._is_ours(host[0])):
             return None
-        return refuse(403, "this host is not served here; --allowed-host of the server allows it")
+        return refuse(403, "this host is none of those that the server allows")
 
     def check_origin(self, headers: Headers) -> Refusal | None:
         """403 for an `Origin` that is not allowed; a request without one comes from no browser."""
@@ -86,7 +86,7 @@ class Sites:
         origin = _origin(sent)
         if origin is not None and (self._any_origin or origin in self._origins or self._is_our_page(origin)):
             return None
-        return refuse(403, "requests from this origin are not allowed; --allowed-origin of the server allows them")
+        return refuse(403, "this origin is none of those that the server allows")
 
     def _is_our_page(self, origin: tuple[str, str, str | None]) -> bool:
         return origin[0] in _DEFAULT_PORTS and self._is_ours(origin[1])
