@@ -2,6 +2,8 @@
 
 import gc
 import os
+from collections import Counter
+from collections.abc import Iterable
 from contextlib import suppress
 
 
@@ -19,3 +21,8 @@ def settled_descriptors() -> list[str]:
     """The same, without those that earlier tests left to the garbage collector: it might close them at any time."""
     gc.collect()
     return descriptors()
+
+
+def left_open(before: Iterable[str]) -> list[str]:
+    """What is open now and was not `before`. What an earlier test left may have been closed meanwhile."""
+    return sorted((Counter(descriptors()) - Counter(before)).elements())

@@ -8,7 +8,7 @@ import pytest
 
 from servers.filesystem.access.beneath import Beneath
 from servers.filesystem.access.roots import Place, Roots
-from tests.descriptors import descriptors, settled_descriptors
+from tests.descriptors import left_open, settled_descriptors
 
 SECRET = "TOP SECRET"
 
@@ -53,9 +53,9 @@ def at(files: Beneath) -> Callable[[str], Place]:
 @pytest.fixture
 def no_leak() -> Iterator[None]:
     """Fails the test when it leaves descriptors open."""
-    before = len(settled_descriptors())
+    before = settled_descriptors()
     yield
-    assert len(descriptors()) <= before  # what an earlier test left may have been closed meanwhile
+    assert left_open(before) == []
 
 
 SWAPPING = """

@@ -15,7 +15,7 @@ from servers.sqlite.errors import SqliteError
 from servers.sqlite.reading.pages import Room
 from servers.sqlite.reading.query import Query
 from servers.sqlite.reading.snapshots import Found, Snapshots
-from tests.descriptors import descriptors, settled_descriptors
+from tests.descriptors import left_open, settled_descriptors
 
 ALL = Query("SELECT n FROM numbers ORDER BY n", ())
 TEN = Room(10, 100_000, 1_000)
@@ -114,9 +114,9 @@ async def test_without_a_write_ahead_log_a_cut_query_does_not_keep_a_writer_out(
 
 
 async def test_nothing_is_open_at_the_end(file: Path) -> None:
-    before = len(settled_descriptors())
+    before = settled_descriptors()
     async with opened(file) as (database, snapshots):
         await snapshots.read(database, ALL, TEN, None, None)
         await snapshots.read(database, ALL, TEN, None, None)
-    assert len(descriptors()) <= before  # what an earlier test left may have been closed meanwhile
+    assert left_open(before) == []
     assert snapshots
