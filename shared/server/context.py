@@ -19,7 +19,7 @@ from .answers import Answers
 from .budget import Budget
 from .changes import Changes
 from .forms import form_schema
-from .functions import describe
+from .mistakes import describe
 
 __all__ = ["Answer", "Context", "Link"]
 
@@ -91,14 +91,14 @@ class Context(Generic[State]):
         Waits for the answer where the protocol allows it, else ends the call and finds the answer when the
         client calls again: so **ask before you act**. Raises MissingCapability where the client has no forms.
         """
-        question = elicit_form(message, form_schema(form))
-        answer: ElicitResult = (await self.inputs({key: question}))[key]
+        schema = form_schema(form)
+        answer: ElicitResult = (await self.inputs({key: elicit_form(message, schema)}))[key]
         if answer.action != "accept":
             return Answer(answer.action)
         try:
             return Answer("accept", form.model_validate(answer.content or {}))
         except ValidationError as error:
-            raise InvalidParams(f"the answer {key!r} does not fit the form: {describe(error)}") from None
+            raise InvalidParams(f"the answer {key!r} does not fit the form: {describe(error, schema)}") from None
 
     async def ask_to_visit(self, key: str, message: str, url: str) -> ElicitResult:
         """Asks the user to open `url`. Acceptance says that it was opened, not that anything was done there."""

@@ -7,7 +7,6 @@ What the signature tells is read when a decorator runs. The model of the argumen
 a host waits for every server it starts, and until it has its first answer it asks for none of this.
 """
 
-import difflib
 import inspect
 import warnings
 from collections.abc import Callable
@@ -24,8 +23,9 @@ from typing_extensions import is_typeddict
 from ..errors import DeclarationError, InvalidArguments
 from ..protocol.types.content import AudioContent, EmbeddedResource, ImageContent, ResourceLink, TextContent
 from ..protocol.types.tools import CallToolResult
+from .mistakes import describe
 
-__all__ = ["Function", "JsonSchema", "describe", "is_data", "output_schema"]
+__all__ = ["Function", "JsonSchema", "is_data", "output_schema"]
 
 _UNIONS = (Union, UnionType, Annotated)
 _CONTENT = (TextContent, ImageContent, AudioContent, EmbeddedResource, ResourceLink, CallToolResult)
@@ -86,6 +86,7 @@ class Function:
         self.context_name = self._context_name()
         self._fields = self._parameters()
 
+    @cached_property
     def schema(self) -> dict[str, Any]:
         """The JSON Schema of the arguments; its root is an object that allows nothing unknown. Raises
         DeclarationError for a type that JSON can't carry."""
@@ -110,7 +111,7 @@ class Function:
         try:
             checked: BaseModel = self._model.__pydantic_validator__.validate_json(to_json(arguments), strict=True)
         except ValidationError as error:
-            raise InvalidArguments(describe(error, self.names())) from None
+            raise InvalidArguments(describe(error, self.schema)) from None
         return vars(checked)
 
     def bind_text(self, arguments: dict[str, str]) -> dict[str, Any]:
@@ -118,7 +119,7 @@ class Function:
         try:
             checked = self._model.model_validate_strings(arguments)
         except ValidationError as error:
-            raise InvalidArguments(describe(error, self.names())) from None
+            raise InvalidArguments(describe(error, self.schema)) from None
         return vars(checked)
 
     def _context_name(self) -> str | None:
@@ -156,28 +157,6 @@ def _hints(function: Callable[..., Any], what: str) -> dict[str, Any]:
         return get_type_hints(function, include_extras=True)
     except NameError as error:
         raise DeclarationError(f"{what}: {error}") from error
-
-
-def describe(error: ValidationError, known: tuple[str, ...] = ()) -> str:
-    """What is wrong, one clause per argument, without the values themselves."""
-    clauses = []
-    for one in error.errors(include_url=False, include_input=False, include_context=False):
-        where = ".".join(str(part) for part in one["loc"])
-        clauses.append(
-            f"unknown argument {where!r}{_nearest(where, known)}" if _is_unknown(one) else f"{where}: {one['msg']}"
-        )
-    return "; ".join(clauses)
-
-
-def _is_unknown(error: Any) -> bool:
-    return bool(error["type"] == "extra_forbidden")
-
-
-def _nearest(name: str, known: tuple[str, ...]) -> str:
-    close = difflib.get_close_matches(name, known, n=1)
-    if close:
-        return f", did you mean {close[0]!r}?"
-    return f" (there are: {', '.join(known)})" if known else " (it takes none)"
 
 
 def is_data(hint: Any) -> bool:

@@ -72,7 +72,7 @@ class RegisteredTool:
             title=options.title,
             description=self._description,
             icons=options.icons,
-            input_schema=options.input_schema or self.function.schema(),
+            input_schema=options.input_schema or self.function.schema,
             output_schema=self._result.schema,
             annotations=hints,
             meta=options.meta,

@@ -64,23 +64,23 @@ def test_the_context_is_no_argument():
 
 
 def test_the_schema_is_a_valid_one_of_an_object_that_takes_nothing_unknown():
-    schema = read(many).schema()
+    schema = read(many).schema
     Draft202012Validator.check_schema(schema)
     assert (schema["type"], schema["additionalProperties"], schema["required"]) == ("object", False, ["path"])
 
 
 def test_the_schema_says_what_the_declaration_says():
-    properties = read(many).schema()["properties"]
+    properties = read(many).schema["properties"]
     assert properties["count"] == {"type": "integer", "minimum": 1, "default": 5, "description": "How many"}
     assert properties["kind"] == {"type": "string", "enum": ["a", "b"], "default": "a"}
 
 
 def test_an_optional_argument_is_left_out_and_not_null():
-    assert read(many).schema()["properties"]["day"] == {"type": "string", "format": "date"}
+    assert read(many).schema["properties"]["day"] == {"type": "string", "format": "date"}
 
 
 def test_no_titles_are_made_up_and_docstrings_of_models_stay_home():
-    schema = read(many).schema()
+    schema = read(many).schema
     assert "title" not in schema
     assert schema["$defs"]["Point"].keys() == {"properties", "required", "type"}
 
@@ -88,7 +88,7 @@ def test_no_titles_are_made_up_and_docstrings_of_models_stay_home():
 def test_a_function_without_arguments_has_an_empty_schema():
     async def nothing() -> None: ...
 
-    assert read(nothing).schema() == {"type": "object", "properties": {}, "additionalProperties": False}
+    assert read(nothing).schema == {"type": "object", "properties": {}, "additionalProperties": False}
 
 
 def test_arguments_become_what_the_function_takes():
@@ -189,7 +189,7 @@ async def dumped(model_dump: int) -> None: ...
 )
 def test_an_impossible_declaration_is_refused_by_name(function):
     with pytest.raises(DeclarationError, match=f"tool '{function.__name__}'"):
-        read(function).schema()
+        _ = read(function).schema
 
 
 @pytest.mark.parametrize(

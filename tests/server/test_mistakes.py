@@ -1,0 +1,128 @@
+"""What is wrong with arguments, told with the names of the object in which it is wrong."""
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+import pytest
+from pydantic import BaseModel, ConfigDict, Field
+from typing_extensions import TypedDict
+
+from shared import Context
+from shared.errors import InvalidArguments
+from shared.server.functions import Function
+
+
+class Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class Edit(Strict):
+    old: str
+    new: str = ""
+
+
+class File(Strict):
+    path: str
+    edits: list[Edit] = []
+
+
+class Circle(Strict):
+    kind: Literal["circle"]
+    radius: int
+
+
+class Square(Strict):
+    kind: Literal["square"]
+    width: int
+
+
+class Tree(Strict):
+    name: str
+    children: list["Tree"] = []
+
+
+class Empty(Strict):
+    pass
+
+
+@dataclass
+class Pair:
+    __pydantic_config__ = ConfigDict(extra="forbid")
+
+    left: int
+
+
+class Row(TypedDict):
+    __pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[misc]
+
+    column: str
+
+
+async def change(
+    edit: Edit | None = None,
+    edits: list[Edit] = [],  # noqa: B006
+    files: list[File] = [],  # noqa: B006
+    named: dict[str, Edit] = {},  # noqa: B006
+    two: tuple[Edit, File] | None = None,
+    either: Edit | list[File] | None = None,
+    shape: Annotated[Circle | Square, Field(discriminator="kind")] | None = None,
+    tree: Tree | None = None,
+    empty: Empty | None = None,
+    pair: Pair | None = None,
+    row: Row | None = None,
+    query: str | list[str] = "",
+) -> str:
+    """Change."""
+    return ""
+
+
+def told(**arguments):
+    with pytest.raises(InvalidArguments) as caught:
+        Function(change, "tool", Context).bind(arguments)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ({"edti": {}}, "unknown argument 'edti', did you mean 'edit'?"),
+        ({"edit": {"old": "", "nwe": ""}}, "edit: unknown argument 'nwe', did you mean 'new'?"),
+        ({"edit": {"old": "", "files": []}}, "edit: unknown argument 'files' (there are: old, new)"),
+        ({"edits": [{"old": "", "nwe": ""}]}, "edits.0: unknown argument 'nwe', did you mean 'new'?"),
+        ({"files": [{"path": "", "edit": []}]}, "files.0: unknown argument 'edit', did you mean 'edits'?"),
+        (
+            {"files": [{"path": "", "edits": [{"old": ""}, {"old": "", "path": ""}]}]},
+            "files.0.edits.1: unknown argument 'path' (there are: old, new)",
+        ),
+        ({"named": {"a": {"old": "", "nwe": ""}}}, "named.a: unknown argument 'nwe', did you mean 'new'?"),
+        ({"two": [{"old": ""}, {"path": "", "pth": ""}]}, "two.1: unknown argument 'pth', did you mean 'path'?"),
+        (
+            {"shape": {"kind": "circle", "width": 1, "radius": 1}},
+            "shape: unknown argument 'width' (there are: kind, radius)",
+        ),
+        (
+            {"tree": {"name": "a", "children": [{"name": "b", "nmae": "c"}]}},
+            "tree.children.0: unknown argument 'nmae', did you mean 'name'?",
+        ),
+        ({"empty": {"x": 1}}, "empty: unknown argument 'x' (it takes none)"),
+        ({"pair": {"left": 1, "lfet": 2}}, "pair: unknown argument 'lfet', did you mean 'left'?"),
+        ({"row": {"column": "", "colum": ""}}, "row: unknown argument 'colum', did you mean 'column'?"),
+    ],
+)
+def test_an_unknown_name_is_told_with_the_names_of_its_own_object(arguments, text):
+    assert told(**arguments).startswith(text)
+
+
+def test_the_members_of_a_union_tell_of_the_argument_and_not_of_their_types():
+    assert told(query=5) == "query: Input should be a valid string; query: Input should be a valid array"
+    assert told(query=["a", 5]) == "query: Input should be a valid string; query.1: Input should be a valid string"
+
+
+def test_an_unknown_name_in_a_member_of_a_union_is_told_with_the_names_of_what_it_may_be():
+    assert "either: unknown argument 'nwe', did you mean 'new'?" in told(either={"old": "", "nwe": ""})
+    assert "either.0: unknown argument 'pth', did you mean 'path'?" in told(either=[{"path": "", "pth": ""}])
+
+
+def test_what_several_members_of_a_union_have_to_say_is_said_once():
+    assert told(edits=5) == "edits: Input should be a valid array"
+    assert told(either=5).count("either: ") == 2
