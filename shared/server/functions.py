@@ -41,14 +41,10 @@ class JsonSchema(GenerateJsonSchema):
         return False
 
     def nullable_schema(self, schema: Any) -> Any:
-        """For arguments, the schema of what is not null: whoever means null leaves the argument out. For results, the
-        short form of a choice between a plain type and null."""
+        """For arguments, the schema of what is not null: whoever means null leaves the argument out. For results, a
+        choice between two schemas, because some hosts take a list of types for no type at all."""
         inner = self.generate_inner(schema["schema"])
-        if self.mode != "serialization":
-            return inner
-        if inner.keys() == {"type"} and isinstance(inner["type"], str):
-            return {"type": [inner["type"], "null"]}
-        return {"anyOf": [inner, {"type": "null"}]}
+        return {"anyOf": [inner, {"type": "null"}]} if self.mode == "serialization" else inner
 
     def default_schema(self, schema: Any) -> Any:
         """The schema with its default, unless that is null."""

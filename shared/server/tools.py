@@ -61,12 +61,6 @@ class RegisteredTool:
     def listed(self) -> dict[str, Any]:
         """What `tools/list` shows of it. Raises DeclarationError for types that have no schema."""
         options = self.options
-        hints = ToolAnnotations(
-            read_only_hint=options.read_only,
-            destructive_hint=not options.read_only and options.destructive,
-            idempotent_hint=options.read_only or options.idempotent,
-            open_world_hint=options.open_world,
-        )
         tool = Tool(
             name=self.name,
             title=options.title,
@@ -74,7 +68,7 @@ class RegisteredTool:
             icons=options.icons,
             input_schema=options.input_schema or self.function.schema,
             output_schema=self._result.schema,
-            annotations=hints,
+            annotations=_hints(options),
             meta=options.meta,
         )
         return tool.to_wire()
@@ -86,6 +80,20 @@ class RegisteredTool:
             bound[self.function.context_name] = context
         value = await self.function.call(**bound)
         return self._result.to_wire(value, context.budget.result_bytes)
+
+
+def _hints(options: ToolOptions) -> ToolAnnotations:
+    """The hints that differ from the protocol's defaults (2026-07-28, ToolAnnotations); the second and the third mean
+    nothing for a tool that only reads. `destructiveHint` is always given for the others: directories of servers want
+    it in writing."""
+    open_world = None if options.open_world else False
+    if options.read_only:
+        return ToolAnnotations(read_only_hint=True, open_world_hint=open_world)
+    return ToolAnnotations(
+        destructive_hint=options.destructive,
+        idempotent_hint=True if options.idempotent else None,
+        open_world_hint=open_world,
+    )
 
 
 class Tools:

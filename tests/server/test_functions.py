@@ -247,5 +247,5 @@ def test_what_is_sent_may_be_null_and_the_schema_says_so():
         several: list[int] | None
 
     properties = output_schema(TypeAdapter(Maybe))["properties"]
-    assert properties["plain"] == {"type": ["integer", "null"]}
+    assert properties["plain"] == {"anyOf": [{"type": "integer"}, {"type": "null"}]}
     assert properties["several"]["anyOf"][1] == {"type": "null"}

@@ -50,17 +50,17 @@ def test_icons_and_meta_are_listed():
 @pytest.mark.parametrize(
     ("options", "hints"),
     [
-        ({}, (False, True, False, False)),
-        ({"read_only": True}, (True, False, True, False)),
-        ({"destructive": False}, (False, False, False, False)),
-        ({"idempotent": True}, (False, True, True, False)),
-        ({"open_world": True}, (False, True, False, True)),
+        ({}, {"destructiveHint": True, "openWorldHint": False}),
+        ({"read_only": True}, {"readOnlyHint": True, "openWorldHint": False}),
+        ({"destructive": False}, {"destructiveHint": False, "openWorldHint": False}),
+        ({"idempotent": True}, {"destructiveHint": True, "idempotentHint": True, "openWorldHint": False}),
+        ({"open_world": True}, {"destructiveHint": True}),
+        ({"read_only": True, "open_world": True}, {"readOnlyHint": True}),
     ],
 )
-def test_hints_default_to_the_careful_side(options, hints):
+def test_hints_take_the_careful_side_and_repeat_no_default_of_the_protocol(options, hints):
     (tool,) = listed(app_with(greet, **options))
-    names = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
-    assert tuple(tool["annotations"][name] for name in names) == hints
+    assert tool["annotations"] == hints
 
 
 def test_a_tool_needs_a_docstring():
