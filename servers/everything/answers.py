@@ -68,7 +68,7 @@ async def test_image_content() -> ImageContent:
 
 @app.tool(title="Audio", read_only=True)
 async def test_audio_content() -> AudioContent:
-    """Answer with a sound of one sample; versions without audio get words in its place."""
+    """Answer with a sound of one sample, or with words in versions without audio."""
     return AudioContent.of(WAV, "audio/wav")
 
 
@@ -96,7 +96,7 @@ async def test_multiple_content_types() -> list[TextContent | ImageContent | Emb
 
 @app.tool(title="Every kind of content", read_only=True)
 async def all_content() -> list[TextContent | ImageContent | AudioContent | EmbeddedResource | ResourceLink]:
-    """Answer with every kind of block at once, a link and annotations among them."""
+    """Answer with every kind of block, a link and annotations among them."""
     for_people = Annotations(audience=["user"], priority=0.9, last_modified="2026-01-01T00:00:00Z")
     text = TextResourceContents(uri="test://static-text", mime_type="text/plain", text="Text of a resource.")
     return [
@@ -133,11 +133,11 @@ async def echo(text: str) -> str:
 async def large_answer(
     size: Annotated[int, Field(ge=0, le=100_000_000, description="bytes of text")] = 100_000,
 ) -> str:
-    """Answer with that many bytes of text; beyond the operator's limit for one result, with an error."""
+    """Answer with that many bytes of text; beyond the limit for one result, with an error."""
     return (PATTERN * (size // len(PATTERN) + 1))[:size]
 
 
 @app.tool(title="Show the client", read_only=True)
 async def show_client(ctx: Ctx) -> Client:
-    """Answer with what the server knows of its client: its name and what it declared."""
+    """Answer with the client's name and what it declared."""
     return Client(info=ctx.peer.info, capabilities=ctx.peer.capabilities)

@@ -37,7 +37,7 @@ def _told(name: str, removed: bool) -> str:
 
 @app.tool(title="Change the tools", destructive=False)
 async def test_trigger_tool_change(ctx: Ctx) -> str:
-    """Add the tool `extra_tool`, or remove it where it is there, and announce that."""
+    """Add the tool `extra_tool`, or remove it, and announce that."""
     removed = app.tools.remove("extra_tool")
     if not removed:
         app.tool(title="Extra tool", read_only=True)(extra_tool)
@@ -47,7 +47,7 @@ async def test_trigger_tool_change(ctx: Ctx) -> str:
 
 @app.tool(title="Change the prompts", destructive=False)
 async def test_trigger_prompt_change(ctx: Ctx) -> str:
-    """Add the prompt `extra_prompt`, or remove it where it is there, and announce that."""
+    """Add the prompt `extra_prompt`, or remove it, and announce that."""
     removed = app.prompts.remove("extra_prompt")
     if not removed:
         app.prompt(title="Extra prompt")(extra_prompt)
@@ -57,7 +57,7 @@ async def test_trigger_prompt_change(ctx: Ctx) -> str:
 
 @app.tool(title="Change the resources", destructive=False)
 async def trigger_resource_change(ctx: Ctx) -> str:
-    """Add the resource `test://extra-resource`, or remove it where it is there, and announce that."""
+    """Add the resource `test://extra-resource`, or remove it, and announce that."""
     removed = app.resources.remove(EXTRA)
     if not removed:
         app.resource(EXTRA, mime_type="text/plain")(extra_resource)
@@ -67,7 +67,7 @@ async def trigger_resource_change(ctx: Ctx) -> str:
 
 @app.tool(title="Change the watched resource", destructive=False)
 async def trigger_resource_update(ctx: Ctx) -> str:
-    """Give `test://watched-resource` a new content, and announce that to its subscribers."""
+    """Change `test://watched-resource`, and announce that to its subscribers."""
     WATCHED.version += 1
     ctx.changes.resource(WATCHED.uri)
     return f"{WATCHED.uri} is now at version {WATCHED.version}"

@@ -66,25 +66,25 @@ async def test_elicitation(ctx: Ctx, message: str = "Please tell who you are.") 
 
 @app.tool(title="Elicitation with defaults", read_only=True)
 async def test_elicitation_sep1034_defaults(ctx: Ctx) -> str:
-    """Show the user a form with a text, two numbers, a choice and a switch that are filled in already."""
+    """Show a form with a text, two numbers, a choice and a switch that are filled in already."""
     return _told("Elicitation completed", await ctx.ask("defaults", "Please review these values.", Defaults))
 
 
 @app.tool(title="Elicitation with choices", read_only=True)
 async def test_elicitation_sep1330_enums(ctx: Ctx) -> str:
-    """Show the user a form with every kind of choice: one or several, with titles or without."""
+    """Show a form with every kind of choice: one or several, with titles or without."""
     return _told("Elicitation completed", await ctx.ask("choices", "Please choose.", Choices))
 
 
 @app.tool(title="Elicitation with restrictions", read_only=True)
 async def elicit_every_field(ctx: Ctx) -> str:
-    """Show the user a form with formats, lengths, ranges, and a choice of one or two out of three."""
+    """Show a form with formats, lengths, ranges, and a choice of one or two out of three."""
     return _told("Elicitation completed", await ctx.ask("profile", "Please describe yourself.", Everything))
 
 
 @app.tool(title="Elicitation of a visit", read_only=True)
 async def elicit_visit(ctx: Ctx, url: str = "https://example.com/consent") -> str:
-    """Ask the user to visit a page, as for what must not pass through the client."""
+    """Ask the user to visit a page, for what must not pass through the client."""
     answer = await ctx.ask_to_visit("visit", "Please give your consent on this page.", url)
     if answer.action != "accept":
         raise ToolError(f"the user chose to {answer.action}")
@@ -93,7 +93,7 @@ async def elicit_visit(ctx: Ctx, url: str = "https://example.com/consent") -> st
 
 @app.tool(title="Progress, then elicitation", read_only=True)
 async def test_streaming_elicitation(ctx: Ctx) -> str:
-    """Report progress before asking the user, so that the question comes on a stream that has begun."""
+    """Report progress, then ask the user, on a stream that has begun."""
     await ctx.progress(1, 2, "about to ask")
     answer = await ctx.ask("contact", "Please tell who you are.", Contact)
     await ctx.progress(2, 2, "answered")

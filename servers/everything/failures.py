@@ -11,13 +11,13 @@ __all__ = ["fail", "test_error_handling", "test_missing_capability"]
 
 @app.tool(title="Failing tool", read_only=True)
 async def test_error_handling() -> str:
-    """Fail as tools do: with a result that says so and that the model reads."""
+    """Fail as tools do: with a result that says so."""
     raise ToolError("This tool intentionally returns an error for testing")
 
 
 @app.tool(title="Fail in a chosen way", read_only=True)
 async def fail(how: Literal["tool", "protocol", "missing_resource", "crash"] = "protocol") -> str:
-    """Fail with a result, an error with data, a resource that does not exist, or an error without detail."""
+    """Fail with a result, an error with data, a missing resource, or an error without detail."""
     match how:
         case "tool":
             raise ToolError("the tool could not do it")
@@ -31,7 +31,7 @@ async def fail(how: Literal["tool", "protocol", "missing_resource", "crash"] = "
 
 @app.tool(title="Needs sampling", read_only=True)
 async def test_missing_capability(ctx: Ctx) -> str:
-    """Refuse to work for clients that did not declare sampling; never uses it."""
+    """Refuse clients that did not declare sampling."""
     if not ctx.peer.can("sampling"):
         raise MissingCapability({"sampling": {}})
     return "The client can sample."

@@ -41,7 +41,7 @@ async def json_schema_2020_12_tool(
     phone: str | None = None,
     email: str | None = None,
 ) -> str:
-    """Take arguments under a schema with references, anchors, alternatives and conditions."""
+    """Take arguments under a schema with references, alternatives and conditions."""
     given = {"name": name, "address": address, "contactMethod": contactMethod, "phone": phone, "email": email}
     return f"given: {', '.join(key for key, value in given.items() if value is not None) or 'nothing'}"
 
@@ -51,5 +51,5 @@ async def test_x_mcp_header(
     region: Annotated[str, Field(json_schema_extra={"x-mcp-header": "Region"})] = "<none>",
     priority: Annotated[int | None, Field(json_schema_extra={"x-mcp-header": "Priority"})] = None,
 ) -> str:
-    """Take arguments that HTTP clients of 2026-07-28 repeat in the headers `Mcp-Param-Region` and `-Priority`."""
+    """Take arguments that HTTP clients of 2026-07-28 repeat in `Mcp-Param-Region` and `-Priority`."""
     return f"region={region}, priority={priority}"
