@@ -84,7 +84,7 @@ class Entry(_Record):
     """What it is for and how it behaves, in a few sentences."""
     category: Literal["files", "data", "web", "prompts", "testing"]
     icon: str | None = None
-    """An SVG file, as a path from the catalog's directory."""
+    """A picture, best a PNG file of 512 by 512 pixels, as a path from the catalog's directory, or as a URL."""
     module: Module
     """What `python -m` starts."""
     script: Script | None = None

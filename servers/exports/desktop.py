@@ -6,14 +6,15 @@ its own system and processor. What the user has left empty stays in the command 
 `${user_config.NAME}`, unless it has a default; so what is optional has an empty default, and goes through the
 environment, where empty means unset.
 
-Prompts can't be listed, since the manifest wants the text of each, and theirs is made when they are asked for; nor
-can the icon be given, which has to be PNG. The tools listed are those that need no permission.
+Prompts can't be listed, since the manifest wants the text of each, and theirs is made when they are asked for. The
+tools listed are those that need no permission. The icon has to be a PNG file in the bundle; another one is left out.
 """
 
 import io
 import json
 import re
 import zipfile
+from pathlib import Path
 from typing import Any
 
 from ..catalog import Argument, Catalog, Entry
@@ -30,6 +31,8 @@ import runpy
 runpy.run_module({module!r}, run_name="__main__", alter_sys=True)
 '''
 _VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+-]{0,99}")
+_ICON = "icon.png"
+_PNG = b"\x89PNG\r\n\x1a\n"
 _EARLIEST = (1980, 1, 1, 0, 0, 0)  # a ZIP file knows no earlier time
 
 
@@ -41,12 +44,15 @@ def bundle_name(entry: Entry) -> str:
 
 
 def bundle(entry: Entry, package: Package, catalog: Catalog) -> bytes:
-    """The ZIP file; from the same sources the same bytes. Raises ValueError where there are no sources."""
+    """The ZIP file; from the same sources the same bytes. Raises ValueError where a file of it can't be read."""
+    icon = _icon(entry)
+    described = manifest(entry, package) | ({"icon": _ICON} if icon else {})
     files = {
-        "manifest.json": (json.dumps(manifest(entry, package), indent=2, ensure_ascii=False) + "\n").encode(),
+        "manifest.json": (json.dumps(described, indent=2, ensure_ascii=False) + "\n").encode(),
         "pyproject.toml": _project(entry, package).encode(),
         "main.py": _MAIN.format(module=entry.module).encode(),
         **{name: text.encode() for name, text in package.licences.items()},
+        **icon,
         **sources_of(entry, package, catalog),
     }
     written = io.BytesIO()
@@ -61,7 +67,7 @@ def bundle(entry: Entry, package: Package, catalog: Catalog) -> bytes:
 
 
 def manifest(entry: Entry, package: Package) -> dict[str, Any]:
-    """The manifest of the bundle. Raises ValueError where a default would be taken for a variable."""
+    """The manifest, but for the icon. Raises ValueError where a default would be taken for a variable."""
     arguments = shown(entry)
     command = [part for one in arguments if fills_command(one) for part in _words(one)]
     variables = {one.environment: _value(one) for one in arguments if one.environment and not fills_command(one)}
@@ -90,6 +96,17 @@ def manifest(entry: Entry, package: Package) -> dict[str, Any]:
         "compatibility": {"runtimes": {"python": package.python}},
         "user_config": {one.name: _field(one) for one in arguments},
     }
+
+
+def _icon(entry: Entry) -> dict[str, bytes]:
+    """The file of the icon, by its name in the bundle; none where it is no PNG file on this machine."""
+    if entry.icon is None or "://" in entry.icon:
+        return {}
+    try:
+        content = Path(entry.icon).read_bytes()
+    except OSError as error:
+        raise ValueError(f"{entry.name}: {entry.icon}: {error.strerror}") from None
+    return {_ICON: content} if content.startswith(_PNG) else {}
 
 
 def _words(argument: Argument) -> list[str]:

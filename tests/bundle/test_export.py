@@ -2,6 +2,7 @@
 
 import json
 import os
+import struct
 import subprocess
 import sys
 import tomllib
@@ -200,7 +201,15 @@ def test_the_bundle_holds_one_server_and_what_it_stands_on(entry: Entry, exporte
     assert tops == {"servers/__init__.py", f"servers/{entry.name}"} | beside
     assert {"shared/protocol/versions.py", "LICENSE"} <= set(names)
     assert not [name for name in names if "__pycache__" in name]
-    assert {name for name in names if "/" not in name} == {"manifest.json", "pyproject.toml", "main.py", "LICENSE"}
+    beside_it = {"manifest.json", "pyproject.toml", "main.py", "LICENSE", "icon.png"}
+    assert {name for name in names if "/" not in name} == beside_it
+
+
+@each
+def test_the_icon_is_of_the_size_that_hosts_show(entry: Entry, exported: Path) -> None:
+    # A PNG file begins with its signature, and the length, name, width and height of its first chunk.
+    shown = opened(exported, entry).read(manifest_of(exported, entry)["icon"])
+    assert struct.unpack(">8sI4sII", shown[:24]) == (b"\x89PNG\r\n\x1a\n", 13, b"IHDR", 512, 512)
 
 
 def test_the_bundle_holds_its_data_as_well(exported: Path) -> None:
@@ -234,7 +243,7 @@ async def test_a_host_unpacks_the_bundle_and_starts_it(
     packed, folder = exported / entry.name / f"{entry.name}-{entry.version}.mcpb", tmp_path / "bundle"
     run([*tool, "info", str(packed)])
     run([*tool, "unpack", str(packed), str(folder)])
-    run([*tool, "validate", str(folder / "manifest.json")])
+    assert "Icon validation passed" in run([*tool, "validate", str(folder / "manifest.json")])
     run([*tool, "pack", str(folder), str(tmp_path / "again.mcpb")])
     assert set(zipfile.ZipFile(tmp_path / "again.mcpb").namelist()) == set(zipfile.ZipFile(packed).namelist())
 
