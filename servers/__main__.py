@@ -21,7 +21,7 @@ COMMANDS = {
     "uninstall": "take a server out of the configuration of a client, without a trace",
     "doctor": "find what keeps the servers from running, and say how to mend it",
     "serve": "serve several servers in one process, on one port",
-    "export": "write files for the MCP registry, desktop hosts and Docker's MCP catalog",
+    "export": "write files for the MCP registry, desktop hosts and Docker's MCP gateway",
     "demo": "start the servers as a desktop host would, and do real work through them",
 }
 """Each is the module of that name in `commands`, loaded when it is called: its `main` takes the arguments after the

@@ -1,12 +1,13 @@
-"""`python -m servers export`: files for the MCP registry, for desktop hosts, and for Docker's MCP catalog."""
+"""`python -m servers export`: files for the MCP registry, for desktop hosts, and for Docker's MCP gateway."""
 
 import json
 from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
+from shlex import quote
 
 from ..catalog import load_catalog
-from ..exports.containers import container_catalog
+from ..exports.containers import container_entry
 from ..exports.desktop import bundle, bundle_name
 from ..exports.packages import package_of
 from ..exports.registry import NAMESPACE, server_json
@@ -17,8 +18,8 @@ __all__ = ["main"]
 
 
 def main(argv: Sequence[str]) -> int:
-    """Writes the files and prints their paths; the exit code."""
-    parser = CommandParser("export", "Write what the MCP registry, desktop hosts and Docker's MCP catalog take.")
+    """Writes the files and prints the path of each, with what to do with it; the exit code."""
+    parser = CommandParser("export", "Write what the MCP registry, desktop hosts and Docker's MCP gateway take.")
     parser.add_argument("names", nargs="*", metavar="NAME", help="a server; all of them, where none is named")
     parser.add_argument("--output", type=Path, required=True, metavar="DIR", help="directory for the files")
     parser.add_argument(
@@ -34,7 +35,7 @@ def main(argv: Sequence[str]) -> int:
     except OSError as error:
         refuse(parser.prog, f"{error.filename}: {error.strerror}")
     for path in written:
-        print(path)  # noqa: T201 - it is the output
+        print(f"{path}: {_use(path)}")  # noqa: T201 - it is the output
     return 0
 
 
@@ -48,6 +49,20 @@ def _files(options: Namespace) -> dict[str, bytes]:
         described = json.dumps(server_json(entry, package, options.namespace), indent=2, ensure_ascii=False)
         files[f"{entry.name}/server.json"] = (described + "\n").encode()
         files[f"{entry.name}/{bundle_name(entry)}"] = bundle(entry, package, catalog)
-    if any(entry.image for entry in entries):
-        files["docker-catalog.yaml"] = container_catalog(package_of(entries[0]).name, entries).encode()
+        if entry.image is not None:
+            files[f"{entry.name}/{entry.name}.yaml"] = container_entry(entry).encode()
     return files
+
+
+def _use(path: Path) -> str:
+    """What is done with the file, by the form that its ending tells."""
+    if path.suffix == ".json":
+        return (
+            f"once the package is on PyPI, list it in the MCP registry with: mcp-publisher publish {quote(str(path))}"
+        )
+    if path.suffix == ".mcpb":
+        return "open it with Claude Desktop, or another host that installs MCPB bundles"
+    return (
+        "copy it to ~/.docker/mcp/catalogs, then: "
+        f"docker mcp profile create --name {path.stem} --server file://{path.name}"
+    )

@@ -1,10 +1,11 @@
-"""The catalog of Docker's MCP gateway, which starts servers from container images.
+"""A server entry of Docker's MCP gateway, which starts servers from container images.
 
 The form: https://github.com/docker/mcp-gateway, docs/server-entry-spec.md and pkg/catalog/types.go; the templates:
-pkg/eval. The gateway mounts a path at the same place in the container, read-only unless its operator allows more.
-What is left empty it puts into no variable, but into a command as an empty word; so only what is required stands in
-the command. A secret that is missing it sets to `<UNKNOWN>`, or does not start the server; so only those are named
-that are required.
+pkg/eval. Its profiles and catalogs take such an entry by `--server file://NAME.yaml`; the catalogs of one file with a
+`registry`, which came before, it calls legacy. The gateway mounts a path at the same place in the container,
+read-only unless its operator allows more. What is left empty it puts into no variable, but into a command as an empty
+word; so only what is required stands in the command. A secret that is missing it sets to `<UNKNOWN>`, or does not
+start the server; so only those are named that are required.
 """
 
 from typing import Any
@@ -14,14 +15,12 @@ import yaml
 from ..catalog import Argument, Entry
 from .choosing import is_path, shown
 
-__all__ = ["container_catalog"]
+__all__ = ["container_entry"]
 
 
-def container_catalog(name: str, entries: list[Entry]) -> str:
-    """The catalog as YAML, of those servers that have an image."""
-    found = {entry.name: _server(entry) for entry in entries if entry.image is not None}
-    catalog = {"name": name, "displayName": name, "registry": found}
-    return yaml.safe_dump(catalog, sort_keys=False, allow_unicode=True, width=120)
+def container_entry(entry: Entry) -> str:
+    """The entry as YAML, of a server that has an image."""
+    return yaml.safe_dump(_server(entry), sort_keys=False, allow_unicode=True, width=120)
 
 
 def _server(entry: Entry) -> dict[str, Any]:
@@ -30,15 +29,17 @@ def _server(entry: Entry) -> dict[str, Any]:
     variables = [one for one in arguments if not one.required and one.environment]
     secrets = [one for one in entry.arguments if one.secret and one.required and one.environment]
     paths = [_template(entry, one, "volume") for one in arguments if is_path(one)]
+    links = {"icon": entry.icon, "readme": entry.documentation}
     server: dict[str, Any] = {
         "name": entry.name,
         "title": entry.title,
-        "description": entry.summary,
         "type": "server",
+        "description": entry.summary,
+        **{key: link for key, link in links.items() if link and "://" in link},
         "image": f"{entry.image}:{entry.version}",
         # A session holds what a client has subscribed to, and more: it has to outlive a call.
         "longLived": True,
-        "secrets": [{"name": f"{entry.name}.{one.name}", "env": one.environment} for one in secrets],
+        "secrets": [_secret(entry, one) for one in secrets],
         "env": [{"name": one.environment, "value": _template(entry, one, _role(one))} for one in variables],
         "command": [word for one in command for word in _words(entry, one)],
         "volumes": paths,
@@ -48,6 +49,11 @@ def _server(entry: Entry) -> dict[str, Any]:
         "metadata": {"category": entry.category, **({"license": entry.licence} if entry.licence else {})},
     }
     return {key: value for key, value in server.items() if value not in ([], False)}
+
+
+def _secret(entry: Entry, argument: Argument) -> dict[str, Any]:
+    example = argument.metavar or f"your_{argument.name}"
+    return {"name": f"{entry.name}.{argument.name}", "env": argument.environment, "example": example}
 
 
 def _words(entry: Entry, argument: Argument) -> list[str]:

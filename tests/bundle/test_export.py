@@ -267,9 +267,12 @@ async def test_a_host_unpacks_the_bundle_and_starts_it(
 # For Docker's MCP gateway
 
 
+def entry_of(exported: Path, name: str) -> dict[str, Any]:
+    return yaml.safe_load((exported / name / f"{name}.yaml").read_text())
+
+
 def test_the_gateway_mounts_what_the_user_names_and_nothing_else(exported: Path) -> None:
-    catalog = yaml.safe_load((exported / "docker-catalog.yaml").read_text())
-    server = catalog["registry"]["filesystem"]
+    server = entry_of(exported, "filesystem")
     assert server["image"] == f"mcp-bundle-filesystem:{VERSION}"
     assert server["volumes"] == ["{{filesystem.roots|volume|into}}"]
     assert server["command"] == ["{{filesystem.roots|volume-target|into}}"]
@@ -277,13 +280,36 @@ def test_the_gateway_mounts_what_the_user_names_and_nothing_else(exported: Path)
     assert server["config"][0]["required"] == ["roots"]
 
 
+# The fields of a server of type `server`, and of what is in them: https://github.com/docker/mcp-gateway at 2bd20fe,
+# docs/server-entry-spec.md and pkg/catalog/types.go. Its programs pass over a field that they do not know.
+FIELDS = {
+    "": {"name", "type", "title", "description", "icon", "readme", "image", "command", "volumes", "user", "longLived"}
+    | {"secrets", "env", "disableNetwork", "allowHosts", "extraHosts", "tools", "config", "metadata"},
+    "secrets": {"name", "env", "example"},
+    "env": {"name", "value"},
+    "tools": {"name", "description", "arguments", "annotations"},
+    "config": {"name", "description", "type", "properties", "required", "anyOf", "oneOf"},
+    "properties": {"type", "description", "items", "properties", "required", "default", "enum", "pattern"},
+    "metadata": {"category", "tags", "license", "owner"},
+}
+
+
 @each
-def test_an_entry_has_the_fields_that_the_gateway_requires(entry: Entry, exported: Path) -> None:
-    # https://github.com/docker/mcp-gateway, docs/server-entry-spec.md
-    server = yaml.safe_load((exported / "docker-catalog.yaml").read_text())["registry"][entry.name]
+def test_an_entry_has_the_fields_that_the_gateway_knows(entry: Entry, exported: Path) -> None:
+    server = entry_of(exported, entry.name)
     assert (server["name"], server["type"]) == (entry.name, "server")
-    assert {"title", "description", "image", "tools"} <= set(server)
+    assert {"title", "description", "image", "tools"} <= set(server) <= FIELDS[""]
+    for field in ("secrets", "env", "tools", "config"):
+        assert all(set(one) <= FIELDS[field] for one in server.get(field, []))
+    properties = [one for group in server.get("config", []) for one in group["properties"].values()]
+    assert all(set(one) <= FIELDS["properties"] for one in properties)
+    assert set(server["metadata"]) <= FIELDS["metadata"]
     assert ("disableNetwork" in server) is (entry.permissions.network == "none")
+
+
+@each
+def test_what_the_gateway_asks_for_is_what_the_entry_uses(entry: Entry, exported: Path) -> None:
+    server = entry_of(exported, entry.name)
     for one in server.get("config", []):
         assert {"name": entry.name, "type": "object"}.items() <= one.items()
         values = [*server.get("command", []), *(variable["value"] for variable in server["env"])]
@@ -293,7 +319,7 @@ def test_an_entry_has_the_fields_that_the_gateway_requires(entry: Entry, exporte
 
 def test_the_gateway_is_told_of_no_secret_that_may_be_missing(exported: Path) -> None:
     # It would start the server with the value `<UNKNOWN>`.
-    server = yaml.safe_load((exported / "docker-catalog.yaml").read_text())["registry"]["fetch"]
+    server = entry_of(exported, "fetch")
     assert "secrets" not in server
     assert {"header", "proxy_url"}.isdisjoint(server["config"][0]["properties"])
 
@@ -304,8 +330,20 @@ def test_the_gateway_is_told_of_no_secret_that_may_be_missing(exported: Path) ->
 def test_the_same_catalog_gives_the_same_bytes(exported: Path, tmp_path: Path) -> None:
     assert main(["--output", str(tmp_path)]) == 0
     files = [path for path in sorted(exported.rglob("*")) if path.is_file()]
-    assert len(files) == 2 * len(ENTRIES) + 1
+    assert len(files) == 3 * len(ENTRIES)
     assert all(path.read_bytes() == (tmp_path / path.relative_to(exported)).read_bytes() for path in files)
+
+
+def test_each_file_is_printed_with_what_to_do_with_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "my files"
+    assert main(["fetch", "--output", str(folder)]) == 0
+    published, opened, copied = capsys.readouterr().out.splitlines()
+    described = folder / "fetch" / "server.json"
+    assert published.startswith(f"{described}: ")
+    assert published.endswith(f"mcp-publisher publish '{described}'")
+    assert opened.startswith(f"{folder / 'fetch' / f'fetch-{VERSION}.mcpb'}: open it with Claude Desktop")
+    assert copied.startswith(f"{folder / 'fetch' / 'fetch.yaml'}: copy it to ~/.docker/mcp/catalogs")
+    assert copied.endswith("docker mcp profile create --name fetch --server file://fetch.yaml")
 
 
 def test_a_file_of_others_is_kept_and_nothing_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

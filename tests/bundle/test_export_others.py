@@ -71,9 +71,24 @@ def test_a_text_stays_a_text(installed: Path) -> None:
     manifest = manifest_of(installed)
     assert manifest["display_name"] == manifest["long_description"] == HOSTILE
     assert manifest["server"]["mcp_config"]["args"][3:] == ["main.py", "--sides", "${user_config.sides}"]
-    container = yaml.safe_load((installed / "out" / "docker-catalog.yaml").read_text())["registry"]["dice"]
+    container = yaml.safe_load((installed / "out" / "dice" / "dice.yaml").read_text())
     assert container["title"] == HOSTILE
     assert container["command"] == ["--sides", "{{dice.sides}}"]
+
+
+def test_a_secret_that_is_required_has_an_example(installed: Path) -> None:
+    key = {"name": "key", "type": "string", "description": "key", "option": "--key", "environment": "KEY"}
+    export(installed, arguments=[{**key, "required": True, "secret": True}])
+    container = yaml.safe_load((installed / "out" / "dice" / "dice.yaml").read_text())
+    assert container["secrets"] == [{"name": "dice.key", "env": "KEY", "example": "your_key"}]
+
+
+@pytest.mark.parametrize("icon", ["https://dice.example/icon.png", "dice/faces.txt"])
+def test_an_icon_that_hosts_do_not_show_is_left_out(icon: str, installed: Path) -> None:
+    export(installed, icon=icon)
+    container = yaml.safe_load((installed / "out" / "dice" / "dice.yaml").read_text())
+    assert container.get("icon") == (icon if "://" in icon else None)
+    assert "icon" not in manifest_of(installed)
 
 
 @pytest.mark.parametrize(
@@ -82,6 +97,7 @@ def test_a_text_stays_a_text(installed: Path) -> None:
         ({"version": "../../1"}, "can't be a part of a file's name"),
         ({"script": "mcp-cards"}, "no package installed here has the console script mcp-cards"),
         ({"script": None}, "the catalog names no script"),
+        ({"icon": "icon.png"}, "icon.png: No such file or directory"),
         ({"module": "cards"}, "there is no Python module 'cards'"),
         ({"arguments": [{**ENTRY["arguments"][1], "default": "${HOME}"}]}, "a host would put something else"),
         ({"arguments": [{**ENTRY["arguments"][1], "name": "a}b"}]}, "arguments.0.name"),
