@@ -32,6 +32,9 @@ FREE = frozenset({"_meta", "structuredContent", "inputSchema", "outputSchema", "
 )
 # `tasks/result` answers with the result of some other request, so its schema can't name the keys.
 OPEN_DEFINITIONS = frozenset({"GetTaskPayloadResult"})
+# What schemas before 2026-07-28 leave room for: "this is not a closed set: any server can define its own, additional
+# capabilities".
+ADDED: dict[str, Schema] = {"ServerCapabilities": {"extensions": {"type": "object"}}}
 # Methods of official extensions: the core schema of 2026-07-28 doesn't know them.
 EXTENSION = re.compile(r"(notifications/)?(tasks|skills)(/|$)|resources/directory/")
 
@@ -247,6 +250,8 @@ def _branches(value: Any, schema: Schema, root: Schema) -> list[list[Schema]]:
         target = root[key][name]
         if name in OPEN_DEFINITIONS:
             target = {**target, "open": True}
+        if name in ADDED:
+            target = {**target, "properties": {**ADDED[name], **target["properties"]}}
         ways = _joined(ways, _branches(value, target, root))
     for part in schema.get("allOf", ()):
         ways = _joined(ways, _branches(value, part, root))

@@ -25,6 +25,11 @@ def tools(**more: Any) -> dict[str, Any]:
     return result({"tools": [{**TOOL, **more}]})
 
 
+def greeting(**capabilities: Any) -> dict[str, Any]:
+    info = {"name": "server", "version": "1"}
+    return result({"protocolVersion": "2025-11-25", "capabilities": capabilities, "serverInfo": info})
+
+
 def notice(method: str, **params: Any) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "method": method, "params": params}
 
@@ -57,6 +62,7 @@ CLEAN: list[Any] = [
     (notice("notifications/progress", progressToken=1, progress=0.5, message="half"), "2025-03-26", None),
     (notice("notifications/message", level="info", data={"free": [1]}), "2024-11-05", None),
     (notice("notifications/tasks", taskId="t"), "2026-07-28", None),
+    (greeting(extensions={"org.example/x": {}}), "2025-11-25", "initialize"),
     ({"jsonrpc": "2.0", "id": "s-1", **ASK}, "2024-11-05", None),
     (error(-32022, data={"supported": ["2026-07-28"], "requested": "x"}), "2026-07-28", None),
 ]
@@ -99,6 +105,7 @@ BROKEN: list[Any] = [
     ({"jsonrpc": "2.0", "id": 1, **ASK}, "2026-07-28", None, "may not send"),
     ({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}, "2025-11-25", None, "may not send"),
     ({**error(-32700), "id": None}, "2025-11-25", None, "$.id"),
+    (greeting(extension={}), "2025-11-25", "initialize", "$.result.capabilities.extension"),
     (error(-32022), "2026-07-28", None, "$.error"),
     (error(-32000, hint=1), "2025-06-18", None, "$.error.hint"),
     ([result({})], "2025-06-18", "ping", "no batches"),

@@ -38,7 +38,8 @@ class Small:
     """The server, and what happened in it."""
 
     def __init__(self) -> None:
-        self.app = Server[None](Implementation(name="small", version="1"), capabilities={"logging": {}})
+        declared = {"logging": {}, "extensions": {"org.example/view": {}}}
+        self.app = Server[None](Implementation(name="small", version="1"), capabilities=declared)
         self.started = anyio.Event()
         self.cancelled = anyio.Event()
         self.held: list[str] = []

@@ -1,10 +1,12 @@
 """`Client` against the real server loop, in both eras."""
 
+import json
 from typing import Any
 
 import anyio
 import pytest
 
+from shared import Context
 from shared.errors import McpError, PeerError, RpcError
 from tests.client.small import Small, text_of
 
@@ -166,6 +168,19 @@ async def test_questions_are_answered(mode: str) -> None:
 async def test_questions_may_be_declined(mode: str) -> None:
     async with Small().connected(mode=mode, elicit=_decline) as client:
         assert text_of(await client.call_tool("greet")) == "decline"
+
+
+@EVERY_MODE
+async def test_each_side_knows_the_extensions_of_the_other(mode: str) -> None:
+    async def known(ctx: Context[None]) -> str:
+        """Tell what the client declared."""
+        return json.dumps(ctx.peer.capabilities["extensions"])
+
+    small, extensions = Small(), {"org.example/view": {"kinds": ["text/html"]}}
+    small.app.tool()(known)
+    async with small.connected(mode=mode, capabilities={"extensions": extensions}) as client:
+        assert client.server.can("extensions", "org.example/view")
+        assert json.loads(text_of(await client.call_tool("known"))) == extensions
 
 
 @ERAS
