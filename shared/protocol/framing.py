@@ -1,11 +1,12 @@
 """Bytes to messages' bytes and back: newline-delimited JSON (stdio) and server-sent events (HTTP).
 
-`LineBuffer` searches only what is new, drops what exceeds its limit without storing it, and finds its feet
+`LineBuffer` searches only what is new, drops what exceeds its limit but for its two ends, and finds its feet
 again at the next newline. Lines end with LF; a CR before it is white space to JSON. A byte order mark is
 accepted at the very start of a stream, where some shells put one, and nowhere else (RFC 8259, section 8.1).
 """
 
 from .records import record
+from .salvage import EDGE, read_edges
 
 __all__ = ["LineBuffer", "Oversized", "ServerSentEvent", "encode_event"]
 
@@ -17,6 +18,8 @@ class Oversized:
     """Stands where a line longer than `limit` bytes was dropped."""
 
     limit: int
+    id: str | int | None = None
+    """The id of the request that it was, where its ends show one."""
 
 
 class LineBuffer:
@@ -26,6 +29,7 @@ class LineBuffer:
         self._limit = limit
         self._buffer = bytearray()
         self._dropping = False
+        self._tail = b""
         self._at_start = True
 
     def feed(self, chunk: bytes) -> list[bytes | Oversized]:
@@ -33,32 +37,44 @@ class LineBuffer:
         if self._at_start:
             chunk = self._without_mark(chunk)
         *complete, tail = chunk.split(b"\n")
-        if complete and (self._buffer or self._dropping):
+        first: list[bytes | Oversized] = []
+        if complete and self._dropping:
+            first.append(self._dropped(complete.pop(0)))
+        elif complete and self._buffer:
             complete[0] = self._finished(complete[0])
         limit = self._limit
-        lines = [line if len(line) <= limit else Oversized(limit) for line in complete if line.strip()]
-        return lines + self._store(tail) if tail else lines
-
-    def _finished(self, end: bytes) -> bytes:
-        line = b"" if self._dropping else bytes(self._buffer) + end
-        self._buffer.clear()
-        self._dropping = False
-        return line
+        lines = [line if len(line) <= limit else _oversized(limit, line, line) for line in complete if line.strip()]
+        if tail:
+            self._store(tail)
+        return first + lines if first else lines
 
     def end(self) -> list[bytes | Oversized]:
         """The last line, where the stream ended without a newline."""
+        if self._dropping:
+            return [self._dropped(b"")]
         line = self._finished(b"")
         return [line] if line.strip() else []
 
-    def _store(self, part: bytes) -> list[bytes | Oversized]:
-        if self._dropping:
-            return []
-        self._buffer += part
-        if len(self._buffer) <= self._limit:
-            return []
+    def _finished(self, end: bytes) -> bytes:
+        line = bytes(self._buffer) + end
         self._buffer.clear()
-        self._dropping = True
-        return [Oversized(self._limit)]
+        return line
+
+    def _dropped(self, end: bytes) -> Oversized:
+        line = _oversized(self._limit, bytes(self._buffer), self._tail + end)
+        self._buffer.clear()
+        self._dropping, self._tail = False, b""
+        return line
+
+    def _store(self, part: bytes) -> None:
+        if self._dropping:
+            self._buffer += part[: max(EDGE - len(self._buffer), 0)]
+            self._tail = (self._tail + part)[-EDGE:]
+            return
+        self._buffer += part
+        if len(self._buffer) > self._limit:
+            self._dropping, self._tail = True, bytes(self._buffer[-EDGE:])
+            self._buffer = self._buffer[:EDGE]
 
     def _without_mark(self, chunk: bytes) -> bytes:
         start = bytes(self._buffer) + chunk
@@ -67,6 +83,10 @@ class LineBuffer:
         self._at_start = False
         self._buffer.clear()
         return start.removeprefix(_BOM)
+
+
+def _oversized(limit: int, head: bytes, tail: bytes) -> Oversized:
+    return Oversized(limit, read_edges(head[:EDGE], tail[-EDGE:]))
 
 
 @record

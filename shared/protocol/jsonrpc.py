@@ -4,8 +4,11 @@ Decoding never raises for what the peer sent: bad input becomes `Malformed`, whi
 What was decided where the specifications leave room:
 
 * the parser is pydantic-core's: at most 200 levels of nesting, NaN and Infinity refused, integers of any
-  size up to 4,300 digits, invalid UTF-8 and lone surrogates refused (all -32700); a number beyond the range of
-  a double, such as 1e999, reads as infinity, as in Python's own parser;
+  size up to 4,300 digits, invalid UTF-8 and lone surrogates refused; a number beyond the range of a double, such
+  as 1e999, reads as infinity, as in Python's own parser;
+* what it refuses is read once more, leniently, and answered under its id: -32602 with the place in the params,
+  -32600 with any other place, -32700 where there is none to tell. A notification is taken with U+FFFD for what is no
+  text, since nobody could be told; an answer to a request of ours becomes an error, so that nobody waits for it;
 * of duplicate keys the last one counts, as in nearly every parser; names are compared exactly, so
   `"Method"` is an unknown key and not a method;
 * an `id` is a string or an integer; `true`, `1.5` and `null` are refused (-32600), "7" and 7 differ;
@@ -14,12 +17,14 @@ What was decided where the specifications leave room:
 """
 
 from dataclasses import field
+from json import JSONDecodeError
 from typing import Any
 
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from ..errors import InvalidParams, InvalidRequest, ParseError, RpcError
 from .records import record
+from .salvage import EDGE, Fault, find_fault, is_text, read_edges, read_leniently
 
 __all__ = [
     "Batch",
@@ -34,6 +39,7 @@ __all__ = [
     "decode",
     "encode",
     "failure",
+    "json_of",
 ]
 
 RequestId = str | int
@@ -100,7 +106,7 @@ class Prepared(dict[str, Any]):
 
     def __init__(self, result: dict[str, Any]) -> None:
         super().__init__(result)
-        self.json = to_json(_scrubbed(result), inf_nan_mode="null")
+        self.json = json_of(result)
 
 
 def failure(id: RequestId | None, error: RpcError) -> Failure:
@@ -113,10 +119,55 @@ def decode(data: bytes | bytearray | memoryview) -> Message:
     try:
         value = from_json(bytes(data), allow_inf_nan=False)
     except ValueError as error:
-        return Malformed(failure(None, ParseError(f"not valid JSON: {error}")))
+        return _salvaged(bytes(data), ParseError(f"not valid JSON: {error}"))
     if isinstance(value, list):
         return _batch(value)
     return _message(value)
+
+
+def _salvaged(data: bytes, error: ParseError) -> Message:
+    """What becomes of a text that the parser refuses with `error`."""
+    try:
+        value = read_leniently(data)
+    except JSONDecodeError:
+        return Malformed(failure(None, error))
+    except (RecursionError, ValueError):
+        return Malformed(failure(read_edges(data[:EDGE], data[-EDGE:]), error))
+    values = value if isinstance(value, list) else [value]
+    faults = [find_fault(one) if isinstance(one, dict) else None for one in values]
+    # Where no fault has a place, the text as a whole is at fault, and so is each message in it.
+    messages = tuple(
+        _message(one) if fault is None and any(faults) else _answer_due(one, fault, error)
+        for one, fault in zip(values, faults, strict=True)
+    )
+    return Batch(messages) if isinstance(value, list) else messages[0]
+
+
+def _answer_due(value: Any, fault: Fault | None, error: ParseError) -> Message:
+    """The answer due to a message that can't be taken as it is; or the message, without its fault."""
+    message = _message(value)
+    refusal = error if fault is None else _refusal(fault)
+    match message:
+        case Malformed(Failure(None)):
+            return Malformed(failure(None, error), message.silent)
+        case Request(id_) | Malformed(Failure(id_)) if isinstance(id_, str) and not is_text(id_):
+            return Malformed(failure(None, error))
+        case Request(id_):
+            return Malformed(failure(id_, refusal))
+        case Response(id_):
+            return failure(id_, refusal)
+        case Failure(id_, code, said):
+            return Failure(id_, code, _scrubbed(said))
+        case Notification(method, params) if fault is not None and fault.in_text:
+            return Notification(_scrubbed(method), _scrubbed(params))
+        case Notification():
+            return Malformed(failure(None, error), silent=True)
+    return message
+
+
+def _refusal(fault: Fault) -> RpcError:
+    kind = InvalidParams if fault.place.startswith("params.") else InvalidRequest
+    return kind(f"{fault.place} {fault.reason}")
 
 
 def _batch(values: list[Any]) -> Message:
@@ -171,13 +222,28 @@ def encode(message: Message) -> bytes:
     if not isinstance(message, Response):
         value = _plain(message)
     elif isinstance(message.result, Prepared):
-        return b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (to_json(_scrubbed(message.id)), message.result.json)
+        return b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (json_of(message.id), message.result.json)
     else:
         value = {"jsonrpc": "2.0", "id": message.id, "result": message.result}
     try:
         return to_json(value, inf_nan_mode="null")
     except PydanticSerializationError:
+        # What an author has logged that is no JSON at all must not end the connection either.
+        return to_json(
+            _scrubbed(value), inf_nan_mode="null", bytes_mode="base64", fallback=_name_of, serialize_unknown=True
+        )
+
+
+def json_of(value: Any) -> bytes:
+    """`value` as `encode` sends it: compact JSON in UTF-8. Raises PydanticSerializationError for what is no JSON."""
+    try:
+        return to_json(value, inf_nan_mode="null")
+    except PydanticSerializationError:
         return to_json(_scrubbed(value), inf_nan_mode="null")
+
+
+def _name_of(value: Any) -> str:
+    return f"<{type(value).__name__}>"
 
 
 def _plain(message: Message) -> Any:

@@ -11,9 +11,9 @@ from functools import cached_property
 from typing import Any, Generic, TypeVar, get_args, get_origin
 
 from pydantic import PydanticUserError, TypeAdapter
-from pydantic_core import to_json
 
 from ..errors import DeclarationError, ToolError
+from ..protocol.jsonrpc import json_of
 from ..protocol.records import record
 from ..protocol.types.base import Meta, Wire
 from ..protocol.types.tools import CallToolResult
@@ -85,7 +85,7 @@ class Result:
         data = self._adapter.dump_python(
             value.value if isinstance(value, Data) else value, mode="json", by_alias=True
         )
-        shown = to_json(data).decode() if text is None else text
+        shown = json_of(data).decode() if text is None else text
         return {"content": [{"type": "text", "text": shown}], "structuredContent": data}
 
 
@@ -105,7 +105,7 @@ def content_of(value: Any) -> list[dict[str, Any]]:
 
 
 def _within_bytes(result: dict[str, Any], limit: int) -> dict[str, Any]:
-    size = len(to_json(result, inf_nan_mode="null"))
+    size = len(json_of(result))
     if size > limit:
         raise ToolError(f"the result has {size:,} bytes, over the limit of {limit:,} a call; ask for a part of it")
     return result

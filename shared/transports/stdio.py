@@ -101,7 +101,7 @@ class StdioTransport:
 
 
 def _too_long(line: Oversized) -> Message:
-    return Malformed(failure(None, InvalidRequest(f"a message may have {line.limit:,} bytes at most")))
+    return Malformed(failure(line.id, InvalidRequest(f"a message may have {line.limit:,} bytes at most")))
 
 
 class _Descriptor:

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.protocol.framing import LineBuffer, Oversized, ServerSentEvent, encode_event
+from shared.protocol.salvage import EDGE
 
 LIMIT = 10
 
@@ -85,11 +86,21 @@ def test_a_longer_line_at_the_end_is_reported_once(read):
     assert read(b"one\n" + b"x" * LIMIT * 3) == [b"one", Oversized(LIMIT)]
 
 
-def test_what_is_dropped_is_not_stored():
+def test_of_what_is_dropped_the_ends_alone_are_stored():
     buffer = LineBuffer(LIMIT)
     for _ in range(1_000):
         buffer.feed(b"x" * 1_000)
-    assert len(buffer._buffer) <= LIMIT
+    assert len(buffer._buffer) + len(buffer._tail) <= 2 * EDGE
+
+
+@pytest.mark.parametrize("limit", [10, 100])
+@pytest.mark.parametrize("size", [1, 7, 60, 10_000])
+def test_a_request_that_is_dropped_is_known_by_its_id(limit, size):
+    first = b'{"method":"m","params":{"a":"%s"},"jsonrpc":"2.0","id":7}' % (b"x" * 500)
+    second = b'{"jsonrpc":"2.0","id":"8","method":"m","params":{"a":"%s"}}' % (b"x" * 500)
+    data = b"\n".join([first, b"{}", second])
+    chunks = [data[at : at + size] for at in range(0, len(data), size)]
+    assert lines(*chunks, limit=limit) == [Oversized(limit, 7), b"{}", Oversized(limit, "8")]
 
 
 @given(st.binary(max_size=60).map(lambda data: data.replace(b"x", b"\n")), st.lists(st.integers(0, 60), max_size=6))

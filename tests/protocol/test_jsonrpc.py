@@ -74,8 +74,9 @@ def test_what_is_no_json_is_a_parse_error_without_an_id(text):
 
 
 @pytest.mark.parametrize("data", [b'"\xff"', b'"\xc3"', b'"\xed\xa0\x80"', b'"\\ud800"', b'"\\udc00x"'])
-def test_text_that_is_no_unicode_is_a_parse_error(data):
-    assert fault(b'{"jsonrpc": "2.0", "id": 1, "method": ' + data + b"}").failure.code == -32700
+def test_text_that_is_no_unicode_is_refused(data):
+    assert fault(b'{"jsonrpc": "2.0", "id": 1, "method": ' + data + b"}").failure.code == -32600
+    assert fault(data).failure.code == -32700
 
 
 def test_too_many_levels_are_a_parse_error():
@@ -225,3 +226,8 @@ def test_a_prepared_result_is_encoded_once():
     prepared = Prepared({"a": 1})
     dict.clear(prepared)
     assert encode(Response(1, prepared)) == b'{"jsonrpc":"2.0","id":1,"result":{"a":1}}'
+
+
+def test_what_is_no_json_at_all_is_sent_by_name():
+    logged = Notification("notifications/message", {"level": "info", "data": [b"\xff", object(), "\ud800"]})
+    assert json.loads(encode(logged))["params"]["data"] == ["_w==", "<object>", "\ufffd"]

@@ -189,6 +189,14 @@ async def test_a_client_that_refuses_ends_the_call_without_its_words():
     assert answer["error"] == {"code": -32603, "message": "the client refused elicitation/create"}
 
 
+async def test_an_answer_that_is_no_unicode_ends_the_call_at_once():
+    async with talking(app_with(order), NEWEST_HANDSHAKE, ALL) as peer:
+        id_ = await peer.start("order")
+        question = await peer.receive()
+        await peer.reply(question["id"], {"action": "accept", "content": {"colour": "\ud83d"}})
+        assert (await peer.answer(id_))["error"]["code"] == -32603
+
+
 async def test_a_question_is_withdrawn_when_its_call_is_cancelled():
     async with talking(app_with(order), NEWEST_HANDSHAKE, ALL) as peer:
         id_ = await peer.start("order")

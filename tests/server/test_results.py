@@ -1,5 +1,6 @@
 """What a tool's function returns, as a result: text, data, or content as it is."""
 
+import json
 from dataclasses import dataclass
 
 import pytest
@@ -7,6 +8,7 @@ from pydantic import BaseModel
 
 from shared import CallToolResult, Data, ImageContent, ResourceLink, Text, TextContent
 from shared.errors import DeclarationError, ToolError
+from shared.protocol.jsonrpc import Response, encode
 from shared.server.results import Result, content_of
 
 PLENTY = 10_000
@@ -133,3 +135,12 @@ def test_both_forms_of_data_count():
 def test_text_where_the_schema_allows_it_is_data_too() -> None:
     result = sent("unknown", str | Size)
     assert result["structuredContent"] == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("value", "returns"),
+    [("a\ud800" * 2_000, str), ([TextContent(text="a\ud800")], list[TextContent]), ({"a": "\ud800"}, dict[str, str])],
+)
+def test_text_that_is_no_unicode_can_be_sent(value, returns):
+    """A result of any size is measured as it is sent."""
+    assert json.loads(encode(Response(1, sent(value, returns))))["result"]["content"][0]["text"].count("\ufffd")

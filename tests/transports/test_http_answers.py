@@ -208,3 +208,17 @@ async def test_a_session_refuses_without_an_echo() -> None:
             answer = await site.client.get("/mcp", headers=merged({**session, **changed}))
             assert answer.status_code == 400
             assert MARK not in answer.text + str(answer.headers)
+
+
+@pytest.mark.parametrize("stateless", [False, True])
+async def test_text_that_is_no_unicode_is_refused_under_its_id(stateless: bool) -> None:
+    params = {"name": "echo", "arguments": {"text": "\ud83d"}}
+    async with served() as site:
+        if stateless:
+            answer = await site.call("tools/call", params)
+        else:
+            answer = await site.post(site.message("tools/call", params, id=7), await site.initialize())
+        assert answer.status_code == 400
+        assert answer.json()["id"] == (1 if stateless else 7)
+        assert answer.json()["error"]["code"] == -32602
+        assert answer.json()["error"]["message"].startswith("params.arguments.text is not valid Unicode")

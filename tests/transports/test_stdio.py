@@ -79,11 +79,12 @@ async def test_lines_that_are_there_together_come_together() -> None:
 
 async def test_what_is_too_long_becomes_its_own_answer() -> None:
     with piped(max_message=100) as (transport, outbox, _):
-        os.write(outbox, b"x" * 5_000 + b"\n" + PING % 1 + b"\n")
+        long = b'{"jsonrpc": "2.0", "id": 7, "method": "m", "params": {"a": "%s"}}' % (b"x" * 5_000)
+        os.write(outbox, b"x" * 5_000 + b"\n" + long + b"\n" + PING % 1 + b"\n")
         os.close(outbox)
-        refused, ping = await everything(transport)
-        assert isinstance(refused, Malformed)
-        assert "100 bytes" in refused.failure.message
+        *refused, ping = await everything(transport)
+        assert all(isinstance(one, Malformed) and "100 bytes" in one.failure.message for one in refused)
+        assert [one.failure.id for one in refused] == [None, 7]
         assert ping == Request(1, "ping")
 
 
