@@ -14,6 +14,12 @@ _MESSAGE = 500
 _BY_NAME: dict[str, tuple[str, str, str]] = {
     "SQLITE_BUSY": ("busy", "another process holds a lock on the database", "Try again."),
     "SQLITE_LOCKED": ("busy", "another statement holds a lock on the table", "Try again."),
+    "SQLITE_READONLY_ROLLBACK": (
+        "unfinished",
+        "a program was killed while it changed the database, and what it left half done must be undone first, for "
+        "which this server has no permission",
+        "The operator can start it once with --allow-write, or run: sqlite3 FILE .tables",
+    ),
     "SQLITE_READONLY": ("read_only", "the database may only be read", ""),
     "SQLITE_CORRUPT": ("corrupt", "the database file is damaged", "The operator can restore a backup."),
     "SQLITE_NOTADB": ("corrupt", "the file is no SQLite database, or is encrypted", ""),
@@ -54,5 +60,7 @@ def from_sqlite(error: Exception) -> SqliteError:
     if not name:
         # What the module finds before SQLite does: the number of parameters, a second statement, a NUL character.
         return SqliteError("bad_parameters" if "binding" in words else "bad_statement", words)
-    code, reason, suggestion = _BY_NAME.get("_".join(name.split("_")[:2]), ("bad_statement", "", ""))
+    code, reason, suggestion = _BY_NAME.get(name) or _BY_NAME.get(
+        "_".join(name.split("_")[:2]), ("bad_statement", "", "")
+    )
     return SqliteError(code, f"{reason or words} ({name})", suggestion)

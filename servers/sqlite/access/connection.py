@@ -21,7 +21,7 @@ import anyio
 from anyio import to_thread
 
 from servers.sqlite.access.limits import Limits
-from servers.sqlite.access.opening import Mode, open_database
+from servers.sqlite.access.opening import Mode, is_unrecovered, open_database, recover
 from servers.sqlite.access.policy import Policy
 from servers.sqlite.access.stopping import Stop
 from servers.sqlite.errors import SqliteError, from_sqlite
@@ -46,14 +46,24 @@ class Connection(aiosqlite.Connection):
 
     policy: Policy
 
-    def __init__(self, path: Path, mode: Mode, limits: Limits, followed: Callable[[], None] = lambda: None) -> None:
-        """`followed` is called, in the thread of the connection, whenever it has opened another file."""
+    def __init__(
+        self,
+        path: Path,
+        mode: Mode,
+        limits: Limits,
+        followed: Callable[[], None] = lambda: None,
+        *,
+        recovers: bool = False,
+    ) -> None:
+        """`followed` is called, in the thread of the connection, whenever it has opened another file. Where it
+        `recovers`, what a killed writer left half done is undone before anything is read."""
         self.opening = next(_OPENINGS)
         """Another number says that it is another file now, or another connection."""
         self._path = path
         self._mode = mode
         self._limits = limits
         self._followed = followed
+        self._recovers = recovers
         self._file: tuple[int, int] | None = None
         self._lent = False
         self._at_work: Stop | None = None
@@ -109,7 +119,9 @@ class Connection(aiosqlite.Connection):
 
     def _opened(self) -> sqlite3.Connection:
         file = _identity(self._path)
-        connection, self.policy = open_database(self._path, self._mode, self._limits, self._stopped)
+        connection, self.policy = open_database(
+            self._path, self._mode, self._limits, self._stopped, recovers=self._recovers
+        )
         self._file = file
         return connection
 
@@ -129,12 +141,21 @@ class Connection(aiosqlite.Connection):
             if self._lent:
                 self._follow()
             self.policy.forget()
-            return work(self._conn, stop)
+            return self._done(work, stop)
         except (sqlite3.Error, sqlite3.Warning, MemoryError, OverflowError, UnicodeError) as error:
             raise self._explained(error, stop) from None
         finally:
             if stop.end():
                 loop.call_soon_threadsafe(self._idle)
+
+    def _done(self, work: Work[T], stop: Stop) -> T:
+        try:
+            return work(self._conn, stop)
+        except sqlite3.OperationalError as error:
+            if not (self._recovers and is_unrecovered(error)):
+                raise
+        recover(self._path, stop)
+        return work(self._conn, stop)
 
     def _idle(self) -> None:
         self._at_work = None

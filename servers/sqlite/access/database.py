@@ -110,7 +110,8 @@ class Database:
             await pool.close()
 
     def _pool(self, mode: Mode, size: int) -> Pool:
-        return Pool(partial(Connection, self.path, mode, self.limits, self._followed), size, self.limits.seconds)
+        make = partial(Connection, self.path, mode, self.limits, self._followed, recovers=self.writable)
+        return Pool(make, size, self.limits.seconds)
 
     def _followed(self) -> None:
         self.openings += 1

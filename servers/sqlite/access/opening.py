@@ -2,8 +2,9 @@
 
 import os
 import sqlite3
+import stat
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Literal
@@ -13,7 +14,7 @@ from servers.sqlite.access.policy import Policy, closed_modules
 from servers.sqlite.access.stopping import Stop, patiently
 from servers.sqlite.errors import SqliteError, from_sqlite
 
-__all__ = ["Mode", "open_database"]
+__all__ = ["Mode", "is_unrecovered", "open_database", "recover"]
 
 Mode = Literal["ro", "rw", "rwc", "views"]
 """`rwc` makes the file where there is none. `views` reads, and may make temporary views."""
@@ -23,35 +24,80 @@ _DEFENSIVE = 1010
 """SQLITE_DBCONFIG_DEFENSIVE, which `sqlite3` names from Python 3.12 on."""
 _INSTRUCTIONS = 4_000
 """Of SQLite's virtual machine, between two looks at the clock: some 0.1 ms."""
+_LOG = "-wal"
+_LOG_UNREAD = (
+    "unfinished",
+    "the write-ahead log beside it can't be read in a directory that can't be written to",
+    "The operator can copy all files of the database to a directory that can, and open it there.",
+)
+_BESIDE = ("", "-journal", _LOG, "-shm")
+"""Endings of the names of the files that SQLite opens for a database."""
 
 
 def open_database(
-    path: Path, mode: Mode, limits: Limits, stopped: Callable[[], bool]
+    path: Path, mode: Mode, limits: Limits, stopped: Callable[[], bool], *, recovers: bool = False
 ) -> tuple[sqlite3.Connection, Policy]:
     """A connection to the file at `path`, its limits set and its policy in force, and that policy.
 
-    SQLite asks `stopped` some thousand times a second whether to stop. Raises SqliteError where the file can't be
-    opened or is no database.
+    SQLite asks `stopped` some thousand times a second whether to stop. Where it `recovers`, what a killed writer left
+    half done is undone first. Raises SqliteError where the file can't be opened or is no database.
     """
     stop = Stop(limits.seconds, limits.busy_seconds)
     try:
-        connection, policy = patiently(stop, partial(_guarded, path, mode, limits))
+        connection, policy = patiently(stop, partial(_guarded, path, mode, limits, recovers))
     except (sqlite3.Error, MemoryError) as error:
         raise _unopened(path, error) from None
     connection.set_progress_handler(stopped, _INSTRUCTIONS)
     return connection, policy
 
 
+def is_unrecovered(error: sqlite3.Error) -> bool:
+    """Whether a killed writer left a hot journal, which only a connection that may write rolls back."""
+    return getattr(error, "sqlite_errorname", "") == "SQLITE_READONLY_ROLLBACK"
+
+
+def recover(path: Path, stop: Stop) -> None:
+    """Rolls back what a killed writer left half done, as SQLite does at the first look of who may write."""
+    patiently(stop, partial(_connected, path, "rw")).close()
+
+
 def _connected(path: Path, mode: Mode) -> sqlite3.Connection:
+    _require_regular(path)
     uri = f"{path.absolute().as_uri()}?mode={'ro' if mode == 'views' else mode}"
     try:
         return _first_look(uri, mode)
-    except sqlite3.OperationalError:
+    except sqlite3.OperationalError as error:
         # A database in WAL mode needs a file of shared memory beside it. On read-only media there can be none, and
-        # nobody can change the database either.
+        # nobody can change the database either. SQLite then looks at the file alone, which is not all of the database
+        # where there is a journal or a log.
         if mode not in ("ro", "views") or not path.is_file() or os.access(path.parent, os.W_OK):
             raise
+        if is_unrecovered(error):
+            raise
+        if _has_log(path):
+            raise SqliteError(*_LOG_UNREAD) from None
         return _first_look(f"{uri}&immutable=1", mode)
+
+
+def _require_regular(path: Path) -> None:
+    """Raises SqliteError where SQLite would wait for whoever is at the other end of a named pipe.
+
+    The files are not opened to be looked at: closing a descriptor takes the locks of SQLite's own away from it
+    (https://sqlite.org/howtocorrupt.html, 2.2).
+    """
+    for ending in _BESIDE:
+        with suppress(OSError):
+            mode = Path(f"{path}{ending}").stat().st_mode
+            if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+                raise SqliteError(
+                    "bad_file", f"{path.name}{ending} is a pipe, a socket or a device, and no regular file"
+                )
+
+
+def _has_log(path: Path) -> bool:
+    with suppress(OSError):
+        return Path(f"{path}{_LOG}").stat().st_size > 0
+    return False
 
 
 def _first_look(uri: str, mode: Mode) -> sqlite3.Connection:
@@ -69,8 +115,14 @@ def _first_look(uri: str, mode: Mode) -> sqlite3.Connection:
     return connection
 
 
-def _guarded(path: Path, mode: Mode, limits: Limits) -> tuple[sqlite3.Connection, Policy]:
-    connection = _connected(path, mode)
+def _guarded(path: Path, mode: Mode, limits: Limits, recovers: bool) -> tuple[sqlite3.Connection, Policy]:
+    try:
+        connection = _connected(path, mode)
+    except sqlite3.OperationalError as error:
+        if not (recovers and is_unrecovered(error)):
+            raise
+        _connected(path, "rw").close()
+        connection = _connected(path, mode)
     with _closed_unless_good(connection):
         connection.text_factory = _text
         impose(connection, limits)

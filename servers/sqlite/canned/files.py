@@ -1,7 +1,9 @@
 """The files of canned queries: read when they change, and left as they were while they are wrong."""
 
 import logging
+import os
 import sqlite3
+import stat
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from functools import partial
@@ -80,14 +82,28 @@ def compiles(sql: str, connection: sqlite3.Connection, stop: Stop) -> None:
 
 
 def _signatures(directory: Path) -> Iterator[tuple[str, Signature]]:
-    with suppress(OSError):  # the directory may be gone for a moment
-        for path in directory.glob("*.sql"):
+    for path in _found(directory):
+        with suppress(OSError):  # gone in between, or a link to nothing
             status = path.stat()
             yield path.name, (status.st_mtime_ns, status.st_size, status.st_ino)
 
 
+def _found(directory: Path) -> list[Path]:
+    try:
+        return [*directory.glob("*.sql")]
+    except OSError:  # the directory may be gone for a moment
+        return []
+
+
+def _unblocked(path: str, flags: int) -> int:
+    """Opens a named pipe without waiting for its other end."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+
+
 def _text(path: Path) -> str:
-    with path.open("rb") as file:
+    with open(path, "rb", opener=_unblocked) as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise ValueError("it is no regular file")
         data = file.read(_MOST_BYTES + 1)
     if len(data) > _MOST_BYTES:
         raise ValueError(f"it has more than {_MOST_BYTES:,} bytes")

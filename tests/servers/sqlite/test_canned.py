@@ -1,5 +1,6 @@
 """Canned queries through the front door: tools that come and go with their files."""
 
+import os
 import sqlite3
 import sys
 from contextlib import closing
@@ -201,3 +202,12 @@ async def test_a_directory_that_is_none_ends_the_start(file: Path) -> None:
     async with Wire([sys.executable, "-m", "servers.sqlite", "--queries", str(file), str(file)]) as wire:
         assert await wire.wait() == 2
     assert "is no directory" in wire.stderr
+
+
+async def test_what_is_no_regular_file_is_left_out_and_hides_no_other(file: Path, queries: Path) -> None:
+    os.mkfifo(queries / "a_pipe.sql")
+    (queries / "a_link.sql").symlink_to("nowhere")
+    (queries / "a_folder.sql").mkdir()
+    async with served("--queries", queries, file) as peer:
+        assert await names(peer) == {"by_name"}
+        await said(peer.wire, "a_pipe.sql: it is no regular file; left out")

@@ -1,5 +1,6 @@
 """Database files, opened."""
 
+import os
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -68,3 +69,16 @@ def test_a_name_is_only_a_name(tmp_path: Path, name: str) -> None:
 def test_no_error_tells_the_directory(tmp_path: Path) -> None:
     (tmp_path / "folder.db").mkdir()
     assert str(tmp_path) not in str(refusal(tmp_path / "folder.db"))
+
+
+@pytest.mark.parametrize("ending", ["", "-journal", "-wal", "-shm"])
+@pytest.mark.parametrize("mode", ["ro", "rw"])
+def test_a_named_pipe_is_refused_and_not_waited_for(tmp_path: Path, mode: Mode, ending: str) -> None:
+    path = tmp_path / "data.db"
+    if ending:
+        with closing(sqlite3.connect(path)) as connection, connection:
+            connection.execute(f"PRAGMA journal_mode = {'delete' if ending == '-journal' else 'wal'}")
+            connection.execute("CREATE TABLE t (a)")
+    os.mkfifo(f"{path}{ending}")
+    refused = refusal(path, mode)
+    assert (refused.code, refused.reason.split()[0]) == ("bad_file", f"data.db{ending}")

@@ -1,0 +1,60 @@
+"""A program that is killed while it changes a database, and what it leaves."""
+
+import random
+import sqlite3
+import subprocess
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
+
+__all__ = ["ROWS", "kill_in_midwrite", "leave_hot_journal", "make"]
+
+ROWS = 3_000
+
+# So small a cache is written to the file before the commit.
+_WRITER = """
+import os, signal, sqlite3, sys
+path, mode, forever = sys.argv[1:]
+connection = sqlite3.connect(path, isolation_level=None)
+for pragma in (f"journal_mode = {mode}", "cache_size = 5", "synchronous = OFF"):
+    connection.execute(f"PRAGMA {pragma}")
+print("begun", flush=True)
+while True:
+    connection.execute("BEGIN IMMEDIATE")
+    connection.execute("UPDATE rows SET value = value + 1")
+    if forever != "True":
+        os.kill(os.getpid(), signal.SIGKILL)
+    connection.execute("COMMIT")
+"""
+
+
+def make(file: Path, mode: str = "delete") -> Path:
+    """A database whose rows all have the same value."""
+    with closing(sqlite3.connect(file)) as connection, connection:
+        connection.execute(f"PRAGMA journal_mode = {mode}")
+        connection.execute("CREATE TABLE rows (value INTEGER, padding TEXT)")
+        connection.executemany("INSERT INTO rows VALUES (?, ?)", [(0, "x" * 100)] * ROWS)
+    return file
+
+
+def leave_hot_journal(file: Path, mode: str = "delete") -> None:
+    """Has a program be killed when it has changed all rows, before its commit; in WAL mode that leaves a log."""
+    _start(file, mode, forever=False).wait()
+    assert Path(f"{file}-{'wal' if mode == 'wal' else 'journal'}").stat().st_size > 0
+
+
+def kill_in_midwrite(file: Path, mode: str, chance: random.Random) -> None:
+    """Kills a program that changes all rows again and again, some moment after it began."""
+    process = _start(file, mode, forever=True)
+    assert process.stdout is not None
+    process.stdout.readline()
+    time.sleep(chance.uniform(0, 0.02))  # whatever it is doing then
+    process.kill()
+    process.wait()
+    process.stdout.close()
+
+
+def _start(file: Path, mode: str, *, forever: bool) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-I", "-S", "-c", _WRITER, str(file), mode, str(forever)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE if forever else subprocess.DEVNULL)
