@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from io import TextIOWrapper
 
+from shared.extras import needs_extra
 from shared.options import LineParser
 from shared.version import __version__
 
@@ -69,8 +70,8 @@ def _run(name: str, words: Sequence[str]) -> int:
         library = (error.name or "").partition(".")[0]
         if library in ("servers", "shared"):
             raise
-        needs = f"it needs {library}, which is not installed: pip install 'mcp-server-bundle[all]'"
-        refuse(f"{program()} {name}", needs)
+        extra = "all" if name == "demo" else "catalog"
+        refuse(f"{program()} {name}", f"{library} is not installed; {needs_extra(extra)}")
     code: int = module.main(words)
     return code
 

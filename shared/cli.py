@@ -17,6 +17,7 @@ import anyio
 from anyio.abc import TaskGroup
 from pydantic import BaseModel
 
+from .extras import needs_extra
 from .ops.signals import ending_signals
 from .options import OptionParser, Written, add_options, called, complain, read_options
 from .program import (
@@ -50,7 +51,7 @@ def run(app: Server[Any], argv: Sequence[str] | None = None, *, epilog: str = ""
         settings = read_options(app.settings_model, given, os.environ, own_prefix(app), file)
         token = token_of(options)
         if options.transport == "http" and missing_extra():
-            raise ValueError("--transport http needs the extra 'http': pip install 'mcp-server-bundle[http]'")
+            raise ValueError(f"--transport http: {needs_extra('http')}")
         trace = open_trace(options)
     except ValueError as error:
         complain(parser, str(error))

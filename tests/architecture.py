@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 # The import ladder: a part may import what stands on its own step or lower. "" is shared/__init__.py.
 LADDER = [
-    {"errors", "version"},
+    {"errors", "version", "installation", "extras"},
     {"protocol"},
     {"transport"},
     {"server", "client"},
@@ -48,6 +48,7 @@ COMMON: dict[str, str] = {  # modules beside the servers that the domain of any 
 }
 LATE_IMPORTS: dict[str, str] = {
     "shared/cli.py": "a transport is imported when it is chosen, a reader of files of settings where there is one",
+    "shared/extras.py": "most copies have what they need, and what says how to add it is loaded where they have not",
     "servers/commands/serve.py": "it says which extra is missing, where there is no web server to load",
     "shared/transports/http_probes.py": "prometheus-client takes a tenth of a second, and nobody may ever scrape",
     "servers/doctor/urls.py": "httpx is an extra, and what finds a missing extra can't need one",

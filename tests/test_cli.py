@@ -428,7 +428,9 @@ def test_a_missing_extra(tmp_path: Path) -> None:
     with Raw([*command, "--transport", "http"], env=env) as server:
         assert server.wait() == 2
         assert server.stderr() == (
-            f"{CALLED}: --transport http needs the extra 'http': pip install 'mcp-server-bundle[http]'\n"
+            # Without site-packages there is no pip.
+            f"{CALLED}: --transport http: it needs the extra 'http': "
+            f"uv pip install --python {sys.executable} -e '{ROOT}[http]'\n"
         )
     with Raw(command, env=env) as server:
         server.open().close_stdin()

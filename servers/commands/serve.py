@@ -4,6 +4,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from shared.extras import needs_extra
 from shared.options import OptionParser, add_options, complain, read_options
 from shared.program import Options, missing_extra, open_standard_streams
 
@@ -27,7 +28,7 @@ def main(argv: Sequence[str]) -> int:
         options = read_options(Options, given, os.environ, "MCP", configuration.options)
         chosen = choose(given.names, load_catalog(given.catalog), configuration)
         if missing_extra():
-            raise ValueError("it needs the extra 'http': pip install 'mcp-server-bundle[http]'")
+            raise ValueError(needs_extra("http"))
     except ValueError as error:
         complain(parser, str(error))
     exposed = [configuration.exposed(configuration.options, OPTIONS), *(one.exposed for one in chosen)]

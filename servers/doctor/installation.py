@@ -1,6 +1,5 @@
 """Is the bundle installed whole: its Python, its console scripts, the libraries of each server?"""
 
-import json
 import os
 import platform
 import sys
@@ -12,13 +11,14 @@ from typing import NamedTuple
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
+from shared import installation
+from shared.installation import NAME
+
 from ..catalog import Entry
 from .findings import Finding, fault, fine, warning
 from .programs import environment_of, interpreter_of
 
-__all__ = ["NAME", "Installation", "check_installation", "this_installation"]
-
-NAME = "mcp-server-bundle"
+__all__ = ["Installation", "check_installation", "this_installation"]
 
 
 class Installation(NamedTuple):
@@ -28,19 +28,12 @@ class Installation(NamedTuple):
     distribution: Distribution | None
     """None where the bundle runs from a directory, without being installed."""
 
-    def pip(self, what: str) -> str:
-        """The line that installs it."""
-        python = f'"{self.python}"' if " " in str(self.python) else self.python
-        return f"{python} -m pip install {what}"
-
-    def again(self) -> str:
-        """The line that installs the bundle anew, from where it came from (PEP 610, `direct_url.json`)."""
+    def line(self, *extras: str, again: bool = False) -> str:
+        """The command that adds extras to it, or installs it anew."""
         if self.distribution is None:
-            return self.pip("-e DIRECTORY")
-        origin = json.loads(self.distribution.read_text("direct_url.json") or "{}")
-        url, editable = origin.get("url"), origin.get("dir_info", {}).get("editable", False)
-        version = f"{NAME}=={self.distribution.version}"
-        return self.pip(f"--force-reinstall --no-deps {'-e ' if editable else ''}'{url or version}'")
+            return installation.this_installation().line(*extras)
+        site = Path(str(self.distribution.locate_file("")))
+        return installation.Installation.in_site(self.python, site).line(*extras, again=again)
 
 
 def this_installation() -> Installation:
@@ -51,21 +44,19 @@ def this_installation() -> Installation:
         return Installation(Path(sys.executable), None)
 
 
-def check_installation(
-    installation: Installation, entries: Sequence[Entry], used: Collection[str]
-) -> Iterator[Finding]:
+def check_installation(bundle: Installation, entries: Sequence[Entry], used: Collection[str]) -> Iterator[Finding]:
     """Looks at Python, at the console scripts, and at the libraries of the `entries`; those of the servers that are
     `used` have to be there."""
-    python, distribution = installation
+    python, distribution = bundle
     if distribution is None:
-        cure = f"install it: {installation.again()}, with the directory that its pyproject.toml is in"
-        yield warning(str(python), "the bundle runs from a directory and is not installed in this Python", cure)
+        what = "the bundle runs from a directory and is not installed in this Python"
+        yield warning(str(python), what, f"install it: {bundle.line('all')}")
         return
     yield _python(python, distribution)
-    yield from _scripts(installation, distribution)
+    yield from _scripts(bundle, distribution)
     for entry in entries:
         if entry.extra is not None:
-            yield _extra(installation, entry.name, entry.extra, entry.name in used)
+            yield _extra(bundle, entry.name, entry.extra, entry.name in used)
 
 
 def _python(python: Path, distribution: Distribution) -> Finding:
@@ -76,17 +67,17 @@ def _python(python: Path, distribution: Distribution) -> Finding:
     return fault(str(python), f"this is Python {running}, the bundle needs {wanted}", cure)
 
 
-def _scripts(installation: Installation, distribution: Distribution) -> Iterator[Finding]:
+def _scripts(bundle: Installation, distribution: Distribution) -> Iterator[Finding]:
     """What is wrong with the console scripts: one finding for all that have the same fault."""
     wrong: dict[str, list[str]] = {}
     for name in sorted(script.name for script in distribution.entry_points.select(group="console_scripts")):
-        path = _script(distribution, name) or installation.python.parent / name
-        reason = _wrong(path, installation.python)
+        path = _script(distribution, name) or bundle.python.parent / name
+        reason = _wrong(path, bundle.python)
         if reason:
             wrong.setdefault(reason, []).append(name)
-    where = f"console scripts of {installation.python}"
+    where = f"console scripts of {bundle.python}"
     for reason, names in wrong.items():
-        yield fault(where, f"{reason}: {', '.join(names)}", f"write them again: {installation.again()}")
+        yield fault(where, f"{reason}: {', '.join(names)}", f"write them again: {bundle.line(again=True)}")
 
 
 def _wrong(script: Path, python: Path) -> str:
@@ -109,11 +100,11 @@ def _script(distribution: Distribution, name: str) -> Path | None:
     return None
 
 
-def _extra(installation: Installation, server: str, extra: str, used: bool) -> Finding:
-    lacking = sorted(set(_lacking(installation.distribution, extra)))
+def _extra(bundle: Installation, server: str, extra: str, used: bool) -> Finding:
+    lacking = sorted(set(_lacking(bundle.distribution, extra)))
     if not lacking:
         return fine(server, f"the libraries of its extra {extra!r} are installed")
-    cure = installation.pip(f"'{NAME}[{extra}]'")
+    cure = bundle.line(extra)
     what = f"its extra {extra!r} is not installed: {', '.join(lacking)}"
     return (fault if used else warning)(server, what, cure)
 

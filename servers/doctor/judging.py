@@ -103,8 +103,8 @@ def _cure(tried: Tried, talk: Talk) -> str:
     """What its last words call for."""
     if "No module named" in talk.last_words or "ImportError" in talk.last_words:
         return tried.another
-    if "pip install" in talk.last_words:
-        return "install that extra where the server is installed, with the pip of that Python"
+    if "it needs the extra" in talk.last_words:
+        return "run the command that it names"
     if talk.exit_code == 2:
         return f"{tried.correct}; `{program()} info {tried.entry.name}` lists what it takes"
     return ""

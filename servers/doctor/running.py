@@ -126,7 +126,10 @@ async def _try_out(examination: Examination, entry: Entry) -> list[Finding]:
             return [fine(entry.name, "not started: it needs arguments, and no client has it")]
         command = launch_command(entry, arguments)
         tried = Tried(
-            entry.name, entry, examination.installation.again(), f"see what stands in the way of {command[0]}"
+            entry.name,
+            entry,
+            examination.installation.line(again=True),
+            f"see what stands in the way of {command[0]}",
         )
         env, home = environment_from(None, examination.machine), Path(examination.machine.home)
         return await _start(tried, Start(command, env, home), examination.seconds)

@@ -12,7 +12,7 @@ from shared.client.options import ClientOptions
 from ..catalog import Entry
 from .configurations import Launch
 from .findings import Finding, fault, fine, warning
-from .installation import NAME, Installation
+from .installation import Installation
 from .judging import Tried, judge_version, masked
 from .speaking import MODES, Outcome, Talk, converse
 
@@ -32,7 +32,7 @@ async def check_url(launch: Launch, installation: Installation, seconds: float) 
 
         from shared.transports.http_client import connect_http
     except ImportError:
-        return [warning(launch.where, "not asked: httpx is missing", installation.pip(f"'{NAME}[client]'"))]
+        return [warning(launch.where, "not asked: httpx is missing", installation.line("client"))]
     try:
         if urlsplit(url).scheme not in ("http", "https"):
             return [fine(launch.where, "not asked: its URL is neither of HTTP nor of HTTPS")]

@@ -7,6 +7,7 @@ from typing import Any, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
 from shared import __version__
+from shared.extras import needs_extra
 
 from .loading.agent import default_agent
 from .loading.hostheaders import HostHeader, parse_host_header
@@ -97,7 +98,7 @@ class Settings(BaseModel):
     def _is_installed(self) -> Self:
         # They are loaded with the first page only, which is late to hear of it.
         if any(find_spec(library) is None for library in ("httpx", "trafilatura")):
-            raise ValueError("it needs the extra 'fetch': pip install 'mcp-server-bundle[fetch]'")
+            raise ValueError(needs_extra("fetch"))
         return self
 
     @property

@@ -8,6 +8,7 @@ from typing import Any, Self
 
 from pydantic import BaseModel, Field, field_validator, model_validator
 
+from shared.extras import needs_extra
 from shared.options import positional
 
 from .access.denylist import Denylist
@@ -72,7 +73,7 @@ class Settings(BaseModel):
     def _is_installed(self) -> Self:
         # They are loaded with the first use only, which is late to hear of it.
         if any(find_spec(library) is None for library in ("charset_normalizer", "pathspec", "re2", "watchfiles")):
-            raise ValueError("it needs the extra 'filesystem': pip install 'mcp-server-bundle[filesystem]'")
+            raise ValueError(needs_extra("filesystem"))
         return self
 
     @model_validator(mode="after")

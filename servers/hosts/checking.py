@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from pydantic.fields import FieldInfo
 
 from shared.cli import Options, check_arguments
+from shared.extras import needs_extra
 from shared.options import paths_after
 from shared.server.app import Server
 from shared.settings_file import placed
@@ -63,8 +64,8 @@ def _app(entry: Entry) -> Server[Any]:
     try:
         app: Server[Any] = import_module(f"{entry.module}.server").app
     except ImportError as error:
-        extra = f"; it needs the extra {entry.extra!r}: pip install 'mcp-server-bundle[{entry.extra}]'"
-        raise ValueError(f"{entry.name} can't be started here: {error}{extra if entry.extra else ''}") from None
+        extra = f"; {needs_extra(entry.extra)}" if entry.extra else ""
+        raise ValueError(f"{entry.name} can't be started here: {error}{extra}") from None
     return app
 
 

@@ -7,6 +7,7 @@ from typing import Any, Self
 
 from pydantic import BaseModel, Field, field_validator, model_validator
 
+from shared.extras import needs_extra
 from shared.options import positional
 
 from .library.libraries import STARTER
@@ -48,7 +49,7 @@ class Settings(BaseModel):
     def _is_installed(self) -> Self:
         # They are loaded with the first prompt only, which is late to hear of it.
         if any(find_spec(library) is None for library in ("jinja2", "yaml", "watchfiles")):
-            raise ValueError("it needs the extra 'prompts': pip install 'mcp-server-bundle[prompts]'")
+            raise ValueError(needs_extra("prompts"))
         return self
 
     @cached_property

@@ -7,6 +7,7 @@ import sys
 gc.disable()
 
 from shared.cli import run  # noqa: E402
+from shared.extras import needs_extra  # noqa: E402
 from shared.options import called  # noqa: E402
 
 try:
@@ -15,7 +16,7 @@ except ModuleNotFoundError as error:
     # Its connections are made of those of aiosqlite, so it can't be loaded without.
     if error.name != "aiosqlite":
         raise
-    sys.stderr.write(f"{called()}: it needs the extra 'sqlite': pip install 'mcp-server-bundle[sqlite]'\n")
+    sys.stderr.write(f"{called()}: {needs_extra('sqlite')}\n")
     sys.exit(2)
 
 

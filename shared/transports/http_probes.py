@@ -60,7 +60,7 @@ class Probes:
         if refusal is not None:
             return refused(refusal)
         if find_spec("prometheus_client") is None:
-            return refused(refuse(501, "this needs the extra 'http': pip install 'mcp-server-bundle[http]'"))
+            return refused(refuse(501, "this needs the extra 'http', which is not installed here"))
         write = await to_thread.run_sync(_loaded)
         text, content_type = write([mount.figures() for mount in self._mounts], request.headers.get("accept", ""))
         return Response(text, media_type=None, headers={"content-type": content_type})

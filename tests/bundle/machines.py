@@ -89,6 +89,11 @@ def home(tmp_path: Path) -> Home:
     return Home(tmp_path, {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}, installed(tmp_path / "venv"))
 
 
+def wheel_of(folder: Path) -> Path:
+    """Where the wheel lies that is installed there."""
+    return folder / "mcp_server_bundle-0.1.0-py3-none-any.whl"
+
+
 def installed(folder: Path, *, requires: str = "", script: str | None = None) -> Installation:
     """An installation of the bundle as pip leaves it, with a requirement of the extra `sqlite`, and one script."""
     info = folder / "lib" / "mcp_server_bundle-0.1.0.dist-info"
@@ -100,7 +105,8 @@ def installed(folder: Path, *, requires: str = "", script: str | None = None) ->
         "[console_scripts]\nmcp-bundle-sqlite = servers.sqlite.__main__:main\n" if script is not None else ""
     )
     (info / "RECORD").write_text("../bin/mcp-bundle-sqlite,,\n")
-    (info / "direct_url.json").write_text('{"url": "file:///wheels/mcp_server_bundle-0.1.0-py3-none-any.whl"}')
+    wheel_of(folder).touch()
+    (info / "direct_url.json").write_text(json.dumps({"url": wheel_of(folder).as_uri()}))
     (folder / "bin").mkdir()
     if script:
         (folder / "bin" / "mcp-bundle-sqlite").write_text(script)

@@ -19,6 +19,7 @@ from servers.hosts.clients import CLIENTS, Client, client_named
 from servers.hosts.configured import Configured, as_configured, read_entries
 from servers.hosts.launching import launch_command
 from shared.cli import Options
+from shared.extras import needs_extra
 from tests.bundle.machines import ROOT
 from tests.wire import Wire
 
@@ -270,7 +271,7 @@ def test_a_server_that_can_not_be_started_here_is_told_with_its_extra(
     Path(copy).write_text(text)
     monkeypatch.setattr("servers.commands.hosting.CATALOG", Path(copy))
     shown = refusal(capsys, "fetch", "--client", "cursor", "--catalog", str(copy))
-    assert shown.endswith("it needs the extra 'fetch': pip install 'mcp-server-bundle[fetch]'")
+    assert shown.endswith(needs_extra("fetch"))
 
 
 def test_the_record_of_the_snippet_is_the_one_that_was_written() -> None:

@@ -19,7 +19,7 @@ from servers.doctor.command_line import read_arguments
 from servers.doctor.findings import Severity
 from servers.doctor.installation import check_installation, this_installation
 from servers.doctor.running import SECONDS, Examination, examine
-from tests.bundle.machines import CATALOG, OLD_SERVER, ROOT, Home, home, installed
+from tests.bundle.machines import CATALOG, OLD_SERVER, ROOT, Home, home, installed, wheel_of
 
 __all__ = ["home"]
 
@@ -461,7 +461,7 @@ def test_a_library_that_is_missing(tmp_path: Path) -> None:
     found = list(check_installation(installation, [SQLITE], ["sqlite"]))[-1]
     assert found.severity is Severity.FAULT
     assert found.what == "its extra 'sqlite' is not installed: no-such-library"
-    assert found.cure == f"{tmp_path}/bin/python -m pip install 'mcp-server-bundle[sqlite]'"
+    assert found.cure == f"{tmp_path}/bin/python -m pip install '{wheel_of(tmp_path)}[sqlite]'"
 
 
 def test_a_library_that_is_too_old(tmp_path: Path) -> None:
@@ -488,14 +488,14 @@ def test_a_console_script(script: str, what: str, tmp_path: Path) -> None:
     _, found, *_ = check_installation(installed(tmp_path, script=script), [], [])
     assert found.severity is Severity.FAULT
     assert found.what == f"{what}: mcp-bundle-sqlite"
-    again = "--force-reinstall --no-deps 'file:///wheels/mcp_server_bundle-0.1.0-py3-none-any.whl'"
+    again = f"--force-reinstall --no-deps {wheel_of(tmp_path)}"
     assert found.cure == f"write them again: {tmp_path}/bin/python -m pip install {again}"
 
 
 def test_a_bundle_that_is_not_installed(tmp_path: Path) -> None:
     (found,) = check_installation(installed(tmp_path)._replace(distribution=None), [], [])
     assert found.severity is Severity.WARNING
-    assert found.cure.startswith(f"install it: {tmp_path}/bin/python -m pip install -e ")
+    assert found.cure == f"install it: {this_installation().line('all')}"
 
 
 # The command

@@ -14,6 +14,7 @@ import yaml
 
 from servers.__main__ import COMMANDS, main
 from servers.catalog import Catalog, load_catalog
+from shared.extras import needs_extra
 from shared.version import __version__
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -165,7 +166,7 @@ def test_a_library_that_is_missing_is_named_with_its_cure() -> None:
     script = "import sys; sys.modules['yaml'] = None; from servers.__main__ import main; main(['list'])"
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=60)
     assert done.returncode == 2
-    assert "it needs yaml, which is not installed: pip install 'mcp-server-bundle[all]'" in done.stderr
+    assert f"yaml is not installed; {needs_extra('catalog')}\n" in done.stderr
 
 
 def test_it_tells_its_version(capsys: pytest.CaptureFixture[str]) -> None:

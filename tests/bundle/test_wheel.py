@@ -160,7 +160,7 @@ def test_without_its_extra_a_server_names_it_in_one_line(
     )  # fmt: skip
     (line,) = done.stderr.splitlines()
     assert (done.returncode, done.stdout) == (2, "")
-    assert line.endswith(f"it needs the extra '{entry.extra}': pip install 'mcp-server-bundle[{entry.extra}]'")
+    assert line.endswith(f"it needs the extra '{entry.extra}': uvx --from '{wheel}[{entry.extra}]' {entry.script}")
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 """A server whose extra is not installed says so at the start, though it loads those libraries later."""
 
+import re
 import subprocess
 import sys
 from importlib.machinery import BuiltinImporter
@@ -11,6 +12,7 @@ from pydantic import BaseModel, ValidationError
 from servers.fetch.settings import Settings as FetchSettings
 from servers.filesystem.settings import Settings as FilesystemSettings
 from servers.prompts.settings import Settings as PromptSettings
+from shared.extras import needs_extra
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -28,7 +30,7 @@ def test_a_library_that_is_missing_is_named_by_its_extra(
 ) -> None:
     monkeypatch.delitem(sys.modules, library, raising=False)
     monkeypatch.setattr("sys.meta_path", [BuiltinImporter])
-    with pytest.raises(ValidationError, match=rf"pip install 'mcp-server-bundle\[{extra}\]'"):
+    with pytest.raises(ValidationError, match=re.escape(needs_extra(extra))):
         settings()
 
 
@@ -38,4 +40,4 @@ def test_the_sqlite_server_says_it_before_it_is_loaded() -> None:
     start = "import sys; sys.modules['aiosqlite'] = None; import servers.sqlite.__main__"
     done = subprocess.run([sys.executable, "-c", start], cwd=ROOT, capture_output=True, text=True, timeout=60)
     assert done.returncode == 2
-    assert done.stderr.splitlines() == ["-c: it needs the extra 'sqlite': pip install 'mcp-server-bundle[sqlite]'"]
+    assert done.stderr.splitlines() == [f"-c: {needs_extra('sqlite')}"]
