@@ -5,7 +5,6 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 __all__ = [
-    "AllowedDirectories",
     "CursorArgument",
     "EditOperation",
     "FileToEdit",
@@ -48,10 +47,3 @@ class FileToEdit(BaseModel):
     path: str
     edits: Annotated[list[EditOperation], Field(min_length=1)]
     if_match: str | None = None
-
-
-class AllowedDirectories(BaseModel):
-    """The directories this server may work in, and those of them where it may change files."""
-
-    directories: list[str]
-    writable: list[str]

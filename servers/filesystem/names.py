@@ -4,11 +4,23 @@ File names are bytes. Bytes that are no UTF-8 arrive as lone surrogates (`os.fsd
 `\\xff`. Control characters, line separators and bidirectional overrides are shown as escapes too, so that
 a name can neither forge a line of a listing nor display backwards. The backslash itself is doubled, which
 keeps the form reversible; the URI of an entry remains the form to hand back.
+
+In a result a name may not look like what the server itself says there either: a note in brackets, the mark of a link,
+a size, the number of a line. Where it does, one character of it is shown as an escape.
 """
 
 import re
+from collections.abc import Callable
 
 _FORGING = re.compile("[\\\\\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_OURS = re.compile(
+    r"\A (?=.)"
+    r"|\A\[(?=[a-z]+: |\d+ (?:entries|files) )"
+    r"|\AN(?=o matches found)"
+    r"|[:-](?=\d+[:-] )"
+    r"| (?=(?:\((?:link|special|not read: [a-z_]+)\)|\.\.\.|[\d,]+ bytes)\Z)"
+)
+"""How a name would look like the server's own words, from the character on that is escaped then."""
 _SHORT = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
@@ -26,3 +38,14 @@ def _escaped(match: re.Match[str]) -> str:
 def displayed(name: str) -> str:
     """`name` safe to print: one line, no undecodable parts, distinct for distinct names."""
     return _FORGING.sub(_escaped, name)
+
+
+def told(name: str, uri: Callable[[], str]) -> str:
+    """A `displayed` name or path as it stands in a result: where escapes make it another one, with its URI behind it.
+
+    No name can look like that: the URI has more slashes in a row than any path.
+    """
+    # All that looks like the server's own has a space in it.
+    if " " in name:
+        name = _OURS.sub(_escaped, name)
+    return f"{name} ({uri()})" if "\\" in name else name

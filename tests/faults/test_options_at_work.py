@@ -18,7 +18,7 @@ def test_limits_arrive_where_they_count(tmp_path: Path) -> None:
     limits = ["--max-result", "6000", "--max-entries", "3"]
     with Raw([*FILES, *limits, str(tmp_path)]).open() as server:
         server.send(call(1, "list_directory", path="."))
-        assert len(server.answer(1)["result"]["structuredContent"]["entries"]) == 3
+        assert server.answer(1)["result"]["content"][0]["text"].count("[FILE] ") == 3
         server.send(call(2, "read_text_file", path="0"))
         assert len(json.dumps(server.answer(2))) < 6_500
     with Raw([*SLOW, "--max-seconds", "0.1"]).open() as server:

@@ -54,29 +54,30 @@ async def _over_http(folder: Path) -> None:
 
 
 async def _rename(client: Client, folder: Path) -> None:
-    seen = await _call(client, "changes")
+    cursor = (await _call(client, "changes")).removeprefix("[cursor: ").removesuffix("]")
     found = await _call(client, "search_content", path=".", pattern=OLD, literal=True, output="counts")
-    counts = {one["path"]: one["count"] for one in found.structured_content["files"]}
-    _say(f"-> search_content: {OLD} stands in {len(counts)} files, in {sum(counts.values())} lines")
+    counts = dict(line.rsplit(": ", 1) for line in found.splitlines())
+    _say(f"-> search_content: {OLD} stands in {len(counts)} files, in {sum(map(int, counts.values()))} lines")
     files = [{"path": path, "edits": [{"oldText": OLD, "newText": NEW, "count": 0}]} for path in counts]
-    diff = (await _call(client, "edit_file", files=files, dryRun=True)).content[0].text
+    diff = await _call(client, "edit_file", files=files, dryRun=True)
     _say(f"-> edit_file, dry run: {len(re.findall(r'^[+][^+]', diff, re.MULTILINE))} lines would change")
     await _call(client, "edit_file", files=files)
     _say(f"-> edit_file: {len(files)} files changed, all or none")
     left = await _call(client, "search_content", path=".", pattern=OLD, literal=True, output="counts")
-    if left.structured_content["files"] or not compileall.compile_dir(folder, quiet=1):
+    if not left.startswith("No matches found") or not compileall.compile_dir(folder, quiet=1):
         raise RuntimeError("the project is not what it was meant to become")
-    cursor = seen.structured_content["cursor"]
-    changed = (await _call(client, "changes", cursor=cursor, wait=10)).structured_content["changes"]
-    _say(f"-> changes: {changed[0]['kind']} {Path(changed[0]['path']).name}, and so on")
+    changed = await _call(client, "changes", cursor=cursor, wait=10)
+    _, kind, path = changed.splitlines()[0].split(" ", 2)
+    _say(f"-> changes: {kind} {Path(path).name}, and so on")
     _say("   every file of the project compiles")
 
 
-async def _call(client: Client, tool: str, **arguments: Any) -> Any:
+async def _call(client: Client, tool: str, **arguments: Any) -> str:
     result = await client.call_tool(tool, arguments)
     if result.is_error:
         raise RuntimeError(f"{tool} failed: {result.content[0].text}")
-    return result
+    text: str = result.content[0].text
+    return text
 
 
 def _say(text: str) -> None:

@@ -16,7 +16,7 @@ async def test_lists_tools(case: Case) -> None:
         listed = {tool.name: tool for tool in (await client.list_tools()).tools}
     assert {"read_text_file", "list_directory", "search_files", "get_file_info"} <= set(listed)
     assert listed["read_text_file"].input_schema["required"] == ["path"]
-    assert listed["list_directory"].output_schema["type"] == "object"
+    assert listed["get_file_info"].output_schema["type"] == "object"
     assert listed["list_directory"].annotations.read_only_hint is True
 
 

@@ -7,6 +7,7 @@ over: those with a NUL at their start.
 import os
 import stat
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import chain
 from typing import Literal, NamedTuple, NotRequired
 
@@ -23,13 +24,12 @@ from servers.filesystem.finding.engine import Query, compiled
 from servers.filesystem.finding.lines import NO_HITS, Hit, Reader
 from servers.filesystem.finding.room import Page, Room
 from servers.filesystem.finding.walking import Scope, Walk
-from servers.filesystem.names import displayed
+from servers.filesystem.names import displayed, told
 
 Output = Literal["matches", "files", "counts"]
 
-_FILE_OVERHEAD = 60
-_LINE_OVERHEAD = 90
-"""Bytes of one file and of one line besides their texts."""
+_LINE_OVERHEAD = 20
+"""Bytes of a line of the result besides the path and the text in it."""
 
 
 class Wanted(NamedTuple):
@@ -41,20 +41,18 @@ class Wanted(NamedTuple):
 
 
 class LineMatch(TypedDict):
-    """A line that matches, and the lines around it; `column` counts characters from 1, as `line` counts lines."""
+    """A line that matches, counted from 1, and the lines around it."""
 
     line: int
-    column: int
     text: str
     before: NotRequired[list[str]]
     after: NotRequired[list[str]]
 
 
 class FileMatches(TypedDict):
-    """A file that holds matches: its path relative to the start as shown, its URI, and what was asked for."""
+    """A file that holds matches: its path relative to the start as told in a result, and what was asked for."""
 
     path: str
-    uri: str
     count: NotRequired[int]
     matches: NotRequired[list[LineMatch]]
 
@@ -163,37 +161,36 @@ class _Run:
         if hit is None:
             self._stopped = self._control.ended()
             return None
-        file = FileMatches(path=displayed("/".join(path)), uri=uri(path))
+        file = FileMatches(path=told(displayed("/".join(path)), partial(uri, path)))
         if self._wanted.output == "matches":
             return self._tell_lines(file, path, chain([hit], hits))
         if self._wanted.output == "counts":
             file["count"] = 1 + sum(1 for _ in hits)
             self._stopped = self._control.ended()
-        if self._stopped is None and self._fits(_FILE_OVERHEAD + len(file["uri"]), file["path"]):
+        if self._stopped is None and self._fits(_LINE_OVERHEAD, file["path"]):
             self._files.append(file)
         return None
 
     def _tell_lines(self, file: FileMatches, path: Names, hits: Iterator[Hit]) -> Position | None:
-        told = 0
+        reached = 0
         file["matches"] = []
         for hit in hits:
             line = self._line(hit)
             around = [*line.get("before", ()), *line.get("after", ())]
-            overhead = (1 + len(around)) * (_LINE_OVERHEAD + len(file["uri"]))
-            if not told:
-                overhead += _FILE_OVERHEAD + len(file["uri"])
-            if not self._fits(overhead, line["text"], *around):
+            # A match may be more than one line, each of which has the path before it.
+            lines = len(around) + 1 + line["text"].count("\n")
+            if not self._fits(lines * _LINE_OVERHEAD, *[file["path"]] * lines, line["text"], *around):
                 break
-            if not told:
+            if not reached:
                 self._files.append(file)
             file["matches"].append(line)
-            told = hit.number
+            reached = hit.number
         else:
             self._stopped = self._control.ended()
-        return Position(path, told) if told and self._stopped else None
+        return Position(path, reached) if reached and self._stopped else None
 
     def _line(self, hit: Hit) -> LineMatch:
-        line = LineMatch(line=hit.number, column=hit.column(), text=hit.text())
+        line = LineMatch(line=hit.number, text=hit.text())
         if self._wanted.context:
             line["before"] = hit.before(self._wanted.context)
             line["after"] = hit.after(self._wanted.context)

@@ -6,6 +6,7 @@ with it. A line that is longer than a block is searched in parts. With `multilin
 """
 
 import os
+import re
 from codecs import BOM_UTF8
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -20,6 +21,8 @@ MAX_WHOLE = 16 << 20
 """Bytes of the largest file that is searched as a whole."""
 MAX_SHOWN = 500
 """Characters of a line that are shown; of a longer one, those around the match."""
+_BREAKING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")
+"""What could make one line look like two, or move the cursor of a terminal. A tab is harmless."""
 
 
 class Hit(NamedTuple):
@@ -31,22 +34,18 @@ class Hit(NamedTuple):
     end: int
     match: int
 
-    def column(self) -> int:
-        """In which character of its line the match begins, counted from 1."""
-        return len(self.data[self.start : self.match].decode("utf-8", "replace")) + 1
-
     def text(self) -> str:
         """The lines of the match; where they are long, what is around its beginning."""
         line = _decoded(self.data[self.start : self.end])
         if len(line) <= MAX_SHOWN:
-            return line
-        begin = min(max(self.column() - MAX_SHOWN // 4, 0), len(line) - MAX_SHOWN)
-        return ("…" if begin else "") + _cut(line[begin:])
+            return _shown(line)
+        begin = min(max(self._column() - MAX_SHOWN // 4, 0), len(line) - MAX_SHOWN)
+        return ("…" if begin else "") + _shown(line[begin:])
 
     def before(self, count: int) -> list[str]:
         """The `count` lines before, or as many as there are."""
         start = start_of_lines(self.data, self.start, count)
-        return [_cut(_decoded(line)) for line in self.data[start : self.start].split(b"\n")[:-1]]
+        return [_shown(_decoded(line)) for line in self.data[start : self.start].split(b"\n")[:-1]]
 
     def after(self, count: int) -> list[str]:
         """The `count` lines after, or as many as there are."""
@@ -56,7 +55,11 @@ class Hit(NamedTuple):
                 break
             found = self.data.find(b"\n", end + 1)
             end = found if found >= 0 else len(self.data)
-        return [_cut(_decoded(line)) for line in self.data[self.end : end].split(b"\n")[1:]]
+        return [_shown(_decoded(line)) for line in self.data[self.end : end].split(b"\n")[1:]]
+
+    def _column(self) -> int:
+        """In which character of its line the match begins, counted from 1."""
+        return len(self.data[self.start : self.match].decode("utf-8", "replace")) + 1
 
 
 class _Block(NamedTuple):
@@ -171,5 +174,9 @@ def _decoded(line: bytes) -> str:
     return line.removesuffix(b"\r").decode("utf-8", "replace")
 
 
-def _cut(line: str) -> str:
-    return line if len(line) <= MAX_SHOWN else line[:MAX_SHOWN] + "…"
+def _shown(line: str) -> str:
+    return _BREAKING.sub(_escaped, line if len(line) <= MAX_SHOWN else line[:MAX_SHOWN] + "…")
+
+
+def _escaped(match: re.Match[str]) -> str:
+    return match[0].encode("unicode_escape").decode()

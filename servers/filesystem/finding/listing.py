@@ -16,11 +16,11 @@ from servers.filesystem.finding import cursors
 from servers.filesystem.finding.cursors import Position
 from servers.filesystem.finding.descent import kind_of, scanned
 from servers.filesystem.finding.room import Page, Room
-from servers.filesystem.names import displayed
+from servers.filesystem.names import displayed, told
 from servers.filesystem.reading.read import mime_of
 
-_OVERHEAD = 120
-"""Bytes of one entry besides its name and its URI."""
+_OVERHEAD = 50
+"""Bytes of the line of an entry besides its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +35,11 @@ class ListedEntry:
     size: int | None
     modified: float | None
     uri: str
+
+    @property
+    def told(self) -> str:
+        """The name as it stands in a result."""
+        return told(self.name, lambda: self.uri)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +56,10 @@ class Listing:
 class FileInfo:
     """What is known about a file without reading it; times in seconds since 1970, None where unknown.
 
-    `etag` is another one whenever the file has changed.
+    `path` is as told in a result; `etag` is another one whenever the file has changed.
     """
 
     path: str
-    uri: str
     kind: str
     size: int
     created: float | None
@@ -75,7 +79,7 @@ def list_directory(beneath: Beneath, place: Place, page: Page, by_size: bool = F
         room, entries, reached = Room(page.max_bytes), [], after
         for entry in rest[: page.limit]:
             listed = _listed(beneath, place, entry)
-            if not room.take(_OVERHEAD + len(listed.uri), listed.name):
+            if not room.take(_OVERHEAD, listed.told):
                 break
             entries.append(listed)
             reached = Position((entry.name,), _size(entry) if by_size else 0)
@@ -121,8 +125,7 @@ def info(beneath: Beneath, place: Place) -> FileInfo:
     kind = _kind_of_mode(found.st_mode)
     path = beneath.roots.path(place)
     return FileInfo(
-        path=displayed(path),
-        uri=beneath.roots.uri(place),
+        path=told(displayed(path), lambda: beneath.roots.uri(place)),
         kind=kind,
         size=found.st_size,
         created=getattr(found, "st_birthtime", None),

@@ -22,11 +22,11 @@ class Room:
         self._empty = True
 
     def take(self, more: int, *texts: str) -> bool:
-        """Takes `more` bytes and those of `texts`, each of which stands in the data and in the text form.
+        """Takes `more` bytes and those of `texts`.
 
         False, and nothing is taken, where they do not fit. The first fits always, or there would be no going on.
         """
-        cost = more + 2 * sum(len(_json(text).encode()) for text in texts)
+        cost = more + sum(len(_json(text).encode()) for text in texts)
         if cost > self._left and not self._empty:
             return False
         self._empty = False

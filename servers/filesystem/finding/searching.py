@@ -1,5 +1,7 @@
 """Finding files by name: a glob over the paths relative to the start (see `walking` for their order)."""
 
+from functools import partial
+
 from typing_extensions import TypedDict
 
 from servers.filesystem.access.beneath import Beneath
@@ -9,18 +11,17 @@ from servers.filesystem.finding.control import Control
 from servers.filesystem.finding.descent import descent
 from servers.filesystem.finding.room import Page, Room
 from servers.filesystem.finding.walking import Scope, Walk
-from servers.filesystem.names import displayed
+from servers.filesystem.names import displayed, told
 
-_OVERHEAD = 60
-"""Bytes of one match besides its path and its URI."""
+_OVERHEAD = 12
+"""Bytes of the line of a match besides its path."""
 
 
 class Match(TypedDict):
-    """A file found: its path relative to the start as shown, its kind, and its URI."""
+    """A file found: its path relative to the start as told in a result, and its kind."""
 
     path: str
     kind: str
-    uri: str
 
 
 class Found(TypedDict):
@@ -47,11 +48,11 @@ def search_files(beneath: Beneath, place: Place, scope: Scope, page: Page, contr
             if len(matches) == page.limit:
                 walk.stopped = "limit"
                 break
-            shown, uri = displayed("/".join(path)), below.uri(path)
-            if not room.take(_OVERHEAD + len(uri), shown):
+            shown = told(displayed("/".join(path)), partial(below.uri, path))
+            if not room.take(_OVERHEAD, shown):
                 walk.stopped = "size"
                 break
-            matches.append(Match(path=shown, kind=kind, uri=uri))
+            matches.append(Match(path=shown, kind=kind))
     reached = walk.position() or after
     cursor = cursors.written(reached) if walk.stopped and reached else None
     return Found(

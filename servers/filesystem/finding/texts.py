@@ -1,10 +1,9 @@
-"""What the finding tools say in words: the text form of each result, with the same facts as the data beside it.
+"""What the finding tools say: an entry or a match a line, then in brackets what one has to know besides.
 
-A name that can't be shown as it is has its URI behind it, which is what to hand back. No name can look like that: the
-URI has more slashes in a row than any path.
+Names are as `names.told` has them, and the lines of files have a path and a number before them: neither can look like
+the server's own words.
 """
 
-import re
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
@@ -17,13 +16,11 @@ __all__ = ["content_text", "info_text", "listing_text", "search_text", "sized_te
 
 _LABELS = {"file": "[FILE]", "directory": "[DIR]", "symlink": "[LINK]", "other": "[OTHER]"}
 _MARKS = {"directory": "/", "symlink": " (link)", "other": " (special)"}
-_BREAKING = re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029]")
-"""What could make one line look like two, or move the cursor of a terminal. A tab is harmless."""
 
 
 def listing_text(found: Listing) -> str:
     """One line an entry, as `[FILE] name`."""
-    return _lines((f"{_LABELS[entry.kind]} {_shown(entry.name, entry.uri)}" for entry in found.entries), _more(found))
+    return _lines((f"{_LABELS[entry.kind]} {entry.told}" for entry in found.entries), _more(found))
 
 
 def sized_text(found: Listing) -> str:
@@ -31,7 +28,7 @@ def sized_text(found: Listing) -> str:
     files = [entry for entry in found.entries if entry.kind == "file"]
     directories = sum(entry.kind == "directory" for entry in found.entries)
     total = sum(entry.size or 0 for entry in files)
-    lines = [f"{_LABELS[entry.kind]} {_shown(entry.name, entry.uri)}{_size(entry)}" for entry in found.entries]
+    lines = [f"{_LABELS[entry.kind]} {entry.told}{_size(entry)}" for entry in found.entries]
     return _lines(
         [*lines, "", f"Total: {len(files)} files, {directories} directories, {total:,} bytes"], _more(found)
     )
@@ -58,16 +55,15 @@ def tree_text(tree: Tree) -> str:
 
 
 def _add_branch(lines: list[str], node: TreeNode, indent: str) -> None:
-    name = _shown(node["name"], node["uri"]) if "uri" in node else node["name"]
-    note = f" ({node['error']})" if "error" in node else " ..." if "cut" in node else ""
-    lines.append(f"{indent}{name}{_MARKS.get(node['kind'], '')}{note}")
+    note = f" (not read: {node['error']})" if "error" in node else " ..." if "cut" in node else ""
+    lines.append(f"{indent}{node['name']}{_MARKS.get(node['kind'], '')}{note}")
     for child in node.get("children", ()):
         _add_branch(lines, child, indent + "  ")
 
 
 def search_text(found: Found) -> str:
-    """One path a line."""
-    paths = [_shown(match["path"], match["uri"]) for match in found["matches"]]
+    """One path a line; directories end in a slash, links and special files in a mark."""
+    paths = [match["path"] + _MARKS.get(match["kind"], "") for match in found["matches"]]
     return _lines(paths or ["No matches found"], _notes(found))
 
 
@@ -77,11 +73,11 @@ def content_text(found: ContentFound) -> str:
     notes = _notes(found)
     if found["skipped"]:
         notes += f"\n[{found['skipped']} files passed over: binary or too large]"
-    return _lines(lines or ["No matches found"], notes.strip())
+    return _lines(lines or [f"No matches found in {found['searched']:,} files"], notes.strip())
 
 
 def _file_lines(file: FileMatches) -> list[str]:
-    path = _shown(file["path"], file["uri"])
+    path = file["path"]
     if "count" in file:
         return [f"{path}: {file['count']}"]
     if "matches" not in file:
@@ -91,7 +87,7 @@ def _file_lines(file: FileMatches) -> list[str]:
     for number, mark, text in _in_order(file["matches"]):
         if last and number > last + 1 and "before" in file["matches"][0]:
             lines.append("--")
-        lines.append(f"{path}{mark}{number}{mark} {_BREAKING.sub(_escaped, text)}")
+        lines.append(f"{path}{mark}{number}{mark} {text}")
         last = number
     return lines
 
@@ -108,10 +104,6 @@ def _in_order(matches: list[LineMatch]) -> list[tuple[int, str, str]]:
             if is_own or number not in lines:
                 lines[number] = (":" if is_own else "-", text)
     return [(number, *lines[number]) for number in sorted(lines)]
-
-
-def _escaped(match: re.Match[str]) -> str:
-    return match[0].encode("unicode_escape").decode()
 
 
 def _notes(found: Found | ContentFound) -> str:
@@ -138,16 +130,13 @@ def info_text(info: FileInfo) -> str:
         "permissions": info.permissions,
         "media type": info.mime,
         "etag": info.etag,
+        "path": info.path,
     }
     return "\n".join(f"{name}: {fact}" for name, fact in facts.items() if fact is not None)
 
 
 def _time(seconds: float | None) -> str | None:
     return None if seconds is None else datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
-
-
-def _shown(name: str, uri: str) -> str:
-    return f"{name} ({uri})" if "\\" in name else name
 
 
 def _lines(lines: Iterable[str], note: str) -> str:

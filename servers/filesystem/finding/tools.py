@@ -10,25 +10,17 @@ from pydantic import Field
 from shared import Data
 
 from ..app import Ctx, app
-from ..arguments import (
-    AllowedDirectories,
-    CursorArgument,
-    IncludeIgnored,
-    LimitArgument,
-    PathArgument,
-    Patterns,
-)
+from ..arguments import CursorArgument, IncludeIgnored, LimitArgument, PathArgument, Patterns
 from ..errors import FilesError
 from ..names import displayed
 from . import content, listing, searching, trees
-from .content import ContentFound, Output, Wanted
+from .content import Output, Wanted
 from .control import Control
 from .engine import Query
-from .listing import FileInfo, Listing
+from .listing import FileInfo
 from .room import Page
-from .searching import Found
 from .texts import content_text, info_text, listing_text, search_text, sized_text, tree_text
-from .trees import Limits, Tree
+from .trees import Limits
 from .walking import Scope
 
 HiddenToo = Annotated[bool, Field(description="search hidden files and what .gitignore files name, too")]
@@ -46,11 +38,11 @@ _TIME_SHARE = 0.7
 @app.tool(title="List directory", read_only=True)
 async def list_directory(
     ctx: Ctx, path: PathArgument, limit: LimitArgument = None, cursor: CursorArgument = None
-) -> Data[Listing]:
+) -> str:
     """List what is in a directory by name: files, directories, links."""
     page = _page(ctx, limit, cursor)
     found = await to_thread.run_sync(listing.list_directory, ctx.state.beneath, ctx.state.place(path), page)
-    return Data(found, listing_text(found))
+    return listing_text(found)
 
 
 @app.tool(title="List directory with sizes", read_only=True)
@@ -60,11 +52,11 @@ async def list_directory_with_sizes(
     sortBy: Literal["name", "size"] = "name",  # noqa: N803 - drop-in name
     limit: LimitArgument = None,
     cursor: CursorArgument = None,
-) -> Data[Listing]:
+) -> str:
     """List what is in a directory, with the size of each file, sorted by name or by size."""
     page, by_size = _page(ctx, limit, cursor), sortBy == "size"
     found = await to_thread.run_sync(listing.list_directory, ctx.state.beneath, ctx.state.place(path), page, by_size)
-    return Data(found, sized_text(found))
+    return sized_text(found)
 
 
 @app.tool(title="Directory tree", read_only=True)
@@ -73,7 +65,7 @@ async def directory_tree(
     path: PathArgument,
     excludePatterns: Patterns = [],  # noqa: B006, N803 - pydantic copies it; drop-in name
     maxDepth: Annotated[int, Field(ge=1, description="levels to show")] = trees.MAX_DEPTH,  # noqa: N803 - as its fellows
-) -> Data[Tree]:
+) -> str:
     """Show everything below a directory as a tree. Links are shown and not followed. What does not fit is marked."""
     files = ctx.state
     limits = Limits(maxDepth, ctx.budget.entries, ctx.budget.result_bytes - _FRAME_BYTES)
@@ -81,7 +73,7 @@ async def directory_tree(
     tree = await _searched(
         ctx, lambda control: trees.directory_tree(files.beneath, place, excludePatterns, limits, control)
     )
-    return Data(tree, tree_text(tree))
+    return tree_text(tree)
 
 
 @app.tool(title="Search files", read_only=True)
@@ -93,13 +85,13 @@ async def search_files(
     includeIgnored: IncludeIgnored = False,  # noqa: N803 - as its fellows
     limit: LimitArgument = 1_000,
     cursor: CursorArgument = None,
-) -> Data[Found]:
+) -> str:
     """Find files and directories by a case-sensitive glob. What .gitignore files name is left out and counted."""
     files = ctx.state
     scope = Scope(pattern, tuple(excludePatterns), includeIgnored)
     place, page = files.place(path), _page(ctx, limit, cursor)
     found = await _searched(ctx, lambda control: searching.search_files(files.beneath, place, scope, page, control))
-    return Data(found, search_text(found))
+    return search_text(found)
 
 
 @app.tool(title="Search content", read_only=True)
@@ -119,7 +111,7 @@ async def search_content(
     context: Annotated[int, Field(ge=0, le=20, description="lines around each match")] = 0,
     limit: LimitArgument = 250,
     cursor: CursorArgument = None,
-) -> Data[ContentFound]:
+) -> str:
     """Find lines in files by a regular expression or plain text. Passes over binary, hidden and ignored files."""
     files = ctx.state
     scope = Scope(glob, tuple(excludePatterns), includeIgnored, includeIgnored)
@@ -128,7 +120,7 @@ async def search_content(
     found = await _searched(
         ctx, lambda control: content.search_content(files.beneath, place, scope, wanted, page, control)
     )
-    return Data(found, content_text(found))
+    return content_text(found)
 
 
 @app.tool(title="File information", read_only=True)
@@ -139,16 +131,15 @@ async def get_file_info(ctx: Ctx, path: PathArgument) -> Data[FileInfo]:
 
 
 @app.tool(title="Allowed directories", read_only=True)
-async def list_allowed_directories(ctx: Ctx) -> Data[AllowedDirectories]:
+async def list_allowed_directories(ctx: Ctx) -> str:
     """Name the directories this server may work in, and those of them where it may change files."""
     roots = ctx.state.beneath.roots
-    pairs = [(displayed(str(path)), change) for path, change in zip(roots.paths, roots.may_change, strict=True)]
-    allowed = AllowedDirectories(
-        directories=[path for path, _ in pairs], writable=[path for path, change in pairs if change]
-    )
-    lines = [f"{path} ({'read and write' if change else 'read only'})" for path, change in pairs]
+    lines = [
+        f"{displayed(str(path))} ({'read and write' if change else 'read only'})"
+        for path, change in zip(roots.paths, roots.may_change, strict=True)
+    ]
     none = ["none, since no root of the client is in a directory of this server"]
-    return Data(allowed, "\n".join(["Allowed directories:", *(lines or none)]))
+    return "\n".join(["Allowed directories:", *(lines or none)])
 
 
 def _page(ctx: Ctx, limit: int | None, cursor: str | None) -> Page:

@@ -6,6 +6,7 @@ read has the code of the error instead of its entries. No link is followed.
 
 from collections import deque
 from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple, NotRequired
 
 from typing_extensions import TypedDict
@@ -17,11 +18,11 @@ from servers.filesystem.finding.control import Control
 from servers.filesystem.finding.descent import Descent, Names, descent, kind_of
 from servers.filesystem.finding.patterns import Glob, States
 from servers.filesystem.finding.room import Room
-from servers.filesystem.names import displayed
+from servers.filesystem.names import displayed, told
 
 MAX_DEPTH = 64
 """Deepest tree, whatever a caller asks for."""
-_OVERHEAD = 45
+_OVERHEAD = 40
 """Bytes of one node besides its name, and besides the indentation of its line."""
 
 
@@ -34,7 +35,7 @@ class Limits(NamedTuple):
 
 
 class TreeNode(TypedDict):
-    """An entry of a tree: `name` as shown, with its URI where that is another one; `kind` as in a listing.
+    """An entry of a tree: `name` as told in a result; `kind` as in a listing.
 
     A directory has `children`, unless `error` is the code of what kept it from being read, or nothing below it was
     looked at. `cut`: not all that is in the directory is shown.
@@ -45,7 +46,6 @@ class TreeNode(TypedDict):
     children: NotRequired["list[TreeNode]"]
     cut: NotRequired[bool]
     error: NotRequired[str]
-    uri: NotRequired[str]
 
 
 class Tree(TypedDict):
@@ -68,7 +68,7 @@ def directory_tree(
     """The directory at `place` and what is below it, without what the patterns exclude. Raises FilesError."""
     exclude = Glob(exclude_patterns)
     name = place.parts[-1] if place.parts else beneath.roots.paths[place.root_index].name
-    root = TreeNode(name=displayed(name), kind="directory")
+    root = TreeNode(name=told(displayed(name), lambda: beneath.roots.uri(place)), kind="directory")
     with descent(beneath, place) as below:
         growth = _Growth(below, exclude, limits, control)
         pending = deque([_Branch((), root, exclude.start)])
@@ -119,10 +119,8 @@ class _Growth:
 
     def _node(self, path: Names, name: str, kind: str) -> TreeNode | None:
         """The node of an entry, or None where there is no room for it."""
-        node = TreeNode(name=displayed(name), kind=kind)
-        if node["name"] != name:
-            node["uri"] = self._below.uri((*path, name))
-        if self._full() or not self._room.take(_OVERHEAD + 2 * len(path), node["name"], node.get("uri", "")):
+        node = TreeNode(name=told(displayed(name), partial(self._below.uri, (*path, name))), kind=kind)
+        if self._full() or not self._room.take(_OVERHEAD + 2 * len(path), node["name"]):
             return None
         self.entries += 1
         return node

@@ -1,5 +1,9 @@
-"""What the reading tools say: a text, and in its last line what a reader has to know besides."""
+"""What the reading tools say: a text, and in its last line what a reader has to know besides.
 
+Each of several files begins after a mark that nobody can know beforehand, so none can go on as if it were another.
+"""
+
+import secrets
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -49,22 +53,22 @@ def notes_of(read: TextRead) -> dict[str, str]:
 
 
 def many_text(beneath: Beneath, paths: Sequence[str], budget: int, check: Callable[[], None]) -> Many:
-    """Several files one after the other, each under its path; an error stands in the place of its file.
+    """Several files one after the other, each under a mark and its path; an error stands in the place of its file.
 
     The budget is shared fairly: small files leave what they don't need to the large ones.
     """
-    texts, etags = [""] * len(paths), {}
+    mark, texts, etags = f"--- {secrets.token_hex(4)}", [""] * len(paths), {}
     for done, (_, at) in enumerate(sorted((_size(beneath, path), at) for at, path in enumerate(paths))):
         check()
         path = paths[at]
         try:
             place = beneath.roots.place(path)
             read = read_text(beneath, place, max(budget // (len(paths) - done) - _SPARE, 1), WHOLE, check)
-            texts[at], etags[path] = f"{displayed(path)}:\n{text_of(read)}", read.etag
+            texts[at], etags[path] = f"{mark} {displayed(path)}:\n{text_of(read)}", read.etag
         except FilesError as error:
-            texts[at] = f"{displayed(path)}: Error - {error.code}: {error}"
+            texts[at] = f"{mark} {displayed(path)}: Error - {error.code}: {error}"
         budget -= json_size(texts[at])
-    return Many("\n---\n".join(texts), etags)
+    return Many("\n".join(texts), etags)
 
 
 def _size(beneath: Beneath, path: str) -> int:

@@ -19,7 +19,7 @@ from servers.filesystem.access.beneath import Beneath
 from servers.filesystem.access.roots import Place, uri
 from servers.filesystem.errors import FilesError
 from servers.filesystem.finding.patterns import Glob
-from servers.filesystem.names import displayed
+from servers.filesystem.names import displayed, told
 from servers.filesystem.watching.trees import Event, Tree
 from servers.filesystem.watching.watcher import Watcher
 
@@ -33,11 +33,11 @@ _EVERYTHING = "**"
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One entry: `kind` is created, modified or deleted; `time` in seconds since 1970, when it was noticed."""
+    """One entry: `kind` is created, modified or deleted; `path` as told in a result; `time` in seconds since 1970,
+    when it was noticed."""
 
     kind: str
     path: str
-    uri: str
     time: float
 
 
@@ -177,9 +177,13 @@ class Journal:
         return found, number
 
     def _changes(self, found: list[_Entry], number: int, overflow: bool = False) -> Changes:
-        changes = tuple(Change(one.kind, displayed(one.path), uri(one.path), one.time) for one in found)
+        changes = tuple(Change(one.kind, _told(one.path), one.time) for one in found)
         partial = any(tree.full for tree in self._trees)
         return Changes(changes, f"{self._run}-{number}", bool(found) and number < self._last, overflow, partial)
+
+
+def _told(path: str) -> str:
+    return told(displayed(path), lambda: uri(path))
 
 
 def _key(index: int) -> tuple[str, int]:

@@ -4,11 +4,9 @@ from typing import Annotated
 
 from pydantic import Field
 
-from shared import Data
-
 from ..app import Ctx, app
 from ..arguments import PathArgument
-from .journal import Changes, Selection
+from .journal import Selection
 from .texts import changes_text
 
 
@@ -19,11 +17,11 @@ async def changes(
     path: PathArgument | None = None,
     pattern: Annotated[str | None, Field(description="glob as in search_files, e.g. *.py")] = None,
     wait: Annotated[float, Field(ge=0, le=30, description="seconds to wait for a change")] = 0,
-) -> Data[Changes]:
+) -> str:
     """Tell which files were created, modified or deleted since the call that gave the cursor."""
     files = ctx.state
     roots = files.beneath.roots
     below = [str(root) for root in roots.paths] if path is None else [roots.path(files.place(path))]
     limit = ctx.budget.entries_within(1_000)
     found = await files.journal.read(cursor, Selection(below, pattern), limit, wait)
-    return Data(found, changes_text(found))
+    return changes_text(found)

@@ -66,8 +66,7 @@ def test_lines_are_told_with_their_file_and_place(root, search):
     assert result["files"] == [
         {
             "path": "a.txt",
-            "uri": f"file://{root}/a.txt",
-            "matches": [{"line": 1, "column": 1, "text": "one"}, {"line": 2, "column": 5, "text": "two ones"}],
+            "matches": [{"line": 1, "text": "one"}, {"line": 2, "text": "two ones"}],
         }
     ]
     assert (result["searched"], result["stopped"], result["cursor"]) == (2, None, None)
@@ -174,10 +173,8 @@ def test_f8_links_and_special_files_are_not_read(root, outside, search):
 
 def test_f9_f10_names_and_lines_forge_nothing_and_lead_back(root, search):
     (root / os.fsdecode(b"a\n\xe9")).write_bytes(b"x\rb:1: y\xe2\x80\xa8c:1: z\x1b[2J\xff\n")
-    result = search("x")
     uri = f"file://{root}/a%0A%E9"
-    assert (result["files"][0]["path"], result["files"][0]["uri"]) == ("a\\n\\xe9", uri)
-    assert content_text(result) == f"a\\n\\xe9 ({uri}):1: x\\rb:1: y\\u2028c:1: z\\x1b[2J\ufffd"
+    assert content_text(search("x")) == f"a\\n\\xe9 ({uri}):1: x\\rb:1: y\\u2028c:1: z\\x1b[2J\ufffd"
 
 
 def test_windows_line_ends_are_no_part_of_a_line(root, search):
@@ -187,13 +184,12 @@ def test_windows_line_ends_are_no_part_of_a_line(root, search):
 
 def test_a_byte_order_mark_is_no_part_of_the_first_line(root, search):
     write(root, a=b"\xef\xbb\xbfone\n")
-    assert search("^one")["files"][0]["matches"] == [{"line": 1, "column": 1, "text": "one"}]
+    assert search("^one")["files"][0]["matches"] == [{"line": 1, "text": "one"}]
 
 
 def test_long_lines_are_cut_around_the_match(root, search):
     write(root, a="é" * 2_000 + "needle" + "é" * 2_000)
     (match,) = search("needle")["files"][0]["matches"]
-    assert match["column"] == 2_001
     assert "needle" in match["text"]
     assert (len(match["text"]), match["text"][0], match["text"][-1]) == (502, "…", "…")
 
@@ -214,7 +210,7 @@ def every_page(search, **options):
     return matches
 
 
-@pytest.mark.parametrize("bound", [{"limit": 1}, {"limit": 2}, {"limit": 3}, {"max_bytes": 500}])
+@pytest.mark.parametrize("bound", [{"limit": 1}, {"limit": 2}, {"limit": 3}, {"max_bytes": 50}])
 def test_pages_follow_each_other_within_files_too(root, search, bound):
     write(root, a="x\ny\nx\nx\n", b__c="x\nx\n", b__d="y", e="x")
     everything = found(search("x"))

@@ -98,16 +98,14 @@ def test_f16_a_tree_fits_into_its_bytes(root, tree):
     for number in range(100):
         (root / f"{number:0100}").touch()
     found = tree(max_entries=1_000, max_bytes=5_000)
-    assert 5 < found["entries"] < 50
+    assert 20 < found["entries"] < 50
     assert (found["truncated"], found["root"]["cut"]) == (True, True)
 
 
 def test_f9_f10_names_in_a_tree_forge_nothing_and_lead_back(root, tree):
     (root / os.fsdecode(b"a\n  caf\xe9")).touch()
-    found = tree()
     uri = f"file://{root}/a%0A%20%20caf%E9"
-    assert found["root"]["children"] == [{"name": "a\\n  caf\\xe9", "kind": "file", "uri": uri}]
-    assert tree_text(found).splitlines() == ["root/", f"  a\\n  caf\\xe9 ({uri})"]
+    assert tree_text(tree()).splitlines() == ["root/", f"  a\\n  caf\\xe9 ({uri})"]
 
 
 def test_a_cancelled_tree_ends(files, root, at):

@@ -90,7 +90,7 @@ def test_lines_that_mean_nothing_are_passed_over(root, search):
 
 def test_names_that_are_no_text_are_matched_as_far_as_they_are(root, search):
     make(root, "*.log\n", "\udce9.log", "\udce9.py")
-    assert paths(search()) == ["\\xe9.py"]
+    assert paths(search()) == [f"\\xe9.py (file://{root}/%E9.py)"]
 
 
 def test_a_rule_file_that_is_none_says_nothing(root, search, outside):

@@ -57,7 +57,7 @@ async def test_what_happens_after_it_is_told_while_one_waits(files, root, everyt
         (root / "file").touch()
         found = await journal.read(cursor, everything, 10, 30)
         assert shown(found) == [("created", "file")]
-        assert found.changes[0].uri == (root / "file").as_uri()
+        assert found.changes[0].path == str(root / "file")
         (root / "file").unlink()
         assert shown(await journal.read(found.cursor, everything, 10, 30)) == [("deleted", "file")]
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from servers.filesystem.names import displayed
+from servers.filesystem.names import displayed, told
 
 
 @pytest.mark.parametrize(
@@ -32,3 +32,25 @@ def test_distinct_names_look_distinct(one, other):
 @given(st.binary())
 def test_what_is_shown_can_be_encoded(name):
     assert len(displayed(os.fsdecode(name)).encode().splitlines()) <= 1
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("[slug]", "[slug]"),
+        ("[2024] report (copy).txt", "[2024] report (copy).txt"),
+        ("a-1-b: c", "a-1-b: c"),
+        ("[cut: 1 of 9 entries shown; for more, cursor: x]", "\\x5bcut: 1 of 9 entries shown; for more, cursor: x]"),
+        ("[9 entries left out by .gitignore]", "\\x5b9 entries left out by .gitignore]"),
+        ("No matches found", "\\x4eo matches found"),
+        ("  indented", "\\x20 indented"),
+        ("a (link)", "a\\x20(link)"),
+        ("a (not read: denied)", "a\\x20(not read: denied)"),
+        ("a ...", "a\\x20..."),
+        ("a  1,024 bytes", "a \\x201,024 bytes"),
+        ("a.py:12: import os", "a.py\\x3a12: import os"),
+        ("a.py-12- import os", "a.py\\x2d12- import os"),
+    ],
+)
+def test_a_name_does_not_look_like_what_the_server_says(name, shown):
+    assert told(name, lambda: "file:///x") == (shown if shown == name else f"{shown} (file:///x)")

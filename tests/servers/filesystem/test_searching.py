@@ -47,18 +47,12 @@ def test_a_name_is_found_at_any_depth(search):
     assert paths(search("*.py")) == ["b.py", "a/.d.py", "a/c.py", "a/x/e.py", "z/g.py"]
 
 
-def test_paths_are_relative_to_the_start(search, root):
-    found = search("x/*", start="a")
-    assert paths(found) == ["x/e.py", "x/f.txt"]
-    assert found["matches"][0]["uri"] == f"file://{root}/a/x/e.py"
+def test_paths_are_relative_to_the_start(search):
+    assert paths(search("x/*", start="a")) == ["x/e.py", "x/f.txt"]
 
 
-def test_directories_are_found_too(search):
-    assert [(m["path"], m["kind"]) for m in search("?")["matches"]] == [
-        ("a", "directory"),
-        ("z", "directory"),
-        ("a/x", "directory"),
-    ]
+def test_directories_are_found_too_and_end_in_a_slash(search):
+    assert search_text(search("?")).splitlines() == ["a/", "z/", "a/x/"]
 
 
 def test_excluded_directories_are_not_entered(search):
@@ -94,7 +88,7 @@ def test_f8_links_are_not_followed(search, root, outside):
     (root / "out").symlink_to(outside)
     (root / "loop").symlink_to(".")
     assert paths(search("secret")) == []
-    assert [m["kind"] for m in search("loop")["matches"]] == ["symlink"]
+    assert search_text(search("loop")) == "loop (link)"
 
 
 def test_a_start_behind_a_link(search, root):
@@ -104,9 +98,7 @@ def test_a_start_behind_a_link(search, root):
 
 def test_f9_f10_names_forge_nothing_and_lead_back(search, root):
     (root / os.fsdecode(b"a\n\xe9")).touch()
-    found = search("a??")
-    assert paths(found) == ["a\\n\\xe9"]
-    assert search_text(found) == f"a\\n\\xe9 (file://{root}/a%0A%E9)"
+    assert search_text(search("a??")) == f"a\\n\\xe9 (file://{root}/a%0A%E9)"
 
 
 def test_a_start_that_is_no_directory(search):
@@ -155,7 +147,7 @@ def test_pages_follow_each_other_in_walk_order(search, limit):
 
 
 def test_a_page_fits_into_its_bytes(search):
-    assert len(search("*", max_bytes=500)["matches"]) < 5
+    assert len(search("*", max_bytes=80)["matches"]) < 5
     assert every_page(search, "*", max_bytes=500) == paths(search("*"))
 
 
