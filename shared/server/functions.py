@@ -34,7 +34,8 @@ _AS_IN_JSON = (str, int, bool, NoneType)
 
 class JsonSchema(GenerateJsonSchema):
     """JSON Schema 2020-12 without what costs tokens and says nothing: titles made up from names, docstrings of
-    models, and the null that an optional argument takes besides being left out."""
+    models, the null that an optional argument takes besides being left out, and that arguments allow no others. Some
+    hosts can't read the latter (googleapis/python-genai#2393), and a call that has others is told so."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:
         """Never."""
@@ -58,11 +59,13 @@ class JsonSchema(GenerateJsonSchema):
         return dft if type(dft) in _AS_IN_JSON else super().encode_default(dft)
 
     def generate(self, schema: Any, mode: Any = "validation") -> Any:
-        """The schema, without the titles and docstrings of its models."""
+        """The schema, without the titles and docstrings of its models, and without their word on other arguments."""
         made = super().generate(schema, mode)
         for definition in (made, *made.get("$defs", {}).values()):
             definition.pop("title", None)
             definition.pop("description", None)
+            if mode == "validation" and definition.get("additionalProperties") is False:
+                del definition["additionalProperties"]
         return made
 
 
@@ -84,8 +87,8 @@ class Function:
 
     @cached_property
     def schema(self) -> dict[str, Any]:
-        """The JSON Schema of the arguments; its root is an object that allows nothing unknown. Raises
-        DeclarationError for a type that JSON can't carry."""
+        """The JSON Schema of the arguments; its root is an object. Raises DeclarationError for a type that JSON can't
+        carry."""
         made: dict[str, Any] = self._model.model_json_schema(schema_generator=JsonSchema)
         made.setdefault("properties", {})
         return made

@@ -38,7 +38,6 @@ def test_the_parameters_are_listed():
             "year": {"type": "integer", "default": 2024},
         },
         "required": ["region"],
-        "additionalProperties": False,
     }
 
 
