@@ -19,7 +19,7 @@ __all__ = [
 
 UrlArgument = Annotated[str, Field(description="http or https", max_length=8_000)]
 UrlsArgument = Annotated[list[UrlArgument], Field(min_length=1, max_length=20)]
-MaxLengthArgument = Annotated[int, Field(gt=0, lt=1_000_000, description="characters to give")]
+MaxLengthArgument = Annotated[int, Field(ge=1, le=999_999, description="characters to give")]
 StartArgument = Annotated[int, Field(ge=0, description="goes on from this character of the same text")]
 RawArgument = Annotated[bool, Field(description="the source as the site sent it")]
 FormatArgument = Annotated[

@@ -1,15 +1,18 @@
 """The tools: finding and rendering prompts for clients that show none, and writing them."""
 
 import json
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 from anyio import to_thread
-from pydantic import Field
+from pydantic import BeforeValidator, ConfigDict, Field
+from typing_extensions import TypedDict
 
 from shared import CallToolResult, PromptMessage, TextContent
 
 from .app import Ctx, app
 from .arguments.values import values
+from .errors import PromptError
 from .format.definitions import Argument, Prompt
 from .library.libraries import Libraries
 from .prompts import message
@@ -23,6 +26,32 @@ __all__ = ["delete_prompt", "render_prompt", "save_prompt", "search_prompts"]
 NameArgument = Annotated[str, Field(description="of the prompt", max_length=128)]
 DraftArgument = Annotated[bool, Field(description="the draft for review, in _drafts, instead of the prompt on offer")]
 IfMatch = Annotated[str | None, Field(description="only while the file has this etag")]
+
+
+def _text(value: Any) -> Any:
+    """What a model means, as the text that clients of prompts send."""
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _by_name(given: Any) -> Any:
+    """An object of names and values, as `prompts/get` has it, in the form that every host can convey."""
+    if given is None:
+        return []
+    return [{"name": name, "value": value} for name, value in given.items()] if isinstance(given, dict) else given
+
+
+class GivenArgument(TypedDict):
+    """One argument of a prompt."""
+
+    __pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[misc] # a setting and no key
+
+    name: str
+    value: Annotated[str, BeforeValidator(_text), Field(description="text; of a list: items with commas between")]
+
+
+GivenArguments = Annotated[list[GivenArgument], BeforeValidator(_by_name)]
 
 
 def _read_only(settings: Settings) -> str | None:
@@ -45,10 +74,10 @@ async def search_prompts(
 async def render_prompt(
     ctx: Ctx,
     name: NameArgument,
-    arguments: Annotated[dict[str, Any] | None, Field(description="by name: texts, numbers, booleans, lists")] = None,
+    arguments: GivenArguments = [],  # noqa: B006 - pydantic copies it
 ) -> CallToolResult:
     """Give the messages of a prompt with its arguments filled in."""
-    messages = await to_thread.run_sync(_rendered, ctx.state.libraries, name, arguments or {})
+    messages = await to_thread.run_sync(_rendered, ctx.state.libraries, name, arguments)
     shown = [message(name, one) for one in messages]
     if len(shown) == 1 and shown[0].role == "user":
         return CallToolResult(content=[shown[0].content])
@@ -89,17 +118,12 @@ def _named(argument: Argument) -> str:
     return argument.name + ("*" if argument.required else "") + values
 
 
-def _rendered(libraries: Libraries, name: str, arguments: dict[str, Any]) -> tuple[Rendered, ...]:
-    # Clients of prompts send texts, and here a model sends what it means.
-    given = {key: _text(value) for key, value in arguments.items()}
+def _rendered(libraries: Libraries, name: str, arguments: Sequence[GivenArgument]) -> tuple[Rendered, ...]:
+    given = {one["name"]: one["value"] for one in arguments}
+    if len(given) < len(arguments):
+        raise PromptError("bad_arguments", "an argument is given twice")
     rendering = libraries.rendering(name)
     return rendering.rendered(values(rendering.prompt, given))
-
-
-def _text(value: Any) -> str:
-    if value is None:
-        return ""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _with_role(one: PromptMessage) -> list[Any]:

@@ -6,13 +6,13 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, WithJsonSchema
 
 from shared import Data, MissingCapability, ToolError
 
 from ..access.database import Database
 from ..app import Ctx, app, no_files, read_only, room
-from ..arguments import DatabaseArgument
+from ..arguments import SCALAR, DatabaseArgument
 from ..errors import SqliteError
 from ..reading.query import Parameters, bound
 from . import acts, importing
@@ -27,7 +27,15 @@ from .statements import Statement
 from .tellings import BackupResult, ImportResult, backup_result, backup_text, import_result, import_text
 
 T = TypeVar("T")
-Statements = Annotated[list[str], Field(min_length=1, max_length=500)]
+OneOrSeveral = (
+    Annotated[str, Field(description="one statement")]
+    | Annotated[list[str], Field(min_length=1, max_length=500, description="several: all are done, or none")]
+)
+OfEach = Annotated[
+    list[Any] | dict[str, Any],
+    WithJsonSchema({"type": "array", "items": {"anyOf": [*SCALAR["anyOf"], {"type": "array", "items": SCALAR}]}}),
+    Field(description="as in read_query; for several statements one list for each"),
+]
 
 _FRAME = 2_000
 """Bytes of an answer around what it holds."""
@@ -42,10 +50,8 @@ class _Agreement(BaseModel):
 @app.tool(title="Write query", unavailable=read_only)
 async def write_query(
     ctx: Ctx,
-    query: Annotated[str | Statements, Field(description="one statement, or a list of them: all are done, or none")],
-    parameters: Annotated[
-        list[Any] | dict[str, Any], Field(description="as in read_query; for a list of statements one entry for each")
-    ] = [],  # noqa: B006 - pydantic copies it
+    query: OneOrSeveral,
+    parameters: OfEach = [],  # noqa: B006 - pydantic copies it
     dry_run: Annotated[bool, Field(description="show what would change, and change nothing")] = False,
     max_rows: Annotated[int | None, Field(ge=1, description="rows at most, of SELECT and RETURNING")] = None,
     database: DatabaseArgument = None,

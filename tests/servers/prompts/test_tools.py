@@ -28,6 +28,25 @@ async def test_prompts_are_found_and_rendered(tmp_path: Path, era: str) -> None:
     assert rendered == "ä+b!"
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [{"name": "names", "value": "ä, b"}, {"name": "loud", "value": "true"}],
+        [{"name": "names", "value": ["ä", "b"]}, {"name": "loud", "value": True}],
+    ],
+)
+async def test_arguments_are_taken_as_a_list(tmp_path: Path, arguments: list[dict[str, object]]) -> None:
+    async with inside(folder(tmp_path, {"greet.md": TYPED})) as peer:
+        assert await peer.text("render_prompt", name="greet", arguments=arguments) == "ä+b!"
+
+
+async def test_a_prompt_without_arguments_is_rendered_with_null_too(tmp_path: Path) -> None:
+    async with inside(folder(tmp_path, {"a.md": SIMPLE})) as peer:
+        assert await peer.text("render_prompt", name="a", arguments=None) == await peer.text(
+            "render_prompt", name="a"
+        )
+
+
 async def test_a_search_without_words_names_all_prompts() -> None:
     async with inside() as peer:
         found = await peer.text("search_prompts", limit=2)
@@ -59,11 +78,15 @@ async def test_p1_an_argument_is_not_rendered_again(tmp_path: Path) -> None:
         ("greet", {"names": None}, "missing_arguments: the prompt 'greet' needs: names"),
         ("greet", {"names": "a", "nome": 1}, "bad_arguments: 'nome' is no argument of it. Its arguments: names,"),
         ("greet", {"names": "a", "loud": 7}, "bad_arguments: loud is no yes or no: '7'"),
+        ("greet", [{"name": "names", "value": "a"}] * 2, "bad_arguments: an argument is given twice"),
+        (
+            "greet",
+            [{"nome": "names", "value": "a"}],
+            "arguments.0.name: Field required; arguments.0: unknown",
+        ),
     ],
 )
-async def test_wrong_arguments_are_told(
-    tmp_path: Path, name: str, arguments: dict[str, object], expected: str
-) -> None:
+async def test_wrong_arguments_are_told(tmp_path: Path, name: str, arguments: object, expected: str) -> None:
     async with inside(folder(tmp_path, {"greet.md": TYPED})) as peer:
         assert (await peer.error("render_prompt", name=name, arguments=arguments)).startswith(expected)
 
