@@ -1,5 +1,6 @@
 """The databases under the names that clients use, with the connections to each."""
 
+import stat
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager
@@ -171,6 +172,9 @@ def _placed(source: Source, temporary: ExitStack) -> Source:
 
 
 async def _open(database: Database, *, create: bool) -> None:
+    if _lacks_directory(database.path):
+        make = "Make it first: --create makes the file only." if create else "Make it, or check the path."
+        raise ValueError(f"{database.path}: there is no directory {database.path.parent}. {make}")
     try:
         if create and not database.path.exists():
             await database.make()
@@ -179,3 +183,12 @@ async def _open(database: Database, *, create: bool) -> None:
         if error.code == "busy":
             return  # It will be free when it is asked.
         raise ValueError(f"{database.path}: {error}") from None
+
+
+def _lacks_directory(path: Path) -> bool:
+    try:
+        return not stat.S_ISDIR(path.parent.stat().st_mode)
+    except PermissionError:
+        return False  # nobody can tell; opening the file says what is wrong
+    except OSError:
+        return True

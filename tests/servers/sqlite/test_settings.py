@@ -71,6 +71,17 @@ async def test_a_missing_file_is_made_where_the_operator_says_so(tmp_path: Path)
         assert (await peer.data("read_query", query="SELECT count(*) FROM sqlite_schema"))["rows"] == [[0]]
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("options", [(), ("--create",)])
+def test_a_missing_directory_is_named(tmp_path: Path, options: tuple[str, ...]) -> None:
+    (tmp_path / "text").write_text("no directory")
+    for above in ("missing", "text"):
+        ended = start(*options, tmp_path / above / "a.db")
+        assert (ended.returncode, ended.stderr.count("\n")) == (2, 1)
+        assert f"there is no directory {tmp_path / above}. Make it" in ended.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["text"]
+
+
 async def test_a_database_in_memory_is_gone_at_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     async with served(":memory:") as peer:
