@@ -24,6 +24,7 @@ from servers.sqlite.access.limits import Limits
 from servers.sqlite.access.opening import Mode, is_unrecovered, open_database, recover
 from servers.sqlite.access.policy import Policy
 from servers.sqlite.access.stopping import Stop
+from servers.sqlite.describing.suggesting import suggestion
 from servers.sqlite.errors import SqliteError, from_sqlite
 
 __all__ = ["Connection", "Work"]
@@ -170,7 +171,10 @@ class Connection(aiosqlite.Connection):
         # Of what a view or a generated column does, SQLite says that it is not authorized, or names the view.
         if self.policy.refused is not None:
             return SqliteError("refused", f"the statement is not allowed: {self.policy.refused}")
-        return from_sqlite(error)
+        found = from_sqlite(error)
+        if name == "SQLITE_ERROR":
+            found.suggestion = suggestion(self._conn, str(error), self.policy.closes)
+        return found
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

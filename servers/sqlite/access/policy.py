@@ -110,6 +110,10 @@ class Policy:
         """Begins with a new statement."""
         self.refused, self.defines, self.changed = None, False, set()
 
+    def closes(self, table: str) -> bool:
+        """Whether no statement may read the table of that name."""
+        return table.lower() in self._closed_modules
+
     @contextmanager
     def lifted(self) -> Iterator[None]:
         """Allows all that is compiled within the block, and takes no note of it: for statements of our own."""
@@ -142,8 +146,7 @@ class Policy:
 
     def _reason(self, action: int, first: str, second: str | None, schema: str | None) -> str | None:
         if action == sqlite3.SQLITE_READ:
-            closed = first.lower() in self._closed_modules
-            return f"it reads {first}, a virtual table that is not on the list" if closed else None
+            return f"it reads {first}, a virtual table that is not on the list" if self.closes(first) else None
         if action in _READS or (action == sqlite3.SQLITE_UPDATE and first in _SCHEMA):
             return None
         if action == sqlite3.SQLITE_FUNCTION:
