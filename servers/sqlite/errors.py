@@ -12,6 +12,8 @@ _MESSAGE = 500
 # By SQLite's name of the error or the beginning of that name: a code, what it means, and what to do.
 # Where nothing is said, SQLite's words say it best.
 _BY_NAME: dict[str, tuple[str, str, str]] = {
+    # The policy says why it refuses. Where it was not asked, there was a name that Python could not tell it.
+    "SQLITE_AUTH": ("refused", "a name in the database is no UTF-8, so the statement can't be judged", ""),
     "SQLITE_BUSY": ("busy", "another process holds a lock on the database", "Try again."),
     "SQLITE_LOCKED": ("busy", "another statement holds a lock on the table", "Try again."),
     "SQLITE_READONLY_ROLLBACK": (
@@ -54,6 +56,9 @@ def from_sqlite(error: Exception) -> SqliteError:
     words = str(error)[:_MESSAGE]
     if isinstance(error, OverflowError):
         return SqliteError("bad_parameters", "an integer has more than 64 bits")
+    if isinstance(error, UnicodeDecodeError):
+        suggestion = "Give what is selected another name with AS."
+        return SqliteError("bad_statement", "a name in the database is no UTF-8, so it can't be told", suggestion)
     if isinstance(error, UnicodeError):
         return SqliteError("bad_parameters", "a text holds half of a surrogate pair, which UTF-8 can't carry")
     name = getattr(error, "sqlite_errorname", "")

@@ -45,7 +45,7 @@ def open_database(
     stop = Stop(limits.seconds, limits.busy_seconds)
     try:
         connection, policy = patiently(stop, partial(_guarded, path, mode, limits, recovers))
-    except (sqlite3.Error, MemoryError) as error:
+    except (sqlite3.Error, MemoryError, UnicodeError) as error:
         raise _unopened(path, error) from None
     connection.set_progress_handler(stopped, _INSTRUCTIONS)
     return connection, policy

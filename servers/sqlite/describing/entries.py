@@ -16,7 +16,7 @@ from servers.sqlite.describing.names import nearest
 from servers.sqlite.errors import SqliteError
 from servers.sqlite.reading.texts import fenced
 
-__all__ = ["Entry", "Kind", "all_entries", "ask", "entries", "find", "steady"]
+__all__ = ["Entry", "Kind", "all_entries", "ask", "entries", "find", "steady", "unnameable"]
 
 Kind = Literal["table", "view", "virtual", "shadow"]
 
@@ -81,6 +81,14 @@ def ask(connection: sqlite3.Connection, question: str, *values: Any) -> list[tup
     """The rows that a question of our own gives."""
     rows = connection.execute(question, values)
     return [tuple(one.translate(_READABLE) if type(one) is str else one for one in row) for row in rows]
+
+
+def unnameable(connection: sqlite3.Connection) -> str:
+    """A query of the names in the schema that are no UTF-8. A statement is denied where the authorizer would have to
+    be told such a name, also one that asks a pragma about it."""
+    rows = connection.execute("SELECT rowid, name FROM sqlite_schema")
+    odd = ", ".join(str(rowid) for rowid, name in rows if name.translate(_READABLE) != name)
+    return f"SELECT name FROM sqlite_schema WHERE rowid IN ({odd})"  # noqa: S608 - these are numbers
 
 
 def all_entries(connection: sqlite3.Connection) -> list[Entry]:

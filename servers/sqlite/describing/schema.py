@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from typing_extensions import TypedDict
 
-from servers.sqlite.describing.entries import ask
+from servers.sqlite.describing.entries import ask, unnameable
 from servers.sqlite.describing.names import short
 
 __all__ = [
@@ -103,10 +103,10 @@ def columns_of(connection: sqlite3.Connection, table: str) -> tuple[list[TableCo
 
 def foreign_keys(connection: sqlite3.Connection) -> list[ForeignKey]:
     """All of them, table by table."""
-    question = """
+    question = f"""
         SELECT s.name, f.id, f."from", f."table", f."to", f.on_update, f.on_delete
         FROM sqlite_schema AS s, pragma_foreign_key_list(s.name, 'main') AS f
-        WHERE s.type = 'table' ORDER BY s.name, f.id, f.seq"""
+        WHERE s.type = 'table' AND s.name NOT IN ({unnameable(connection)}) ORDER BY s.name, f.id, f.seq"""  # noqa: S608
     found: list[ForeignKey] = []
     for (table, _), parts in groupby(ask(connection, question), itemgetter(0, 1)):
         rows = list(parts)
@@ -125,11 +125,14 @@ def foreign_keys(connection: sqlite3.Connection) -> list[ForeignKey]:
 
 def indexes(connection: sqlite3.Connection, table: str | None = None) -> list[tuple[str, Index]]:
     """The indexes of one table, or of all, each with the name of its table."""
-    question = """
+    odd = unnameable(connection)
+    question = f"""
         SELECT s.name, i.name, i."unique", i.partial, i.origin, x.name, d.sql
         FROM sqlite_schema AS s, pragma_index_list(s.name, 'main') AS i, pragma_index_xinfo(i.name, 'main') AS x
         LEFT JOIN sqlite_schema AS d ON d.type = 'index' AND d.name = i.name
-        WHERE s.type = 'table' AND x.key AND (?1 IS NULL OR s.name = ?1) ORDER BY s.name, i.seq, x.seqno"""
+        WHERE s.type = 'table' AND x.key AND (?1 IS NULL OR s.name = ?1) AND s.name NOT IN ({odd})
+            AND i.name NOT IN ({odd})
+        ORDER BY s.name, i.seq, x.seqno"""  # noqa: S608
     return [_index(list(parts)) for _, parts in groupby(ask(connection, question, table), itemgetter(0, 1))]
 
 
