@@ -11,6 +11,7 @@ Requests are served from the answer to `initialize` on: clients that pipeline do
 
 from dataclasses import replace
 from enum import Enum
+from itertools import count
 from typing import Any
 
 from ..errors import InvalidRequest
@@ -23,6 +24,9 @@ __all__ = ["FIRST_PEER", "Handshake", "State"]
 
 FIRST_PEER = Peer(NEWEST_HANDSHAKE)
 """Whoever speaks before `initialize`: nothing is known of it."""
+
+
+_SESSIONS = count()
 
 
 class State(Enum):
@@ -53,7 +57,7 @@ class Handshake:
         asked = find_version(params.protocol_version)
         version = asked if asked is not None and not asked.stateless else NEWEST_HANDSHAKE
         info = params.client_info.to_wire()
-        self.peer = Peer(version, params.capabilities, info, "info", self._principal)
+        self.peer = Peer(version, params.capabilities, info, "info", self._principal, next(_SESSIONS))
         self.state = State.OPENING
         result: dict[str, Any] = {
             "protocolVersion": version.date,

@@ -24,6 +24,17 @@ class Peer:
     principal: str | None = None
     """Whom the transport authenticated; sessions, subscriptions and sealed state belong to it."""
 
+    session: int | None = None
+    """Which of all sessions of this process it shook hands in."""
+
+    @property
+    def owner(self) -> str | None:
+        """To whom belongs what outlasts a request: to whom the transport authenticated, else to the session. None for
+        a request that stands for itself: there whoever knows the name of such a thing may have it."""
+        if self.principal is not None or self.session is None:
+            return self.principal
+        return f"session {self.session}"
+
     @property
     def lasts(self) -> bool:
         """Whether what is learned of it in one request holds in the next: it shook hands."""

@@ -1,12 +1,13 @@
 """The exports of this process: files in a directory of its own, which ends with it.
 
-Each belongs to who made it. There are `_MOST` at once: the oldest one goes when another is made.
+Each belongs to who made it. Of one owner there are `_MOST` at once: the oldest one goes when another is made. In all
+there are `_MOST_IN_ALL`, of which the oldest one of who has most goes.
 """
 
 import errno
 import secrets
 import sqlite3
-from collections import OrderedDict
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from functools import partial
@@ -27,6 +28,7 @@ from servers.sqlite.temporary import temporary_directory
 __all__ = ["Export", "Exports"]
 
 _MOST = 16
+_MOST_IN_ALL = 64
 _BATCH_ROWS, _BATCH_BYTES = 1_000, 1_000_000
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 
@@ -49,7 +51,7 @@ class Exports:
         self._max_bytes = max_bytes
         self._directory: Path | None = None
         self._end = ExitStack()
-        self._exports: OrderedDict[str, Export] = OrderedDict()
+        self._exports: dict[str, Export] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -58,7 +60,7 @@ class Exports:
         self._end.close()
 
     async def make(self, database: Database, query: Query, format_: FormatName, who: str | None) -> Export:
-        """Writes all rows of the `query` to a file for the client `who`.
+        """Writes all rows of the `query` to a file that belongs to `who`.
 
         Raises SqliteError: `too_large` where that has more bytes than the operator allows, `no_space`, and what a
         query raises.
@@ -69,13 +71,21 @@ class Exports:
         path = self._directory / name
         rows, size = await database.read(partial(_write, path, query, format_, self._max_bytes))
         export = self._exports[name] = Export(name, path, who, FORMATS[format_].mime_type, rows, size)
-        if len(self._exports) > _MOST:
-            _, oldest = self._exports.popitem(last=False)
-            await to_thread.run_sync(partial(oldest.path.unlink, missing_ok=True))
+        if (gone := self._too_many(who)) is not None:
+            del self._exports[gone.name]
+            await to_thread.run_sync(partial(gone.path.unlink, missing_ok=True))
         return export
 
+    def _too_many(self, who: str | None) -> Export | None:
+        """The export that goes, since `who` has made another."""
+        counts = Counter(export.who for export in self._exports.values())
+        if counts[who] <= _MOST and len(self._exports) <= _MOST_IN_ALL:
+            return None
+        whose = who if counts[who] > _MOST else counts.most_common(1)[0][0]
+        return next(export for export in self._exports.values() if export.who == whose)
+
     def named(self, name: str, who: str | None) -> Export:
-        """The export of that name, which the client `who` made. Raises SqliteError `not_found`."""
+        """The export of that name, which belongs to `who`. Raises SqliteError `not_found`."""
         export = self._exports.get(name)
         if export is None or export.who != who:
             raise SqliteError("not_found", "there is no such export", "The oldest ones go: export it again.")

@@ -30,7 +30,7 @@ async def read_export(ctx: Ctx, name: str, offset: Bytes = None, length: Bytes =
     whole character; its URI says how long it is."""
     budget = max(ctx.budget.result_bytes - _BESIDE, 8)
     try:
-        export = ctx.state.exports.named(name, ctx.peer.principal)
+        export = ctx.state.exports.named(name, ctx.peer.owner)
         if offset is None and length is None:
             data = await ctx.state.exports.read(export, 0, budget)
             return _whole(export, data, budget)

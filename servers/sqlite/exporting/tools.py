@@ -22,7 +22,7 @@ async def export(
     In json and jsonl rows are arrays, as in the answers of read_query.
     """
     source = ctx.state.databases.named(database)
-    made = await ctx.state.exports.make(source, Query(query, bound(parameters)), format, ctx.peer.principal)
+    made = await ctx.state.exports.make(source, Query(query, bound(parameters)), format, ctx.peer.owner)
     uri = uri_of_export(made)
     rows = f"{made.rows} row{'' if made.rows == 1 else 's'}"
     link = ResourceLink(

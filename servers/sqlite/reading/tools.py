@@ -30,7 +30,7 @@ async def queried(
     ctx: Ctx, source: Database, query: Query, max_rows: int | None, cursor: str | None
 ) -> Data[QueryResult]:
     """The next rows of a query, in both forms. Raises SqliteError."""
-    found = await ctx.state.snapshots.read(source, query, room(ctx, max_rows), ctx.peer.principal, cursor)
+    found = await ctx.state.snapshots.read(source, query, room(ctx, max_rows), ctx.peer.owner, cursor)
     declared = await source.declared(query.sql, found.answer.schema_version)
     result = result_of(found, declared)
     return Data(result, text_of(found, result))

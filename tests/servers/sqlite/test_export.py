@@ -2,12 +2,17 @@
 
 import base64
 import json
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from tests.servers.sqlite.serving import ERAS, Peer, inside, served
+from tests.wire import PATIENCE, start_http
 
 pytestmark = pytest.mark.slow
 
@@ -80,3 +85,49 @@ async def test_an_export_over_the_limit_is_an_error(file: Path) -> None:
     async with inside("--max-export", "1000", file) as peer:
         error = await peer.error("export", query="SELECT * FROM numbers")
     assert error.startswith("too_large: the export has more than 1,000 bytes")
+
+
+@asynccontextmanager
+async def two_sessions(file: Path) -> AsyncIterator[tuple[httpx.AsyncClient, httpx.AsyncClient]]:
+    """Two clients of one server over HTTP, where nobody has a token."""
+    async with start_http([sys.executable, "-m", "servers.sqlite", str(file)]) as url:
+        headers = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-11-25"}
+        one, other = (httpx.AsyncClient(base_url=url, headers=headers, trust_env=False) for _ in range(2))
+        async with one, other:
+            for client in (one, other):
+                client_info = {"name": "test", "version": "1"}
+                hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client_info}
+                answer = await client.post("/mcp", json=message("initialize", **hello))
+                client.headers["Mcp-Session-Id"] = answer.headers["mcp-session-id"]
+            yield one, other
+
+
+def message(method: str, **params: Any) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+
+
+async def answer_of(client: httpx.AsyncClient, method: str, **params: Any) -> dict[str, Any]:
+    text = (await client.post("/mcp", json=message(method, **params), timeout=PATIENCE)).text
+    (found,) = [line.partition("data:")[2] or line for line in text.splitlines() if '"jsonrpc"' in line]
+    return json.loads(found)  # type: ignore[no-any-return]
+
+
+async def test_without_tokens_an_export_belongs_to_its_session(file: Path) -> None:
+    async with two_sessions(file) as (one, other):
+        call = {"name": "export", "arguments": {"query": "SELECT 7 AS secret"}}
+        uri = (await answer_of(one, "tools/call", **call))["result"]["content"][0]["uri"]
+        mine = await answer_of(one, "resources/read", uri=uri)
+        stolen = await answer_of(other, "resources/read", uri=uri)
+    assert mine["result"]["contents"][0]["text"] == "secret\r\n7\r\n"
+    assert stolen["error"]["code"] == -32002
+
+
+async def test_without_tokens_a_cursor_belongs_to_its_session(file: Path) -> None:
+    query = {"query": "SELECT n FROM numbers", "max_rows": 1}
+    async with two_sessions(file) as (one, other):
+        first = await answer_of(one, "tools/call", name="read_query", arguments=query)
+        cursor = first["result"]["structuredContent"]["next_cursor"]
+        stolen = await answer_of(other, "tools/call", name="read_query", arguments={**query, "cursor": cursor})
+        mine = await answer_of(one, "tools/call", name="read_query", arguments={**query, "cursor": cursor})
+    assert stolen["result"]["content"][0]["text"].startswith("bad_cursor: ")
+    assert mine["result"]["structuredContent"]["rows"] == [[1]]

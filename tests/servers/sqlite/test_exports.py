@@ -109,3 +109,22 @@ async def test_the_directory_ends_with_the_server(file: Path) -> None:
         (left,) = held.files
         assert left.parent.stat().st_mode & 0o077 == 0
     assert not left.parent.exists()
+
+
+async def test_one_owner_takes_none_of_anothers_exports(file: Path) -> None:
+    async with exporting(file) as held:
+        mine = await held.make(who="me")
+        for _ in range(20):
+            await held.make(who="you")
+        assert held.exports.named(mine.name, "me") == mine
+        assert len(held.files) == 17
+
+
+async def test_where_many_own_exports_who_has_most_loses_the_oldest(file: Path) -> None:
+    async with exporting(file) as held:
+        most = [await held.make(who="most") for _ in range(5)]
+        others = [await held.make(who=f"other {number}") for number in range(60)]
+        assert len(held.files) == 64
+        assert held.exports.named(others[0].name, "other 0") == others[0]
+        with pytest.raises(SqliteError, match="no such export"):
+            held.exports.named(most[0].name, "most")
