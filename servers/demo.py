@@ -22,7 +22,7 @@ from . import demo_database, demo_files, demo_pages, demo_prompts
 from .catalog import load_catalog
 from .hosts.clients import client_named
 from .hosts.configured import Configured
-from .hosts.launching import launch_command
+from .hosts.launching import local_command
 from .hosts.snippets import snippet
 from .telling import say
 
@@ -66,7 +66,7 @@ def run_demo() -> int:
 
 
 def _command(name: str, arguments: list[str]) -> list[str]:
-    return launch_command(load_catalog().entry(name), arguments)
+    return local_command(load_catalog().entry(name), arguments)
 
 
 async def _show(part: Part, folder: Path) -> None:

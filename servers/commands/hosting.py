@@ -10,7 +10,7 @@ from ..catalog import CATALOG, Entry, load_catalog
 from ..hosts.checking import check
 from ..hosts.clients import CLIENTS, SCOPES, Client, client_named
 from ..hosts.configured import Configured
-from ..hosts.launching import launch_command
+from ..hosts.launching import launch_command, launch_environment
 from .arguments import CommandParser
 
 __all__ = ["HostParser", "Wanted", "wanted"]
@@ -114,7 +114,8 @@ def wanted(options: Namespace, arguments: Sequence[str], name: str) -> Wanted:
         "".join((command, *words, *environment.values())).encode()
     except UnicodeEncodeError:
         raise ValueError("a path that is not UTF-8 can't stand in the file of a client") from None
-    return Wanted(client, Configured(name, command, tuple(words), environment), checked.secrets)
+    server = Configured(name, command, tuple(words), {**launch_environment(), **environment})
+    return Wanted(client, server, checked.secrets)
 
 
 def _secrets_of(url: str) -> frozenset[str]:

@@ -2,10 +2,11 @@
 
 import os
 import re
-import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from shared.installation import shell_line
 
 from ..catalog import Entry
 from ..hosts import jsonc
@@ -40,7 +41,10 @@ class Launch(NamedTuple):
     @property
     def another(self) -> str:
         """How to have the client start the server of this installation."""
-        return f"in {self.file} let it start {shlex.join(launch_command(self.entry))}"
+        try:
+            return f"in {self.file} let it start {shell_line(launch_command(self.entry))}"
+        except ValueError as error:
+            return str(error)
 
 
 class Configuration(NamedTuple):

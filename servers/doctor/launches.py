@@ -5,6 +5,8 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+from shared.installation import is_passing
+
 from ..commands.program import program
 from ..hosts.clients import Machine
 from .command_line import Given, read_arguments, read_variables, value_of
@@ -19,6 +21,7 @@ from .tokens import check_token_file
 __all__ = ["check_launch", "is_filled_in"]
 
 _CONTAINERS = {"docker", "podman", "nerdctl"}
+_RUNNERS = {"uv", "uvx"}
 
 
 def check_launch(launch: Launch, machine: Machine) -> Iterator[Finding]:
@@ -26,6 +29,7 @@ def check_launch(launch: Launch, machine: Machine) -> Iterator[Finding]:
     if launch.server.command is None or is_filled_in(launch):
         return
     yield from _command(launch, Path(launch.server.command), machine)
+    yield from _wheel(launch, Path(launch.server.command))
     separator = ";" if machine.system == "windows" else ":"
     given = read_arguments(launch.entry, launch.words)
     variables = read_variables(launch.entry, launch.server.env, separator)
@@ -58,6 +62,8 @@ def _command(launch: Launch, command: Path, machine: Machine) -> Iterator[Findin
             why = f"{launch.client.title} does not look where your shell does" if known else "is on no PATH"
             what = f"{command} has no absolute path, and {why}"
             yield fault(launch.where, what, f"in {launch.file} write {known}" if known else let)
+    elif is_passing(command):
+        yield _in_cache(launch, command)
     elif not command.exists():
         yield fault(launch.where, _gone(command), let)
     elif not command.is_file() or not os.access(command, os.X_OK):
@@ -68,6 +74,23 @@ def _command(launch: Launch, command: Path, machine: Machine) -> Iterator[Findin
         if interpreter is not None and not interpreter.exists():
             what = f"{command} starts {interpreter}, which does not exist: the environment was moved or has lost it"
             yield fault(launch.where, what, let)
+
+
+def _in_cache(launch: Launch, command: Path) -> Finding:
+    if command.exists():
+        what = f"{command} is in uv's cache, and gone after the next `uv cache clean`"
+        return warning(launch.where, what, launch.another)
+    return fault(launch.where, f"{command} is gone, since uv's cache was emptied", launch.another)
+
+
+def _wheel(launch: Launch, command: Path) -> Iterator[Finding]:
+    """Looks whether the file or directory is there from which uvx takes the server, where it does so."""
+    words = launch.server.args
+    if command.stem in _RUNNERS and "--from" in words[:-1]:
+        given = Path(words[words.index("--from") + 1].partition("[")[0])
+        if given.is_absolute() and not given.exists():
+            what = f"{given}, from which uvx takes the server, does not exist"
+            yield fault(launch.where, what, f"put it there, or {launch.another}")
 
 
 def _gone(command: Path) -> str:

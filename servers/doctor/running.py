@@ -12,7 +12,7 @@ import anyio
 from ..catalog import Entry
 from ..commands.program import program
 from ..hosts.clients import Client, Machine
-from ..hosts.launching import launch_command
+from ..hosts.launching import local_command
 from .command_line import read_arguments
 from .configurations import Configuration, Launch, of_machine
 from .environments import environment_from
@@ -124,7 +124,7 @@ async def _try_out(examination: Examination, entry: Entry) -> list[Finding]:
         arguments = _arguments(entry, folder)
         if arguments is None:
             return [fine(entry.name, "not started: it needs arguments, and no client has it")]
-        command = launch_command(entry, arguments)
+        command = local_command(entry, arguments)
         tried = Tried(
             entry.name,
             entry,

@@ -141,6 +141,39 @@ def test_a_pipe_of_few_letters_gets_escapes_that_mean_the_same(
     assert entry["env"] == {"FÜR": "é"}
 
 
+PASSING = "/home/ann/.cache/uv/archive-v0/x1/bin/python"
+
+
+def test_from_the_cache_of_uv_a_command_is_printed_that_lasts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("uv", "uvx"):
+        (tmp_path / name).touch(0o700)
+    monkeypatch.setattr("sys.executable", PASSING)
+    monkeypatch.setenv("UV", str(tmp_path / "uv"))
+    monkeypatch.setenv("UV_DEFAULT_INDEX", "https://packages.example/simple")
+    monkeypatch.setenv("UV_INDEX", "https://ann:hush@packages.example/simple")
+    text = printed(capsys, "filesystem", "notes", "--client", "cursor")
+    (entry,) = json.loads(text)["mcpServers"].values()
+    words = ["--from", f"{ROOT}[filesystem]", "mcp-bundle-filesystem", str(tmp_path / "notes")]
+    assert (entry["command"], entry["args"]) == (str(tmp_path / "uvx"), words)
+    assert entry["env"]["UV_DEFAULT_INDEX"] == "https://packages.example/simple"
+    assert "hush" not in text
+    (tmp_path / "uvx").unlink()
+    (entry,) = json.loads(printed(capsys, "filesystem", "notes", "--client", "cursor"))["mcpServers"].values()
+    assert (entry["command"], entry["args"]) == (str(tmp_path / "uv"), ["tool", "run", *words])
+
+
+def test_where_nobody_knows_what_uvx_was_given_nothing_is_printed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.executable", PASSING)
+    monkeypatch.setattr("shared.installation._HERE", Path("/nowhere"))
+    shown = refusal(capsys, "filesystem", "notes", "--client", "cursor")
+    assert shown.startswith("this copy is in uv's cache, which is emptied now and then, and the wheel or checkout")
+    assert shown.endswith(": install it by `uv tool install`, and call that one")
+
+
 def test_stderr_says_where_it_goes_and_what_then(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -70,6 +70,29 @@ async def test_a_python_that_was_removed(home: Home) -> None:
     assert "leads to /nowhere/python3.11, which is gone: that Python was removed or replaced" in found.what
 
 
+@slow
+async def test_a_command_in_the_cache_of_uv(home: Home) -> None:
+    text = f'#!/bin/sh\nexec {sys.executable} -m servers.filesystem "$@"\n'
+    command = str(home.write(".cache/uv/archive-v0/x1/bin/mcp-bundle-filesystem", text, 0o755))
+    home.cursor("files", command=command, args=[f"{home.path}/notes"], env={"PYTHONPATH": str(ROOT)})
+    found = await home.only()
+    assert found.severity is Severity.WARNING
+    assert found.what == f"{command} is in uv's cache, and gone after the next `uv cache clean`"
+    assert found.cure.startswith(f"in {home.path}/.cursor/mcp.json let it start /")
+    Path(command).unlink()
+    found = await home.only()
+    assert (found.severity, found.what) == (Severity.FAULT, f"{command} is gone, since uv's cache was emptied")
+
+
+async def test_a_wheel_that_uvx_does_not_find(home: Home) -> None:
+    uvx = home.program("#!/bin/sh\nexit 1\n", "uvx")
+    words = ["--from", f"{home.path}/dist/x.whl[filesystem]", "mcp-bundle-filesystem", f"{home.path}/notes"]
+    home.cursor("files", command=uvx, args=words)
+    found = await home.only()
+    assert found.what == f"{home.path}/dist/x.whl, from which uvx takes the server, does not exist"
+    assert found.cure.startswith("put it there, or in ")
+
+
 async def test_a_command_that_only_the_shell_finds(home: Home) -> None:
     command = home.program("#!/bin/sh\n")
     home.environment["PATH"] = str(home.path / "bin")
