@@ -1,0 +1,20 @@
+"""What a model has to read before it can call anything."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.definitions.listings import OFFERS, Offer
+from tests.servers.peers import OLDER
+from tests.wire import NEWEST_HANDSHAKE, STATELESS
+
+MOST = 14_000
+"""Bytes of the result of `tools/list`, as compact JSON in UTF-8."""
+
+
+@pytest.mark.parametrize("version", [*OLDER, NEWEST_HANDSHAKE, STATELESS])
+@pytest.mark.parametrize("offer", OFFERS, ids=str)
+async def test_the_definitions_of_all_tools_are_short(offer: Offer, version: str, tmp_path: Path) -> None:
+    result = await offer.listed(tmp_path, version)
+    assert len(json.dumps(result, ensure_ascii=False, separators=(",", ":")).encode()) <= MOST
