@@ -111,7 +111,7 @@ def _using(prompt: Prompt, front: Mapped, names: frozenset[str]) -> Remarks:
 
 
 def _line(front: Mapped, argument: Argument) -> int:
-    # The metadata of a skill has its arguments in one text.
+    # A command and a skill have their arguments in the text.
     listed = front.get("arguments", ())
     lines = [one.lines["name"] for one in listed if one["name"] == argument.name]
     return lines[0] if lines else front.line

@@ -1,8 +1,8 @@
 """Agent Skills: a directory with a SKILL.md, read and written.
 
-The format (agentskills.io) has no arguments. What a prompt has besides name, description and body is written as YAML
-into one text of the `metadata`, which is the place for what a client may not know. A skill without that text is a
-prompt too: one whose body is given as it is, or with the placeholders of Claude Code where it takes arguments.
+The format (agentskills.io) has no arguments and no templates. A skill is a prompt whose body is given as it is, or
+with the placeholders of Claude Code where it takes arguments. A prompt that is written as a skill keeps those
+placeholders; of a template it has the text in plain words, which does not lead back to the template.
 """
 
 import re
@@ -11,17 +11,15 @@ from typing import Any
 
 from servers.prompts.errors import PromptError
 from servers.prompts.format.commands import text_of, tools_of
-from servers.prompts.format.definitions import Argument, Message, Prompt
+from servers.prompts.format.definitions import Message, Prompt
 from servers.prompts.format.documents import Document
 from servers.prompts.format.dollars import arguments
-from servers.prompts.format.mappings import Mapped, dumped, mapped
-from servers.prompts.format.prompts import described
+from servers.prompts.format.mappings import Mapped, dumped
 
 __all__ = ["MOST_BYTES", "MOST_DESCRIPTION", "NAME", "require_named", "require_size", "skill", "written"]
 
 NAME = re.compile(r"(?=.{1,64}\Z)[a-z0-9]+(?:-[a-z0-9]+)*")
 """What can be the name of a skill."""
-_KEY = "prompt"
 MOST_DESCRIPTION = 1_024
 _MOST_FILES, MOST_BYTES = 512, 16 * 1024 * 1024
 """What every host can load of one skill."""
@@ -35,12 +33,6 @@ def skill(document: Document, name: str, base: str) -> Prompt:
     name, description = text_of(front, "name") or name, text_of(front, "description")
     if not description:
         raise PromptError("bad_prompt", "the front matter has no description", line=front.line)
-    metadata = front.get("metadata")
-    ours = metadata.get(_KEY) if isinstance(metadata, Mapped) else None
-    if isinstance(metadata, Mapped) and isinstance(ours, str):
-        inner = mapped(ours, metadata.lines[_KEY] + 1)
-        inner.setdefault("description", description)
-        return described(inner, document, name)._replace(base=base, allowed_tools=tools_of(front))
     hint = text_of(front, "argument-hint")
     takes = bool(hint) or "$ARGUMENTS" in document.body
     if not document.body:
@@ -57,8 +49,8 @@ def skill(document: Document, name: str, base: str) -> Prompt:
     )
 
 
-def written(prompt: Prompt) -> str:
-    """The SKILL.md of a prompt. The files that its templates and messages name stand beside it, at the same paths.
+def written(prompt: Prompt, body: str) -> str:
+    """The SKILL.md of a prompt, with this text. The files that its messages have lie beside it, at the same paths.
 
     Raises PromptError where a skill can't have its name or description.
     """
@@ -70,12 +62,7 @@ def written(prompt: Prompt) -> str:
         front["argument-hint"] = " ".join(f"[{one.name}]" for one in prompt.arguments)
     if prompt.allowed_tools:
         front["allowed-tools"] = " ".join(prompt.allowed_tools)
-    *before, last = prompt.messages
-    body = last.content if last[:2] == ("user", "text") else ""
-    if prompt.syntax == "jinja":
-        inner = _inner(prompt, tuple(before) if body else prompt.messages)
-        front["metadata"] = {_KEY: dumped(inner)}
-    return f"---\n{dumped(front)}---\n" + (f"\n{body}\n" if body else "")
+    return f"---\n{dumped(front)}---\n\n{body}\n"
 
 
 def require_named(prompt: Prompt, document: Document) -> None:
@@ -99,23 +86,3 @@ def _possible(prompt: Prompt) -> None:
         raise PromptError("bad_prompt", f"a skill can't be called {prompt.name!r}", suggestion)
     if len(prompt.description) > MOST_DESCRIPTION:
         raise PromptError("bad_prompt", f"the description of a skill has at most {MOST_DESCRIPTION:,} characters")
-
-
-def _inner(prompt: Prompt, messages: tuple[Message, ...]) -> dict[str, Any]:
-    found = {
-        "title": prompt.title,
-        "tags": list(prompt.tags),
-        "arguments": [_argument(one) for one in prompt.arguments],
-        "messages": [{"role": one.role, one.kind: one.content} for one in messages],
-    }
-    return {key: value for key, value in found.items() if value}
-
-
-def _argument(argument: Argument) -> dict[str, Any]:
-    found = argument._asdict() | {"enum": list(argument.enum), "examples": list(argument.examples)}
-    default = found.pop("default")
-    if argument.type == ("enum" if argument.enum else "string"):
-        del found["type"]
-    rest = {key: value for key, value in found.items() if value}
-    # 0, false and an empty text are values of an argument.
-    return rest if default is None else {**rest, "default": default}

@@ -21,7 +21,8 @@ from servers.prompts.library.folder import Folder, Signature
 from servers.prompts.library.forms import SKILL, Kind, kind_of, parsed
 from servers.prompts.library.state import NOTHING, File, State, after
 from servers.prompts.templates.limits import MOST_FILE_BYTES
-from servers.prompts.templates.rendering import Read, Rendering, included
+from servers.prompts.templates.rendering import Read, Rendering
+from servers.prompts.templates.wording import worded
 
 __all__ = ["Changed", "Library"]
 
@@ -111,7 +112,7 @@ class Library:
 
     def export(self, name: str) -> dict[str, bytes]:
         """The prompt as a skill: the files of its directory, by path. One that is a skill is given as it is, with all
-        that is beside it. Raises PromptError."""
+        that is beside it; a template is put into plain words. Raises PromptError."""
         state, file = self._state, self._file(name)
         prompt = self._prompt(file)
         read = self.reader(prompt)
@@ -119,10 +120,12 @@ class Library:
             require_named(prompt, document(file.data))
             others = {path: read(path, MOST_BYTES) for path in _whole(_inside(state, file))}
             return {SKILL: file.data, **others}
-        files = {path: read(path, MOST_FILE_BYTES) for path in included(prompt, read)}
+        rendering = self.rendering(name)
+        files = {path: read(path, MOST_FILE_BYTES) for path in rendering.embeds}
         if SKILL in files:
-            raise PromptError("bad_prompt", f"it includes a file that is called {SKILL}")
-        return {SKILL: written(prompt).encode(), **files}
+            raise PromptError("bad_prompt", f"a message has a file that is called {SKILL}")
+        body = worded(rendering) if prompt.syntax == "jinja" else prompt.messages[0].content
+        return {SKILL: written(prompt, body).encode(), **files}
 
     def beside(self, name: str) -> dict[str, int] | None:
         """The sizes of the files of a skill besides its SKILL.md, by their paths in its directory; None for a prompt

@@ -1,4 +1,4 @@
-"""A prompt as the directory of a skill: a SKILL.md as it is, with all that lies beside it; any other as written out.
+"""A prompt as the directory of a skill: a SKILL.md as it is, with all that lies beside it; any other in plain words.
 
 A SKILL.md that is broken by now is given as it was when it was last right, like the prompt that it is.
 """
@@ -46,7 +46,7 @@ def bundle(library: Library, name: str) -> Bundle:
     except ValueError:  # half of a surrogate pair, or a number without end
         raise PromptError("bad_prompt", "the front matter has a value that can't be written as JSON") from None
     require_size(one.size for one in others.values())
-    return Bundle(front, files, alone=len(files) == 1 and library.beside(name) is None)
+    return Bundle(front, files, alone=library.beside(name) is None and library.rendering(name).alone)
 
 
 def content(library: Library, name: str, file: str) -> bytes:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from servers.prompts.templates.sandbox import Sandbox
 
-__all__ = ["Embedded", "Read", "Rendered", "Rendering", "Text", "included", "used"]
+__all__ = ["Embedded", "Read", "Rendered", "Rendering", "Text", "used"]
 
 Read = Callable[[str, int], bytes]
 """Gives what is in a file of the library, of at most so many bytes. Raises PromptError."""
@@ -72,6 +72,16 @@ class Rendering:
                 if message.kind == "text":
                     self._templates[index] = _compiled(message.content, "", message.line)
 
+    @property
+    def embeds(self) -> tuple[str, ...]:
+        """The files in its messages."""
+        return tuple(dict.fromkeys(one.content for one in self.prompt.messages if one.kind != "text"))
+
+    @property
+    def alone(self) -> bool:
+        """Whether it needs no other file than that of the prompt."""
+        return not self._partials and not self.embeds
+
     def rendered(self, values: Mapping[str, Any]) -> tuple[Rendered, ...]:
         """The messages, with the values of all arguments. Raises PromptError."""
         budget = Budget(self._partials)
@@ -105,13 +115,6 @@ class Rendering:
         else:
             text = _written([message.content], budget)
         return Rendered(message.role, Text(text))
-
-
-def included(prompt: Prompt, read: Read) -> tuple[str, ...]:
-    """The files that the prompt's templates include, or its messages embed. Raises PromptError."""
-    sources = _sources(prompt, read) if prompt.syntax == "jinja" else {}
-    files = [message.content for message in prompt.messages if message.kind != "text"]
-    return tuple(dict.fromkeys([*sources, *files]))
 
 
 def used(prompt: Prompt, read: Read) -> frozenset[str]:

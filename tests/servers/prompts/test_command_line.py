@@ -201,7 +201,7 @@ def test_export_replaces_what_differs_only_by_force(capsys: pytest.CaptureFixtur
     assert run(capsys, "export", tmp_path / "a", "--all", "--force", "--to", tmp_path / "out")[0] == 0
     found = Library(tmp_path / "out")
     found.look()
-    assert texts(found, "hello", who="Ann") == ["Hello Ann!"]
+    assert texts(found, "hello")[0].endswith("Hello [who]!")
     assert (tmp_path / "out/hello/more.txt").read_text() == "x"
 
 

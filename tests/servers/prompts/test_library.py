@@ -91,15 +91,6 @@ def test_a_command_with_empty_front_matter_is_one(tmp_path: Path) -> None:
     assert texts(found, "one") == ["Fix it."]
 
 
-def test_an_exported_prompt_in_its_directory_reads_its_own_files(tmp_path: Path) -> None:
-    files = {
-        "one/SKILL.md": '---\nname: one\ndescription: d\nmetadata: {prompt: "{}"}\n---\n{% include "a.txt" %}',
-        "one/a.txt": "in the skill",
-        "a.txt": "beside it",
-    }
-    assert texts(library(tmp_path, files), "one") == ["in the skill"]
-
-
 # Changes
 
 

@@ -1,0 +1,93 @@
+"""A prompt in plain words, for an agent that fills in no template: what a skill says.
+
+The template is rendered as it would be for somebody who gives only what is required, with the names of arguments in
+brackets in the place of their values. Before that stands what the arguments are, so that the agent takes them from
+what it is asked for.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+from urllib.parse import quote
+
+from servers.prompts.arguments.values import value
+from servers.prompts.errors import PromptError
+from servers.prompts.format.definitions import Argument
+from servers.prompts.templates.rendering import Embedded, Rendered, Rendering, Text
+
+__all__ = ["worded"]
+
+_TAKEN = "Take what stands in brackets below from the request, and ask for what is missing:"
+_GONE_BY = "Where the request says one of these, go by it; where it does not, leave it out:"
+
+
+class _Absent(str):
+    """What stands for a text that nobody gave: a template that asks whether there is one hears that there is none."""
+
+    __slots__ = ()
+
+    def __bool__(self) -> bool:
+        return False
+
+
+def worded(rendering: Rendering) -> str:
+    """The text. Raises PromptError where the template does more with an argument than to write it."""
+    arguments = rendering.prompt.arguments
+    try:
+        messages = rendering.rendered({one.name: _stood_for(one) for one in arguments})
+    except PromptError as error:
+        reason = f"without values for its arguments it can't be put into words: {error.reason}"
+        raise PromptError("bad_prompt", reason, error.suggestion, error.line) from None
+    text = _text(messages).strip()
+    parts = [
+        *_listed(_TAKEN, [one for one in arguments if one.required], text),
+        *_listed(_GONE_BY, [one for one in arguments if not one.required], text),
+    ]
+    return "\n\n".join([*parts, "---", text]) if parts else text
+
+
+def _stood_for(argument: Argument) -> Any:
+    if argument.required:
+        return [_named(argument)] if argument.type == "list" else _named(argument)
+    otherwise = value(argument, "")
+    return _Absent(_named(argument)) if otherwise == "" and argument.default is None else otherwise
+
+
+def _named(argument: Argument) -> str:
+    return f"[{argument.name}]"
+
+
+def _listed(head: str, arguments: Sequence[Argument], text: str) -> Iterator[str]:
+    if arguments:
+        yield "\n".join([head, "", *(_line(one, text) for one in arguments)])
+
+
+def _line(argument: Argument, text: str) -> str:
+    name = _named(argument) if _named(argument) in text else argument.name
+    said = [" ".join((argument.description or argument.title or "As its name says.").split())]
+    if argument.enum:
+        said.append(f"One of: {', '.join(argument.enum)}.")
+    if argument.default not in (None, "", []):
+        said.append(f"Otherwise: {_written(argument.default)}.")
+    return f"- {name}: {' '.join(said)}"
+
+
+def _written(default: Any) -> str:
+    if isinstance(default, bool):
+        return "yes" if default else "no"
+    return ", ".join(default) if isinstance(default, list) else str(default)
+
+
+def _text(messages: tuple[Rendered, ...]) -> str:
+    if len(messages) == 1:
+        return _of(messages[0])
+    return "\n\n".join(f"## {one.role}\n\n{_of(one)}" for one in messages)
+
+
+def _of(message: Rendered) -> str:
+    content = message.content
+    return content.text if isinstance(content, Text) else _link(content)
+
+
+def _link(file: Embedded) -> str:
+    # The file lies beside the text.
+    return f"[{file.path}]({quote(file.path)})"
