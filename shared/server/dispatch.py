@@ -4,9 +4,8 @@
     handlers ──▶ session.respond ──▶ `due` is called ──▶ outgoing ──▶ the transport
 
 Whoever has a peer drives its connection: `serve` does it for a stream of messages, an HTTP session and a single HTTP
-request do it themselves. While nothing happens a connection is an object and no task. Calls are its tasks, and end
-with it. Nothing but a peer that does not take its answers makes `serve` wait before it reads on; so cancellations
-and answers always get through.
+request do it themselves. While nothing happens it is an object and no task. Calls are its tasks, and end with it.
+Only a peer that does not take its answers makes `serve` wait before it reads on: cancellations always get through.
 """
 
 import asyncio
@@ -28,6 +27,7 @@ from .app import Server
 from .context import Context
 from .handlers import HANDLERS
 from .signal import Signal
+from .tracebacks import release
 
 __all__ = ["Connection", "serve"]
 
@@ -270,6 +270,7 @@ class Connection:
             raise
         except (Exception, InputRequired, BaseExceptionGroup) as error:
             outcome = app.translate(error)
+            release(error)
         self._tell(call, scope, outcome)
 
     def _tell(self, call: Call, scope: CancelScope, outcome: dict[str, Any] | McpError | InputRequired) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import anyio
 from anyio import CancelScope
 
+from ..ops.garbage import count_bytes
 from ..protocol.framing import ServerSentEvent, encode_event
 from ..protocol.http_rules import EVENT_STREAM, JSON, Headers, Refusal, refuse
 from ..protocol.jsonrpc import encode
@@ -73,6 +74,7 @@ class Reply:
     async def json(self, status: int, body: bytes, headers: Iterable[tuple[str, str]] = ()) -> None:
         """Answers with one JSON text, or with nothing but a status where `body` is empty."""
         self.stage = Stage.ENDED
+        count_bytes(len(body))
         sent = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers]
         if body:
             sent.append(_IS_JSON)
@@ -138,6 +140,7 @@ async def read_body(receive: Receive, headers: Headers, limit: int) -> bytes | R
         if len(body) > limit:
             return _too_large(limit)
         if not event.get("more_body", False):
+            count_bytes(len(body))
             return bytes(body)
 
 

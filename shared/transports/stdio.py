@@ -33,6 +33,7 @@ else:
     _PIPE_SIZE = getattr(fcntl, "F_SETPIPE_SZ", None)
 
 from ..errors import InvalidRequest
+from ..ops.garbage import count_bytes
 from ..protocol.events import Outgoing
 from ..protocol.framing import LineBuffer, Oversized
 from ..protocol.jsonrpc import Malformed, Message, decode, encode, failure
@@ -68,6 +69,7 @@ class StdioTransport:
                 break
             if not chunk:
                 self.ended.set()
+            count_bytes(len(chunk))
             lines = self._lines.feed(chunk) if chunk else self._lines.end()
             if lines:
                 return [decode(line) if isinstance(line, bytes) else _too_long(line) for line in lines]
@@ -168,6 +170,7 @@ class _Descriptor:
 
     async def write(self, data: bytearray) -> None:
         """Writes all of `data`. Raises OSError where that can't be done."""
+        count_bytes(len(data))
         if not (self._is_file or self._waits):
             await _write_in_thread(self._fd, data)
             return

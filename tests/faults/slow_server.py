@@ -150,6 +150,14 @@ async def shout(lines: int) -> str:
 
 
 @app.tool(read_only=True)
+async def tangle(text: str) -> str:
+    """Leave the text to the garbage collector."""
+    tangled: list[object] = [text]
+    tangled.append(tangled)
+    return "tangled"
+
+
+@app.tool(read_only=True)
 async def fail() -> str:
     """Fail in a way nobody expects."""
     raise RuntimeError("a secret detail")
