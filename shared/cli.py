@@ -146,6 +146,12 @@ async def _run_stdio(app: Server[Any], options: Options, tasks: TaskGroup) -> No
                 # A client that has ended its stream and sends a signal nevertheless has lost its patience.
                 (serving.cancel if transport.ended.is_set() else transport.stop)()
 
+            async def cancel_when_gone() -> None:
+                # Whoever is told of no result must not find it done: the work is given up as if it were cancelled.
+                await transport.gone()
+                serving.cancel()
+
+            tasks.start_soon(cancel_when_gone)
             with ending_signals(stop):
                 await serve(app, transport)
 

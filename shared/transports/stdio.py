@@ -15,6 +15,7 @@ import asyncio
 import io
 import logging
 import os
+import select
 import stat
 import sys
 import threading
@@ -45,6 +46,7 @@ MAX_MESSAGE = 64 * 1024 * 1024
 _CHUNK = 65_536
 _PIPE = 1_048_576
 """Bytes that a pipe is to hold, where it can be told so: then a large answer leaves in one write."""
+_LOOK_SECONDS = 0.02
 _CAN_WAIT = os.name == "posix"
 """Whether the event loop can wait for pipes; on Windows it can't."""
 
@@ -90,6 +92,13 @@ class StdioTransport:
                 await self._out.write(data)
         except OSError:
             raise anyio.BrokenResourceError from None
+
+    async def gone(self) -> None:
+        """Waits until the peer has ended its stream, or `stop` was called, and nobody reads ours any more; for ever
+        where the system can't tell that."""
+        await self.ended.wait()
+        while not self._out.is_deserted:  # noqa: ASYNC110 - the system tells of it only who asks
+            await anyio.sleep(_LOOK_SECONDS)
 
     def stop(self) -> None:
         """Ends the input as if the peer had ended it: what is under way is finished."""
@@ -138,6 +147,15 @@ class _Descriptor:
             loop.add_reader(self._fd, self._readable)
             self._is_armed = True
         return await self._arrival
+
+    @property
+    def is_deserted(self) -> bool:
+        """Whether the other side is closed, as far as can be told without writing."""
+        if not self._waits:
+            return False
+        poll = select.poll()
+        poll.register(self._fd, 0)
+        return any(events & (select.POLLERR | select.POLLHUP) for _, events in poll.poll(0))
 
     def stop(self) -> None:
         """Has a read return."""

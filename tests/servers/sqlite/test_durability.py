@@ -4,6 +4,7 @@ import json
 import os
 import random
 import signal
+import socket
 import sqlite3
 import subprocess
 import sys
@@ -25,6 +26,7 @@ from servers.sqlite.reading.pages import Room
 from servers.sqlite.reading.query import Query, begin
 from servers.sqlite.writing.consent import Figures
 from servers.sqlite.writing.session import Session, write
+from tests.faults.raw import Raw, call
 from tests.faults.test_writing import own_mounts
 from tests.servers.sqlite.serving import served
 from tests.servers.sqlite.writing import execute, opened
@@ -416,6 +418,41 @@ async def test_s13_changes_are_rolled_back_where_the_client_goes(tmp_path: Path,
             assert db.execute("SELECT n FROM counter").fetchone() == (0,)
             if end == "cancel":
                 await peer.data("write_query", query="UPDATE counter SET n = 6")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("streams", ["pipes", "sockets"])
+async def test_s13_a_change_that_would_end_is_rolled_back_where_its_client_is_killed(
+    tmp_path: Path, streams: str
+) -> None:
+    # All of it would be done before the time that a server gives calls at the end of its input.
+    a_moment = ENDLESS.replace("FROM n)", "FROM n LIMIT 2000000)")
+    command = [sys.executable, "-m", "servers.sqlite", "--allow-write", str(tmp_path / "data.db")]
+    with database(tmp_path) as db, _client(streams, command) as client:
+        client.open().send(call("write", "write_query", query=["UPDATE counter SET n = 5", a_moment]))
+        await until_locked(db, True)
+        # As the system does with a killed process: the one descriptor after the other.
+        for descriptor in {client.fd_in, client.fd_out}:
+            os.close(descriptor)
+        assert client.wait() == 0
+        assert db.execute("SELECT n FROM counter").fetchone() == (0,)
+
+
+def _client(streams: str, command: list[str]) -> Raw:
+    if streams == "pipes":
+        client = Raw(command)
+        assert client.process.stdin is not None
+        assert client.process.stdout is not None
+        client.fd_in, client.fd_out = os.dup(client.fd_in), os.dup(client.fd_out)
+        client.process.stdin.close()
+        client.process.stdout.close()
+        return client
+    # Node gives its children sockets.
+    (ours_in, theirs_in), (ours_out, theirs_out) = socket.socketpair(), socket.socketpair()
+    with theirs_in, theirs_out:
+        client = Raw(command, stdin=theirs_in, stdout=theirs_out)
+    client.fd_in, client.fd_out = ours_in.detach(), ours_out.detach()
+    return client
 
 
 @pytest.mark.slow
