@@ -7,9 +7,9 @@ from pathlib import Path
 
 from rich.text import Text
 
-from ..hosts.clients import CLIENTS, client_named
+from ..hosts.clients import client_named
 from ..hosts.differences import differences
-from ..hosts.installing import INSTALLABLE, Change, Target
+from ..hosts.installing import Change, Target
 from ..hosts.machine import this_machine
 from .hosting import HostParser
 from .program import plain
@@ -22,7 +22,7 @@ _STYLES = {"-": "red", "+": "green", " ": "dim"}
 
 def changing_parser(name: str, description: str) -> HostParser:
     """The parser of a command that changes the file of a client."""
-    parser = HostParser(name, description, [client for client in CLIENTS if client.name in INSTALLABLE])
+    parser = HostParser(name, description)
     parser.add_entry()
     parser.add_scope()
     parser.add_switch("--dry-run", "show what would change, and change nothing")

@@ -2,9 +2,12 @@
 
 import re
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 from urllib.parse import urlsplit
+
+from shared.cli import Options
+from shared.options import is_hidden
 
 from ..catalog import CATALOG, Entry, load_catalog
 from ..hosts.checking import check
@@ -26,16 +29,16 @@ class Wanted(NamedTuple):
     client: Client
     server: Configured
     secrets: frozenset[str]
-    """Those of its arguments that nobody should see."""
+    """What of it nobody should see."""
 
 
 class HostParser(CommandParser):
     """The parser of a command about one server in one client; what is no option of the command is the server's."""
 
-    def __init__(self, name: str, description: str, clients: Sequence[Client] = CLIENTS) -> None:
+    def __init__(self, name: str, description: str) -> None:
         super().__init__(name, description)
         self.add_argument("server", metavar="NAME", help="server, by its name in the catalog")
-        names = [client.name for client in clients]
+        names = [client.name for client in CLIENTS]
         self.add_argument("--client", choices=names, required=True, metavar="CLIENT", help=f"{', '.join(names)}")
         self.add_catalog()
         self._takes_value = {"--client", "--catalog"}
@@ -115,13 +118,20 @@ def wanted(options: Namespace, arguments: Sequence[str], name: str) -> Wanted:
     except UnicodeEncodeError:
         raise ValueError("a path that is not UTF-8 can't stand in the file of a client") from None
     server = Configured(name, command, tuple(words), {**launch_environment(), **environment})
-    return Wanted(client, server, checked.secrets)
+    return Wanted(client, server, checked.secrets | _hidden(entry, environment))
 
 
 def _secrets_of(url: str) -> frozenset[str]:
     """The URL itself where it has a password or a key in it."""
     parts = urlsplit(url)
     return frozenset([url] if parts.query or parts.username or parts.password else [])
+
+
+def _hidden(entry: Entry, environment: Mapping[str, str]) -> frozenset[str]:
+    """The values of variables of which nobody says that they are no secrets."""
+    known = {argument.environment for argument in entry.arguments if not argument.secret}
+    known |= {f"MCP_{name}".upper() for name, field in Options.model_fields.items() if not is_hidden(field)}
+    return frozenset(value for name, value in environment.items() if name not in known)
 
 
 def _variable(text: str) -> tuple[str, str]:

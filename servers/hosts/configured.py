@@ -1,12 +1,12 @@
 """The servers that stand in the configuration of a client, as plain records, and the way back."""
 
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from . import jsonc
 from .clients import Client
+from .toml_tree import toml_value
 
 __all__ = ["Configured", "as_configured", "as_entry", "json_entries", "read_bytes", "read_entries", "servers_member"]
 
@@ -119,14 +119,7 @@ def json_entries(text: bytes, client: Client) -> dict[str, Any]:
 
 
 def _from_toml(text: bytes, client: Client) -> dict[str, Any]:
-    try:
-        servers = tomllib.loads(text.removeprefix(jsonc.BOM).decode()).get(client.key, {})
-    except UnicodeDecodeError:
-        raise ValueError("is not UTF-8") from None
-    except tomllib.TOMLDecodeError as error:
-        raise ValueError(f"is not TOML: {error}") from None
-    except RecursionError:
-        raise ValueError("is nested too deeply") from None
+    servers = toml_value(text).get(client.key, {})
     if not isinstance(servers, dict):
         raise ValueError(f"{client.key!r} is not a table")
     return servers

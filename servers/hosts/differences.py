@@ -1,7 +1,7 @@
 """What a change does to a file, for people to see: with the lines around it, and without secrets.
 
 A configuration may have secrets anywhere: in variables and headers, in arguments, in entries that were commented out.
-So of everything but the entry that is put there only the keys are shown.
+So of everything but the entry that is put there only the keys are shown; that one is shown as it was asked for.
 """
 
 from collections.abc import Iterator, Set
@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from .clients import Client
 from .jsonc import Element, parse
+from .toml_tree import parse_toml
 
 __all__ = ["Line", "differences"]
 
@@ -17,7 +18,10 @@ AROUND = 3
 MAX_LINE = 300
 """Characters of a line that is shown whole."""
 HIDDEN = "…"
-_SECRET = {"env", "headers"}
+_SCALARS = {
+    *("string", "number", "unary_expression"),
+    *("integer", "float", "offset_date_time", "local_date_time", "local_date", "local_time"),
+}
 
 
 class Line(NamedTuple):
@@ -39,7 +43,7 @@ def differences(
 ) -> list[Line]:
     """The changed lines, and some around them.
 
-    Values are hidden but those of the entry at `shown` in `after`, of which variables, headers and `secrets` are.
+    Values are hidden but those of the entry at `shown` in `after`, of which `secrets` are.
     """
     old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
     same = _common(old, new)
@@ -95,7 +99,7 @@ def _offsets(lines: list[bytes], first: int, past: int) -> tuple[int, int]:
 
 def _masked(client: Client, text: bytes, part: tuple[int, int], view: _View) -> list[str]:
     """The lines of a part of the text, with what nobody should see replaced."""
-    root = parse(text, client.format == "jsonc")
+    root = parse_toml(text) if client.format == "toml" else parse(text, client.format == "jsonc")
     at, end = part
     pieces: list[bytes] = []
     try:
@@ -117,7 +121,7 @@ def _hidden(text: bytes, root: Element | None, part: tuple[int, int], view: _Vie
     # There are nothing but comments before and after the value.
     yield from _comments(text, max(part[0], 0), min(part[1], outer[0]))
     if root is not None:
-        yield from _values(root, part, view, "")
+        yield from _values(root, part, view)
     yield from _comments(text, max(part[0], outer[1]), part[1])
 
 
@@ -130,19 +134,17 @@ def _comments(text: bytes, start: int, end: int) -> Iterator[tuple[int, int]]:
         start += len(line)
 
 
-def _values(element: Element, part: tuple[int, int], view: _View, key: str) -> Iterator[tuple[int, int]]:
+def _values(element: Element, part: tuple[int, int], view: _View) -> Iterator[tuple[int, int]]:
     if element.end <= part[0] or element.start >= part[1]:
         return
     inside = view.shown is not None and view.shown[0] <= element.start and element.end <= view.shown[1]
-    if element.kind in ("string", "number", "unary_expression"):
-        if not inside or key in _SECRET or element.value() in view.secrets:
+    if element.kind in _SCALARS:
+        if not inside or element.value() in view.secrets:
             yield element.start, element.end
     elif element.kind == "comment":
         yield element.start, element.end
     else:
         parts = list(element.parts())
-        named = element.kind == "pair"
-        # Below `env` and `headers` stand names of variables and headers, whose values are what is hidden.
-        inner = str(parts[0].value()) if named and key not in _SECRET else key
-        for child in parts[1:] if named else parts:
-            yield from _values(child, part, view, inner)
+        # The first part of a pair is its key.
+        for child in parts[1:] if element.kind == "pair" else parts:
+            yield from _values(child, part, view)

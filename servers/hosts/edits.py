@@ -172,7 +172,8 @@ def _entry(servers: Member, name: str) -> Member:
 
 def digest_of(entry: Any) -> str:
     """What tells whether an entry is still the one that was put there."""
-    canonical = json.dumps(entry, sort_keys=True, separators=(",", ":"))
+    # TOML has dates as well.
+    canonical = json.dumps(entry, sort_keys=True, separators=(",", ":"), default=str)
     return hashlib.sha256(canonical.encode()).hexdigest()
 
 

@@ -5,17 +5,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from . import edits, toml_edits
 from .clients import Client, Machine, Scope
 from .configured import Configured, as_entry, read_bytes, read_entries
-from .edits import digest_of, put, take
+from .edits import digest_of
 from .files import back_up, remove_file, write_atomically
 from .locking import held
 from .receipts import Receipts, Record, state_folder
 
-__all__ = ["INSTALLABLE", "Change", "Target", "install", "uninstall"]
+__all__ = ["Change", "Target", "install", "uninstall"]
 
-INSTALLABLE = ("claude-desktop", "claude-code", "vscode", "cursor")
-"""The clients whose files are changed."""
+_EDITS = {"json": edits, "jsonc": edits, "toml": toml_edits}
 
 
 class Target(NamedTuple):
@@ -106,7 +106,8 @@ def install(target: Target, server: Configured, replace: bool) -> Change:
     is_ours = known is not None and known.is_of(present)
     if server.name in entries and not replace and not is_ours:
         raise ValueError(f"{path} has another server {server.name!r}: give --replace, or another --name")
-    edit = put(before or b"", client, server.name, entry, known)
+    with _named(path):
+        edit = _EDITS[client.format].put(before or b"", client, server.name, entry, known)
     receipt = edit.receipt._replace(former=digest_of(present) if is_ours else "")
     record = record._replace(entries={**record.entries, server.name: receipt})
     return Change(target, before, edit.text, record, (edit.start, edit.end))
@@ -128,9 +129,18 @@ def uninstall(target: Target, name: str, program: Sequence[str]) -> Change:
     if (known is None or not known.is_of(entries[name])) and not _starts(entries[name], program):
         why = "was not put there by install" if known is None else "is not as install put it there"
         raise ValueError(f"{path}: the server {name!r} {why}: take it out by hand")
-    text, left = take(before, client, name, record.entries)
+    with _named(path):
+        text, left = _EDITS[client.format].take(before, client, name, record.entries)
     gone = not text and record.made_file
     return Change(target, before, None if gone else text, record._replace(entries=left))
+
+
+@contextmanager
+def _named(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
 
 
 def _record(target: Target, entries: Mapping[str, Any]) -> Record:

@@ -16,19 +16,19 @@ from servers.hosts.configured import Configured, read_bytes
 from servers.hosts.installing import Target, install, uninstall
 
 HOME = Path(sys.argv[1])
-FILE = HOME / ".cursor" / "mcp.json"
+FILES = {"cursor": HOME / ".cursor" / "mcp.json", "codex": HOME / ".codex" / "config.toml"}
 ASKED = {"open", "os.rename", "os.remove", "os.mkdir", "os.chmod", "os.rmdir", "os.scandir"}
 
 
-def change(word: str | None) -> None:
+def change(client: str, word: str | None) -> None:
     """Puts a server there that is given a word, or takes it out."""
-    target = Target.of(client_named("cursor"), Machine("linux", HOME, {}), "user", HOME)
+    target = Target.of(client_named(client), Machine("linux", HOME, {}), "user", HOME)
     with target.held():
         new = Configured("a", "/opt/mcp", (word,)) if word else None
         (install(target, new, replace=False) if new else uninstall(target, "a", [])).make()
 
 
-def is_killed(word: str | None, stage: int) -> bool:
+def is_killed(client: str, word: str | None, stage: int) -> bool:
     """Makes a change in a process that is killed at a stage; whether there was such a stage."""
     child = os.fork()
     if child == 0:
@@ -42,41 +42,42 @@ def is_killed(word: str | None, stage: int) -> bool:
 
         sys.addaudithook(count)
         try:
-            change(word)
+            change(client, word)
         finally:
             os._exit(0)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
 
 
-def reset(text: bytes | None, word: str | None) -> None:
+def reset(client: str, text: bytes | None, word: str | None) -> None:
     shutil.rmtree(HOME)
     HOME.mkdir()
     if text is not None:
-        FILE.parent.mkdir()
-        FILE.write_bytes(text)
+        FILES[client].parent.mkdir()
+        FILES[client].write_bytes(text)
     if word:
-        change(word)
+        change(client, word)
 
 
-def walk(text: bytes | None, first: str | None, second: str | None) -> None:
+def walk(client: str, text: bytes | None, first: str | None, second: str | None) -> None:
     """Kills the change from the first word to the second in a file with `text` at every stage."""
-    reset(text, first)
-    old = read_bytes(FILE)
-    change(second)
-    whole = (old, read_bytes(FILE))
+    file = FILES[client]
+    reset(client, text, first)
+    old = read_bytes(file)
+    change(client, second)
+    whole = (old, read_bytes(file))
     stage = 1
-    reset(text, first)
-    while is_killed(second, stage):
-        if read_bytes(FILE) not in whole:
+    reset(client, text, first)
+    while is_killed(client, second, stage):
+        if read_bytes(file) not in whole:
             say(f"stage {stage}: the file is not whole")
-        change("third")
-        change(None)
+        change(client, "third")
+        change(client, None)
         left = [path for path in HOME.rglob("*") if path.name == "lock" or path.suffix == ".tmp"]
-        if read_bytes(FILE) != text or left or FILE.parent.exists() != (text is not None):
-            say(f"stage {stage}: {read_bytes(FILE)!r} and {left} are left")
+        if read_bytes(file) != text or left or file.parent.exists() != (text is not None):
+            say(f"stage {stage}: {read_bytes(file)!r} and {left} are left")
         stage += 1
-        reset(text, first)
-    say(f"from {first} to {second}: more than ten stages" if stage > 10 else f"{stage} stages")
+        reset(client, text, first)
+    say(f"{client}, from {first} to {second}: more than ten stages" if stage > 10 else f"{stage} stages")
 
 
 def say(text: str) -> None:
@@ -84,6 +85,6 @@ def say(text: str) -> None:
     sys.stdout.flush()
 
 
-walk(None, None, "second")
-walk(b'{\n  // mine\n  "mcpServers": {}\n}\n', "first", "second")
-walk(b'{\n  // mine\n  "mcpServers": {}\n}\n', "first", None)
+walk("cursor", None, None, "second")
+walk("cursor", b'{\n  // mine\n  "mcpServers": {}\n}\n', "first", "second")
+walk("codex", b'# mine\nmodel = "x"', "first", None)

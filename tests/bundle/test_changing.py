@@ -162,9 +162,9 @@ def test_a_change_that_is_killed_at_any_stage_leaves_all_in_order(tmp_path: Path
     (tmp_path / "home").mkdir()
     done = subprocess.run(words, env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False)
     assert done.stdout.splitlines() == [
-        "from None to second: more than ten stages",
-        "from first to second: more than ten stages",
-        "from first to None: more than ten stages",
+        "cursor, from None to second: more than ten stages",
+        "cursor, from first to second: more than ten stages",
+        "codex, from first to None: more than ten stages",
     ], done.stderr
 
 

@@ -8,20 +8,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from servers.commands import install
+from servers.hosts import toml_edits
 from servers.hosts.clients import client_named
 from servers.hosts.differences import MAX_LINE, Line, differences
 from servers.hosts.edits import put
 
-CURSOR = client_named("cursor")
+CURSOR, CODEX = client_named("cursor"), client_named("codex")
 ENTRY = {"command": "/opt/mcp", "args": ["--header", "X:hush"], "env": {"TOKEN": "hush"}}
 
 
-def shown(
-    before: str, entry: dict[str, object] = ENTRY, secrets: frozenset[str] = frozenset({"X:hush"})
-) -> list[Line]:
+def shown(before: str, entry: dict[str, object] = ENTRY) -> list[Line]:
     text = before.encode()
     edit = put(text, CURSOR, "new", entry)
-    return differences(CURSOR, text, edit.text, (edit.start, edit.end), {"X:hush"})
+    return differences(CURSOR, text, edit.text, (edit.start, edit.end), {"X:hush", "hush"})
+
+
+def shown_in_toml(before: str) -> list[Line]:
+    text = before.encode()
+    edit = toml_edits.put(text, CODEX, "new", {**ENTRY, "env": {"TOKEN": "hush", "MODE": "ro"}})
+    return differences(CODEX, text, edit.text, (edit.start, edit.end), {"X:hush", "hush"})
 
 
 def text_of(lines: list[Line]) -> str:
@@ -71,6 +76,32 @@ def test_nothing_of_the_user_is_shown_but_keys(secret: str) -> None:
     assert any(line.sign == "+" for line in lines)
 
 
+def test_in_toml_the_entry_is_shown_with_the_lines_around_it() -> None:
+    lines = shown_in_toml('key = "hush" # hush\n# hush\n[other]\nnumbers = [1234, 1.5, 2024-01-01] # hush\n')
+    assert [f"{sign} {text}" for sign, text in lines] == [
+        "  …",
+        "  [other]",
+        "  numbers = […, …, …] …",
+        "+ ",
+        "+ [mcp_servers.new]",
+        '+ command = "/opt/mcp"',
+        "+ args = [",
+        '+     "--header",',
+        "+     …,",
+        "+ ]",
+        "+ ",
+        "+ [mcp_servers.new.env]",
+        "+ TOKEN = …",
+        '+ MODE = "ro"',
+    ]
+
+
+@given(st.text("ab\n \"'{}[]:,/*#\\", max_size=40))
+def test_in_toml_whatever_stands_in_texts_and_comments_stays_hidden(text: str) -> None:
+    comment = "# " + text.replace("\n", "hush\n# ") + "hush\n"
+    assert "hush" not in text_of(shown_in_toml(comment + f"a = {json.dumps(text + 'hush')}\n" + comment))
+
+
 def test_an_entry_that_is_replaced_is_not_shown() -> None:
     lines = shown('{\n  "mcpServers": {\n    "new": {\n      "env": {"T": "hush"}\n    }\n  }\n}')
     assert "hush" not in text_of(lines)
@@ -89,12 +120,14 @@ def test_whatever_stands_in_comments_stays_hidden(comment: str) -> None:
     assert "hush" not in text_of(shown(before))
 
 
-def test_what_a_command_prints_has_no_secrets(
+def test_what_a_command_prints_has_its_values_and_no_secrets(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     words = ["fetch", "--header", "a.example=X-Key:hush", "--client", "cursor", "--env", "TOKEN=hush"]
-    assert install.main(words) == 0
+    assert install.main([*words, "--env", "MCP_LOG_LEVEL=info"]) == 0
     printed = capsys.readouterr()
     assert "hush" not in printed.out + printed.err
     assert '+         "--header",' in printed.out
+    # Of this one it is known that it is no secret.
+    assert '+         "MCP_LOG_LEVEL": "info"' in printed.out

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from servers.commands import install, uninstall
-from servers.hosts.clients import Machine, client_named
+from servers.hosts.clients import CLIENTS, Machine, client_named
 from servers.hosts.configured import Configured, as_configured, read_entries
 from servers.hosts.files import KEPT_BACKUPS, back_up, write_atomically
-from servers.hosts.installing import INSTALLABLE, Target
+from servers.hosts.installing import Target
 from servers.hosts.installing import install as plan
 from servers.hosts.installing import uninstall as plan_removal
 from servers.hosts.receipts import Receipts
@@ -23,18 +23,23 @@ from tests.wire import Wire
 SERVER = Configured("notes", "/opt/mcp", ("/home/ann",), {"TOKEN": "hush"})
 SYSTEMS = ("linux", "macos", "windows")
 
+PLACES = (
+    *("APPDATA", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "FLATPAK_XDG_CONFIG_HOME", "CLAUDE_CONFIG_DIR"),
+    *("CLINE_DATA_DIR", "CLINE_MCP_SETTINGS_PATH", "GEMINI_CLI_HOME", "CODEX_HOME"),
+)
 WRITTEN = {
     "json": '{\n  "theme": "dark",\n  "mcpServers": {\n    "old": {"command": "x"}\n  },\n  "servers": {}\n}\n',
+    "toml": '# mine\r\nmodel = "x"\r\n\r\n[mcp_servers.old] # why\r\ncommand = "x"\r\n\r\n[projects."/w"]\r\nn = 1',
     "jsonc": '\ufeff{\r\n\t// mine\r\n\t"servers": {},\r\n\t"mcpServers": {\r\n\t\t"old": {}, // why\r\n\t},\r\n}',
 }
 
-each_client = pytest.mark.parametrize("name", INSTALLABLE)
+each_client = pytest.mark.parametrize("name", [client.name for client in CLIENTS])
 
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home directory of its own, and a project in it that the commands run in."""
-    for variable in ("APPDATA", "CLAUDE_CONFIG_DIR", "XDG_CONFIG_HOME", "XDG_STATE_HOME"):
+    for variable in PLACES:
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
     (tmp_path / "work" / "notes").mkdir(parents=True)
@@ -113,7 +118,14 @@ async def test_what_was_installed_starts_as_it_stands_there(name: str, home: Pat
 
 @pytest.mark.parametrize(
     ("name", "place"),
-    [("claude-code", ".mcp.json"), ("vscode", ".vscode/mcp.json"), ("cursor", ".cursor/mcp.json")],
+    [
+        ("claude-code", ".mcp.json"),
+        ("vscode", ".vscode/mcp.json"),
+        ("cursor", ".cursor/mcp.json"),
+        ("zed", ".zed/settings.json"),
+        ("gemini", ".gemini/settings.json"),
+        ("codex", ".codex/config.toml"),
+    ],
 )
 def test_a_project_has_a_file_of_its_own(name: str, place: str, home: Path) -> None:
     before = files(home)
@@ -324,6 +336,15 @@ def test_a_link_stays_one(home: Path) -> None:
     assert real.read_text() == "{}"
 
 
+def test_servers_in_another_form_are_left_to_the_user(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = home / ".codex" / "config.toml"
+    path.parent.mkdir()
+    path.write_text("mcp_servers = {}\n")
+    shown = refusal(capsys, install, "fetch", "--client", "codex")
+    assert shown.startswith(f"{path}: its servers are not tables [mcp_servers.NAME]")
+    assert path.read_text() == "mcp_servers = {}\n"
+
+
 def test_a_file_in_place_of_the_directory_is_named(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (home / ".cursor").touch()
     assert refusal(capsys, install, "fetch", "--client", "cursor").endswith("mcp.json: Not a directory")
@@ -371,7 +392,3 @@ def test_receipts_have_no_secrets(home: Path) -> None:
 def test_uninstall_takes_no_arguments_of_the_server(capsys: pytest.CaptureFixture[str]) -> None:
     shown = refusal(capsys, uninstall, "fetch", "--timeout", "9", "--client", "cursor")
     assert shown == "it takes no '--timeout': the name of the server is enough"
-
-
-def test_only_files_of_four_clients_are_changed(capsys: pytest.CaptureFixture[str]) -> None:
-    assert "choose from" in refusal(capsys, install, "fetch", "--client", "codex")
