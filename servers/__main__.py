@@ -17,13 +17,13 @@ COMMANDS = {
     "list": "list the servers of the bundle",
     "info": "show everything that the catalog says of a server",
     "run": "start one server, as its own program does",
-    "config": "print what is pasted into the configuration of a client, so that it starts a server",
+    "config": "print what is pasted into the configuration of a client",
     "install": "put a server into the configuration of a client",
     "uninstall": "take a server out of the configuration of a client, without a trace",
-    "doctor": "find what keeps the servers from running, and say how to mend it",
+    "doctor": "find what keeps the servers from running, and say how to fix it",
     "serve": "serve several servers in one process, on one port",
-    "export": "write files for the MCP registry, desktop hosts and Docker's MCP gateway",
-    "demo": "start the servers as a desktop host would, and do real work through them",
+    "export": "write files for the MCP registry, desktop hosts and Docker",
+    "demo": "start the servers as a desktop host would, and do real work",
 }
 """Each is the module of that name in `commands`, loaded when it is called: its `main` takes the arguments after the
 name, and gives the exit code."""

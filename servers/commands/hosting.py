@@ -57,7 +57,7 @@ class HostParser(CommandParser):
 
     def add_server(self) -> None:
         """Takes what an entry consists of."""
-        self.usage = f"{self.prog} NAME [ARGUMENT ...] --client CLIENT [OPTION ...] [-- ARGUMENT ...]"
+        self.usage = f"{self.prog} NAME [ARGUMENT ...] --client CLIENT\n       [OPTION ...] [-- ARGUMENT ...]"
         self.epilog = "What stands after `--` goes to the server, also where this command has an option of that name."
         self.add_valued("--env", "NAME=VALUE", "variable the client sets for the server", repeated=True)
         self.add_valued("--url", "URL", "the server runs already, and is reached there over HTTP")

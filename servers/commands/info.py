@@ -1,5 +1,6 @@
 """`python -m servers info NAME`: everything that the catalog says of one server."""
 
+import textwrap
 from collections.abc import Iterator, Sequence
 
 from rich.console import Console
@@ -33,7 +34,7 @@ def main(argv: Sequence[str]) -> int:
 def _show(out: Console, entry: Entry) -> None:
     out.print(shown(f"{entry.title} {entry.version}", "bold"))
     out.print(shown(entry.description), soft_wrap=False)
-    for heading, lines in _sections(entry):
+    for heading, lines in _sections(entry, out.width - 2):
         out.print(shown(f"\n{heading}", "bold"))
         for line in lines:
             out.print(shown(f"  {line}"))
@@ -43,27 +44,32 @@ def _show(out: Console, entry: Entry) -> None:
         out.print(table(headings, map(_row, entry.arguments)), soft_wrap=False)
 
 
-def _sections(entry: Entry) -> Iterator[tuple[str, list[str]]]:
-    """What is shown above the arguments, by its headings."""
+def _sections(entry: Entry, width: int) -> Iterator[tuple[str, list[str]]]:
+    """What is shown above the arguments, by its headings. Commands, paths and URIs stay on a line, to be copied."""
     yield "Start over stdio", [_example(entry, [])]
     if "http" in entry.transports:
         told = "then connect to http://127.0.0.1:8000/mcp; to serve other machines add --host and --token-file FILE"
-        yield "Start over HTTP", [_example(entry, ["--transport", "http", "--port", "8000"]), told]
+        command = _example(entry, ["--transport", "http", "--port", "8000"])
+        yield "Start over HTTP", [command, *_wrapped(told, width)]
     yield "Put into a host", [" ".join([f"{program()} config {entry.name}", *_needed(entry), "--client CLIENT"])]
-    yield "Asks for", asked_for(entry)
+    yield "Asks for", [line for asked in asked_for(entry) for line in _wrapped(asked, width)]
     if entry.tools.read:
-        yield "Tools", [", ".join(entry.tools.read)]
+        yield "Tools", _wrapped(", ".join(entry.tools.read), width)
     if entry.tools.write:
-        yield f"Tools that write, with {entry.permissions.writing}", [", ".join(entry.tools.write)]
+        yield f"Tools that write, with {entry.permissions.writing}", _wrapped(", ".join(entry.tools.write), width)
     if entry.resources or entry.resource_templates:
         yield "Resources", [*entry.resources, *entry.resource_templates]
     if entry.prompts:
-        yield "Prompts", [", ".join(entry.prompts)]
+        yield "Prompts", _wrapped(", ".join(entry.prompts), width)
     if entry.documentation:
         yield "Documentation", [entry.documentation]
     named = {"licence": entry.licence, "container image": entry.image, "extra of the package": entry.extra}
     named |= {"module": entry.module, "category": entry.category, "icon": entry.icon}
     yield "Besides", [f"{what} {value}" for what, value in named.items() if value]
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    return textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
 
 
 def _example(entry: Entry, options: Sequence[str]) -> str:

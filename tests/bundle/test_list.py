@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 
@@ -69,6 +70,26 @@ def test_info_shows_everything_the_catalog_says(entry, capsys: pytest.CaptureFix
         text for one in entry.arguments for text in (one.description, one.environment, one.option or one.metavar)
     ]
     assert [text for text in said if text not in shown] == []
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["list"], *(["info", entry.name] for entry in ENTRIES), ["--help"], *([name, "--help"] for name in COMMANDS)],
+    ids=" ".join,
+)
+def test_at_80_columns_no_word_is_broken(
+    words: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    with suppress(SystemExit):
+        main(words)
+    shown = capsys.readouterr().out
+    # What has a blank in it is broken there, by us; a path is one word, however long it is.
+    assert [line for line in shown.splitlines() if len(line) > 80 and " " in line.strip()] == []
+    monkeypatch.setenv("COLUMNS", "500")
+    with suppress(SystemExit):
+        main(words)
+    assert set(capsys.readouterr().out.split()) == set(shown.split())
 
 
 def test_info_shows_how_to_start_a_server(capsys: pytest.CaptureFixture[str]) -> None:
