@@ -12,10 +12,14 @@ help: ## List the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 13
 
 setup: .venv/.stamp ## Build .venv with everything for development
+	@echo 'Everything is in .venv. What comes next:'
+	@echo '  make demo      see the servers at work'
+	@echo '  make test      run the tests'
+	@echo '  $(BIN)/mcp-server-bundle install filesystem DIR --client claude-desktop'
 
 demo: .venv/.stamp ## Work through the servers, with the official client and ours
-	$(BIN)/python -m tests.interop.demo
-	$(BIN)/python -m servers demo
+	@$(BIN)/python -m tests.interop.demo
+	@$(BIN)/python -m servers demo
 
 test: .venv/.stamp ## Run the tests on all cores, without their long forms
 	$(BIN)/python -m pytest -m "not full" -n $(WORKERS) --dist loadfile
@@ -61,5 +65,6 @@ OTHERS := $(if $(filter file,$(origin PYTHON)),python3.13 python3.12 python3.11)
 	  echo "$$python can't make virtual environments. On Debian and Ubuntu: apt install python3-venv" >&2; \
 	  exit 1; \
 	}
-	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev]' -c tests/constraints.txt
+	@echo 'Installing what the bundle and its tests need into .venv: 100 packages, 600 MB, a minute or so.'
+	@$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev]' -c tests/constraints.txt
 	@touch $@

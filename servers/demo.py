@@ -1,4 +1,4 @@
-"""`make demo`: real work on real files, through the servers as a desktop host would start them.
+"""`mcp-server-bundle demo`: real work on real files, through the servers as a desktop host would start them.
 
 It needs no Node and no network. Everything happens in a temporary directory, which is gone at the end.
 """
@@ -24,7 +24,7 @@ from .hosts.clients import client_named
 from .hosts.configured import Configured
 from .hosts.launching import local_command
 from .hosts.snippets import snippet
-from .telling import say
+from .telling import Teller, say
 
 __all__ = ["run_demo"]
 
@@ -37,7 +37,7 @@ class Part(NamedTuple):
     server: str
     arguments: Callable[[Path], list[str]]
     """Lays something out in a directory, and starts the server over it."""
-    work: Callable[[Client, Path], Awaitable[None]]
+    work: Callable[[Client, Path, Teller], Awaitable[None]]
 
 
 PARTS = (
@@ -48,20 +48,15 @@ PARTS = (
 )
 
 
-def run_demo() -> int:
-    """Runs the demo; 0 when all of it worked. Raises what went wrong."""
-    say("=== The catalog")
-    for entry in load_catalog().servers:
-        say(f"{entry.name:12} {entry.summary}")
+def run_demo(verbose: bool) -> int:
+    """Runs the demo; 0 when all of it worked. It tells a line for each thing that was done, and every call with its
+    answer where it is to be `verbose`. Raises what went wrong."""
     for part in PARTS:
         with tempfile.TemporaryDirectory(prefix="mcp-demo-") as folder:
-            anyio.run(_show, part, Path(folder).resolve())
-    say("\nTo use them in Claude Desktop, put this into claude_desktop_config.json:\n")
-    here = Path.cwd()
-    arguments = {"filesystem": [str(here)], "sqlite": ["--create", str(here / "data.db")], "fetch": [], "prompts": []}
-    commands = {name: _command(name, given) for name, given in arguments.items()}
-    servers = [Configured(name, command, tuple(words)) for name, (command, *words) in commands.items()]
-    say(snippet(client_named("claude-desktop"), servers))
+            anyio.run(_show, part, Path(folder).resolve(), verbose)
+    say("\nThe first in Claude Desktop: use `install`, or paste this into claude_desktop_config.json:")
+    command, *words = _command("filesystem", [str(Path.cwd())])
+    say(snippet(client_named("claude-desktop"), [Configured("filesystem", command, tuple(words))]))
     return 0
 
 
@@ -69,26 +64,33 @@ def _command(name: str, arguments: list[str]) -> list[str]:
     return local_command(load_catalog().entry(name), arguments)
 
 
-async def _show(part: Part, folder: Path) -> None:
+async def _show(part: Part, folder: Path, verbose: bool) -> None:
     command = _command(part.server, part.arguments(folder))
+    versions = []
     for mode in MODES:
-        say(f"\n=== {part.server}, stdio, {mode}")
+        teller = Teller(full=verbose, brief=not verbose and mode == MODES[0])
+        teller.show(f"\n=== {part.server}, stdio, {mode}")
         async with connect_stdio(command, ClientOptions(mode=mode)) as client:
-            await _work(part, client, folder)
+            await _work(part, client, folder, teller)
+            versions.append(client.server.version)
     token = secrets.token_urlsafe(24)
     async with _http_server(command, token) as url:
         for mode in MODES:
-            say(f"\n=== {part.server}, HTTP at {url} with a token, {mode}")
+            teller = Teller(full=verbose, brief=False)
+            teller.show(f"\n=== {part.server}, HTTP at {url} with a token, {mode}")
             async with connect_http(url, ClientOptions(mode=mode), token=token) as client:
-                await _work(part, client, folder)
+                await _work(part, client, folder, teller)
+    say(f"  done over stdio and over HTTP with a token, in {' and in '.join(versions)}")
 
 
-async def _work(part: Part, client: Client, folder: Path) -> None:
+async def _work(part: Part, client: Client, folder: Path, teller: Teller) -> None:
     tools = await client.list_tools()
     names = ", ".join(tool["name"] for tool in tools)
     name, version = client.server.info["name"], client.server.info["version"]
-    say(f"{name} {version} speaks {client.server.version} and offers {len(tools)} tools: {names}")
-    await part.work(client, folder)
+    teller.show(f"{name} {version} speaks {client.server.version} and offers {len(tools)} tools: {names}")
+    if teller.brief:
+        say(f"{name} {version}, {len(tools)} tools")
+    await part.work(client, folder, teller)
 
 
 @asynccontextmanager

@@ -9,7 +9,7 @@ import anyio
 from shared.client.client import Client
 
 from .sqlite.access.sample import make_sample
-from .telling import call, say
+from .telling import Teller
 
 __all__ = ["arguments", "work"]
 
@@ -30,26 +30,31 @@ def arguments(folder: Path) -> list[str]:
     return ["--allow-write", str(folder / "shop.db")]
 
 
-async def work(client: Client, folder: Path) -> None:
+async def work(client: Client, folder: Path, teller: Teller) -> None:
     """Looks around, asks, sees what a change would do, and is told of a change by another program."""
-    await call(client, "describe_database")
-    await call(client, "explain_query", query=_SPENT, parameters=["2025-07-01"])
-    await call(client, "read_query", query=_SPENT, parameters=["2025-07-01"])
-    await call(client, "write_query", query=_RAISED, parameters=["cocoa"], dry_run=True)
-    await _watch(client, folder / "shop.db")
+    described = await teller.call(client, "describe_database")
+    tables = [line.split()[1] for line in described if line.startswith("table ")]
+    teller.sum_up("describe_database", f"{len(tables)} tables: {', '.join(tables)}")
+    await teller.call(client, "explain_query", query=_SPENT, parameters=["2025-07-01"])
+    spent = await teller.call(client, "read_query", query=_SPENT, parameters=["2025-07-01"])
+    teller.sum_up("read_query", f"who spent most: {spent[2]}")
+    change = await teller.call(client, "write_query", query=_RAISED, parameters=["cocoa"], dry_run=True)
+    teller.sum_up("write_query", f"dry run: {change[0]}")
+    await _watch(client, folder / "shop.db", teller)
 
 
-async def _watch(client: Client, file: Path) -> None:
+async def _watch(client: Client, file: Path, teller: Teller) -> None:
     uri, told = "sqlite:///shop/orders", anyio.Event()
 
     def notice(method: str, params: dict[str, Any]) -> None:
         if method == "notifications/resources/updated" and not told.is_set():
-            say(f"<- {method} {params['uri']}")
+            teller.show(f"<- {method} {params['uri']}")
             told.set()
 
     async with client.subscribed([uri], notice):
-        say(f"-> subscribed to {uri}; now another program writes to it")
+        teller.show(f"-> subscribed to {uri}; now another program writes to it")
         await anyio.run_process([sys.executable, "-c", _ORDER, str(file)])
         with anyio.fail_after(10):
             await told.wait()
-    await call(client, "read_query", query="SELECT count(*) AS orders FROM orders")
+    await teller.call(client, "read_query", query="SELECT count(*) AS orders FROM orders")
+    teller.sum_up("subscription", f"another program changed {file.name}, and the client was told")

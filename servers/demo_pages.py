@@ -7,7 +7,7 @@ from threading import Thread
 
 from shared.client.client import Client
 
-from .telling import call, refused
+from .telling import Teller
 
 __all__ = ["arguments", "work"]
 
@@ -49,11 +49,14 @@ def arguments(folder: Path) -> list[str]:
     return ["--allow-private", host]
 
 
-async def work(client: Client, folder: Path) -> None:
+async def work(client: Client, folder: Path, teller: Teller) -> None:
     """Reads a page, a part of it, and data; and is refused what it may not have."""
     site = f"http://{(folder / 'host').read_text()}"
-    await call(client, "fetch", url=f"{site}/")
-    await call(client, "fetch", url=f"{site}/", section="What it takes", format="text")
-    await call(client, "fetch_many", urls=[f"{site}/prices.json", f"{site}/nothing.html"])
-    await refused(client, "fetch", url=f"{site}/basket")
-    await refused(client, "fetch", url="http://169.254.169.254/latest/meta-data/")
+    page = await teller.call(client, "fetch", url=f"{site}/")
+    teller.sum_up("fetch", f"a page as Markdown: {next(line for line in page if line.startswith('# '))}")
+    part = await teller.call(client, "fetch", url=f"{site}/", section="What it takes", format="text")
+    teller.sum_up("fetch", f"a part of it as text: {', '.join(part[-2:])}")
+    await teller.call(client, "fetch_many", urls=[f"{site}/prices.json", f"{site}/nothing.html"])
+    await teller.refused(client, "fetch", url=f"{site}/basket")
+    why = await teller.refused(client, "fetch", url="http://169.254.169.254/latest/meta-data/")
+    teller.sum_up("fetch, refused", why[0].partition(": ")[2])

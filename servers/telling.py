@@ -1,36 +1,53 @@
-"""What the demo prints: every call, and what came of it."""
+"""What the demo prints: a line for each thing that was done, or every call with all that came of it."""
 
+import re
 import sys
-from typing import Any
+from typing import Any, NamedTuple
 
 from shared.client.client import Client
 
-__all__ = ["call", "refused", "say"]
+__all__ = ["Teller", "say"]
+
+# Servers put what is not theirs between two lines with the same mark.
+_FENCE = re.compile(r"^<(\w+-[0-9a-f]+)>[^\n]*\n(.*?)\n?^</\1>$", re.DOTALL | re.MULTILINE)
 
 
-async def call(client: Client, tool: str, **arguments: Any) -> None:
-    """Calls a tool, and shows the call and its text. Raises RuntimeError where it failed."""
-    result = await client.call_tool(tool, arguments)
-    text = result["content"][0]["text"]
-    if result.get("isError"):
-        raise RuntimeError(f"{tool} failed: {text}")
-    _show(tool, arguments, text)
+class Teller(NamedTuple):
+    """What is told of the work through one connection: `full` has all of it, `brief` a line here and there."""
 
+    full: bool
+    brief: bool
 
-async def refused(client: Client, tool: str, **arguments: Any) -> None:
-    """Calls a tool that has to refuse, and shows why it does. Raises RuntimeError where it did not."""
-    result = await client.call_tool(tool, arguments)
-    text = result["content"][0]["text"]
-    if not result.get("isError"):
-        raise RuntimeError(f"{tool} was not refused: {text}")
-    _show(tool, arguments, text)
+    def show(self, text: str) -> None:
+        """Prints a line of the full form."""
+        if self.full:
+            say(text)
 
+    def sum_up(self, what: str, text: str) -> None:
+        """Prints a line of the brief form: what was done, and what came of it."""
+        if self.brief:
+            say(f"  {what:18} {text}")
 
-def _show(tool: str, arguments: dict[str, Any], text: str) -> None:
-    shown = ", ".join(f"{name}={value!r}" for name, value in arguments.items())
-    say(f"-> {tool}({shown})")
-    for line in text.splitlines():
-        say(f"   {line}")
+    async def call(self, client: Client, tool: str, **arguments: Any) -> list[str]:
+        """Calls a tool; the lines of its text, within the fence where there is one. Raises RuntimeError where it
+        failed."""
+        return await self._called(client, tool, arguments, refused=False)
+
+    async def refused(self, client: Client, tool: str, **arguments: Any) -> list[str]:
+        """Calls a tool that has to refuse; the lines that say why. Raises RuntimeError where it did not."""
+        return await self._called(client, tool, arguments, refused=True)
+
+    async def _called(self, client: Client, tool: str, arguments: dict[str, Any], *, refused: bool) -> list[str]:
+        result = await client.call_tool(tool, arguments)
+        text: str = result["content"][0]["text"]
+        if bool(result.get("isError")) != refused:
+            raise RuntimeError(f"{tool} {'was not refused' if refused else 'failed'}: {text}")
+        shown = ", ".join(f"{name}={value!r}" for name, value in arguments.items())
+        self.show(f"-> {tool}({shown})")
+        for line in text.splitlines():
+            self.show(f"   {line}")
+        fenced = _FENCE.search(text)
+        return (fenced[2] if fenced else text).splitlines()
 
 
 def say(text: str) -> None:

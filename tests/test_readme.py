@@ -124,15 +124,61 @@ def test_every_link_within_the_checkout_leads_somewhere() -> None:
             assert link.startswith("https://") or (page.parent / link).exists(), f"{page.name}: {link}"
 
 
+def demo(*options: str) -> str:
+    command = [sys.executable, "-m", "servers", "demo", *options]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=90, check=True).stdout
+
+
 @pytest.mark.slow
 async def test_the_snippet_of_the_demo_starts_a_server_from_any_directory(tmp_path: Path) -> None:
     """Executed exactly as printed, from a directory with a folder called `servers` in it."""
     (tmp_path / "servers").mkdir()
     (tmp_path / "servers" / "__init__.py").write_text("raise RuntimeError('shadowed')")
-    demo = subprocess.run(
-        [sys.executable, "-m", "servers", "demo"], cwd=ROOT, capture_output=True, text=True, timeout=90, check=True
-    )
-    config = json.loads(demo.stdout[demo.stdout.index("\n{") :])["mcpServers"]["filesystem"]
+    told = demo()
+    # `make demo` has these and the five lines of tests/interop/test_demo.py, and is read as a whole.
+    assert len(told.splitlines()) <= 35
+    config = json.loads(told[told.index("\n{") :])["mcpServers"]["filesystem"]
     async with Wire([config["command"], *config["args"]], cwd=tmp_path) as server:
         result = await server.initialize()
     assert result["serverInfo"]["name"] == "filesystem"
+
+
+@pytest.mark.full
+def test_what_the_demo_does_is_what_the_pages_of_the_servers_show() -> None:
+    told = alike(demo("--verbose"))
+    shown = [block for name in SERVERS for block in re.findall(r"```text\n(.*?)```", readme(name), re.DOTALL)]
+    assert len(shown) == 3
+    for block in shown:
+        for step in re.split(r"^(?=->)", alike(block), flags=re.MULTILINE):
+            assert step in told
+
+
+def alike(text: str) -> str:
+    """`text` without what is another one each time: marks, ports, times, names of folders."""
+    changing = r"(?<=data-|page-)\w{8}|(?<=127\.0\.0\.1:)\d+|\d{4}-\d\d-\d\d [\d:]{8}|[\d.]+(?= ms)"
+    return re.sub(changing, "_", text)
+
+
+def test_what_make_and_pytest_are_said_to_do_they_can() -> None:
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("*/*/README.md")]
+    prose = "".join(page.read_text() for page in pages)
+    targets = set(re.findall(r"^(\w+):.*## ", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    assert set(re.findall(r"`make (\w+)", prose)) <= targets
+    assert [path for path in re.findall(r"`pytest (tests/[\w/]+)", prose) if not (ROOT / path).exists()] == []
+
+
+@pytest.mark.slow
+def test_setup_says_what_it_does_and_what_comes_next(tmp_path: Path) -> None:
+    for path in ("Makefile", "pyproject.toml", "tests/constraints.txt"):
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).write_bytes((ROOT / path).read_bytes())
+    pip = tmp_path / ".venv" / "bin" / "pip"  # a stand-in: what it would install takes a minute
+    pip.parent.mkdir(parents=True)
+    pip.write_text("#!/bin/sh\n")
+    pip.chmod(0o755)
+    made = ["make", "setup", f"PYTHON={sys.executable}"]
+    first, *others = subprocess.run(
+        made, cwd=tmp_path, capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+    assert first.startswith("Installing")
+    assert [line.split()[:2] for line in others[1:3]] == [["make", "demo"], ["make", "test"]]

@@ -1,4 +1,4 @@
-"""The second half of `make demo`: the official Python client renames a function throughout a real project.
+"""The first half of `make demo`: the official Python client renames a function throughout a real project.
 
 The project is a copy of our own protocol package. In each era, over stdio and over HTTP, the client finds the name,
 looks at what would change, changes all files at once or none, and is told what has changed on disk; then every file
@@ -24,6 +24,7 @@ OLD, NEW = "to_wire", "as_message"
 
 def main() -> int:
     """Runs it; 0 when all of it worked. Raises what went wrong."""
+    _say(f"the official Python client renames {OLD} in a copy of {PROJECT.relative_to(ROOT)}")
     with tempfile.TemporaryDirectory(prefix="mcp-demo-") as folder:
         for number, mode in enumerate(MODES):
             anyio.run(_over_stdio, _copied(Path(folder).resolve() / f"stdio-{number}"), mode)
@@ -37,39 +38,36 @@ def _copied(folder: Path) -> Path:
 
 
 async def _over_stdio(folder: Path, mode: str) -> None:
-    _say(f"\n=== the official client, stdio, mode {mode}")
     opening = over_stdio([*command("filesystem", folder), "--allow-write"])
     async with opening as transport, Client(transport, mode=mode) as client:
-        await _rename(client, folder)
+        _say(f"  stdio, mode {mode}: {await _rename(client, folder)}")
 
 
 async def _over_http(folder: Path) -> None:
     server = HttpServer([*command("filesystem", folder), "--allow-write"], None)
     try:
-        _say(f"\n=== the official client, {server.url}")
         async with over_http(server.url, None) as transport, Client(transport) as client:
-            await _rename(client, folder)
+            _say(f"  HTTP: {await _rename(client, folder)}")
     finally:
         server.close()
 
 
-async def _rename(client: Client, folder: Path) -> None:
+async def _rename(client: Client, folder: Path) -> str:
+    """What was done."""
     cursor = (await _call(client, "changes")).removeprefix("[cursor: ").removesuffix("]")
     found = await _call(client, "search_content", path=".", pattern=OLD, literal=True, output="counts")
     counts = dict(line.rsplit(": ", 1) for line in found.splitlines())
-    _say(f"-> search_content: {OLD} stands in {len(counts)} files, in {sum(map(int, counts.values()))} lines")
     files = [{"path": path, "edits": [{"oldText": OLD, "newText": NEW, "count": 0}]} for path in counts]
     diff = await _call(client, "edit_file", files=files, dryRun=True)
-    _say(f"-> edit_file, dry run: {len(re.findall(r'^[+][^+]', diff, re.MULTILINE))} lines would change")
+    lines = len(re.findall(r"^[+][^+]", diff, re.MULTILINE))
     await _call(client, "edit_file", files=files)
-    _say(f"-> edit_file: {len(files)} files changed, all or none")
     left = await _call(client, "search_content", path=".", pattern=OLD, literal=True, output="counts")
     if not left.startswith("No matches found") or not compileall.compile_dir(folder, quiet=1):
         raise RuntimeError("the project is not what it was meant to become")
     changed = await _call(client, "changes", cursor=cursor, wait=10)
-    _, kind, path = changed.splitlines()[0].split(" ", 2)
-    _say(f"-> changes: {kind} {Path(path).name}, and so on")
-    _say("   every file of the project compiles")
+    if len(changed.splitlines()) < 2:
+        raise RuntimeError("nobody was told of the changes")
+    return f"{lines} lines in {len(files)} files; every file of the project compiles"
 
 
 async def _call(client: Client, tool: str, **arguments: Any) -> str:
