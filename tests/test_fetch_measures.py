@@ -11,7 +11,8 @@ import httpx
 import pytest
 
 from tests.benchmarks import fetch_articles, fetch_samples
-from tests.benchmarks.fetch_articles import content_of, plain, score
+from tests.benchmarks.fetch_articles import content_of, plain, score, with_headline
+from tests.benchmarks.fetch_marked import characters_and_words, gold_of, page_names, page_of
 from tests.benchmarks.fetch_pages import served
 from tests.benchmarks.fetch_site import Site, reply
 from tests.benchmarks.machine import Watch, family, held
@@ -61,6 +62,34 @@ def test_markup_is_no_word(markdown: str, words: str) -> None:
     assert fetch_articles.words_of(plain(markdown)) == words.split()
 
 
+def test_the_headline_is_counted_where_it_is_meant_to_be() -> None:
+    assert fetch_articles.words_of(with_headline("# A headline\n\nA __day__")) == ["A", "headline", "A", "day"]
+
+
+def test_the_marked_pages_are_of_all_kinds_and_many_languages() -> None:
+    kinds, languages = zip(*((name.split("-")[0], name.split("-")[-1]) for name in page_names()), strict=True)
+    assert len(kinds) >= 60
+    assert all(kinds.count(kind) >= 6 for kind in ("docs", "faq", "forum", "math", "news", "product", "wiki"))
+    assert {"ar", "de", "en", "es", "fr", "hi", "ja", "ru", "zh"} <= set(languages)
+
+
+@pytest.mark.parametrize("name", page_names())
+def test_a_marked_page_has_a_text_that_is_not_all_of_it(name: str) -> None:
+    served, gold = page_of(name), characters_and_words(gold_of(name))
+    assert b"data-gold" not in served
+    assert 80 < len(gold) < len(characters_and_words(served.decode()))
+
+
+def test_what_is_marked_as_no_part_is_not_in_the_text() -> None:
+    words = characters_and_words(gold_of("math-katex-en"))
+    assert (words.count("Delta"), words.count("\u0394"), words.count("171")) == (1, 0, 1)
+    assert "About" not in words
+
+
+def test_scripts_without_spaces_are_compared_by_characters() -> None:
+    assert characters_and_words("\u7c73\u3068 rice 2") == ["\u7c73", "\u3068", "rice", "2"]
+
+
 def answer(text: str, **more: object) -> bytes:
     return json.dumps({"result": {"content": [{"type": "text", "text": text}], **more}}).encode()
 
@@ -93,6 +122,7 @@ def test_the_web_server_of_the_rows_serves_articles(tmp_path: Path) -> None:
         [name] = fetch_articles.names_of(tmp_path)
         assert client.get(sites.article(name)).text == "<p>one</p>"
         assert "This is page 7" in client.get(sites.ordinary(7)).text
+        assert client.get(sites.marked("faq-dl-fr")).content == page_of("faq-dl-fr")
         assert client.get(sites.url("/robots.txt")).status_code == httpx.codes.NOT_FOUND
 
 

@@ -9,7 +9,7 @@ import json
 import re
 import statistics
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,10 +22,9 @@ SHINGLE = 4
 
 _WORD = re.compile(r"\w+")
 _PAGE = re.compile(r"<page-(\w+)>[^\n]*\n(.*)\n</page-\1>", re.DOTALL)
+_HEADLINE = re.compile(r"\A# [^\n]*\n")
 # What would be a word, or part of one, each with what is left of it. Other signs are in no word.
 _MARKUP = (
-    # The headline on top, which that benchmark keeps apart from the body.
-    (re.compile(r"\A# [^\n]*\n"), ""),
     (re.compile(r"!\[(?:\\.|[^\]\\])*\]\([^()\s]*(?:\([^()\s]*\)[^()\s]*)*(?:\s+\"[^\"]*\")?\)"), " "),
     (re.compile(r"\[((?:\\.|[^\]\\])*)\]\([^()\s]*(?:\([^()\s]*\)[^()\s]*)*(?:\s+\"[^\"]*\")?\)"), r"\1"),
     (re.compile(r"<https?://[^>\s]*>"), " "),
@@ -74,8 +73,12 @@ def content_of(answer: bytes) -> str:
 
 
 def plain(markdown: str) -> str:
-    """A text in Markdown, without its headline and the markup that holds words: URLs, pictures, names of languages,
-    underscores."""
+    """A text in Markdown without markup, and without its headline, which that benchmark keeps apart from the body."""
+    return with_headline(_HEADLINE.sub("", markdown))
+
+
+def with_headline(markdown: str) -> str:
+    """A text in Markdown without the markup that holds words: URLs, pictures, names of languages, underscores."""
     for markup, left in _MARKUP:
         markdown = markup.sub(left, markdown)
     return markdown
@@ -86,16 +89,16 @@ def words_of(text: str) -> list[str]:
     return _WORD.findall(text)
 
 
-def score(texts: Iterable[tuple[str, str]]) -> Score:
+def score(texts: Iterable[tuple[str, str]], words: Callable[[str], list[str]] = words_of) -> Score:
     """Of pairs of an article as it is and as it was found, as that benchmark has it: each page counts the same, and
     one where nothing was found counts for recall alone."""
-    shares = [_shares(*pair) for pair in texts]
+    shares = [_shares(words(true), words(found)) for true, found in texts]
     precision = statistics.fmean(right / (right + wrong) for right, wrong, _ in shares if right + wrong)
     recall = statistics.fmean(right / (right + missed) for right, _, missed in shares if right + missed)
     return Score(2 * precision * recall / (precision + recall), precision, recall)
 
 
-def _shares(true: str, found: str) -> tuple[int, int, int]:
+def _shares(true: list[str], found: list[str]) -> tuple[int, int, int]:
     """How many runs of words are right, wrong, and missed. What is divided by their sum in the benchmark is a ratio
     here all the same."""
     expected, given = _shingles(true), _shingles(found)
@@ -103,8 +106,7 @@ def _shares(true: str, found: str) -> tuple[int, int, int]:
     return right, given.total() - right, expected.total() - right
 
 
-def _shingles(text: str) -> Counter[tuple[str, ...]]:
+def _shingles(words: list[str]) -> Counter[tuple[str, ...]]:
     """A text that is shorter than one is one as a whole."""
-    words = words_of(text)
     runs = (tuple(words[start : start + SHINGLE]) for start in range(max(1, len(words) - SHINGLE + 1)))
     return Counter(run for run in runs if run)

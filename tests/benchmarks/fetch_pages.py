@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.benchmarks.fetch_articles import html_of
+from tests.benchmarks.fetch_marked import page_of
 from tests.benchmarks.fetch_samples import PARAGRAPHS, article, bomb, endless, nested
 from tests.benchmarks.fetch_site import NOT_FOUND, Answer, Request, Site, reply
 from tests.benchmarks.peers import ROOT
@@ -41,6 +42,10 @@ class Sites(NamedTuple):
         """The URL of a page of the article benchmark."""
         return self.url(f"/article/{name}")
 
+    def marked(self, name: str) -> str:
+        """The URL of a page whose main text is marked; what is served has no marks."""
+        return self.url(f"/marked/{name}")
+
     def url(self, target: str) -> str:
         """The URL of any page."""
         return f"http://127.0.0.1:{self.port}{target}"
@@ -63,10 +68,15 @@ class _Pages:
 
     def answer(self, request: Request) -> Answer:
         first, _, rest = request.target[1:].partition("/")
-        return {"article": self._article, "ordinary": _ordinary, "slow": _slow}.get(first, _missing)(rest)
+        kinds = {"article": self._article, "marked": _marked, "ordinary": _ordinary, "slow": _slow}
+        return kinds.get(first, _missing)(rest)
 
     def _article(self, name: str) -> bytes:
         return reply(html_of(self._folder, name))
+
+
+def _marked(name: str) -> bytes:
+    return reply(page_of(name))
 
 
 def _ordinary(number: str) -> bytes:

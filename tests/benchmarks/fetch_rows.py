@@ -2,12 +2,22 @@
 
 import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from tests.benchmarks import targets
-from tests.benchmarks.fetch_articles import Score, content_of, names_of, plain, score, truths_of
+from tests.benchmarks.fetch_articles import (
+    Score,
+    content_of,
+    names_of,
+    plain,
+    score,
+    truths_of,
+    with_headline,
+    words_of,
+)
+from tests.benchmarks.fetch_marked import characters_and_words, gold_of, page_names
 from tests.benchmarks.fetch_pages import BOMB_PAGE, ENDLESS_PAGE, NESTED_PAGE, Sites, served
 from tests.benchmarks.fetch_peers import OFFICIAL
 from tests.benchmarks.machine import Watch, held
@@ -35,36 +45,53 @@ def fetch_start_row(peer: Peer, folder: Path) -> Figures:
 
 def article_rows(peer: Peer, folder: Path) -> Figures:
     """How well, and how fast, `peer` reads the pages of the article benchmark. Raises Unavailable."""
-    names, truths = names_of(folder), truths_of(folder)
+    names = names_of(folder)
+    truths = dict(sorted(truths_of(folder).items()))
     command = peer.stdio(folder)
     with served(folder) as sites:
-        found, took = _read(command, sites, names)
-        yield from zip(targets.ARTICLES_MARKDOWN, _percent(truths, found, plain), strict=True)
+        found, took = _read(command, sites, map(sites.article, names))
+        yield from zip(targets.ARTICLES_MARKDOWN, _percent(_pairs(truths, found, plain)), strict=True)
         yield targets.ARTICLES_MS, statistics.median(took)
         if peer is not OFFICIAL:
-            found, took = _read(command, sites, names, format="text")
-            yield from zip(targets.ARTICLES_TEXT, _percent(truths, found, str), strict=True)
+            [f1, *_] = _percent(_pairs(truths, found, with_headline))
+            yield targets.HEADED_F1, f1
+            found, took = _read(command, sites, map(sites.article, names), format="text")
+            yield from zip(targets.ARTICLES_TEXT, _percent(_pairs(truths, found, str)), strict=True)
             yield targets.ARTICLES_TEXT_MS, statistics.median(took)
 
 
-def _read(command: list[str], sites: Sites, names: list[str], **more: str) -> tuple[dict[str, str], list[float]]:
+def marked_rows(peer: Peer, folder: Path) -> Figures:
+    """The same of the pages whose main text is marked in them."""
+    names = page_names()
+    with served(folder) as sites:
+        found, took = _read(peer.stdio(folder), sites, map(sites.marked, names))
+    pairs = _pairs({name: gold_of(name) for name in names}, found, plain)
+    yield from zip(targets.MARKED_TEXTS, _percent(pairs, characters_and_words), strict=True)
+    yield targets.MARKED_MS, statistics.median(took)
+
+
+def _read(command: list[str], sites: Sites, urls: Iterable[str], **more: str) -> tuple[list[str], list[float]]:
     """The text of each page, one asked for after the other, and the milliseconds that each took."""
-    found, took = {}, []
+    found, took = [], []
     with Pipes(command) as server:
         server.greet()
         # What is loaded with the first page belongs to no page.
         server.ask(_fetch(sites.ordinary(0), **more))
-        for name in names:
-            ask = _fetch(sites.article(name), b'"content"', **more)
+        for url in urls:
+            ask = _fetch(url, b'"content"', **more)
             began = time.perf_counter()
             answer = server.ask(ask)
             took.append(1_000 * (time.perf_counter() - began))
-            found[name] = content_of(answer)
+            found.append(content_of(answer))
     return found, took
 
 
-def _percent(truths: dict[str, str], found: dict[str, str], text_of: Callable[[str], str]) -> Iterator[float]:
-    scored: Score = score((truths[name], text_of(text)) for name, text in found.items())
+def _pairs(truths: dict[str, str], found: list[str], text_of: Callable[[str], str]) -> list[tuple[str, str]]:
+    return list(zip(truths.values(), map(text_of, found), strict=True))
+
+
+def _percent(pairs: Iterable[tuple[str, str]], words: Callable[[str], list[str]] = words_of) -> Iterator[float]:
+    scored: Score = score(pairs, words)
     return (100 * value for value in scored)
 
 
