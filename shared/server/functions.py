@@ -10,6 +10,7 @@ a host waits for every server it starts, and until it has its first answer it as
 import inspect
 import warnings
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import is_dataclass
 from functools import cached_property
 from types import NoneType, UnionType
@@ -30,6 +31,7 @@ __all__ = ["Function", "JsonSchema", "is_data", "output_schema"]
 _UNIONS = (Union, UnionType, Annotated)
 _CONTENT = (TextContent, ImageContent, AudioContent, EmbeddedResource, ResourceLink, CallToolResult)
 _AS_IN_JSON = (str, int, bool, NoneType)
+_ANYTHING = {"anyOf": [{"type": kind} for kind in ("string", "number", "boolean", "object", "array", "null")]}
 
 
 class JsonSchema(GenerateJsonSchema):
@@ -46,6 +48,15 @@ class JsonSchema(GenerateJsonSchema):
         choice between two schemas, because some hosts take a list of types for no type at all."""
         inner = self.generate_inner(schema["schema"])
         return {"anyOf": [inner, {"type": "null"}]} if self.mode == "serialization" else inner
+
+    def any_schema(self, schema: Any) -> Any:
+        """For results, what any value may be: some hosts take a schema that says nothing for that of no value."""
+        return deepcopy(_ANYTHING) if self.mode == "serialization" else super().any_schema(schema)
+
+    def dict_schema(self, schema: Any) -> Any:
+        """The schema of a dictionary; that it may have any values is what most hosts read as a mere `true`."""
+        made = super().dict_schema(schema)
+        return {**made, "additionalProperties": True} if made.get("additionalProperties") == _ANYTHING else made
 
     def default_schema(self, schema: Any) -> Any:
         """The schema with its default, unless that is null."""

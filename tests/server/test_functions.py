@@ -260,3 +260,17 @@ def test_what_is_sent_may_be_null_and_the_schema_says_so():
     properties = output_schema(TypeAdapter(Maybe))["properties"]
     assert properties["plain"] == {"anyOf": [{"type": "integer"}, {"type": "null"}]}
     assert properties["several"]["anyOf"][1] == {"type": "null"}
+
+
+def test_what_is_sent_may_be_anything_and_the_schema_says_what_that_is():
+    class Whatever(BaseModel):
+        described: Annotated[Any, Field(description="what it is")]
+        one: Any
+        many: list[Any]
+        named: dict[str, Any]
+
+    properties = output_schema(TypeAdapter(Whatever))["properties"]
+    kinds = {one["type"] for one in properties["one"]["anyOf"]}
+    assert kinds == {"string", "number", "boolean", "object", "array", "null"}
+    assert properties["many"] == {"type": "array", "items": properties["one"]}
+    assert properties["named"] == {"type": "object", "additionalProperties": True}
