@@ -2,7 +2,7 @@
 
 import re
 
-__all__ = ["objections", "path_refusal"]
+__all__ = ["is_hidden", "objections", "path_refusal"]
 
 _SAFE = re.compile(r"[A-Za-z0-9_-]+")
 _LONGEST = 64
@@ -34,6 +34,11 @@ def path_refusal(path: str) -> str | None:
     if any(name.endswith((".", " ")) or _is_device(name) for name in names):
         return "has a name that Windows can't have"
     return None
+
+
+def is_hidden(path: str) -> bool:
+    """Whether a file or a directory on the way to it has a name like .x."""
+    return any(name.startswith(".") and name.strip(".") for name in path.split("/"))
 
 
 def _is_device(name: str) -> bool:

@@ -6,7 +6,7 @@ placeholders; of a template it has the text in plain words, which does not lead 
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from servers.prompts.errors import PromptError
@@ -15,14 +15,26 @@ from servers.prompts.format.definitions import Message, Prompt
 from servers.prompts.format.documents import Document
 from servers.prompts.format.dollars import arguments
 from servers.prompts.format.mappings import Mapped, dumped
+from servers.prompts.format.naming import is_hidden
 
-__all__ = ["MOST_BYTES", "MOST_DESCRIPTION", "NAME", "require_named", "require_size", "skill", "written"]
+__all__ = [
+    "LIMIT",
+    "MOST_BYTES",
+    "MOST_DESCRIPTION",
+    "NAME",
+    "require_named",
+    "require_size",
+    "skill",
+    "unfitting",
+    "written",
+]
 
 NAME = re.compile(r"(?=.{1,64}\Z)[a-z0-9]+(?:-[a-z0-9]+)*")
 """What can be the name of a skill."""
 MOST_DESCRIPTION = 1_024
 _MOST_FILES, MOST_BYTES = 512, 16 * 1024 * 1024
 """What every host can load of one skill."""
+LIMIT = f"a skill has at most {_MOST_FILES} files and {MOST_BYTES:,} bytes"
 
 
 def skill(document: Document, name: str, base: str) -> Prompt:
@@ -73,11 +85,26 @@ def require_named(prompt: Prompt, document: Document) -> None:
         raise PromptError("bad_prompt", "the front matter has no name, which a skill needs", suggestion, line=1)
 
 
-def require_size(others: Iterable[int]) -> None:
-    """Raises PromptError where files of these sizes, beside a SKILL.md, are more than every host can load."""
-    sizes = list(others)
-    if len(sizes) >= _MOST_FILES or sum(sizes) > MOST_BYTES:
-        raise PromptError("too_large", f"a skill has at most {_MOST_FILES} files and {MOST_BYTES:,} bytes")
+def require_size(files: Iterable[int]) -> None:
+    """Raises PromptError where files of these sizes, with SKILL.md, are more than every host can load."""
+    sizes = list(files)
+    if len(sizes) > _MOST_FILES or sum(sizes) > MOST_BYTES:
+        raise PromptError("too_large", LIMIT)
+
+
+def unfitting(others: Mapping[str, int], manifest: int) -> set[str]:
+    """Those of the files beside a SKILL.md of so many bytes, given with their sizes, that are more than every host
+    can load: they are taken in the order of their paths, as long as there is room."""
+    found: set[str] = set()
+    files, size = 1, manifest
+    for path in sorted(others):
+        if is_hidden(path):
+            continue
+        if files == _MOST_FILES or size + others[path] > MOST_BYTES:
+            found.add(path)
+        else:
+            files, size = files + 1, size + others[path]
+    return found
 
 
 def _possible(prompt: Prompt) -> None:

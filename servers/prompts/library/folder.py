@@ -184,8 +184,7 @@ def _entry(one: "os.DirEntry[str]", above: str) -> Entry:
     if one.is_dir(follow_symlinks=False):
         return Entry(path, "directory", None)
     status = one.stat(follow_symlinks=False)
-    kind = "file" if stat.S_ISREG(status.st_mode) else "other"
-    return Entry(path, kind, _signature(status))
+    return Entry(path, "file", _signature(status)) if stat.S_ISREG(status.st_mode) else Entry(path, "other", None)
 
 
 def _signature(status: os.stat_result) -> Signature:

@@ -15,7 +15,8 @@ from typing import NamedTuple
 from servers.prompts.errors import Problem, PromptError
 from servers.prompts.format.definitions import Prompt
 from servers.prompts.format.documents import document
-from servers.prompts.format.skills import MOST_BYTES, require_named, require_size, written
+from servers.prompts.format.naming import is_hidden
+from servers.prompts.format.skills import MOST_BYTES, require_named, require_size, unfitting, written
 from servers.prompts.library.cache import Cache
 from servers.prompts.library.folder import Folder, Signature
 from servers.prompts.library.forms import SKILL, Kind, kind_of, parsed
@@ -118,7 +119,7 @@ class Library:
         read = self.reader(prompt)
         if file.kind.form == "skill":
             require_named(prompt, document(file.data))
-            others = {path: read(path, MOST_BYTES) for path in _whole(_inside(state, file))}
+            others = {path: read(path, MOST_BYTES) for path in _whole(_inside(state, file), len(file.data))}
             return {SKILL: file.data, **others}
         rendering = self.rendering(name)
         files = {path: read(path, MOST_FILE_BYTES) for path in rendering.embeds}
@@ -129,11 +130,24 @@ class Library:
 
     def beside(self, name: str) -> dict[str, int] | None:
         """The sizes of the files of a skill besides its SKILL.md, by their paths in its directory; None for a prompt
-        that is no SKILL.md. Links, and what is hidden, are no part of it."""
+        that is no SKILL.md. Links, and what is hidden, are no part of it; what is too large is among the problems."""
         state, file = self._state, self._file(name)
         if file.kind.form != "skill":
             return None
-        return {path: one[1] for path, one in _inside(state, file).items() if one is not None}
+        sizes = {path: one[1] for path, one in _inside(state, file).items() if one is not None}
+        left_out = unfitting(sizes, len(file.data))
+        return {path: size for path, size in sizes.items() if path not in left_out}
+
+    def note(self, name: str, file: str, reason: str) -> None:
+        """Has it among the problems, until the file changes, that something is wrong with the skill that the prompt
+        of this name is: with its SKILL.md, or with another file in its directory. A prompt that is no SKILL.md is
+        none of a skill's files, and no problem as a prompt."""
+        if self.kind(name).form != "skill":
+            return
+        whole = _below(self.kind(name).base) + file
+        signature = self._state.seen.get(whole)
+        if signature is not None:
+            self._broken.setdefault(whole, (signature, Problem(whole, None, reason)))
 
     def scripts(self, name: str) -> frozenset[str]:
         """Those files beside a SKILL.md that may be executed."""
@@ -146,7 +160,7 @@ class Library:
 
         def read(path: str, most: int) -> bytes:
             # A library may be a project, whose .git and .env are nobody's prompts.
-            if _is_hidden(path):
+            if is_hidden(path):
                 raise PromptError("not_found", f"{path[:200]!r} is hidden")
             return self.read(base + path, most)
 
@@ -218,20 +232,16 @@ def _inside(state: State, file: File) -> dict[str, Signature | None]:
     """What lies beside a SKILL.md: files and links by their paths in its directory, but what is hidden."""
     base = _below(file.kind.base)
     found = {path.removeprefix(base): one for path, one in state.seen.items() if path.startswith(base)}
-    return {path: one for path, one in found.items() if path != SKILL and not _is_hidden(path)}
+    return {path: one for path, one in found.items() if path != SKILL and not is_hidden(path)}
 
 
-def _whole(inside: Mapping[str, Signature | None]) -> list[str]:
+def _whole(inside: Mapping[str, Signature | None], manifest: int) -> list[str]:
     """The paths of these files, in order. Raises PromptError where there is more than a skill may have, or a link."""
-    require_size(one[1] for one in inside.values() if one is not None)
+    require_size([manifest, *(one[1] for one in inside.values() if one is not None)])
     for path, signature in inside.items():
         if signature is None:
-            raise PromptError("bad_prompt", f"{path!r} is a link, and links are not followed")
+            raise PromptError("bad_prompt", f"{path!r} is a link, which is not followed, or no file")
     return sorted(inside)
-
-
-def _is_hidden(path: str) -> bool:
-    return any(name.startswith(".") and name.strip(".") for name in path.split("/"))
 
 
 def _changed(old: State, new: State) -> Changed:

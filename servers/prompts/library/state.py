@@ -1,17 +1,22 @@
 """What a library has at one moment, and what it has after the next look at its folder."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from servers.prompts.errors import Problem, PromptError
 from servers.prompts.format.characters import is_unicode
 from servers.prompts.format.documents import MOST_BYTES
 from servers.prompts.format.keys import NAME
+from servers.prompts.format.skills import LIMIT, unfitting
 from servers.prompts.library.folder import MOST_TOTAL, Entry, Signature
 from servers.prompts.library.forms import SKILL, Kind, kind_of, name_in, parsed
 
 __all__ = ["NOTHING", "File", "State", "after"]
 
+_NO_FILE = {
+    "link": "it is a link, and links are not followed",
+    "other": "it is no file, but a pipe, a socket or a device",
+}
 _TOO_MUCH = f"the files of the library have more than {MOST_TOTAL:,} bytes together"
 
 
@@ -34,7 +39,7 @@ class State(NamedTuple):
     files: Mapping[str, File]
     names: Mapping[str, File]
     seen: Mapping[str, Signature | None]
-    """All files and links."""
+    """All files, links and whatever else there is but directories; with None what is no file."""
     directories: frozenset[str]
     """All that may have prompts; "" is the folder itself."""
     problems: Mapping[str, Problem]
@@ -70,6 +75,20 @@ def _skills(paths: Iterable[str]) -> frozenset[str]:
     return frozenset(above for above, _, name in found if name == SKILL)
 
 
+def _unfitting(seen: Mapping[str, Signature | None]) -> Iterator[str]:
+    """The files that do not fit into the skill in whose directory they are."""
+    sizes: dict[str, dict[str, int]] = {above: {} for above in _skills(seen)}
+    for path, signature in seen.items() if sizes else ():
+        names = path.split("/")
+        for depth in range(len(names)):
+            inside = sizes.get("/".join(names[:depth]))
+            if inside is not None and signature is not None:
+                inside["/".join(names[depth:])] = signature[1]
+    for above, inside in sizes.items():
+        manifest = inside.pop(SKILL, 0)
+        yield from (f"{above}/{path}".lstrip("/") for path in unfitting(inside, manifest))
+
+
 class _Looking:
     """A look under way."""
 
@@ -93,11 +112,11 @@ class _Looking:
             self._directories.add(path)
             return
         self._seen[path] = entry.signature
-        if entry.kind == "link":
-            self._problem(path, "it is a link, and links are not followed")
+        if entry.kind in _NO_FILE:
+            self._problem(path, _NO_FILE[entry.kind])
             return
         kind = self.kinds.get(path) or kind_of(path, self._root, skills)
-        if kind is None or entry.kind != "file":
+        if kind is None:
             return
         if not is_unicode(path):
             self._problem(path, "its path is no UTF-8")
@@ -122,6 +141,8 @@ class _Looking:
             first = names.setdefault(file.name, file)
             if first is not file:
                 self._problem(path, f"{first.path} has a prompt called {file.name!r} already")
+        for path in _unfitting(self._seen):
+            self._problem(path, f"the skill goes without it: {LIMIT}")
         number, directories = self._old.number + 1, frozenset(self._directories)
         return State(number, self._files, names, self._seen, directories, self._problems)
 

@@ -6,7 +6,6 @@ A SKILL.md that is broken by now is given as it was when it was last right, like
 import hashlib
 import json
 from collections.abc import Mapping
-from contextlib import suppress
 from typing import Any, NamedTuple
 
 from servers.prompts.errors import PromptError
@@ -45,7 +44,7 @@ def bundle(library: Library, name: str) -> Bundle:
         json.dumps(front, ensure_ascii=False, allow_nan=False).encode()
     except ValueError:  # half of a surrogate pair, or a number without end
         raise PromptError("bad_prompt", "the front matter has a value that can't be written as JSON") from None
-    require_size(one.size for one in others.values())
+    require_size(one.size for one in files.values())
     return Bundle(front, files, alone=library.beside(name) is None and library.rendering(name).alone)
 
 
@@ -69,11 +68,12 @@ def _files(library: Library, name: str) -> tuple[bytes, dict[str, Digest]]:
         exported = library.export(name)
         manifest = exported.pop(SKILL)
         return manifest, {path: _digest(data) for path, data in exported.items()}
-    require_size(beside.values())
     read, found = library.reader(library.prompt(name)), {}
     for path in sorted(beside):
-        with suppress(PromptError):  # it went away, may not be read, or is no file
+        try:
             found[path] = _digest(read(path, MOST_BYTES))
+        except PromptError:  # it went away, or may not be read
+            library.note(name, path, "the skill goes without it: it can't be read")
     return library.source(name), found
 
 

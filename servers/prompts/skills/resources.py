@@ -7,6 +7,7 @@ from shared.server.skills import Skill, SkillFile, serve_skills
 
 from ..app import Ctx, app
 from .bundles import Bundle
+from .shelf import Shelf
 
 __all__ = ["LibrarySkills"]
 
@@ -16,24 +17,27 @@ class LibrarySkills:
 
     async def list(self, context: Ctx) -> Sequence[Skill]:
         """The first ones."""
-        made = [_skill(name, one) for name, one in (await context.state.shelf.listed()).items()]
+        shelf = context.state.shelf
+        made = [_skill(shelf, name, one) for name, one in (await shelf.listed()).items()]
         return [one for one in made if one is not None]
 
     async def get(self, context: Ctx, path: str) -> Skill | None:
         """The one whose prompt has this name."""
-        found = await context.state.shelf.get(path)
-        return None if found is None else _skill(path, found)
+        shelf = context.state.shelf
+        found = await shelf.get(path)
+        return None if found is None else _skill(shelf, path, found)
 
     async def read(self, context: Ctx, skill: Skill, file: str) -> bytes | None:
         """A file, as long as it is the one that was promised."""
         return await context.state.shelf.read(skill.path, file, skill.files[file].sha256)
 
 
-def _skill(name: str, bundle: Bundle) -> Skill | None:
+def _skill(shelf: Shelf, name: str, bundle: Bundle) -> Skill | None:
     files = {path: SkillFile(one.size, one.sha256) for path, one in bundle.files.items()}
     try:
         return Skill(name, bundle.front, files)
-    except DeclarationError:
+    except DeclarationError as error:
+        shelf.refuse(name, str(error))
         return None
 
 

@@ -1,6 +1,7 @@
 """The skills of the libraries, each made when somebody first asks for it and kept until its files change."""
 
 import hashlib
+from contextlib import suppress
 from functools import partial
 from itertools import islice
 
@@ -8,6 +9,7 @@ from anyio import to_thread
 
 from servers.prompts.errors import PromptError
 from servers.prompts.format.skills import NAME
+from servers.prompts.library.forms import SKILL
 from servers.prompts.library.libraries import Libraries
 from servers.prompts.skills.bundles import Bundle, bundle, content
 from servers.prompts.watching.watch import News
@@ -52,6 +54,11 @@ class Shelf:
             return None
         return data if hashlib.sha256(data).hexdigest() == sha256 else None
 
+    def refuse(self, name: str, reason: str) -> None:
+        """Says among the problems of its library why the prompt of this name is no skill, where it should be one."""
+        with suppress(PromptError):  # it went away
+            self._libraries.library(name).note(name, SKILL, f"it is no skill: {reason}")
+
     def _first(self, kept: dict[str, Bundle | None]) -> dict[str, Bundle]:
         names = sorted(filter(NAME.fullmatch, self._libraries.names), key=self._has_no_directory)
         made = ((name, self._made(name, kept)) for name in names)
@@ -67,6 +74,7 @@ class Shelf:
         if name not in kept:
             try:
                 kept[name] = bundle(self._libraries.library(name), name)
-            except PromptError:
+            except PromptError as error:
                 kept[name] = None
+                self.refuse(name, error.reason)
         return kept[name]

@@ -179,6 +179,29 @@ def test_export_writes_no_part_of_a_skill(capsys: pytest.CaptureFixture[str], tm
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize("command", [["lint"], ["test"], ["export", "--all", "--to", "out"], ["render", "hello"]])
+def test_a_pipe_is_no_file_and_holds_nothing_up(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, command: list[str]
+) -> None:
+    write(tmp_path, {"lib/hello.md": HELLO, "lib/pdf/SKILL.md": SKILL})
+    for name in ("pipe.md", "hello.golden.yaml", "pdf/forms.md"):
+        os.mkfifo(tmp_path / "lib" / name)
+    words = [tmp_path / "out" if word == "out" else word for word in command]
+    code, out = run(capsys, words[0], tmp_path / "lib", *words[1:])
+    assert (code == 0) is (command[0] == "render")
+    if command[0] == "lint":
+        assert "pipe.md: it is no file, but a pipe, a socket or a device" in out
+        assert "pdf/forms.md: it is no file, but a pipe, a socket or a device" in out
+
+
+@pytest.mark.parametrize("command", [["lint"], ["test"], ["export", "--all", "--to", "out"], ["render", "hello"]])
+def test_a_pipe_is_no_library(capsys: pytest.CaptureFixture[str], tmp_path: Path, command: list[str]) -> None:
+    os.mkfifo(tmp_path / "lib")
+    code, out = run(capsys, command[0], tmp_path / "lib", *command[1:])
+    assert code == 2
+    assert "lib' is not a directory" in out
+
+
 def test_export_says_what_a_skill_lacks(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     write(tmp_path, {"lib/pdf/SKILL.md": "---\ndescription: d\n---\nText."})
     code, out = run(capsys, "export", tmp_path / "lib", "pdf", "--to", tmp_path / "out")

@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import json
 import os
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from servers.prompts.skills.shelf import Shelf
 from servers.prompts.watching.watch import News
 from tests.servers.peers import Json, Peer
 from tests.servers.prompts.folders import SIMPLE, asking, front, put, write
-from tests.servers.prompts.serving import folder, inside
+from tests.servers.prompts.serving import folder, inside, served
 from tests.servers.prompts.test_live import following, updates
 from tests.wire import STATELESS
 
@@ -82,7 +83,13 @@ async def test_skills_of_their_own_are_listed_before_prompts_of_other_forms(lib:
         assert one["skill"] == (await skills(peer))["ask"]
 
 
-async def test_what_can_be_no_skill_is_left_out(tmp_path: Path) -> None:
+async def problems(peer: Peer) -> dict[str, str]:
+    """What is wrong with files, by their paths, as the index says it."""
+    found = json.loads(await read(peer, "prompt://"))["problems"]
+    return {one["file"]: one["reason"] for one in found}
+
+
+async def test_what_can_be_no_skill_is_left_out_and_said(tmp_path: Path) -> None:
     files = {
         "Upper.md": SIMPLE,
         "long.md": f"---\ndescription: {'x' * 1_025}\n---\nSay it.",
@@ -90,19 +97,48 @@ async def test_what_can_be_no_skill_is_left_out(tmp_path: Path) -> None:
         "missing.md": front(body="{% include 'x.md' %}"),
         "nameless/SKILL.md": "---\ndescription: Something.\n---\nSay it.",
         "endless/SKILL.md": "---\nname: endless\ndescription: Something.\nsize: 1e999\n---\nSay it.",
-        "many/SKILL.md": PDF.replace("pdf", "many"),
-        "large/SKILL.md": PDF.replace("pdf", "large"),
-        **{f"many/{number}.txt": "" for number in range(512)},
         "good.md": SIMPLE,
     }
-    lib = folder(tmp_path / "lib", files)
-    with (lib / "large/x.bin").open("wb") as file:
-        file.truncate(16 * 1024 * 1024)
-    async with inside(lib, era=STATELESS) as peer:
+    async with inside(folder(tmp_path / "lib", files), era=STATELESS) as peer:
         assert list(await skills(peer)) == ["good"]
-        for name in ("Upper", "many", "broken"):
+        for name in ("Upper", "broken"):
             answer = await peer.request("skills/get", uri=f"skill://{name}/SKILL.md")
             assert answer["error"]["code"] == -32602
+        said = await problems(peer)
+    assert said["endless/SKILL.md"].startswith("it is no skill: the front matter has a value that can't be written")
+    assert said["nameless/SKILL.md"].startswith("it is no skill: ")
+
+
+async def test_a_skill_goes_without_what_is_too_much_and_says_so(tmp_path: Path) -> None:
+    files = {
+        "many/SKILL.md": PDF.replace("pdf", "many"),
+        **{f"many/{number:03}.txt": "" for number in range(512)},
+        "large/SKILL.md": PDF.replace("pdf", "large"),
+        "large/small.txt": "small" * 20,
+    }
+    lib = folder(tmp_path / "lib", files)
+    for name, size in (("a.bin", 16 * 1024 * 1024 - 100), ("huge.bin", 16 * 1024 * 1024)):
+        with (lib / "large" / name).open("wb") as file:
+            file.truncate(size)
+    async with inside(lib, era=STATELESS) as peer:
+        found = {name: [one["uri"] for one in skill["resources"]] for name, skill in (await skills(peer)).items()}
+        said = await problems(peer)
+        assert "error" in await peer.request("resources/read", uri="skill://large/huge.bin")
+    assert found["large"] == ["skill://large/SKILL.md", "skill://large/a.bin"]
+    assert found["many"] == ["skill://many/SKILL.md", *(f"skill://many/{number:03}.txt" for number in range(511))]
+    assert list(said) == ["large/huge.bin", "large/small.txt", "many/511.txt"]
+    limit = "the skill goes without it: a skill has at most 512 files and 16,777,216 bytes"
+    assert set(said.values()) == {limit}
+
+
+@pytest.mark.slow
+async def test_a_skill_without_a_file_is_logged_at_the_start(tmp_path: Path) -> None:
+    lib = folder(tmp_path / "lib", {"large/SKILL.md": PDF.replace("pdf", "large")})
+    with (lib / "large/huge.bin").open("wb") as file:
+        file.truncate(16 * 1024 * 1024 + 1)
+    async with served(lib, era=STATELESS) as peer:
+        await skills(peer)
+        assert "large/huge.bin: the skill goes without it" in peer.wire.stderr
 
 
 async def test_links_and_hidden_files_are_no_part_of_a_skill(tmp_path: Path, lib: Path) -> None:
@@ -113,6 +149,9 @@ async def test_links_and_hidden_files_are_no_part_of_a_skill(tmp_path: Path, lib
     os.mkfifo(lib / "skills/pdf/pipe")
     async with inside(lib, era=STATELESS) as peer:
         assert len((await skills(peer))["pdf"]["resources"]) == 3
+        said = await problems(peer)
+        assert said["skills/pdf/pipe"] == "it is no file, but a pipe, a socket or a device"
+        assert said["skills/pdf/link.txt"] == "it is a link, and links are not followed"
         for path in ("link.txt", "linked/secret.txt", ".env", ".git/config", "../../ask.md", "pipe"):
             answer = await peer.request("resources/read", uri=f"skill://pdf/{path}")
             assert answer["error"]["code"] == -32602
