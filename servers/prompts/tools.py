@@ -97,6 +97,7 @@ async def save_prompt(
     Front matter: description; also title, tags, arguments (name, description, type, required, default, enum),
     messages (role, text). The template is Jinja: {{ name }}, {% if name %}, {{ code|fence }}."""
     saved = await to_thread.run_sync(saving.save_prompt, ctx.state.libraries, name, text, draft, if_match)
+    await ctx.state.watch.look()
     return f"{'Created' if saved.created else 'Replaced'} {saved.path}: etag {saved.etag}"
 
 
@@ -104,6 +105,7 @@ async def save_prompt(
 async def delete_prompt(ctx: Ctx, name: NameArgument, draft: DraftArgument = False, if_match: IfMatch = None) -> str:
     """Delete the file of a prompt, for good."""
     path = await to_thread.run_sync(saving.delete_prompt, ctx.state.libraries, name, draft, if_match)
+    await ctx.state.watch.look()
     return f"Deleted {path}"
 
 

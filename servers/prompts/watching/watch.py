@@ -44,6 +44,10 @@ class News(NamedTuple):
     """Whether a file changed that prompts may include or embed."""
 
 
+def _unheard(_news: News) -> None:
+    """Nobody is told before the watch runs."""
+
+
 class Watch:
     """Looks at the libraries again whenever it should. `run` it in a task."""
 
@@ -51,6 +55,10 @@ class Watch:
         self._libraries = libraries
         self._notices = notices or Notices()
         self._limiter = CapacityLimiter(1)
+        """For what waits for notices, and arms."""
+        self._looks = CapacityLimiter(1)
+        """For looks, of which there may be one at a time."""
+        self._told: Callable[[News], None] = _unheard
         self._broken: frozenset[str] = frozenset()
         self._said: frozenset[Found] = frozenset()
         self._took = 0.0
@@ -72,6 +80,7 @@ class Watch:
     async def run(self, told: Callable[[News], None]) -> None:
         """Watches until it is cancelled; calls `told` once for each burst of changes, when the libraries have what is
         new. They were looked at before, and then `arm` was called."""
+        self._told = told
         self._say()
         # To look at thousands of files again at once would keep the first client waiting.
         rest = _POLL_SECONDS
@@ -79,10 +88,10 @@ class Watch:
             while True:
                 if await self._wait(rest):
                     await self._settle()
-                await self._look(told)
+                await self.look()
                 # What is watched for is what the look found, so a new watch is a reason to look again.
                 while await to_thread.run_sync(self.arm, limiter=self._limiter):
-                    await self._look(told)
+                    await self.look()
                 rest = self._rest
         finally:
             self._notices.close()
@@ -120,18 +129,20 @@ class Watch:
         stop = threading.Event()
         return await until_stopped(stop, to_thread.run_sync(self._heard, stop, seconds, limiter=self._limiter))
 
-    async def _look(self, told: Callable[[News], None]) -> None:
-        begun = time.monotonic()
-        news = await to_thread.run_sync(self._news, limiter=self._limiter)
-        self._looked_at = time.monotonic()
-        self._took = self._looked_at - begun
+    async def look(self) -> None:
+        """Looks now. What was there when it began is served, and told, when it ends: so whoever has written something
+        has a look before they say so."""
+        news = await to_thread.run_sync(self._news, limiter=self._looks)
         self._say()
         if news is not None:
-            told(news)
+            self._told(news)
 
     def _news(self) -> News | None:
+        begun = time.monotonic()
         before = frozenset(self._libraries.names) - self._broken
         changed = self._libraries.look()
+        self._looked_at = time.monotonic()
+        self._took = self._looked_at - begun
         if changed is None:
             return None
         there = changed.names.intersection(self._libraries.names)

@@ -1,13 +1,16 @@
 """The tools through the protocol; what they do is tested with the files that do it."""
 
 import base64
+import json
 from pathlib import Path
 
 import pytest
 
 from servers.prompts.writing.files import etag_of
+from tests.servers.peers import Peer
 from tests.servers.prompts.folders import SIMPLE, asking, front
 from tests.servers.prompts.serving import ERAS, folder, inside, names, served
+from tests.wire import STATELESS
 
 every_era = pytest.mark.parametrize("era", ERAS)
 TYPED = front(
@@ -145,3 +148,34 @@ async def test_a_folder_that_is_called_like_a_command_is_served(
     monkeypatch.chdir(tmp_path)
     async with served("./lint") as peer:
         assert await peer.text("search_prompts") == "1 of 1 prompts\na: Something."
+
+
+async def seen(peer: Peer) -> set[str]:
+    """What clients of each feature get for the prompt called new."""
+    found = await peer.text("search_prompts", query="new")
+    rendered = await peer.call("render_prompt", name="new")
+    got = await peer.request("prompts/get", name="new")
+    source = await peer.request("resources/read", uri="prompt://new")
+    listed = (await peer.request("resources/list"))["result"]["resources"]
+    skills = (await peer.request("skills/list"))["result"]["skills"]
+    skill = await peer.request("resources/read", uri="skill://new/SKILL.md")
+    index = (await peer.request("resources/read", uri="prompt://"))["result"]["contents"][0]["text"]
+    texts = [found, index, *map(json.dumps, (rendered, got, source, skill))]
+    texts += [json.dumps([one for one in listed if one["name"] == "new"])]
+    texts += [json.dumps([one for one in skills if one["frontmatter"]["name"] == "new"])]
+    return {word for word in ("First.", "Second.") if any(word in text for text in texts)} | (
+        {"listed"} if "new" in await names(peer) else set()
+    )
+
+
+@pytest.mark.slow
+async def test_who_writes_reads_what_was_written(tmp_path: Path) -> None:
+    first, second = front(body="First."), front(body="Second.")
+    async with served(folder(tmp_path, {"a.md": SIMPLE}), "--allow-write", era=STATELESS) as peer:
+        for _ in range(5):
+            await peer.text("save_prompt", name="new", text=first)
+            assert await seen(peer) == {"First.", "listed"}
+            await peer.text("save_prompt", name="new", text=second, if_match=etag_of(first.encode()))
+            assert await seen(peer) == {"Second.", "listed"}
+            await peer.text("delete_prompt", name="new")
+            assert await seen(peer) == set()
