@@ -205,7 +205,8 @@ CLIENTS = (
         format="jsonc",
         stdio={},
         http=HttpShape(url="httpUrl", variable="${{{}}}"),
-        renewal="start Gemini CLI again",
+        # In others it starts no server, nor says why unless it is asked.
+        renewal="start Gemini CLI again, in a folder that it trusts",
         source="https://github.com/google-gemini/gemini-cli/blob/main/docs/tools/mcp-server.md",
     ),
     Client(

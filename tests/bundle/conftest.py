@@ -3,12 +3,14 @@
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
 from tests import npm, pypi
 
 HERE = Path(__file__).resolve().parent
+Needed = TypeVar("Needed")
 
 
 @pytest.fixture(scope="session")
@@ -29,9 +31,21 @@ def node() -> Path:
     return _available(ready)
 
 
-def _available(path: Callable[[], Path]) -> Path:
+@pytest.fixture(scope="session")
+def hosts() -> Callable[[str], tuple[Path, Path]]:
+    """Installs the program of a client by the name of its folder in tests/hosts; a Node, and that folder."""
+
+    def ready(name: str) -> tuple[Path, Path]:
+        found, folder = npm.find_node(), HERE.parent / "hosts" / name
+        npm.require(found, folder, f"the program of {name}")
+        return found, folder
+
+    return lambda name: _available(lambda: ready(name))
+
+
+def _available(needed: Callable[[], Needed]) -> Needed:
     try:
-        return path()
+        return needed()
     except npm.Unavailable as reason:
         if os.environ.get("CI") == "true":
             pytest.fail(str(reason))
