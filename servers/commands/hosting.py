@@ -27,7 +27,10 @@ class Wanted(NamedTuple):
     """A server, and the client that shall know it."""
 
     client: Client
+    entry: Entry
     server: Configured
+    words: tuple[str, ...]
+    """The arguments of the server itself, without those of what starts it."""
     secrets: frozenset[str]
     """What of it nobody should see."""
 
@@ -103,7 +106,7 @@ def wanted(options: Namespace, arguments: Sequence[str], name: str) -> Wanted:
         raise ValueError("--name takes letters, digits, - and _ (64 at most), as all clients do")
     entry = load_catalog(options.catalog).entry(options.server)
     if options.url is not None:
-        return Wanted(client, _reached(entry, options, arguments, name), _secrets_of(options.url))
+        return Wanted(client, entry, _reached(entry, options, arguments, name), (), _secrets_of(options.url))
     if options.token_variable is not None:
         raise ValueError("--token-variable goes with --url: a server that is started needs no token")
     if "stdio" not in entry.transports:
@@ -118,7 +121,7 @@ def wanted(options: Namespace, arguments: Sequence[str], name: str) -> Wanted:
     except UnicodeEncodeError:
         raise ValueError("a path that is not UTF-8 can't stand in the file of a client") from None
     server = Configured(name, command, tuple(words), {**launch_environment(), **environment})
-    return Wanted(client, server, checked.secrets | _hidden(entry, environment))
+    return Wanted(client, entry, server, checked.words, checked.secrets | _hidden(entry, environment))
 
 
 def _secrets_of(url: str) -> frozenset[str]:

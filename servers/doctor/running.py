@@ -1,6 +1,5 @@
 """All checks, in their order."""
 
-import re
 import tempfile
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from functools import partial
@@ -13,16 +12,14 @@ from ..catalog import Entry
 from ..commands.program import program
 from ..hosts.clients import Client, Machine
 from ..hosts.launching import local_command
-from .command_line import read_arguments
 from .configurations import Configuration, Launch, of_machine
 from .environments import environment_from
-from .findings import Finding, Severity, fault, fine, warning
+from .findings import Finding, Severity, fine, warning
 from .installation import Installation, check_installation
-from .judging import Tried, judge
-from .launches import check_launch, is_filled_in
+from .judging import Tried
 from .shell import check_shell
-from .speaking import MODES, Start, talk
-from .urls import check_url
+from .speaking import Start
+from .trial import start, try_launch
 
 __all__ = ["Examination", "examine"]
 
@@ -59,7 +56,7 @@ async def examine(examination: Examination) -> list[Finding]:
     findings = list(check_installation(examination.installation, entries, used))
     broken = {finding.where for finding in findings if finding.severity is not Severity.OK}
     findings += [*check_shell(machine, entries), *found.findings, *_unused(examination, found)]
-    steps = [partial(_check, examination, launch) for launch in found.launches]
+    steps: list[Step] = [partial(_check, examination, launch) for launch in found.launches]
     if not found.launches or examination.asked:
         rest = [entry for entry in entries if entry.name not in configured | broken]
         steps += [partial(_try_out, examination, entry) for entry in rest]
@@ -89,33 +86,7 @@ async def _all(steps: Sequence[Step]) -> list[Finding]:
 
 
 async def _check(examination: Examination, launch: Launch) -> list[Finding]:
-    """One server as a client has it: it is started where nothing stands against that."""
-    server = launch.server
-    try:
-        findings = list(check_launch(launch, examination.machine))
-    except (OSError, ValueError) as error:
-        # A path may be longer than systems take, or have a null character; a port may have thousands of digits.
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        what = f"what it is started with can't be looked at: {reason}"
-        return [fault(launch.where, what, f"correct it in {launch.file}")]
-    if any(finding.severity is Severity.FAULT for finding in findings):
-        return findings
-    if not server.enabled:
-        return [*findings, fine(launch.where, f"not started: it is switched off in {launch.file}")]
-    if server.command is None:
-        return [*findings, *await check_url(launch, examination.installation, examination.seconds)]
-    if is_filled_in(launch):
-        return [*findings, fine(launch.where, "not started: its entry has variables that only the client knows")]
-    env = {**environment_from(launch.client, examination.machine), **server.env}
-    start = Start([server.command, *server.args], env, launch.directory)
-    tried = Tried(
-        launch.where,
-        launch.entry,
-        launch.another,
-        f"correct it in {launch.file}",
-        _secrets(launch, examination.machine),
-    )
-    return findings + await _start(tried, start, examination.seconds)
+    return (await try_launch(launch, examination.machine, examination.installation, examination.seconds)).findings
 
 
 async def _try_out(examination: Examination, entry: Entry) -> list[Finding]:
@@ -132,12 +103,7 @@ async def _try_out(examination: Examination, entry: Entry) -> list[Finding]:
             f"see what stands in the way of {command[0]}",
         )
         env, home = environment_from(None, examination.machine), Path(examination.machine.home)
-        return await _start(tried, Start(command, env, home), examination.seconds)
-
-
-async def _start(tried: Tried, start: Start, seconds: float) -> list[Finding]:
-    talks = [await talk(start, mode, seconds) for mode in MODES]
-    return list(judge(tried, talks))
+        return (await start(tried, Start(command, env, home), examination.seconds)).findings
 
 
 def _arguments(entry: Entry, folder: str) -> list[str] | None:
@@ -148,12 +114,3 @@ def _arguments(entry: Entry, folder: str) -> list[str] | None:
     if any(argument.type != "directory" for argument in required):
         return None
     return [word for argument in required for word in ([argument.option] if argument.option else []) + [folder]]
-
-
-def _secrets(launch: Launch, machine: Machine) -> list[str]:
-    """What the entry holds that nobody else should see, as a whole and in its parts."""
-    known = {argument.environment for argument in launch.entry.arguments if not argument.secret}
-    values = [value for variable, value in launch.server.env.items() if variable not in known]
-    values.append(machine.environment.get("MCP_TOKEN", ""))
-    values += [value for one, value in read_arguments(launch.entry, launch.words).own if one.secret]
-    return [part for value in values for part in (value, *re.split(r"[=:@\s]+", value))]

@@ -4,14 +4,16 @@ This is the one file here that imports inside a function: the HTTP client is an 
 it is missing.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from urllib.parse import urlsplit
 
 from shared.client.options import ClientOptions
 
 from ..catalog import Entry
+from ..hosts.clients import Machine
 from .configurations import Launch
-from .findings import Finding, fault, fine, warning
+from .environments import environment_from
+from .findings import Finding, Severity, fault, fine, warning
 from .installation import Installation
 from .judging import Tried, judge_version, masked
 from .speaking import MODES, Outcome, Talk, converse
@@ -22,36 +24,52 @@ _TOKENS = ("authorization", "x-api-key")
 _UNREACHED = ("ConnectError", "ConnectTimeout")
 
 
-async def check_url(launch: Launch, installation: Installation, seconds: float) -> list[Finding]:
-    """Speaks to the server in both eras, with the headers of the entry."""
-    url, headers = launch.server.url or "", launch.server.headers
+async def check_url(
+    launch: Launch, machine: Machine, installation: Installation, seconds: float, modes: Sequence[str] = MODES
+) -> tuple[list[Finding], int | None]:
+    """Speaks to the server in each of the `modes`, with the headers of the entry; how many tools it has where all is
+    well."""
+    url, headers, token = launch.server.url or "", dict(launch.server.headers), ""
+    if variable := launch.server.token_variable:
+        token = environment_from(launch.client, machine).get(variable, "")
+        if not token:
+            return [_unset(launch, variable)], None
+        headers["Authorization"] = f"Bearer {token}"
     if "${" in url or any("${" in value for value in headers.values()):
-        return [fine(launch.where, "not asked: its entry has variables that only the client knows")]
+        return [fine(launch.where, "not asked: its entry has variables that only the client knows")], None
     try:
         from httpx import URL, InvalidURL
 
         from shared.transports.http_client import connect_http
     except ImportError:
-        return [warning(launch.where, "not asked: httpx is missing", installation.line("client"))]
+        return [warning(launch.where, "not asked: httpx is missing", installation.line("client"))], None
     try:
         if urlsplit(url).scheme not in ("http", "https"):
-            return [fine(launch.where, "not asked: its URL is neither of HTTP nor of HTTPS")]
+            return [fine(launch.where, "not asked: its URL is neither of HTTP nor of HTTPS")], None
         if (URL(url).port or 0) > 65_535:
             raise ValueError
         # One after the other: a server may take one session only.
         talks = [
             await converse(connect_http(url, ClientOptions(mode=mode), headers=headers), mode, seconds)
-            for mode in MODES
+            for mode in modes
         ]
     except (ValueError, InvalidURL):
-        return [fault(launch.where, "its URL or one of its headers can't be sent", f"correct it in {launch.file}")]
-    return list(_judge(launch, talks))
+        what = "its URL or one of its headers can't be sent"
+        return [fault(launch.where, what, f"correct it in {launch.file}")], None
+    findings = list(_judge(launch, talks, [*headers.values(), token, url]))
+    return findings, None if any(one.severity is Severity.FAULT for one in findings) else talks[0].tools
 
 
-def _judge(launch: Launch, talks: list[Talk]) -> Iterator[Finding]:
+def _unset(launch: Launch, variable: str) -> Finding:
+    title = launch.client.title
+    what = f"not asked: {variable}, from which {title} takes the token, is not set in this shell"
+    return warning(launch.where, what, f"set {variable} where {title} is started")
+
+
+def _judge(launch: Launch, talks: list[Talk], secrets: Sequence[str]) -> Iterator[Finding]:
     failed = [talk for talk in talks if talk.outcome is not Outcome.ANSWERED]
     if failed:
-        yield _failed(launch, failed[0])
+        yield _failed(launch, failed[0], secrets)
         return
     place = _place(launch.server.url or "")
     tried = Tried(launch.where, launch.entry, f"correct the URL in {launch.file}", "")
@@ -61,9 +79,9 @@ def _judge(launch: Launch, talks: list[Talk]) -> Iterator[Finding]:
         yield fine(launch.where, f"{place} answers, and speaks {' and '.join(talk.version for talk in talks)}")
 
 
-def _failed(launch: Launch, talk: Talk) -> Finding:
+def _failed(launch: Launch, talk: Talk, secrets: Sequence[str]) -> Finding:
     where, place, entry = launch.where, _place(launch.server.url or ""), launch.entry
-    reason = masked(talk.reason, [*launch.server.headers.values(), launch.server.url or ""])
+    reason = masked(talk.reason, secrets)
     if reason.startswith(_UNREACHED):
         what = f"nothing answers at {place} ({reason.partition(': ')[2]})"
         return fault(where, what, f"start it: {_started(entry, launch)}, or correct the URL in {launch.file}")
@@ -71,6 +89,9 @@ def _failed(launch: Launch, talk: Talk) -> Finding:
         return fault(
             where, f"{place} takes the connection and gives {talk.reason}", "end what listens there, start it anew"
         )
+    if talk.code == 401 and (variable := launch.server.token_variable):
+        what = f"{place} wants another token than {variable} has"
+        return fault(where, what, f"set it to the right one where {launch.client.title} is started")
     if talk.code == 401:
         cure = f"put its token into {launch.file}, as the header Authorization: Bearer TOKEN"
         if not any(name.lower() in _TOKENS for name in launch.server.headers):

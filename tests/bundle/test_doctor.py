@@ -330,6 +330,23 @@ async def test_a_url_that_wants_another_token(home: Home) -> None:
     assert without.severity is Severity.WARNING
 
 
+@slow
+async def test_the_variable_from_which_codex_takes_the_token(home: Home) -> None:
+    async with serving(home) as url:
+        entry = f'[mcp_servers.filesystem]\nurl = "{url}"\nbearer_token_env_var = "FILES_TOKEN"\n'
+        home.write(".codex/config.toml", entry)
+        unset = await home.only()
+        home.environment["FILES_TOKEN"] = f"not-{TOKEN}"
+        wrong = await home.only()
+        home.environment["FILES_TOKEN"] = TOKEN
+        assert await home.look() == []
+    assert unset.severity is Severity.WARNING
+    assert unset.what == "not asked: FILES_TOKEN, from which Codex CLI takes the token, is not set in this shell"
+    assert unset.cure == "set FILES_TOKEN where Codex CLI is started"
+    assert wrong.what == f"{url} wants another token than FILES_TOKEN has"
+    assert TOKEN not in repr([unset, wrong])
+
+
 # What only shows when it is started
 
 

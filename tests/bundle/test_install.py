@@ -3,6 +3,7 @@
 import json
 import os
 import resource
+import socket
 import stat
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from servers.catalog import load_catalog
 from servers.commands import install, uninstall
 from servers.hosts.clients import CLIENTS, Machine, client_named
 from servers.hosts.configured import Configured, as_configured, read_entries
@@ -17,8 +19,8 @@ from servers.hosts.files import KEPT_BACKUPS, back_up, write_atomically
 from servers.hosts.installing import Target
 from servers.hosts.installing import install as plan
 from servers.hosts.installing import uninstall as plan_removal
+from servers.hosts.launching import launch_command
 from servers.hosts.receipts import Receipts
-from tests.wire import Wire
 
 SERVER = Configured("notes", "/opt/mcp", ("/home/ann",), {"TOKEN": "hush"})
 SYSTEMS = ("linux", "macos", "windows")
@@ -61,6 +63,12 @@ def run(command: Any, *words: str) -> int:
     return code
 
 
+def put(client: str, home: Path, *arguments: str) -> None:
+    """What the command writes for the fetch server, without starting it."""
+    command, *words = launch_command(load_catalog().entry("fetch"), arguments)
+    plan(target(client, home), Configured("fetch", command, tuple(words)), replace=False).make()
+
+
 def refusal(capsys: pytest.CaptureFixture[str], command: Any, *words: str) -> str:
     with pytest.raises(SystemExit) as ended:
         command.main(words)
@@ -100,20 +108,39 @@ def test_where_there_was_no_file_there_is_none_again(name: str, system: str, hom
 
 
 @pytest.mark.slow
-@each_client
-async def test_what_was_installed_starts_as_it_stands_there(name: str, home: Path) -> None:
-    """With a bare environment, in a directory whose folder called `servers` would shadow the bundle."""
-    assert run(install, "filesystem", "notes", "--client", name) == 0
-    spot = target(name, home)
-    server = as_configured(spot.client, "filesystem", read_entries(spot.client, spot.path)["filesystem"])
-    assert server is not None
-    shadow = home / "work" / "servers"
+@pytest.mark.parametrize("name", ["claude-desktop", "zed", "codex"])
+def test_what_was_installed_is_started_as_the_client_will(
+    name: str, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In the home directory, whose folder called `servers` would shadow the bundle."""
+    shadow = home / "servers"
     shadow.mkdir()
     (shadow / "__init__.py").write_text("raise RuntimeError('shadowed')")
-    command = [str(server.command), *server.args]
-    async with Wire(command, env={"PATH": "/usr/bin:/bin"}, cwd=home / "work") as started:
-        answer = await started.initialize()
-    assert answer["serverInfo"]["name"] == "filesystem"
+    for word, shown in (("notes", "works: 12 tools"), ("--allow-write", "works: 18 tools")):
+        assert run(install, "filesystem", "notes", word, "--client", name) == 0
+        assert capsys.readouterr().out.splitlines()[-1] == shown
+
+
+@pytest.mark.slow
+def test_what_does_not_start_is_told_and_stays(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(install, "fetch", "--client", "cursor", "--env", "PYTHONHOME=/nowhere") == 1
+    *_, fault, last = capsys.readouterr().out.splitlines()
+    assert fault.startswith("fault: it ended with exit code 1 before it answered; last it said: ")
+    assert ". Fix: " in fault
+    assert last == "it does not work yet; the entry stays, and install can be called again, or uninstall"
+    assert "fetch" in read_entries(client_named("cursor"), home / ".cursor" / "mcp.json")
+
+
+@pytest.mark.slow
+def test_a_server_that_runs_elsewhere_is_asked(capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.socket() as unused:  # bound, so that nobody else takes it, but not listening
+        unused.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{unused.getsockname()[1]}/mcp"
+        assert run(install, "fetch", "--client", "codex", "--url", url) == 1
+        assert f"fault: nothing answers at {url}" in capsys.readouterr().out
+    words = ("fetch", "--client", "codex", "--url", url, "--token-variable", "NO_SUCH_TOKEN")
+    assert run(install, *words) == 0
+    assert "warning: not asked: NO_SUCH_TOKEN, from which Codex CLI takes the token" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -130,9 +157,11 @@ async def test_what_was_installed_starts_as_it_stands_there(name: str, home: Pat
 def test_a_project_has_a_file_of_its_own(name: str, place: str, home: Path) -> None:
     before = files(home)
     words = ("fetch", "--client", name, "--scope", "project")
-    run(install, *words)
-    assert "fetch" in read_entries(client_named(name), home / "work" / place)
-    run(uninstall, *words)
+    run(install, *words, "--dry-run")
+    spot = Target.of(client_named(name), machine("linux", home), "project", home / "work")
+    assert spot.path == home / "work" / place
+    plan(spot, SERVER, replace=False).make()
+    run(uninstall, *words, "--name", "notes")
     assert files(home) == before
 
 
@@ -150,14 +179,12 @@ def test_a_dry_run_shows_and_changes_nothing(home: Path, capsys: pytest.CaptureF
 
 
 def test_what_is_there_already_is_no_change(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = ("fetch", "--client", "cursor")
-    run(install, *words)
+    put("cursor", home)
     path = home / ".cursor" / "mcp.json"
     before = path.stat()
-    capsys.readouterr()
-    run(install, *words)
+    run(install, "fetch", "--client", "cursor")
     after = path.stat()
-    assert capsys.readouterr().out == f"{path} says so already\n"
+    assert capsys.readouterr().out == f"{path} says so already\nworks: 2 tools\n"
     assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
 
 
@@ -165,10 +192,10 @@ def test_other_arguments_update_the_entry_that_was_put_there(home: Path) -> None
     path = home / ".cursor" / "mcp.json"
     path.parent.mkdir()
     path.write_text('{"mcpServers": {}}')
-    run(install, "filesystem", "notes", "--client", "cursor")
-    run(install, "filesystem", "notes", "--allow-write", "--client", "cursor")
-    assert json.loads(path.read_text())["mcpServers"]["filesystem"]["args"][1:] == ["--allow-write"]
-    run(uninstall, "filesystem", "--client", "cursor")
+    put("cursor", home)
+    put("cursor", home, "--timeout", "9")
+    assert json.loads(path.read_text())["mcpServers"]["fetch"]["args"] == ["--timeout", "9"]
+    run(uninstall, "fetch", "--client", "cursor")
     assert path.read_text() == '{"mcpServers": {}}'
 
 
@@ -179,7 +206,7 @@ def test_an_entry_of_the_user_is_replaced_only_when_asked(
     path = home / ".cursor" / "mcp.json"
     path.parent.mkdir()
     if own:
-        run(install, "fetch", "--timeout", "9", "--client", "cursor")
+        put("cursor", home, "--timeout", "9")
     path.write_text('{"mcpServers": {"fetch": {"command": "mine"}}}')
     shown = refusal(capsys, install, "fetch", "--client", "cursor")
     assert shown == f"{path} has another server 'fetch': give --replace, or another --name"
@@ -197,7 +224,7 @@ def test_an_entry_of_the_user_is_not_taken_out(
     path = home / ".cursor" / "mcp.json"
     path.parent.mkdir()
     if own:
-        run(install, "fetch", "--client", "cursor")
+        put("cursor", home)
     path.write_text('{"mcpServers": {"fetch": {"command": "mine"}}}')
     shown = refusal(capsys, uninstall, "fetch", "--client", "cursor")
     assert shown == f"{path}: the server 'fetch' {why}: take it out by hand"
@@ -206,14 +233,14 @@ def test_an_entry_of_the_user_is_not_taken_out(
 
 def test_an_entry_that_was_changed_and_still_starts_the_server_is_taken_out(home: Path) -> None:
     path = home / ".cursor" / "mcp.json"
-    run(install, "fetch", "--client", "cursor")
+    put("cursor", home)
     path.write_text(path.read_text().replace("[]", '["--timeout", "9"]'))
     run(uninstall, "fetch", "--client", "cursor")
     assert not path.exists()
 
 
 def test_an_entry_that_was_pasted_is_taken_out(home: Path) -> None:
-    run(install, "fetch", "--client", "cursor")
+    put("cursor", home)
     path = home / ".cursor" / "mcp.json"
     (home / ".local" / "state" / "mcp-server-bundle" / "installed.json").unlink()
     run(uninstall, "fetch", "--client", "cursor")
@@ -222,9 +249,9 @@ def test_an_entry_that_was_pasted_is_taken_out(home: Path) -> None:
 
 def test_a_file_that_was_removed_by_hand_is_forgotten(home: Path) -> None:
     path = home / ".cursor" / "mcp.json"
-    run(install, "fetch", "--client", "cursor")
+    put("cursor", home)
     path.write_text("")
-    run(install, "fetch", "--client", "cursor")
+    put("cursor", home)
     run(uninstall, "fetch", "--client", "cursor")
     assert path.read_text() == ""
 
@@ -263,7 +290,7 @@ def test_what_cant_be_remembered_is_not_installed(home: Path, capsys: pytest.Cap
 
 def test_the_diff_moves_no_cursor(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (home / ".claude.json").write_text('{\n  "a\u202e\x9b31m": {}\n}', encoding="utf-8")
-    run(install, "fetch", "--client", "claude-code")
+    run(install, "fetch", "--client", "claude-code", "--dry-run")
     assert not {"\u202e", "\x9b"} & set(capsys.readouterr().out)
 
 
@@ -287,7 +314,7 @@ def test_the_file_as_it_was_is_kept_for_its_owner_only(home: Path, capsys: pytes
     path.parent.mkdir()
     path.write_text("{}")
     run(install, "fetch", "--client", "cursor")
-    backup = Path(capsys.readouterr().out.strip().rpartition("as it was: ")[2])
+    backup = Path(capsys.readouterr().out.partition("as it was: ")[2].splitlines()[0])
     assert backup.read_text() == "{}"
     assert stat.S_IMODE(backup.stat().st_mode) == 0o600
 
@@ -329,7 +356,7 @@ def test_a_link_stays_one(home: Path) -> None:
     real.write_text("{}")
     link = home / ".claude.json"
     link.symlink_to(real)
-    run(install, "fetch", "--client", "claude-code")
+    put("claude-code", home)
     assert link.is_symlink()
     assert "fetch" in real.read_text()
     run(uninstall, "fetch", "--client", "claude-code")
