@@ -20,6 +20,7 @@ TABLES = {
     "compared": "tests.comparison.conftest",
     "leg of the conformance suite": "tests.conformance.conftest",
     "image": "tests.docker.conftest",
+    "README": "tests.readme_commands",
 }
 """What tests record, and the module whose `print_tables` prints it."""
 

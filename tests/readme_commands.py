@@ -12,20 +12,24 @@ import os
 import re
 import signal
 import subprocess
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from threading import Timer
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import httpx
 
 from tests.faults.raw import INITIALIZE
+from tests.records import recorded
 
 SECONDS = 300
 """Until a command is given up; the longest ones install what they need."""
 HOME = "/home/me"
 """How the READMEs call the home of their reader, who has the checkout in it."""
 CHECKOUT = "mcp-server-bundle"
+TOOK = "README"
+"""The user property with an item of `Newcomer.took`."""
 
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$|`(\.venv/bin/[^`\n]+)`", re.MULTILINE | re.DOTALL)
 FILE = re.compile(r"# (~/[\w.-]+)(?::.*)?\n")
@@ -81,6 +85,8 @@ class Newcomer:
         self.home = home
         self.checkout = home / CHECKOUT
         # Any free port, so that no other server is in the way; and output in its order, as in a terminal.
+        self.took: list[tuple[float, str]] = []
+        """Seconds, of each command."""
         self.environment = {**environment, "HOME": str(home), "MCP_PORT": "0", "PYTHONUNBUFFERED": "1"}
 
     def follow(self, steps: Sequence[Step]) -> None:
@@ -89,7 +95,9 @@ class Newcomer:
             if step.path is not None:
                 (self.home / step.path.removeprefix("~/")).write_text(step.text)
                 continue
+            began = time.monotonic()
             code, said = self.run(step.text)
+            self.took.append((time.monotonic() - began, str(step)))
             assert code == 0, f"{step}\nended with {code}:\n{said}"
             if SERVER.search(step.text):
                 assert LISTENING.search(said) or '"serverInfo"' in said, f"{step}\nis no server:\n{said}"
@@ -141,3 +149,11 @@ def agree(shown: str, said: str) -> bool:
     """Whether `said` is what is shown."""
     pattern = "".join(r"(?:.*\n)*?" if line.strip() == "..." else re.escape(line) for line in shown.splitlines(True))
     return re.fullmatch(pattern, said) is not None
+
+
+def print_tables(terminalreporter: Any) -> None:
+    """Prints which commands took more than a second."""
+    terminalreporter.section("commands of the READMEs, in seconds")
+    for seconds, command in recorded(terminalreporter, TOOK):
+        if seconds > 1:
+            terminalreporter.write_line(f"{seconds:5.1f}  {command[:110]}")

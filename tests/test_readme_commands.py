@@ -4,12 +4,13 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests import npm, pypi
-from tests.readme_commands import CHECKOUT, Newcomer, Step, agree, steps_of
+from tests import pypi
+from tests.readme_commands import CHECKOUT, TOOK, Newcomer, Step, agree, steps_of
 
 ROOT = Path(__file__).resolve().parents[1]
 FIRST = "README.md"
@@ -37,10 +38,7 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The only folder on the PATH."""
     folder = tmp_path_factory.mktemp("bin")
     found = {name: shutil.which(name) for name in DEBIAN}
-    try:
-        installers = pypi.require("installers", ROOT / "tests/bundle/requirements-installers.txt").parent
-    except npm.Unavailable as reason:
-        pytest.fail(str(reason))
+    installers = pypi.require("installers", ROOT / "tests/bundle/requirements-installers.txt").parent
     found |= {name: str(installers / name) for name in ("pipx", "uv", "uvx")}
     for name, path in found.items():
         assert path is not None, f"there is no {name}"
@@ -75,8 +73,12 @@ def copy_checkout(target: Path) -> None:
 @pytest.mark.full
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("page", PAGES)
-def test_every_command_does_what_the_page_says(page: str, newcomer: Newcomer) -> None:
+def test_every_command_does_what_the_page_says(
+    page: str, newcomer: Newcomer, record_property: Callable[[str, object], None]
+) -> None:
     newcomer.follow([step for step in steps(page) if step not in beginning()])
+    while newcomer.took:
+        record_property(TOOK, newcomer.took.pop(0))
 
 
 def steps(page: str) -> list[Step]:
