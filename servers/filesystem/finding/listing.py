@@ -7,6 +7,7 @@ shown on one line (see `names`), and the URI of an entry names the very bytes.
 
 import os
 import stat
+from collections.abc import Set
 from dataclasses import dataclass
 
 from servers.filesystem.access.beneath import Beneath, missing
@@ -27,7 +28,8 @@ _OVERHEAD = 50
 class ListedEntry:
     """One entry: `name` as shown, `kind` file, directory, symlink or other; `size` of files in bytes.
 
-    `modified` is in seconds since 1970; both are None where they could not be read or mean nothing.
+    `modified` is in seconds since 1970; both are None where they could not be read, mean nothing, or are of what is
+    denied: that is told by nothing else, either.
     """
 
     name: str
@@ -75,14 +77,15 @@ def list_directory(beneath: Beneath, place: Place, page: Page, by_size: bool = F
     after = None if page.cursor is None else cursors.read(page.cursor)
     with beneath.open_directory(place) as directory:
         found = scanned(directory)
-        rest = _by_size(found, after) if by_size else _by_name(found, after)
+        closed = {entry.name for entry in found if beneath.roots.denies(place.child(entry.name))}
+        rest = _by_size(found, closed, after) if by_size else _by_name(found, after)
         room, entries, reached = Room(page.max_bytes), [], after
         for entry in rest[: page.limit]:
-            listed = _listed(beneath, place, entry)
+            listed = _listed(beneath, place, entry, entry.name in closed)
             if not room.take(_OVERHEAD, listed.told):
                 break
             entries.append(listed)
-            reached = Position((entry.name,), _size(entry) if by_size else 0)
+            reached = Position((entry.name,), _size(entry, closed) if by_size else 0)
     more = len(entries) < len(rest)
     return Listing(tuple(entries), len(found), more, cursors.written(reached) if more and reached else None)
 
@@ -91,23 +94,27 @@ def _by_name(found: "list[os.DirEntry[str]]", after: Position | None) -> "list[o
     return found if after is None else [entry for entry in found if entry.name > after.parts[0]]
 
 
-def _by_size(found: "list[os.DirEntry[str]]", after: Position | None) -> "list[os.DirEntry[str]]":
+def _by_size(found: "list[os.DirEntry[str]]", closed: Set[str], after: Position | None) -> "list[os.DirEntry[str]]":
     """The largest first, those of one size by name, and as many as come after that."""
-    keyed = sorted(((-_size(entry), entry.name), entry) for entry in found)
+    keyed = sorted(((-_size(entry, closed), entry.name), entry) for entry in found)
     return [entry for key, entry in keyed if after is None or key > (-after.number, after.parts[0])]
 
 
-def _size(entry: "os.DirEntry[str]") -> int:
-    """The size of a file; 0 for everything else."""
+def _size(entry: "os.DirEntry[str]", closed: Set[str]) -> int:
+    """The size of a file; 0 for everything else, and for one that is closed."""
+    if entry.name in closed:
+        return 0
     try:
         return entry.stat(follow_symlinks=False).st_size if entry.is_file(follow_symlinks=False) else 0
     except OSError:
         return 0
 
 
-def _listed(beneath: Beneath, place: Place, entry: "os.DirEntry[str]") -> ListedEntry:
+def _listed(beneath: Beneath, place: Place, entry: "os.DirEntry[str]", closed: bool) -> ListedEntry:
     kind = kind_of(entry)
     uri = beneath.roots.uri(place.child(entry.name))
+    if closed:
+        return ListedEntry(displayed(entry.name), kind, None, None, uri)
     try:
         found = entry.stat(follow_symlinks=False)
     except OSError:

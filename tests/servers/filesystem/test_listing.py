@@ -38,6 +38,16 @@ def test_f8_a_link_is_a_link_and_its_target_stays_unknown(root, outside, listed)
     assert [(e.kind, e.size) for e in listed().entries] == [("symlink", None)] * 2
 
 
+@pytest.mark.parametrize("by_size", [False, True])
+def test_of_what_is_denied_nothing_but_the_name_is_listed(root, listed, by_size):
+    (root / ".env").write_text("x" * 100)
+    (root / "a").write_text("12")
+    entries = {e.name: (e.kind, e.size, e.modified) for e in listed(by_size=by_size).entries}
+    assert entries[".env"] == ("file", None, None)
+    # The order tells no size, either.
+    assert list(entries) == (["a", ".env"] if by_size else [".env", "a"])
+
+
 def test_the_limit_keeps_the_first_and_tells(root, listed):
     for name in "dbca":
         (root / name).touch()
