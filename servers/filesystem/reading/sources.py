@@ -41,7 +41,10 @@ class Opened(NamedTuple):
     def read(self, position: int, count: int) -> bytes:
         """`count` bytes from `position` on, fewer only at the end of the file."""
         descriptor = self.handle.descriptor
-        os.lseek(descriptor, position, os.SEEK_SET)
+        try:
+            os.lseek(descriptor, position, os.SEEK_SET)
+        except (OverflowError, OSError):
+            return b""  # no file of this file system is that long
         blocks: list[bytes] = []
         while count > 0 and (block := os.read(descriptor, count)):
             blocks.append(block)

@@ -75,7 +75,7 @@ def _places(text: str, wanted: str, count: int, step: int) -> list[int]:
     """Where `wanted` begins in `text`, a few more than are asked for at most."""
     if count == 1:
         step = 1
-    return list(islice(_occurrences(text, wanted, step), max(count or MAX_PLACES, _SHOWN) + 1))
+    return list(islice(_occurrences(text, wanted, step), min(max(count or MAX_PLACES, _SHOWN), len(text)) + 1))
 
 
 def _occurrences(text: str, wanted: str, step: int) -> Iterator[int]:

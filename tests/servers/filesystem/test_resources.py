@@ -81,6 +81,15 @@ async def test_a_part_by_bytes(root, read, query, text):
     assert (await read(f"{(root / 'a.txt').as_uri()}?{query}"))["text"] == text
 
 
+@pytest.mark.parametrize("size", [5, 100_000])
+@pytest.mark.parametrize("offset", [2**62, 2**63 - 1, 2**63, 2**64, 10**40])
+async def test_a_part_behind_the_end_is_empty_however_far(root, read, size, offset):
+    (root / "a.txt").write_text("x" * size)
+    uri = f"{(root / 'a.txt').as_uri()}?offset={offset}&length={offset}"
+    contents = await read(uri)
+    assert (contents["text"], contents["_meta"]["size"]) == ("", size)
+
+
 async def test_a_part_that_is_long_as_json_is_bytes(root, read):
     (root / "a.txt").write_bytes(b"\x01" * 70_000)
     assert len(base64.b64decode((await read(f"{(root / 'a.txt').as_uri()}?length=60000"))["blob"])) == 60_000
