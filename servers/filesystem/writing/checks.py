@@ -5,6 +5,7 @@ import stat
 
 from servers.filesystem.access.beneath import missing, require_regular
 from servers.filesystem.access.etags import etag_of
+from servers.filesystem.access.roots import Place
 from servers.filesystem.access.walk import Entry
 from servers.filesystem.errors import FilesError
 
@@ -15,6 +16,13 @@ def current(entry: Entry) -> os.stat_result | None:
         return os.stat(entry.name, dir_fd=entry.directory, follow_symlinks=False)
     except FileNotFoundError:
         return None
+
+
+def require_file_name(place: Place) -> None:
+    """Raise `bad_path` where the path ends as only that of a directory does, and a file is meant."""
+    end = place.written.replace("\\", "/") if os.sep == "\\" else place.written
+    if end.endswith(("/", "/.", "/..")):
+        raise FilesError("bad_path", place.written, "ends as only a directory does", "Leave the slash out.")
 
 
 def require_same(found: os.stat_result | None, etag: str | None, written: str) -> None:

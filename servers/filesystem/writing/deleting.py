@@ -13,7 +13,7 @@ from servers.filesystem.access.beneath import Beneath, missing, opened
 from servers.filesystem.access.roots import Place
 from servers.filesystem.access.walk import Entry
 from servers.filesystem.errors import FilesError
-from servers.filesystem.writing.checks import current, require_same
+from servers.filesystem.writing.checks import current, require_file_name, require_same
 from servers.filesystem.writing.locks import locked
 from servers.filesystem.writing.replacing import sync_directory
 from servers.filesystem.writing.trees import Bounds, children, is_directory, stat_of
@@ -48,6 +48,7 @@ def delete(
                 count += _delete_below(beneath, entry, place.written, checkpoint)
             _remove_directory(entry, place.written)
         else:
+            require_file_name(place)
             os.unlink(entry.name, dir_fd=entry.directory)
         sync_directory(entry)
     return count

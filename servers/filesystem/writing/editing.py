@@ -19,7 +19,7 @@ from servers.filesystem.access.roots import Place
 from servers.filesystem.access.walk import Entry
 from servers.filesystem.errors import FilesError, os_errors
 from servers.filesystem.reading.charsets import Charset, decode, encode
-from servers.filesystem.writing.checks import current, require_replaceable, require_same
+from servers.filesystem.writing.checks import current, require_file_name, require_replaceable, require_same
 from servers.filesystem.writing.diff import unified_diff
 from servers.filesystem.writing.edits import Edit, apply_edits
 from servers.filesystem.writing.locks import locked
@@ -76,6 +76,7 @@ def edit_files(
     with ExitStack() as stack:
         entries = []
         for one in wanted:
+            require_file_name(one.place)
             beneath.roots.require_writable(one.place)
             entries.append(stack.enter_context(beneath.locate(one.place)))
             beneath.roots.require_writable(entries[-1].place)

@@ -14,7 +14,7 @@ from servers.filesystem.access.roots import Place, components
 from servers.filesystem.access.walk import Entry
 from servers.filesystem.errors import FilesError, os_errors
 from servers.filesystem.names import displayed
-from servers.filesystem.writing.checks import current
+from servers.filesystem.writing.checks import current, require_file_name
 from servers.filesystem.writing.deleting import empty
 from servers.filesystem.writing.locks import locked
 from servers.filesystem.writing.replacing import (
@@ -55,6 +55,9 @@ def move(beneath: Beneath, source: Place, destination: Place) -> None:
             if found is None:
                 raise missing(old, source.written)
             _require_free(new, destination.written)
+            if not stat.S_ISDIR(found.st_mode):
+                require_file_name(source)
+                require_file_name(destination)
             (rename_to_free if stat.S_ISDIR(found.st_mode) else give_name)(old, new)
             sync_directory(new)
             sync_directory(old)
@@ -73,6 +76,9 @@ def copy(
     with beneath.locate(source, follow=False) as old:
         if old.stat is None:
             raise missing(old, source.written)
+        if not is_directory(old):
+            require_file_name(source)
+            require_file_name(destination)
         with beneath.locate(destination, follow=False) as new, locked(new):
             beneath.roots.require_writable(new.place)
             _require_free(new, destination.written)

@@ -18,7 +18,7 @@ from servers.filesystem.access.walk import Entry
 from servers.filesystem.errors import FilesError
 from servers.filesystem.names import displayed
 from servers.filesystem.reading.charsets import UTF8, encode
-from servers.filesystem.writing.checks import current, require_replaceable, require_same
+from servers.filesystem.writing.checks import current, require_file_name, require_replaceable, require_same
 from servers.filesystem.writing.editing import read_contents
 from servers.filesystem.writing.locks import locked
 from servers.filesystem.writing.replacing import replace
@@ -48,6 +48,7 @@ def write_file(
     With `etag`, only while the file still has that. `protected` files are replaced, too (see `require_replaceable`).
     Raises `changed`, and `already_exists` for "create".
     """
+    require_file_name(place)
     beneath.roots.require_writable(place)
     with beneath.locate(place) as entry, locked(entry):
         beneath.roots.require_writable(entry.place)

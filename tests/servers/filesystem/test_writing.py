@@ -44,6 +44,32 @@ def test_an_empty_file(root, write):
     assert (root / "file").read_bytes() == b""
 
 
+@pytest.mark.parametrize("end", ["/", "//", "/."])
+def test_a_name_that_ends_as_that_of_a_directory_is_none_for_a_file(root, either, write, edit, end):
+    (root / "old").write_text("old")
+    (root / "sub").mkdir()
+    place = either.roots.place
+    for name in (f"new{end}", f"old{end}", f"sub/new{end}", f"{root}/new{end}", f"{root.as_uri()}/new{end}"):
+        assert code(write, name) == code(write, name, "new", "append") == "bad_path"
+        for act in (move, copy):
+            assert code(act, either, place("old"), place(name.replace("old", "new"))) == "bad_path"
+    assert code(edit, f"old{end}", ("old", "new")) == "bad_path"
+    for act in (move, copy):
+        assert code(act, either, place(f"old{end}"), place("new")) == "bad_path"
+    assert code(delete, either, place(f"old{end}")) == "bad_path"
+    assert sorted(path.name for path in root.rglob("*")) == ["old", "sub"]
+    assert (root / "old").read_text() == "old"
+
+
+def test_a_name_that_ends_as_that_of_a_directory_is_one_for_a_directory(root, either):
+    place = either.roots.place
+    assert create_directory(either, place("a/"))
+    move(either, place("a/"), place("b/"))
+    copy(either, place("b/"), place("c/"))
+    delete(either, place("b/"))
+    assert [path.name for path in root.iterdir()] == ["c"]
+
+
 def test_f8_writing_through_a_link_keeps_the_link(root, write):
     (root / "file").write_text("old")
     (root / "link").symlink_to("file")
