@@ -1,8 +1,10 @@
 """uvicorn's connection with what it lacks.
 
-Two limits: how large the head of a request may be, and how long the head and the body may take to come. Without them
-a peer could hold memory and connections by never finishing. Answers that leave in one write: the head and the body
-of a short one fit into one packet. And a date that is made when it is needed, so that an idle server sleeps.
+Limits on how large the head of a request may be, on what comes with the body and is none of it (the sizes of chunks,
+their extensions, and trailers, whose fields count for nothing), and on how long head and body may take to come; they
+hold before anybody knows who asks. Without them a peer could hold memory and connections by never finishing. Answers
+that leave in one write: the head and the body of a short one fit into one packet. And a date that is made when it is
+needed, so that an idle server sleeps.
 """
 
 import asyncio
@@ -16,13 +18,23 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 from ..protocol.http_rules import JSON, refuse
 from ..protocol.jsonrpc import encode
 
-__all__ = ["HEAD_SECONDS", "MAX_HEAD", "Connection"]
+__all__ = ["HEAD_SECONDS", "MAX_HEAD", "MAX_HEADERS", "Connection"]
 
 MAX_HEAD = 65_536
 """Bytes of one request's line and headers; what comes in the same packet as their end may exceed it."""
+MAX_HEADERS = 200
+"""Headers of one request."""
 HEAD_SECONDS = 30.0
 """How long the line and headers of a request may take to come."""
 
+_FRAMING = 65_536, 8
+"""Bytes that may come with a body without being part of it: so many, and for each byte of the body so many more. Some
+clients send each word of JSON as a chunk."""
+_UNREAD = 16 * 1_048_576
+"""Bytes of a body that may still come once the request is answered, refused most likely. To close the connection on a
+client that still sends would lose it the answer."""
+_LINGER_SECONDS = 30.0
+"""How long a client has to take what was written before its connection was closed."""
 _CORKED = 65_536
 """Bytes that are held back at most, for what is written next."""
 
@@ -34,6 +46,9 @@ class Connection(HttpToolsProtocol):
     """How long the body of a request may take to come."""
 
     _head_bytes = 0
+    _body_bytes = 0
+    _framed_bytes = 0
+    _has_begun = False
     _awaits: str | None = "head"
     _timed: str | None = None
     _timer: asyncio.TimerHandle | None = None
@@ -56,13 +71,28 @@ class Connection(HttpToolsProtocol):
         """The first byte of a head."""
         super().on_message_begin()
         self._awaits = "head"
+        self._has_begun = True
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """A header, or a field of the trailers. Raises ValueError, which ends the connection, for one too many."""
+        # Trailers are not for the application: it decides by the headers, and has begun to (RFC 9110, section 6.5.1).
+        if self._awaits != "head":
+            return
+        if len(self.headers) >= MAX_HEADERS:
+            raise ValueError("too many headers")
+        super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
         """The last byte of a head."""
         self._awaits = "body"
-        self._head_bytes = 0
+        self._head_bytes = self._body_bytes = self._framed_bytes = 0
         self.server_state.default_headers = _dated(int(time.time()))
         super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """A part of a body."""
+        self._body_bytes += len(body)
+        super().on_body(body)
 
     def on_message_complete(self) -> None:
         """The last byte of a body."""
@@ -70,14 +100,42 @@ class Connection(HttpToolsProtocol):
         super().on_message_complete()
 
     def data_received(self, data: bytes) -> None:
-        """Takes bytes in; refuses a head that grows too large."""
+        """Takes bytes in; refuses what grows too large."""
+        awaited, self._has_begun = self._awaits, False
         super().data_received(data)
+        if awaited is None and not self._has_begun:
+            self._awaits = "head"  # blank lines before it, of which there may be some (RFC 9112, section 2.2)
         if self._awaits != self._timed:  # most requests come as a whole, and need no timer
             self._time()
-        if self._awaits == "head" and not self.transport.is_closing():
+        if self._awaits == "head":
             self._head_bytes += len(data)
             if self._head_bytes > MAX_HEAD:
                 self.send_400_response("The request head is too large.")
+        elif self._awaits == "body" == awaited:
+            self._framed_bytes += len(data)
+            self._check_framing()
+
+    def _check_framing(self) -> None:
+        free, more = _FRAMING
+        if self._framed_bytes > free + (1 + more) * self._body_bytes:
+            self.send_400_response("The chunks or trailers of the request are too large.")
+        elif self._framed_bytes > _UNREAD and self.cycle.response_complete:
+            self.transport.close()
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuses the request, and closes the connection: without a word while an answer is on its way."""
+        if not self._may_answer():
+            self.transport.close()
+        elif not self.transport.is_closing():
+            super().send_400_response(msg)
+
+    def _may_answer(self) -> bool:
+        cycle: RequestResponseCycle | None = self.cycle
+        if cycle is None:
+            return True
+        if self._awaits == "body":
+            return not (cycle.response_started or self.pipeline)
+        return bool(cycle.response_complete)
 
     def _time(self) -> None:
         """Sets the timer for what is awaited now."""
@@ -90,6 +148,7 @@ class Connection(HttpToolsProtocol):
             self._timer = self.loop.call_later(seconds, self._give_up)
 
     def _give_up(self) -> None:
+        self._timer = self._timed = None
         # While an answer is on its way, only the next, pipelined head is late: uvicorn's own timer sees to it.
         cycle: RequestResponseCycle | None = self.cycle
         if self._awaits == "body" and cycle is not None and not cycle.response_started:
@@ -132,6 +191,9 @@ class _Corked:
     def close(self) -> None:
         self._flush()
         self._transport.close()
+        # What nobody reads would otherwise be kept as long as the other side likes.
+        if self._transport.get_write_buffer_size():
+            self._loop.call_later(_LINGER_SECONDS, self._transport.abort)
 
     def _flush(self) -> None:
         if self._held:
