@@ -1,5 +1,6 @@
 """The server that the tools and resources beside it join, with what all of them need."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
 from dataclasses import dataclass
 from functools import partial
@@ -8,6 +9,7 @@ from typing import Any
 import anyio
 
 from shared import Context, Implementation, Server, ToolError, __version__
+from shared.ops.memory import share_one_arena, stay_small
 
 from .access.database import Databases, open_databases
 from .describing.insights import Insights
@@ -61,14 +63,18 @@ def background(task: Task) -> Task:
 
 @app.lifespan
 async def _open(settings: Settings) -> AsyncIterator[Opened]:
-    snapshots = Snapshots()
+    snapshots, used = Snapshots(), asyncio.Event()
+    share_one_arena()
     async with (
         open_databases(settings.sources, settings.limits, settings.readers, create=settings.create) as databases,
         anyio.create_task_group() as tasks,
     ):
         for database in databases:
             database.readers.pressed = partial(snapshots.press, database)
+            for pool in database.pools:
+                pool.returned = used.set
         tasks.start_soon(snapshots.run)
+        tasks.start_soon(stay_small, used)
         watch = Watch(databases, tasks, app.changes.resource, app.changes.resources)
         with Exports(settings.max_export) as exports:
             opened = Opened(databases, snapshots, watch, exports, settings, Insights())

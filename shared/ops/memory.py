@@ -10,13 +10,26 @@ outlives a burst should not be made in its midst.
 import asyncio
 import ctypes
 import gc
+import os
 import sys
 from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
 
-__all__ = ["fill_free_lists", "give_back"]
+import anyio
+from anyio import to_thread
+
+__all__ = ["fill_free_lists", "give_back", "share_one_arena", "stay_small"]
 
 FREE_LIST = 256
 """How many objects of a kind asyncio (255) and uvloop (250) keep for the next use when they are freed."""
+
+GROWTH = 16 * 1_048_576
+"""Bytes more than before that are worth to be given back."""
+QUIET_SECONDS = 1.0
+_ARENA_MAX = -8
+"""M_ARENA_MAX of <malloc.h>."""
 
 
 def fill_free_lists() -> None:
@@ -37,11 +50,44 @@ def give_back() -> None:
         _TRIM(0)
 
 
-def _trim() -> Callable[[int], int] | None:
+def share_one_arena() -> None:
+    """Has glibc take the memory of all threads from one place (`mallopt(3)`); does nothing under another C library.
+
+    By itself it gives each thread an arena of its own, and what one thread has freed no other can have: a limit on
+    what is in use then bounds that of each thread and not that of the process. To be called before there are threads.
+    """
+    if _MALLOPT is not None:
+        _MALLOPT(_ARENA_MAX, 1)
+
+
+async def stay_small(used: asyncio.Event) -> None:
+    """Looks a second after memory was `used` whether the process has grown, and gives back what is free then.
+
+    It runs until it is cancelled; where no memory can be given back it ends.
+    """
+    before = _resident()
+    while _TRIM is not None and before is not None:
+        await used.wait()
+        await anyio.sleep(QUIET_SECONDS)
+        used.clear()
+        if (_resident() or 0) > before + GROWTH:
+            # Not in the event loop: where much is free it takes a while.
+            await to_thread.run_sync(_TRIM, 0)
+
+
+def _resident() -> int | None:
+    """Bytes that this process holds in memory; None where the system doesn't say it in Linux's way."""
+    with suppress(OSError):
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    return None
+
+
+def _of_glibc(name: str) -> Callable[..., Any] | None:
     if not sys.platform.startswith("linux"):
         return None
-    found: Callable[[int], int] | None = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    found: Callable[..., Any] | None = getattr(ctypes.CDLL(None), name, None)
     return found
 
 
-_TRIM = _trim()
+_TRIM = _of_glibc("malloc_trim")
+_MALLOPT = _of_glibc("mallopt")

@@ -29,7 +29,7 @@ from tests.benchmarks.prompts_library import make_library
 from tests.benchmarks.prompts_rows import get_row, library_rows, told_row
 from tests.benchmarks.report import table
 from tests.benchmarks.results import Results
-from tests.benchmarks.sqlite_rows import busy_row, first_row, many_row, one_row, paged_row
+from tests.benchmarks.sqlite_rows import busy_row, first_row, many_row, one_row, paged_row, sort_rows
 from tests.benchmarks.sqlite_tables import make_databases
 from tests.benchmarks.stdio_rows import stdio_rows, subscription_rows
 from tests.benchmarks.targets import Measure
@@ -65,6 +65,7 @@ SERIES = (
     Series("sqlite", many_row, (targets.MANY_ROWS,), (sqlite_peers.OURS_WIDE, sqlite_peers.PLAIN)),
     Series("sqlite", busy_row, (targets.BUSY,), (sqlite_peers.OURS_SHARED,)),
     Series("sqlite", first_row, (targets.FIRST,), (sqlite_peers.OURS_BIG, sqlite_peers.EMPTY)),
+    Series("sqlite", sort_rows, targets.SQLITE_SORTS, (sqlite_peers.OURS_BIG,)),
     Series("sqlite", paged_row, (targets.PAGED,), (sqlite_peers.OURS_WIDE,)),
     Series("fetch", fetch_start_row, (targets.FETCH_START,), (fetch_peers.OURS, fetch_peers.OFFICIAL)),
     Series("fetch", article_rows, targets.ARTICLES, (fetch_peers.OURS, fetch_peers.OFFICIAL)),

@@ -4,6 +4,7 @@ import json
 import re
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from functools import partial
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.benchmarks import targets
-from tests.benchmarks.machine import apart, peak, resident
+from tests.benchmarks.machine import Watch, apart, held, peak, resident
 from tests.benchmarks.messages import Ask
 from tests.benchmarks.peers import Peer
 from tests.benchmarks.pipes import Pipes, median_ms, sample
@@ -25,6 +26,8 @@ READERS, TURNS = 8, 50
 
 _CURSOR = re.compile(rb'"next_cursor":"([^"]+)"')
 _ONE = "SELECT id, c6, c9 FROM wide WHERE id = 777"
+# Each reader sorts the whole table, to put parts of it together.
+_SORTED = "SELECT length(group_concat(data)) FROM big GROUP BY -id / 10"
 _SHARED = "SELECT count(*), max(id) FROM wide"
 
 Figures = Iterator[tuple[Measure, float]]
@@ -109,6 +112,19 @@ def _first_answer(command: list[str]) -> None:
     with Pipes(command) as server:
         server.greet()
         server.ask(Ask("tools/call", {"name": "list_tables", "arguments": {}}, b'"result"'))
+
+
+def sort_rows(peer: Peer, folder: Path) -> Figures:
+    """MiB that the server and all it starts hold while each reader sorts the big table, and by how much they have
+    grown a minute later. Raises Unavailable."""
+    with Pipes(peer.stdio(folder)) as server:
+        server.greet()
+        server.ask(_query("SELECT 1", b'"result"'))
+        with Watch(server.pid) as watch:
+            server.answers(_query(_SORTED, b""), READERS)
+        yield targets.SORTS, watch.most
+        time.sleep(60)
+        yield targets.SORTED, held(server.pid) - watch.before
 
 
 def paged_row(peer: Peer, folder: Path) -> Figures:

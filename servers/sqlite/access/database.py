@@ -99,6 +99,11 @@ class Database:
             raise SqliteError("read_only", f"the database {self.name!r} may only be read", suggestion)
         return self._writers.lent()
 
+    @property
+    def pools(self) -> Collection[Pool]:
+        """All its connections."""
+        return {self.readers, self._writers, self._declarers, self.onlookers}
+
     async def make(self) -> None:
         """Makes the file where there is none. Raises SqliteError."""
         connection = Connection(self.path, "rwc", self.limits)
@@ -107,7 +112,7 @@ class Database:
 
     async def close(self) -> None:
         """Closes all connections."""
-        for pool in {self.readers, self._writers, self._declarers, self.onlookers}:
+        for pool in self.pools:
             await pool.close()
 
     def _pool(self, mode: Mode, size: int) -> Pool:

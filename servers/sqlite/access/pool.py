@@ -16,6 +16,10 @@ from servers.sqlite.errors import SqliteError
 __all__ = ["Pool"]
 
 
+def _unheard() -> None:
+    """Nobody waits for it."""
+
+
 class Pool:
     """At most `size` connections, besides those that are missing. A caller waits `seconds` at most for one."""
 
@@ -29,6 +33,8 @@ class Pool:
         self._missing: set[Connection] = set()
         self.pressed: Callable[[], Awaitable[None]] | None = None
         """Called where all connections are lent, to have one given back that is merely kept."""
+        self.returned: Callable[[], None] = _unheard
+        """Called when a connection has come back, its work done."""
 
     @property
     def is_free(self) -> bool:
@@ -92,6 +98,7 @@ class Pool:
         return self._idle.pop() if self._idle else None
 
     def _returned(self, connection: Connection) -> None:
+        self.returned()
         self._idle.append(connection)
         if connection in self._missing:
             self._missing.remove(connection)
