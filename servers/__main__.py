@@ -70,6 +70,10 @@ def _run(name: str, words: Sequence[str]) -> int:
         library = (error.name or "").partition(".")[0]
         if library in ("servers", "shared"):
             raise
+        if name == "doctor":
+            # It is there to say what is missing.
+            shown: int = import_module(".doctor.bare", __package__).report(words)
+            return shown
         extra = "all" if name == "demo" else "catalog"
         refuse(f"{program()} {name}", f"{library} is not installed; {needs_extra(extra)}")
     code: int = module.main(words)

@@ -10,7 +10,7 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -59,7 +59,8 @@ class Installation(NamedTuple):
     def line(self, *extras: str, again: bool = False) -> str:
         """The command that adds `extras` to those there are; with `again` it writes the bundle's own files anew."""
         words, keeps = self._installer(again)
-        wanted = list(extras) if keeps else sorted({*self._complete(), *extras})
+        had = [] if keeps else [extra for extra, libraries in self.lacking().items() if not libraries]
+        wanted = list(extras) if keeps else sorted({*had, *extras})
         wanted = ["all"] if "all" in wanted else wanted
         try:
             given, where = self.specification(*wanted), ""
@@ -83,17 +84,17 @@ class Installation(NamedTuple):
             words, force = ["uv", "pip", "install", "--python", str(self.python)], "--reinstall"
         return [*words, *([force, "--no-deps"] if again else []), *(["-e"] if self.editable else [])], True
 
-    def _complete(self) -> Iterator[str]:
-        """The extras whose libraries are all installed; those of a checkout stay anyhow."""
-        site = self.site
-        note = next(site.glob(_info("METADATA")), None) if site is not None else None
-        needed: dict[str, list[str]] = {}
-        for library, extra in _REQUIRED.findall(note.read_text(encoding="utf-8")) if note is not None else ():
-            needed.setdefault(extra, []).append(library)
-        there = {path.name.partition("-")[0].lower() for path in site.glob("*.dist-info")} if site is not None else {}
-        for extra, libraries in needed.items():
-            if all(re.sub(r"[-_.]+", "_", library).lower() in there for library in libraries):
-                yield extra
+    def lacking(self) -> dict[str, list[str]]:
+        """The libraries that each extra lacks, without a look at their versions; none are known of a checkout."""
+        note = None if self.site is None else next(self.site.glob(_info("METADATA")), None)
+        if self.site is None or note is None:
+            return {}
+        there = {path.name.partition("-")[0].lower() for path in self.site.glob("*.dist-info")}
+        found: dict[str, list[str]] = {}
+        for library, extra in _REQUIRED.findall(note.read_text(encoding="utf-8")):
+            is_there = re.sub(r"[-_.]+", "_", library).lower() in there
+            found.setdefault(extra, []).extend([] if is_there else [library])
+        return found
 
 
 def this_installation() -> Installation:

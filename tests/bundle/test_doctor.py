@@ -3,6 +3,7 @@
 import json
 import os
 import socket
+import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
@@ -15,10 +16,12 @@ import anyio
 import pytest
 
 from servers.__main__ import main
+from servers.doctor.bare import look
 from servers.doctor.command_line import read_arguments
 from servers.doctor.findings import Severity
 from servers.doctor.installation import check_installation, this_installation
 from servers.doctor.running import SECONDS, Examination, examine
+from shared.installation import Installation as BareInstallation
 from tests.bundle.machines import CATALOG, OLD_SERVER, ROOT, Home, home, installed, wheel_of
 
 __all__ = ["home"]
@@ -536,6 +539,27 @@ def test_a_bundle_that_is_not_installed(tmp_path: Path) -> None:
     (found,) = check_installation(installed(tmp_path)._replace(distribution=None), [], [])
     assert found.severity is Severity.WARNING
     assert found.cure == f"install it: {this_installation().line('all')}"
+
+
+@slow
+def test_without_libraries_of_its_own_it_says_which() -> None:
+    # A name that is known to be no module is as good as one that is not installed.
+    script = "import sys; sys.modules['rich'] = None; from servers.__main__ import main; sys.exit(main(['doctor']))"
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    first, *_, last = done.stdout.splitlines()
+    assert (done.returncode, done.stderr) == (1, "")
+    assert first.startswith("ok      ")
+    assert last.startswith("fault   doctor: it looks at no client, and starts no server, since its extra 'catalog'")
+    assert last.endswith(f". Fix: {this_installation().line('catalog')}")
+
+
+def test_without_libraries_of_its_own_it_looks_at_those_of_the_servers(tmp_path: Path) -> None:
+    installation = installed(tmp_path, requires="no-such-library>=1")
+    found = list(look(BareInstallation.in_site(installation.python, tmp_path / "lib")))
+    assert [(one.severity, one.where) for one in found][1:] == [
+        (Severity.WARNING, "sqlite"), (Severity.FAULT, "doctor"),
+    ]  # fmt: skip
+    assert found[1].what == "its extra 'sqlite' is not installed: no-such-library"
 
 
 # The command
