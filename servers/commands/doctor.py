@@ -1,4 +1,4 @@
-"""`python -m servers doctor`: what keeps the servers from running, and how to mend it."""
+"""`python -m servers doctor`: what keeps the servers from running, and how to fix it."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,7 +14,7 @@ from ..hosts.clients import CLIENTS, client_named
 from ..hosts.machine import this_machine
 from .arguments import CommandParser, refuse
 from .program import plain
-from .showing import console, json_out
+from .showing import console, json_out, wrapped
 
 __all__ = ["main"]
 
@@ -26,7 +26,7 @@ def main(argv: Sequence[str]) -> int:
     parser = CommandParser(
         "doctor",
         "Look at the installation, at the configuration of each client, and at this shell; start each of our servers "
-        "as its client would, and speak to it. Say in plain words what to mend.",
+        "as its client would, and speak to it. Say in plain words what to do.",
     )
     parser.add_argument("names", nargs="*", metavar="NAME", help="servers to look at (default: all)")
     parser.add_argument("--client", metavar="CLIENT", help=f"the only client to look at: {_clients()}")
@@ -57,9 +57,11 @@ def _clients() -> str:
 
 def _show(found: Sequence[Finding]) -> None:
     out = console()
-    for severity, where, what, cure in found:
-        line = f"{where}: {what}" + (f". Cure: {cure}" if cure else "")
-        out.print(Text.assemble((f"{severity:8}", _STYLES[severity]), plain(line)))
+    for severity, where, what, fix in found:
+        line = f"{where}: {what}" + (f". Fix: {fix}" if fix else "")
+        told = Text(wrapped(out, plain(f"{severity:8}{line}"), " " * 8))
+        told.stylize(_STYLES[severity], 0, 8)
+        out.print(told)
     faults, warnings = (
         sum(finding.severity is severity for finding in found) for severity in (Severity.FAULT, Severity.WARNING)
     )

@@ -17,7 +17,7 @@ from .arguments import refuse
 from .changing import changing_parser, show_and_make, target_of
 from .hosting import wanted
 from .program import plain
-from .showing import console
+from .showing import console, wrapped
 
 __all__ = ["main"]
 
@@ -52,7 +52,7 @@ def _try(launch: Launch, machine: Machine) -> int:
         trial = anyio.run(partial(try_launch, launch, machine, this_installation(), SECONDS, modes=MODES[:1]))
     for finding in trial.findings:
         if finding.severity is not Severity.OK:
-            out.print(plain(f"{finding.severity}: {finding.what}. Fix: {finding.cure}"))
+            out.print(wrapped(out, plain(f"{finding.severity}: {finding.what}. Fix: {finding.fix}")))
     if trial.tools is not None:
         out.print(f"works: {trial.tools} {'tool' if trial.tools == 1 else 'tools'}")
     elif any(finding.severity is Severity.FAULT for finding in trial.findings):

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable
+from textwrap import fill
 from typing import Any
 
 from rich.console import Console
@@ -11,7 +12,7 @@ from rich.text import Text
 from ..catalog import Entry
 from .program import plain
 
-__all__ = ["asked_for", "console", "json_out", "shown", "table"]
+__all__ = ["asked_for", "console", "json_out", "shown", "table", "wrapped"]
 
 _NETWORK = {
     "none": "connects to no other host",
@@ -23,6 +24,13 @@ _NETWORK = {
 def console() -> Console:
     """Prints for people. What a pipe gets has no colours; what is no table keeps its lines, to be copied from."""
     return Console(markup=False, highlight=False, emoji=False, soft_wrap=True)
+
+
+def wrapped(out: Console, line: str, indent: str = "") -> str:
+    """A line as a narrower terminal shows it best: in several, with no word broken. A pipe gets it whole."""
+    if not out.is_terminal:
+        return line
+    return fill(line, out.width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
 def json_out(value: Any) -> None:

@@ -94,11 +94,11 @@ def _read(found: Configuration, source: _Source, project: Path, entries: Sequenc
         other = _other_list(client, path) if not listed else None
     except ValueError as error:
         reason = str(error).removeprefix(f"{path}: ")
-        found.findings.append(fault(where, f"{client.title} can't read it: {reason}", _cure(client, path)))
+        found.findings.append(fault(where, f"{client.title} can't read it: {reason}", _fix(client, path)))
         return
     if other is not None:
-        cure = f"rename {other!r} to {client.key!r} in that file"
-        found.findings.append(fault(where, f"its servers stand under {other!r}, which nobody reads", cure))
+        fix = f"rename {other!r} to {client.key!r} in that file"
+        found.findings.append(fault(where, f"its servers stand under {other!r}, which nobody reads", fix))
         return
     before = len(found.launches)
     for name, value in listed.items():
@@ -119,12 +119,12 @@ def _of_project(client: Client, path: Path, project: Path) -> dict[str, Any]:
     return found
 
 
-def _cure(client: Client, path: Path) -> str:
+def _fix(client: Client, path: Path) -> str:
     if path.is_symlink() and not path.exists():
         return "the link leads nowhere: put the file back that it leads to, or remove the link"
     if path.is_file() and not os.access(path, os.R_OK):
         return f"let its owner read it: chmod u+rw '{path}'"
-    return f"mend it in an editor, or remove it; until then {client.title} starts none of its servers"
+    return f"correct it in an editor, or remove it; until then {client.title} starts none of its servers"
 
 
 def _other_list(client: Client, path: Path) -> str | None:
@@ -143,7 +143,7 @@ def _add(found: Configuration, source: _Source, name: str, value: Any, entries: 
         # It can't be seen whose it is, but for its name.
         if any(entry.name in name.lower() for entry in entries):
             what = f"{client.title} can't use it: {error}"
-            found.findings.append(fault(source.where, what, f"mend the entry in {source.path}"))
+            found.findings.append(fault(source.where, what, f"correct the entry in {source.path}"))
         return
     ours = None if server is None else _ours(server, entries)
     if server is not None and ours is not None:

@@ -22,7 +22,7 @@ class Finding(NamedTuple):
     severity: Severity
     where: str
     what: str
-    cure: str = ""
+    fix: str = ""
     """What to do about it; empty where there is nothing to do."""
 
 
@@ -31,11 +31,11 @@ def fine(where: str, what: str) -> Finding:
     return Finding(Severity.OK, where, what)
 
 
-def warning(where: str, what: str, cure: str) -> Finding:
+def warning(where: str, what: str, fix: str) -> Finding:
     """It works, but."""
-    return Finding(Severity.WARNING, where, what, cure)
+    return Finding(Severity.WARNING, where, what, fix)
 
 
-def fault(where: str, what: str, cure: str) -> Finding:
+def fault(where: str, what: str, fix: str) -> Finding:
     """It does not work."""
-    return Finding(Severity.FAULT, where, what, cure)
+    return Finding(Severity.FAULT, where, what, fix)

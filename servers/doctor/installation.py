@@ -63,8 +63,8 @@ def _python(python: Path, distribution: Distribution) -> Finding:
     running, wanted = platform.python_version(), distribution.metadata["Requires-Python"] or ""
     if SpecifierSet(wanted).contains(running, prereleases=True):
         return fine(str(python), f"Python {running}, with {NAME} {distribution.version}")
-    cure = "install a newer Python, and the bundle with that one"
-    return fault(str(python), f"this is Python {running}, the bundle needs {wanted}", cure)
+    fix = "install a newer Python, and the bundle with that one"
+    return fault(str(python), f"this is Python {running}, the bundle needs {wanted}", fix)
 
 
 def _scripts(bundle: Installation, distribution: Distribution) -> Iterator[Finding]:
@@ -104,9 +104,9 @@ def _extra(bundle: Installation, server: str, extra: str, used: bool) -> Finding
     lacking = sorted(set(_lacking(bundle.distribution, extra)))
     if not lacking:
         return fine(server, f"the libraries of its extra {extra!r} are installed")
-    cure = bundle.line(extra)
+    fix = bundle.line(extra)
     what = f"its extra {extra!r} is not installed: {', '.join(lacking)}"
-    return (fault if used else warning)(server, what, cure)
+    return (fault if used else warning)(server, what, fix)
 
 
 def _lacking(distribution: Distribution | None, extra: str) -> Iterator[str]:

@@ -41,8 +41,8 @@ def judge(tried: Tried, talks: Sequence[Talk]) -> Iterator[Finding]:
     noise = max(talk.noise for talk in talks)
     if noise:
         lines = "1 line of its stdout is no message" if noise == 1 else f"{noise} lines of its stdout are no messages"
-        cure = "have whatever it starts write to stderr: look for print or echo in a wrapper, or in a shell's profile"
-        yield fault(tried.where, f"{lines}, where clients break off", cure)
+        fix = "have whatever it starts write to stderr: look for print or echo in a wrapper, or in a shell's profile"
+        yield fault(tried.where, f"{lines}, where clients break off", fix)
     elif not failed:
         spoken = " and ".join(talk.version for talk in talks)
         yield fine(tried.where, f"it starts, speaks {spoken}, and has {talks[0].tools} tools")
@@ -78,10 +78,10 @@ def _failed(tried: Tried, talk: Talk) -> Finding:
         case Outcome.UNSTARTABLE:
             return fault(where, f"it can't be started: {talk.reason}", tried.another)
         case Outcome.ENDED:
-            return fault(where, f"{_end(talk)} before it answered{said}", _cure(tried, talk) or by_hand)
+            return fault(where, f"{_end(talk)} before it answered{said}", _fix(tried, talk) or by_hand)
         case Outcome.SILENT:
-            cure = f"{by_hand}; files on a network or a disk that sleeps may hold it up"
-            return fault(where, f"it gives no answer: {talk.reason} after it was started{said}", cure)
+            fix = f"{by_hand}; files on a network or a disk that sleeps may hold it up"
+            return fault(where, f"it gives no answer: {talk.reason} after it was started{said}", fix)
         case _:
             reason = masked(talk.reason, tried.secrets)
             return fault(where, f"it does not answer as an MCP server does: {reason}{said}", by_hand)
@@ -99,7 +99,7 @@ def _end(talk: Talk) -> str:
     return f"it ended with exit code {code}"
 
 
-def _cure(tried: Tried, talk: Talk) -> str:
+def _fix(tried: Tried, talk: Talk) -> str:
     """What its last words call for."""
     if "No module named" in talk.last_words or "ImportError" in talk.last_words:
         return tried.another

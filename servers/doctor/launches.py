@@ -67,8 +67,8 @@ def _command(launch: Launch, command: Path, machine: Machine) -> Iterator[Findin
     elif not command.exists():
         yield fault(launch.where, _gone(command), let)
     elif not command.is_file() or not os.access(command, os.X_OK):
-        cure = let if not command.is_file() else f"chmod +x '{command}'"
-        yield fault(launch.where, f"{command} is not a program that may be executed", cure)
+        fix = let if not command.is_file() else f"chmod +x '{command}'"
+        yield fault(launch.where, f"{command} is not a program that may be executed", fix)
     else:
         interpreter = interpreter_of(command)
         if interpreter is not None and not interpreter.exists():

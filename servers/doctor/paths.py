@@ -41,8 +41,8 @@ def _look(launch: Launch, argument: Argument, path: Path, creates: bool) -> Iter
     there = _expanded(path)
     where, correct = launch.where, f"correct the path in {launch.file}"
     if not there.is_absolute():
-        cure = f"in {launch.file} write {launch.directory / there}, if that is the one"
-        yield fault(where, f"{path} is no absolute path, and means another place with every client", cure)
+        fix = f"in {launch.file} write {launch.directory / there}, if that is the one"
+        yield fault(where, f"{path} is no absolute path, and means another place with every client", fix)
     elif not there.exists():
         if wanted != "file" or not creates:
             make = "make the directory" if wanted == "directory" else "put the file there"
@@ -57,8 +57,8 @@ def _look(launch: Launch, argument: Argument, path: Path, creates: bool) -> Iter
 
 def _writable(launch: Launch, path: Path) -> Iterator[Finding]:
     if path.exists() and not os.access(path, os.W_OK):
-        cure = f"chmod u+w '{path}', or take {launch.entry.permissions.writing} out of {launch.file}"
-        yield warning(launch.where, f"writing is allowed, but {path} is write-protected", cure)
+        fix = f"chmod u+w '{path}', or take {launch.entry.permissions.writing} out of {launch.file}"
+        yield warning(launch.where, f"writing is allowed, but {path} is write-protected", fix)
 
 
 def _expanded(path: Path) -> Path:

@@ -26,5 +26,5 @@ def check_token_file(path: Path, where: str) -> Iterator[Finding]:
     if empty:
         yield fault(where, f"the token file {path} is empty", make)
     if os.name == "posix" and mode & (stat.S_IRWXG | stat.S_IRWXO):
-        cure = f"chmod 600 '{path}', and make a new token if others use this machine"
-        yield fault(where, f"the token file {path} is open to others on this machine", cure)
+        fix = f"chmod 600 '{path}', and make a new token if others use this machine"
+        yield fault(where, f"the token file {path} is open to others on this machine", fix)

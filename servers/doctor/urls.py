@@ -93,18 +93,18 @@ def _failed(launch: Launch, talk: Talk, secrets: Sequence[str]) -> Finding:
         what = f"{place} wants another token than {variable} has"
         return fault(where, what, f"set it to the right one where {launch.client.title} is started")
     if talk.code == 401:
-        cure = f"put its token into {launch.file}, as the header Authorization: Bearer TOKEN"
+        fix = f"put its token into {launch.file}, as the header Authorization: Bearer TOKEN"
         if not any(name.lower() in _TOKENS for name in launch.server.headers):
             # Some clients have other places for it.
-            return warning(where, f"{place} wants a token, and no header of the entry has one", cure)
-        return fault(where, f"{place} wants another token than the entry has", cure)
+            return warning(where, f"{place} wants a token, and no header of the entry has one", fix)
+        return fault(where, f"{place} wants another token than the entry has", fix)
     if talk.code == 403:
         return fault(
             where, f"{place} does not let this client in", "start it with --allowed-host or --allowed-origin"
         )
     what = f"what listens at {place} is no MCP server, or has another path: {reason}"
-    cure = "the path is /mcp, or /NAME/mcp with serve; is it another program, give the server another --port"
-    return fault(where, what, f"{cure}, and correct the URL in {launch.file}")
+    fix = "the path is /mcp, or /NAME/mcp with serve; is it another program, give the server another --port"
+    return fault(where, what, f"{fix}, and correct the URL in {launch.file}")
 
 
 def _started(entry: Entry, launch: Launch) -> str:

@@ -53,7 +53,7 @@ async def test_an_environment_that_was_deleted(home: Home) -> None:
     assert found.severity is Severity.FAULT
     assert found.where == "Cursor, 'files'"
     assert f"is gone, with its environment {home.path}/old/.venv: it was moved or deleted" in found.what
-    assert found.cure.startswith(f"in {home.path}/.cursor/mcp.json let it start /")
+    assert found.fix.startswith(f"in {home.path}/.cursor/mcp.json let it start /")
 
 
 async def test_an_environment_that_was_moved(home: Home) -> None:
@@ -61,7 +61,7 @@ async def test_an_environment_that_was_moved(home: Home) -> None:
     home.cursor("files", command=command, args=[f"{home.path}/notes"])
     found = await home.only()
     assert "starts /nowhere/.venv/bin/python3, which does not exist" in found.what
-    assert "let it start /" in found.cure
+    assert "let it start /" in found.fix
 
 
 async def test_a_python_that_was_removed(home: Home) -> None:
@@ -81,7 +81,7 @@ async def test_a_command_in_the_cache_of_uv(home: Home) -> None:
     found = await home.only()
     assert found.severity is Severity.WARNING
     assert found.what == f"{command} is in uv's cache, and gone after the next `uv cache clean`"
-    assert found.cure.startswith(f"in {home.path}/.cursor/mcp.json let it start /")
+    assert found.fix.startswith(f"in {home.path}/.cursor/mcp.json let it start /")
     Path(command).unlink()
     found = await home.only()
     assert (found.severity, found.what) == (Severity.FAULT, f"{command} is gone, since uv's cache was emptied")
@@ -93,7 +93,7 @@ async def test_a_wheel_that_uvx_does_not_find(home: Home) -> None:
     home.cursor("files", command=uvx, args=words)
     found = await home.only()
     assert found.what == f"{home.path}/dist/x.whl, from which uvx takes the server, does not exist"
-    assert found.cure.startswith("put it there, or in ")
+    assert found.fix.startswith("put it there, or in ")
 
 
 async def test_a_command_that_only_the_shell_finds(home: Home) -> None:
@@ -102,7 +102,7 @@ async def test_a_command_that_only_the_shell_finds(home: Home) -> None:
     home.cursor("files", command="mcp-bundle-filesystem", args=[f"{home.path}/notes"])
     found = await home.only()
     assert found.what == "mcp-bundle-filesystem has no absolute path, and Cursor does not look where your shell does"
-    assert found.cure == f"in {home.path}/.cursor/mcp.json write {command}"
+    assert found.fix == f"in {home.path}/.cursor/mcp.json write {command}"
 
 
 @slow
@@ -120,7 +120,7 @@ async def test_a_program_that_may_not_be_executed(home: Home) -> None:
     home.cursor("files", command=command, args=[f"{home.path}/notes"])
     found = await home.only()
     assert "is not a program that may be executed" in found.what
-    assert found.cure == f"chmod +x '{command}'"
+    assert found.fix == f"chmod +x '{command}'"
 
 
 # The files of the clients
@@ -132,21 +132,21 @@ async def test_a_configuration_that_is_not_json(home: Home) -> None:
     (found,) = [finding for finding in await home.look("everything") if finding.severity is Severity.FAULT]
     assert found.where == f"Claude Desktop, {path}"
     assert "Claude Desktop can't read it: " in found.what
-    assert found.cure == "mend it in an editor, or remove it; until then Claude Desktop starts none of its servers"
+    assert found.fix == "correct it in an editor, or remove it; until then Claude Desktop starts none of its servers"
 
 
 def test_servers_under_the_key_of_another_client(home: Home) -> None:
     home.write(".config/Code/User/mcp.json", '{"mcpServers": {"files": {}}}')
     (found,) = home.read()
     assert found.what == "its servers stand under 'mcpServers', which nobody reads"
-    assert found.cure == "rename 'mcpServers' to 'servers' in that file"
+    assert found.fix == "rename 'mcpServers' to 'servers' in that file"
 
 
 def test_an_entry_that_the_client_cant_use(home: Home) -> None:
     home.cursor("filesystem", command=sys.executable, args="-m servers.filesystem")
     (found,) = home.read()
     assert "Cursor can't use it: 'filesystem': 'args' is not a list of texts" in found.what
-    assert found.cure == f"mend the entry in {home.path}/.cursor/mcp.json"
+    assert found.fix == f"correct the entry in {home.path}/.cursor/mcp.json"
 
 
 # The arguments
@@ -156,14 +156,14 @@ async def test_a_directory_that_does_not_exist(home: Home) -> None:
     home.start("filesystem", f"{home.path}/papers")
     found = await home.only()
     assert found.what == f"the directory {home.path}/papers does not exist"
-    assert found.cure == f"make the directory, or correct the path in {home.path}/.cursor/mcp.json"
+    assert found.fix == f"make the directory, or correct the path in {home.path}/.cursor/mcp.json"
 
 
 async def test_a_database_that_does_not_exist(home: Home) -> None:
     home.start("sqlite", "--db", f"shop={home.path}/shop.db:ro")
     found = await home.only()
     assert found.what == f"the file {home.path}/shop.db does not exist"
-    assert found.cure.startswith("put the file there, or correct the path")
+    assert found.fix.startswith("put the file there, or correct the path")
 
 
 async def test_a_path_of_the_environment_that_does_not_exist(home: Home) -> None:
@@ -175,7 +175,7 @@ async def test_a_path_that_is_not_absolute(home: Home) -> None:
     home.start("filesystem", "notes")
     found = await home.only()
     assert found.what == "notes is no absolute path, and means another place with every client"
-    assert f"write {home.path}/notes" in found.cure
+    assert f"write {home.path}/notes" in found.fix
 
 
 async def test_a_file_in_place_of_a_directory(home: Home) -> None:
@@ -190,14 +190,14 @@ async def test_a_directory_that_may_not_be_read(home: Home) -> None:
     found = await home.only()
     (home.path / "notes").chmod(0o700)
     assert "can't be read by you" in found.what
-    assert "chmod u+rX" in found.cure
+    assert "chmod u+rX" in found.fix
 
 
 async def test_an_option_that_does_not_exist(home: Home) -> None:
     home.start("filesystem", "--alow-write", f"{home.path}/notes")
     found = await home.only()
     assert found.what == "there is no option --alow-write; did you mean --allow-write?"
-    assert "info filesystem` lists all" in found.cure
+    assert "info filesystem` lists all" in found.fix
 
 
 def test_arguments_are_read_as_the_server_reads_them() -> None:
@@ -230,7 +230,7 @@ async def test_a_variable_that_does_not_exist(home: Home) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "mode", "what", "cure"),
+    ("content", "mode", "what", "fix"),
     [
         (None, 0, "does not exist", "make one: python -c"),
         ("\n", 0o600, "is empty", "make one: python -c"),
@@ -238,12 +238,12 @@ async def test_a_variable_that_does_not_exist(home: Home) -> None:
     ],
     ids=["missing", "empty", "open to all"],
 )
-async def test_a_token_file(content: str | None, mode: int, what: str, cure: str, home: Home) -> None:
+async def test_a_token_file(content: str | None, mode: int, what: str, fix: str, home: Home) -> None:
     path = home.path / "token" if content is None else home.write("token", content, mode)
     home.start("filesystem", "--token-file", str(path), f"{home.path}/notes")
     found = await home.only()
     assert found.what == f"the token file {path} {what}"
-    assert found.cure.startswith(cure)
+    assert found.fix.startswith(fix)
     assert TOKEN not in repr(found)
 
 
@@ -256,9 +256,9 @@ async def test_a_port_that_is_taken(home: Home) -> None:
         home.start("filesystem", "--transport", "http", "--port", str(port), f"{home.path}/notes")
         transport, taken = await home.look()
     assert "clients speak over stdio with what they start" in transport.what
-    assert transport.cure.startswith("take that out of ")
+    assert transport.fix.startswith("take that out of ")
     assert taken.what == f"port {port} of 127.0.0.1 is taken"
-    assert taken.cure == "end what listens there, or give another --port"
+    assert taken.fix == "end what listens there, or give another --port"
 
 
 @slow
@@ -269,7 +269,7 @@ async def test_a_url_at_which_nothing_listens(home: Home) -> None:
         home.cursor("filesystem", url=f"http://me:{TOKEN}@127.0.0.1:{port}/mcp?key={TOKEN}")
         found = await home.only()
     assert found.what == f"nothing answers at http://127.0.0.1:{port}/mcp (All connection attempts failed)"
-    assert found.cure.startswith(
+    assert found.fix.startswith(
         f"start it: mcp-bundle-filesystem --transport http --port {port} DIR, or correct the "
     )
 
@@ -299,7 +299,7 @@ async def test_a_url_at_which_another_program_listens(home: Home, site: int) -> 
     home.cursor("filesystem", url=f"http://127.0.0.1:{site}/mcp")
     found = await home.only()
     assert f"what listens at http://127.0.0.1:{site}/mcp is no MCP server, or has another path" in found.what
-    assert "give the server another --port" in found.cure
+    assert "give the server another --port" in found.fix
 
 
 @asynccontextmanager
@@ -328,7 +328,7 @@ async def test_a_url_that_wants_another_token(home: Home) -> None:
         home.cursor("filesystem", url=url, headers={"Authorization": f"Bearer {TOKEN}"})
         assert await home.look() == []
     assert found.what == f"{url} wants another token than the entry has"
-    assert "as the header Authorization: Bearer TOKEN" in found.cure
+    assert "as the header Authorization: Bearer TOKEN" in found.fix
     assert TOKEN not in repr(found)
     assert without.severity is Severity.WARNING
 
@@ -345,7 +345,7 @@ async def test_the_variable_from_which_codex_takes_the_token(home: Home) -> None
         assert await home.look() == []
     assert unset.severity is Severity.WARNING
     assert unset.what == "not asked: FILES_TOKEN, from which Codex CLI takes the token, is not set in this shell"
-    assert unset.cure == "set FILES_TOKEN where Codex CLI is started"
+    assert unset.fix == "set FILES_TOKEN where Codex CLI is started"
     assert wrong.what == f"{url} wants another token than FILES_TOKEN has"
     assert TOKEN not in repr([unset, wrong])
 
@@ -359,7 +359,7 @@ async def test_noise_on_stdout(home: Home) -> None:
     home.cursor("files", command=command, args=[f"{home.path}/notes"], env={"PYTHONPATH": str(ROOT)})
     found = await home.only()
     assert found.what == "1 line of its stdout is no message, where clients break off"
-    assert "write to stderr" in found.cure
+    assert "write to stderr" in found.fix
 
 
 @slow
@@ -370,7 +370,7 @@ async def test_a_server_that_ends_at_once(home: Home) -> None:
         "it ended with exit code 2 before it answered; last it said: "
         "--max-read: Input should be greater than or equal to 1000"
     )
-    assert found.cure.startswith(f"correct it in {home.path}/.cursor/mcp.json; ")
+    assert found.fix.startswith(f"correct it in {home.path}/.cursor/mcp.json; ")
 
 
 async def test_a_python_without_the_bundle(home: Home) -> None:
@@ -378,7 +378,7 @@ async def test_a_python_without_the_bundle(home: Home) -> None:
     found = await home.only()
     assert "exit code 1" in found.what
     assert "No module named 'servers'" in found.what
-    assert "let it start /" in found.cure
+    assert "let it start /" in found.fix
 
 
 @slow
@@ -386,7 +386,7 @@ async def test_a_server_that_gives_no_answer(home: Home) -> None:
     home.cursor("files", command=home.program("#!/bin/sh\nwhile read -r line; do :; done\n"))
     found = await home.only(seconds=0.3)
     assert found.what == "it gives no answer: no answer in 0.3 seconds after it was started"
-    assert found.cure.startswith("start it in a terminal, and read all that it says")
+    assert found.fix.startswith("start it in a terminal, and read all that it says")
 
 
 async def test_an_argument_that_no_system_takes(home: Home) -> None:
@@ -456,7 +456,7 @@ async def test_a_program_of_another_system(home: Home) -> None:
     home.cursor("files", command=home.program("\x7fELF of no machine"))
     found = await home.only()
     assert found.what == "it can't be started: Exec format error"
-    assert "let it start /" in found.cure
+    assert "let it start /" in found.fix
 
 
 @slow
@@ -466,7 +466,7 @@ async def test_a_server_of_an_older_version(home: Home) -> None:
     assert (era.severity, version.severity) == (Severity.FAULT, Severity.WARNING)
     assert era.what == "it does not speak 2026-07-28: method not found"
     assert version.what == f"it is version 0.0.1, and here is {CATALOG.entry('filesystem').version}"
-    assert "update it where it is installed" in version.cure
+    assert "update it where it is installed" in version.fix
 
 
 async def test_a_secret_is_not_shown_even_if_the_server_says_it(home: Home) -> None:
@@ -488,7 +488,7 @@ async def test_a_variable_in_the_shell(home: Home) -> None:
     assert found.severity is Severity.WARNING
     assert TOKEN not in repr(found)
     assert found.what == "MCP_FILESYSTEM_ALLOW_WRITE is set, and changes filesystem when it is started from here"
-    assert found.cure == "unset MCP_FILESYSTEM_ALLOW_WRITE, unless it is meant"
+    assert found.fix == "unset MCP_FILESYSTEM_ALLOW_WRITE, unless it is meant"
 
 
 async def test_a_token_file_that_the_shell_names(home: Home) -> None:
@@ -504,7 +504,7 @@ def test_a_library_that_is_missing(tmp_path: Path) -> None:
     found = list(check_installation(installation, [SQLITE], ["sqlite"]))[-1]
     assert found.severity is Severity.FAULT
     assert found.what == "its extra 'sqlite' is not installed: no-such-library"
-    assert found.cure == f"{tmp_path}/bin/python -m pip install '{wheel_of(tmp_path)}[sqlite]'"
+    assert found.fix == f"{tmp_path}/bin/python -m pip install '{wheel_of(tmp_path)}[sqlite]'"
 
 
 def test_a_library_that_is_too_old(tmp_path: Path) -> None:
@@ -532,13 +532,13 @@ def test_a_console_script(script: str, what: str, tmp_path: Path) -> None:
     assert found.severity is Severity.FAULT
     assert found.what == f"{what}: mcp-bundle-sqlite"
     again = f"--force-reinstall --no-deps {wheel_of(tmp_path)}"
-    assert found.cure == f"write them again: {tmp_path}/bin/python -m pip install {again}"
+    assert found.fix == f"write them again: {tmp_path}/bin/python -m pip install {again}"
 
 
 def test_a_bundle_that_is_not_installed(tmp_path: Path) -> None:
     (found,) = check_installation(installed(tmp_path)._replace(distribution=None), [], [])
     assert found.severity is Severity.WARNING
-    assert found.cure == f"install it: {this_installation().line('all')}"
+    assert found.fix == f"install it: {this_installation().line('all')}"
 
 
 @slow
@@ -578,9 +578,33 @@ def test_the_command_prints_a_line_for_each_finding(shell: Home, capsys: pytest.
     shell.start("filesystem", f"{shell.path}/papers")
     assert main(["doctor", "filesystem"]) == 1
     *_, fault, total = capsys.readouterr().out.splitlines()
-    where, cure = "Cursor, 'filesystem'", f"make the directory, or correct the path in {shell.path}/.cursor/mcp.json"
-    assert fault == f"fault   {where}: the directory {shell.path}/papers does not exist. Cure: {cure}"
+    where, fix = "Cursor, 'filesystem'", f"make the directory, or correct the path in {shell.path}/.cursor/mcp.json"
+    assert fault == f"fault   {where}: the directory {shell.path}/papers does not exist. Fix: {fix}"
     assert total == "1 fault, 0 warnings"
+
+
+@slow
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo-terminals")
+def test_in_a_terminal_no_word_is_broken(shell: Home) -> None:
+    papers = f"{shell.path}/{'papers' * 15}"
+    shell.start("filesystem", papers)
+    ours, theirs = os.openpty()
+    env = {"PYTHONPATH": str(ROOT), "HOME": str(shell.path), "TERM": "dumb", "COLUMNS": "80"}
+    command = [sys.executable, "-m", "servers", "doctor", "filesystem"]
+    with subprocess.Popen(command, cwd=shell.path, env=env, stdin=theirs, stdout=theirs, stderr=theirs) as process:
+        os.close(theirs)
+        shown = "".join(iter(partial(read_terminal, ours), ""))
+    os.close(ours)
+    assert process.returncode == 1
+    assert f"the directory {papers} does not exist. Fix: make the directory" in " ".join(shown.split())
+    assert [line for line in shown.splitlines() if len(line.strip()) > 80 and " " in line.strip()] == []
+
+
+def read_terminal(descriptor: int) -> str:
+    try:
+        return os.read(descriptor, 65_536).decode()
+    except OSError:  # what Linux says at its end
+        return ""
 
 
 @slow
@@ -627,7 +651,7 @@ async def test_a_command_that_nobody_finds(home: Home) -> None:
     home.cursor("files", command="mcp-bundle-filesystem")
     found = await home.only()
     assert found.what == "mcp-bundle-filesystem has no absolute path, and is on no PATH"
-    assert "let it start /" in found.cure
+    assert "let it start /" in found.fix
 
 
 async def test_what_the_client_fills_in_is_left_to_it(home: Home) -> None:

@@ -183,7 +183,7 @@ def test_usage_names_what_was_called(monkeypatch: pytest.MonkeyPatch, capsys: py
     assert capsys.readouterr().out.startswith("usage: mcp-server-bundle list ")
 
 
-def test_a_library_that_is_missing_is_named_with_its_cure() -> None:
+def test_a_library_that_is_missing_is_named_with_its_fix() -> None:
     script = "import sys; sys.modules['yaml'] = None; from servers.__main__ import main; main(['list'])"
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=60)
     assert done.returncode == 2
