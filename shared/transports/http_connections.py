@@ -8,8 +8,9 @@ needed, so that an idle server sleeps.
 """
 
 import asyncio
+import re
 import time
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 from wsgiref.handlers import format_date_time
 
@@ -17,6 +18,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 
 from ..protocol.http_rules import JSON, refuse
 from ..protocol.jsonrpc import encode
+from .http_streams import BrokenOff
 
 __all__ = ["HEAD_SECONDS", "MAX_HEAD", "MAX_HEADERS", "Connection"]
 
@@ -30,6 +32,7 @@ HEAD_SECONDS = 30.0
 _FRAMING = 65_536, 8
 """Bytes that may come with a body without being part of it: so many, and for each byte of the body so many more. Some
 clients send each word of JSON as a chunk."""
+_ABSOLUTE = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*://([^/?#]*)")
 _UNREAD = 16 * 1_048_576
 """Bytes of a body that may still come once the request is answered, refused most likely. To close the connection on a
 client that still sends would lose it the answer."""
@@ -87,7 +90,16 @@ class Connection(HttpToolsProtocol):
         self._awaits = "body"
         self._head_bytes = self._body_bytes = self._framed_bytes = 0
         self.server_state.default_headers = _dated(int(time.time()))
+        if not self.url.startswith(b"/"):
+            self._ask_for(_ABSOLUTE.match(self.url))
         super().on_headers_complete()
+
+    def _ask_for(self, target: re.Match[bytes] | None) -> None:
+        """Has a target that names a host, as proxies are sent it, count instead of the header (RFC 9112, section
+        3.2.2). Several headers stay: they are refused."""
+        hosts = [number for number, (name, _) in enumerate(self.headers) if name == b"host"]
+        if target is not None and len(hosts) == 1:
+            self.headers[hosts[0]] = (b"host", target[1])
 
     def on_body(self, body: bytes) -> None:
         """A part of a body."""
@@ -120,6 +132,16 @@ class Connection(HttpToolsProtocol):
         if self._framed_bytes > free + (1 + more) * self._body_bytes:
             self.send_400_response("The chunks or trailers of the request are too large.")
         elif self._framed_bytes > _UNREAD and self.cycle.response_complete:
+            self.transport.close()
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        super()._start_asgi_task(cycle, partial(self._answer, app, cycle))
+
+    async def _answer(self, app: Any, cycle: RequestResponseCycle, scope: Any, receive: Any, send: Any) -> None:
+        try:
+            await app(scope, receive, send)
+        except BrokenOff:
+            cycle.disconnected = True  # which uvicorn takes for no fault of the application
             self.transport.close()
 
     def send_400_response(self, msg: str) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from .http_replay import Reader
 from .http_session import HttpSession
-from .http_streams import Http, Reply, Stage, Watch
+from .http_streams import BrokenOff, Http, Reply, Stage, Watch
 
 __all__ = ["SentHeaders", "follow"]
 
@@ -20,7 +20,7 @@ async def follow(
     http: Http, session: HttpSession, reader: Reader | None, pause: float, headers: SentHeaders = tuple
 ) -> None:
     """Sends what `reader` brings until it ends or the client goes away; a comment every `pause` seconds keeps the
-    connection open. Nothing to follow is 202."""
+    connection open. Nothing to follow is 202. Raises BrokenOff where it can't go on to the end."""
     if reader is None:
         await http.reply.json(202, b"")
         return
@@ -37,6 +37,8 @@ async def follow(
             await _write(http.reply, session, reader, headers)
     finally:
         session.closed(reader)
+    if reader.is_cut and http.reply.stage is not Stage.ENDED:
+        raise BrokenOff
 
 
 async def _write(reply: Reply, session: HttpSession, reader: Reader, headers: SentHeaders) -> None:

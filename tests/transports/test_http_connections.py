@@ -120,3 +120,24 @@ async def test_what_nobody_reads_is_given_up(monkeypatch: pytest.MonkeyPatch) ->
                 with anyio.fail_after(PATIENCE):
                     while len(descriptors()) - before != still_open:
                         await anyio.sleep(0.01)
+
+
+# Which host is asked for
+
+
+@pytest.mark.parametrize(
+    ("target", "status"),
+    [
+        ("http://localhost:1/healthz", 200),
+        ("HTTP://127.0.0.1/healthz", 200),
+        ("http://evil.example/healthz", 403),
+        ("http://evil.example:80/healthz", 403),
+        ("http://localhost@evil.example/healthz", 403),
+        ("http://evil.example#@localhost/healthz", 400),
+        ("ftp://evil.example/healthz", 403),
+    ],
+)
+async def test_a_target_that_names_a_host_is_judged_by_it(target: str, status: int) -> None:
+    """RFC 9112, section 3.2.2: the header does not count then."""
+    async with served() as site, site.raw("Connection: close", request=f"GET {target}") as stream:
+        assert (await stream.receive()).startswith(f"HTTP/1.1 {status}".encode())

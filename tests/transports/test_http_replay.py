@@ -168,9 +168,12 @@ async def test_an_answer_given_meanwhile_is_replayed_again_and_again() -> None:
         assert await rest(site, session, f"{stream_id}_3") == []
 
 
-async def test_coming_back_takes_the_stream_from_the_connection_before() -> None:
+@pytest.mark.parametrize("page", [{}, {"Origin": "http://localhost"}])
+async def test_coming_back_takes_the_stream_from_the_connection_before(
+    page: Json, caplog: pytest.LogCaptureFixture
+) -> None:
     async with served(wait_server()) as site:
-        session = await site.initialize()
+        session = {**await site.initialize(), **page}
         async with site.stream(call(site, "part"), session) as response:
             first = read_events(response)
             lost = [await anext(first), await anext(first)]
@@ -181,6 +184,7 @@ async def test_coming_back_takes_the_stream_from_the_connection_before() -> None
                     await anext(first)
                 site.probe.release.set()
                 assert data([one async for one in second]) == ["released"]
+    assert not caplog.records
 
 
 async def test_resuming_and_listening_go_side_by_side() -> None:

@@ -165,7 +165,7 @@ async def test_a_head_that_never_ends(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("stateless", [True, False])
-async def test_who_does_not_read_holds_up_nobody(stateless: bool) -> None:
+async def test_who_does_not_read_holds_up_nobody(stateless: bool, caplog: pytest.LogCaptureFixture) -> None:
     limits = EndpointLimits(sessions=SessionLimits(stream_bytes=100_000))
     async with served(limits=limits) as site:
         session = await site.initialize()
@@ -184,6 +184,7 @@ async def test_who_does_not_read_holds_up_nobody(stateless: bool) -> None:
                 await site.probe.finished.wait()
                 await site.idle()
         await site.idle()
+    assert "uvicorn.error" not in {record.name for record in caplog.records}
 
 
 @pytest.mark.parametrize(
