@@ -46,6 +46,8 @@ MAX_MESSAGE = 64 * 1024 * 1024
 _CHUNK = 65_536
 _PIPE = 1_048_576
 """Bytes that a pipe is to hold, where it can be told so: then a large answer leaves in one write."""
+_LARGE = 4_096
+"""Bytes that are counted for the garbage collector; what is smaller it knows as objects."""
 _LOOK_SECONDS = 0.02
 _CAN_WAIT = os.name == "posix"
 """Whether the event loop can wait for pipes; on Windows it can't."""
@@ -71,7 +73,8 @@ class StdioTransport:
                 break
             if not chunk:
                 self.ended.set()
-            count_bytes(len(chunk))
+            if len(chunk) >= _LARGE:
+                count_bytes(len(chunk))
             lines = self._lines.feed(chunk) if chunk else self._lines.end()
             if lines:
                 return [decode(line) if isinstance(line, bytes) else _too_long(line) for line in lines]
@@ -188,7 +191,8 @@ class _Descriptor:
 
     async def write(self, data: bytearray) -> None:
         """Writes all of `data`. Raises OSError where that can't be done."""
-        count_bytes(len(data))
+        if len(data) >= _LARGE:
+            count_bytes(len(data))
         if not (self._is_file or self._waits):
             await _write_in_thread(self._fd, data)
             return
