@@ -21,6 +21,7 @@ TABLES = {
     "leg of the conformance suite": "tests.conformance.conftest",
     "image": "tests.docker.conftest",
     "README": "tests.readme_commands",
+    "way of installing": "tests.bundle.conftest",
 }
 """What tests record, and the module whose `print_tables` prints it."""
 

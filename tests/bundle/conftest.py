@@ -1,15 +1,20 @@
-"""What is not ours and is installed when it is first needed."""
+"""What is not ours and is installed when it is first needed. At the end of the run it is said how long a new user
+takes with each installer."""
 
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 
 from tests import npm, pypi
+from tests.bundle.programs import run
+from tests.records import recorded
 
 HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+TRIED = "way of installing"
 Needed = TypeVar("Needed")
 
 
@@ -17,6 +22,22 @@ Needed = TypeVar("Needed")
 def installers() -> Path:
     """The folder of uv, uvx and pipx."""
     return _available(lambda: pypi.require("installers", HERE / "requirements-installers.txt").parent)
+
+
+@pytest.fixture(scope="session")
+def built(installers: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the wheel, built of the checkout, and of the source distribution."""
+    folder = tmp_path_factory.mktemp("dist")
+    uv = str(installers / "uv")
+    run([uv, "build", "--sdist", "--out-dir", str(folder), str(ROOT)], folder)
+    run([uv, "build", "--wheel", "--out-dir", str(folder), str(ROOT)], folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def wheel(built: Path) -> Path:
+    (wheel,) = built.glob("*.whl")
+    return wheel
 
 
 @pytest.fixture(scope="session")
@@ -50,3 +71,12 @@ def _available(needed: Callable[[], Needed]) -> Needed:
         if os.environ.get("CI") == "true":
             pytest.fail(str(reason))
         pytest.skip(str(reason))
+
+
+def print_tables(terminalreporter: Any) -> None:
+    """Prints how long each way takes."""
+    ways = list(recorded(terminalreporter, TRIED))
+    if ways:
+        terminalreporter.section("from nothing to a server that works")
+    for way, seconds, last in ways:
+        terminalreporter.write_line(f"{way:6} {seconds:5.1f} s  {last}")

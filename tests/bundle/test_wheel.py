@@ -1,12 +1,10 @@
 """The wheel: what it holds, and what it is like to install it from the file, with pip, pipx and uvx."""
 
 import json
-import os
 import subprocess
 import sys
 import tarfile
 import zipfile
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,46 +15,23 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 from servers.catalog import CATALOG, Entry, load_catalog
 from servers.commands.export import main as export
 from shared.transports.http_client import connect_http
+from tests.bundle.programs import BARE, INSTALLING, run
 from tests.interop.pages import served
 from tests.wire import Wire
 
 pytestmark = [pytest.mark.full, pytest.mark.timeout(1_500)]
 
 ROOT = Path(__file__).resolve().parents[2]
-INSTALLING = 600  # seconds
-BARE = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
 ENTRIES = load_catalog().servers
 WITH_EXTRA = [entry for entry in ENTRIES if entry.extra is not None]
 
 each_with_extra = pytest.mark.parametrize("entry", WITH_EXTRA, ids=lambda entry: entry.name)
 
 
-def run(command: list[str], folder: Path, env: Mapping[str, str] = BARE) -> str:
-    done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=INSTALLING)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
-
-
 def arguments(entry: Entry, folder: Path) -> list[str]:
     """What the server can't start, or be tried, without."""
     needed = {"filesystem": [str(folder)], "sqlite": ["--demo"], "fetch": ["--allow-private", "127.0.0.1:*"]}
     return needed.get(entry.name, [])
-
-
-@pytest.fixture(scope="module")
-def built(installers: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the wheel, built of the checkout, and of the source distribution."""
-    folder = tmp_path_factory.mktemp("dist")
-    uv = str(installers / "uv")
-    run([uv, "build", "--sdist", "--out-dir", str(folder), str(ROOT)], folder)
-    run([uv, "build", "--wheel", "--out-dir", str(folder), str(ROOT)], folder)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def wheel(built: Path) -> Path:
-    (wheel,) = built.glob("*.whl")
-    return wheel
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,25 @@
+"""Programs that are run to their end, as an installer is."""
+
+import os
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+INSTALLING = 600  # seconds
+BARE = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+# How a machine reaches packages is no matter of its users.
+REACHING = ("PIP_", "UV_", "SSL_CERT_", "REQUESTS_CA_BUNDLE", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
+
+
+def fresh(home: Path, *folders: Path) -> dict[str, str]:
+    """The environment of a user who has nothing yet: an empty home directory, and a bare PATH with these folders."""
+    path = os.pathsep.join([*map(str, folders), "/usr/bin", "/bin"])
+    reaching = {name: value for name, value in os.environ.items() if name.upper().startswith(REACHING)}
+    return {**reaching, "HOME": str(home), "PATH": path}
+
+
+def run(command: list[str], folder: Path, env: Mapping[str, str] = BARE) -> str:
+    """Runs a program that has to end well; its output."""
+    done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=INSTALLING)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
