@@ -25,10 +25,18 @@ WHERE i.BillingCountry = :country GROUP BY c.CustomerId ORDER BY spent DESC
 """
 
 
-async def data(client: Client, tool: str, **arguments: Any) -> Any:
+async def called(client: Client, tool: str, **arguments: Any) -> Any:
     result = await client.call_tool(tool, arguments)
     assert not result.is_error, result.content
-    return result.structured_content
+    return result
+
+
+async def data(client: Client, tool: str, **arguments: Any) -> Any:
+    return (await called(client, tool, **arguments)).structured_content
+
+
+async def text(client: Client, tool: str, **arguments: Any) -> str:
+    return (await called(client, tool, **arguments)).content[0].text
 
 
 def add_genre(folder: Path, key: str) -> None:
@@ -39,15 +47,13 @@ def add_genre(folder: Path, key: str) -> None:
 
 async def test_database_is_explored(case: Case) -> None:
     async with case.connect("sqlite") as client:
-        described = await data(client, "describe_database")
-        text = json.dumps(described)
-        assert all(name in text for name in ("Artist", "PlaylistTrack", "SalesByCountry", "InvoiceLine"))
-        table = await data(client, "describe_table", table_name="Invoice", sample=2)
-        assert "BillingCountry" in json.dumps(table)
-        plan = await data(client, "explain_query", query=SPENT)
-        assert "Invoice" in json.dumps(plan) or " i" in json.dumps(plan)
+        described = await text(client, "describe_database")
+        assert all(name in described for name in ("Artist", "PlaylistTrack", "SalesByCountry", "InvoiceLine"))
+        assert "BillingCountry" in await text(client, "describe_table", table_name="Invoice", sample=2)
+        plan = await text(client, "explain_query", query=SPENT)
+        assert "Invoice" in plan or " i" in plan
         rows = await data(client, "read_query", query=SPENT, parameters={"country": "Germany"})
-        assert [column["name"] for column in rows["columns"]] == ["LastName", "spent"]
+        assert rows["columns"] == ["LastName", "spent"]
         assert rows["rows"] == sorted(rows["rows"], key=lambda row: -row[1])
 
 

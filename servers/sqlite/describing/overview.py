@@ -16,7 +16,6 @@ from servers.sqlite.describing.space import Space
 
 __all__ = [
     "DatabaseSummary",
-    "Overview",
     "TableSummary",
     "summarize",
     "table_line",
@@ -62,12 +61,6 @@ class DatabaseSummary(TypedDict):
     """How many of each there was no room for."""
     problem: str | None
     """Why the database can't be read."""
-
-
-class Overview(TypedDict):
-    """What is in the databases."""
-
-    databases: list[DatabaseSummary]
 
 
 def summarize(name: str, writable: bool, space: Space, connection: sqlite3.Connection, stop: Stop) -> DatabaseSummary:
@@ -146,7 +139,7 @@ def _tables(
             "columns": [lines.column(column) for column in columns[:_COLUMNS]],
             "more_columns": max(len(columns) - _COLUMNS, 0),
         }
-        if space.takes(table, table_line(table)):
+        if space.takes(table_line(table)):
             tables.append(table)
             failed = 0
         else:

@@ -67,7 +67,7 @@ def explain(query: Query, most: int, connection: sqlite3.Connection, stop: Stop)
 
 
 def plan_text(plan: Plan) -> str:
-    """The same as text."""
+    """The tree, indented, and what is read whole."""
     head = f"{len(plan['steps'])} steps{', cut' if plan['truncated'] else ''}; the statement was not run"
     scans = [f"read whole: {', '.join(map(shown, plan['scans']))}"] if plan["scans"] else []
     return "\n".join((head, fenced([*map(_line, plan["steps"]), *scans])))

@@ -10,29 +10,29 @@ __all__ = ["Space"]
 T = TypeVar("T")
 
 _BETWEEN = 4
-"""Bytes between two items and before a line."""
+"""Bytes before a line: its end and its indentation."""
 
 
 class Space:
-    """The bytes that are left, as JSON, for data and its text together."""
+    """The bytes of text that are left, as JSON."""
 
     def __init__(self, size: int) -> None:
         self.left = size
 
-    def takes(self, item: object, line: str) -> bool:
-        """Whether there is room for both; then it is used."""
-        size = len(to_json(item)) + len(to_json(line)) + _BETWEEN
+    def takes(self, line: str) -> bool:
+        """Whether there is room for a line, which may be several; then it is used."""
+        size = len(to_json(line)) + _BETWEEN * (1 + line.count("\n"))
         if size > self.left:
             return False
         self.left -= size
         return True
 
     def fitting(self, items: Iterable[T], line: Callable[[T], str]) -> tuple[list[T], int]:
-        """Those items that there is room for, with their lines, and how many others there are."""
+        """Those items for whose lines there is room, and how many others there are."""
         taken: list[T] = []
         left_out = 0
         for item in items:
-            if self.left > _BETWEEN and self.takes(item, line(item)):
+            if self.left > _BETWEEN and self.takes(line(item)):
                 taken.append(item)
             else:
                 left_out += 1

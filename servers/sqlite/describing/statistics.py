@@ -9,7 +9,7 @@ from servers.sqlite.access.stopping import Stop
 from servers.sqlite.describing.entries import Entry, ask
 from servers.sqlite.describing.names import quoted, select
 from servers.sqlite.describing.schema import TableColumn
-from servers.sqlite.reading.cells import column
+from servers.sqlite.reading.cells import cells
 
 __all__ = ["ColumnStatistics", "Statistics", "statistics_of"]
 
@@ -73,7 +73,7 @@ def _examine(entry: Entry, one: TableColumn, connection: sqlite3.Connection, fou
             raise
         found["partial"] = True
         return
-    shown = column([least, greatest], _VALUE).cells
+    shown = cells([least, greatest], _VALUE)
     found["columns"].append(
         {"column": one["name"], "nulls": rows - known, "distinct": distinct, "min": shown[0], "max": shown[1]}
     )

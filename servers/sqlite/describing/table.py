@@ -1,7 +1,6 @@
 """All there is to know of one table or view."""
 
 import sqlite3
-from collections.abc import Sequence
 from contextlib import closing
 from typing import Any, NamedTuple
 
@@ -26,7 +25,7 @@ from servers.sqlite.describing.statistics import Statistics, statistics_of
 from servers.sqlite.errors import SqliteError
 from servers.sqlite.reading.pages import Room, page
 
-__all__ = ["Described", "Sample", "TableDescription", "Wanted", "describe"]
+__all__ = ["Sample", "TableDescription", "Wanted", "describe"]
 
 _SQL = 4_000
 """Characters of a CREATE statement that are told."""
@@ -78,14 +77,7 @@ class TableDescription(TypedDict):
     statistics: Statistics | None
 
 
-class Described(NamedTuple):
-    """A description, and the rows of its sample as text."""
-
-    table: TableDescription
-    sample_lines: Sequence[str]
-
-
-def describe(wanted: Wanted, room: Room, connection: sqlite3.Connection, stop: Stop) -> Described:
+def describe(wanted: Wanted, room: Room, connection: sqlite3.Connection, stop: Stop) -> TableDescription:
     """The table or view, within the room. Raises SqliteError, `not_found` with the nearest names."""
     with steady(connection, stop):
         entry = find(connection, wanted.table)
@@ -94,21 +86,21 @@ def describe(wanted: Wanted, room: Room, connection: sqlite3.Connection, stop: S
         extras = space.share(2) if wanted.sample or wanted.statistics else Space(0)
         made = _facts(entry, columns, space, connection)
         made["problem"] = problem
-        sample_lines: Sequence[str] = ()
         if wanted.sample and problem is None:
             part = extras.share(2) if wanted.statistics else extras
-            limits = Room(wanted.sample, part.left, min(room.cell_bytes, _SAMPLE_CELL))
+            # Only the text of rows is told, of which a room counts two forms.
+            limits = Room(wanted.sample, 2 * part.left, min(room.cell_bytes, _SAMPLE_CELL))
             with stop.at_most(stop.seconds * _SHARE):
-                made["sample"], sample_lines = _sampled(entry, limits, connection)
+                made["sample"] = _sampled(entry, limits, connection)
             if made["sample"] is None:
                 made["left_out"]["sample"] = wanted.sample
         if wanted.statistics and problem is None:
             made["statistics"] = _fitted(statistics_of(entry, made["columns"], connection, stop), extras)
-    return Described(made, sample_lines)
+    return made
 
 
-def _sampled(entry: Entry, room: Room, connection: sqlite3.Connection) -> tuple[Sample | None, Sequence[str]]:
-    """The first rows, also as text; None where not even one has room."""
+def _sampled(entry: Entry, room: Room, connection: sqlite3.Connection) -> Sample | None:
+    """The first rows; None where not even one has room."""
     with closing(connection.execute(select("*", entry.name, f"LIMIT {room.rows}"))) as cursor:
         names = [column[0] for column in cursor.description]
         try:
@@ -116,8 +108,8 @@ def _sampled(entry: Entry, room: Room, connection: sqlite3.Connection) -> tuple[
         except SqliteError as error:
             if error.code != "too_large":
                 raise
-            return None, ()
-    return {"columns": names, "rows": list(found.rows)}, found.lines
+            return None
+    return {"columns": names, "rows": found.rows}
 
 
 def _facts(
@@ -135,7 +127,7 @@ def _facts(
     inward = (key for key in keys if key["to_table"].lower() == name)
     shown_references, left_out["referenced_by"] = space.fitting(inward, lines.foreign_key)
     sql = short(entry.sql, _SQL)
-    if not space.takes(sql, sql):
+    if not space.takes(sql):
         sql = short(entry.sql, 0)
     return {
         "name": entry.name,

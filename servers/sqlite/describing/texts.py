@@ -3,17 +3,16 @@
 from collections.abc import Iterator, Sequence
 
 from servers.sqlite.describing import lines
-from servers.sqlite.describing.names import listed, shown
-from servers.sqlite.describing.overview import DatabaseSummary, Overview, table_line
-from servers.sqlite.describing.table import Described, TableDescription
-from servers.sqlite.reading.texts import fenced
+from servers.sqlite.describing.names import shown
+from servers.sqlite.describing.overview import DatabaseSummary, table_line
+from servers.sqlite.describing.table import TableDescription
+from servers.sqlite.reading.texts import fenced, line
 
 __all__ = ["overview_text", "table_text"]
 
 
-def table_text(found: Described) -> str:
-    """The same facts as the data."""
-    table = found.table
+def table_text(table: TableDescription) -> str:
+    """All about a table."""
     facts: list[str] = [table["kind"]]
     if table["strict"]:
         facts.append("STRICT")
@@ -27,12 +26,12 @@ def table_text(found: Described) -> str:
     if statistics is not None:
         partial = ", partial: more rows, or columns that are missing" if statistics["partial"] else ""
         facts.append(f"statistics of {statistics['rows_examined']} rows{partial}")
-    return "\n".join(("; ".join(facts), fenced([shown(table["name"]), *_parts(table, found.sample_lines)])))
+    return "\n".join(("; ".join(facts), fenced([shown(table["name"]), *_parts(table)])))
 
 
-def overview_text(found: Overview) -> str:
-    """The same facts as the data."""
-    return "\n\n".join(_database_text(one) for one in found["databases"])
+def overview_text(found: Sequence[DatabaseSummary]) -> str:
+    """One database after the other."""
+    return "\n\n".join(_database_text(one) for one in found)
 
 
 def _database_text(one: DatabaseSummary) -> str:
@@ -54,7 +53,7 @@ def _counted(left_out: dict[str, int]) -> str:
     return ", ".join(f"{count} {what.replace('_', ' ')}" for what, count in left_out.items())
 
 
-def _parts(table: TableDescription, sample_lines: Sequence[str]) -> Iterator[str]:
+def _parts(table: TableDescription) -> Iterator[str]:
     if table["problem"] is not None:
         yield f"problem: {table['problem']}"
     yield from _section("columns", [lines.column(one) for one in table["columns"]])
@@ -64,7 +63,8 @@ def _parts(table: TableDescription, sample_lines: Sequence[str]) -> Iterator[str
     yield from _section("triggers", table["triggers"])
     yield from _section("sql", [table["sql"]])
     if table["sample"] is not None:
-        yield from _section(f"sample of {listed(table['sample']['columns'])}", sample_lines)
+        sample = table["sample"]
+        yield from _section("sample", [f"columns {line(sample['columns'])}", *map(line, sample["rows"])])
     if table["statistics"] is not None:
         yield from _section("statistics", [lines.statistics(one) for one in table["statistics"]["columns"]])
 
@@ -72,4 +72,4 @@ def _parts(table: TableDescription, sample_lines: Sequence[str]) -> Iterator[str
 def _section(title: str, parts: Sequence[str]) -> Iterator[str]:
     if parts:
         yield f"{title}:"
-        yield from (f"  {part}" for part in parts)
+        yield from ("  " + part.replace("\n", "\n  ") for part in parts)

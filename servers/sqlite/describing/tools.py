@@ -5,25 +5,23 @@ from typing import Annotated
 
 from pydantic import Field
 
-from shared import Data
-
 from ..access.database import Database
 from ..app import Ctx, app, room
 from ..arguments import DatabaseArgument, ParametersArgument, QueryArgument
 from ..errors import SqliteError
 from ..reading.query import Query, bound
 from ..uris import INSIGHTS
-from .listing import TableList, TablePage, tables_text
+from .listing import TablePage, tables_text
 from .listing import list_tables as listed_tables
-from .overview import DatabaseSummary, Overview, summarize, unreadable
-from .plans import Plan, explain, plan_text
+from .overview import DatabaseSummary, summarize, unreadable
+from .plans import explain, plan_text
 from .space import Space
-from .table import TableDescription, Wanted, describe
+from .table import Wanted, describe
 from .texts import overview_text, table_text
 
 _TABLES = 1_000
-_OVERVIEW = 40_000
-"""Bytes of an overview, as data and as text together."""
+_OVERVIEW = 20_000
+"""Bytes of an overview."""
 
 
 @app.tool(title="List tables", read_only=True)
@@ -32,11 +30,11 @@ async def list_tables(
     limit: Annotated[int, Field(ge=1, description="how many at most")] = _TABLES,
     cursor: Annotated[str | None, Field(description="goes on after an answer that was cut")] = None,
     database: DatabaseArgument = None,
-) -> Data[TableList]:
+) -> str:
     """List the tables and views by name, with their kind and, after ANALYZE, about how many rows."""
     page = TablePage(cursor, min(limit, ctx.budget.entries), room(ctx, None).bytes)
     found = await ctx.state.databases.named(database).read(partial(listed_tables, page))
-    return Data(found, tables_text(found))
+    return tables_text(found)
 
 
 @app.tool(title="Describe table", read_only=True)
@@ -46,11 +44,10 @@ async def describe_table(
     sample: Annotated[int, Field(ge=0, le=100, description="how many rows to show, too")] = 0,
     statistics: Annotated[bool, Field(description="of each column: nulls, distinct values, min, max")] = False,
     database: DatabaseArgument = None,
-) -> Data[TableDescription]:
+) -> str:
     """Tell all about a table: columns, keys, indexes, triggers, its CREATE statement with the checks."""
     wanted = Wanted(table_name, sample, statistics)
-    found = await ctx.state.databases.named(database).read(partial(describe, wanted, room(ctx, None)))
-    return Data(found.table, table_text(found))
+    return table_text(await ctx.state.databases.named(database).read(partial(describe, wanted, room(ctx, None))))
 
 
 @app.tool(title="Describe database", read_only=True)
@@ -58,7 +55,7 @@ async def describe_database(
     ctx: Ctx,
     max_bytes: Annotated[int, Field(ge=2_000, description="how long the answer may be")] = _OVERVIEW,
     database: DatabaseArgument = None,
-) -> Data[Overview]:
+) -> str:
     """Tell what is in a database, or in all: tables with columns, then foreign keys, then indexes, while they fit.
 
     The place to begin.
@@ -72,8 +69,7 @@ async def describe_database(
         left -= space.left
         summaries.append(await _summary(one, space, alone=len(chosen) == 1))
         left += max(space.left, 0)
-    overview: Overview = {"databases": summaries}
-    return Data(overview, overview_text(overview))
+    return overview_text(summaries)
 
 
 async def _summary(database: Database, space: Space, *, alone: bool) -> DatabaseSummary:
@@ -91,7 +87,7 @@ async def explain_query(
     query: QueryArgument,
     parameters: ParametersArgument = [],  # noqa: B006 - pydantic copies it
     database: DatabaseArgument = None,
-) -> Data[Plan]:
+) -> str:
     """Tell how SQLite would run a statement, without running it: the query plan as a tree, and which tables are read
     whole."""
     source = ctx.state.databases.named(database)
@@ -103,7 +99,7 @@ async def explain_query(
             raise
         async with source.writer() as connection:
             plan = await connection.run(work)
-    return Data(plan, plan_text(plan))
+    return plan_text(plan)
 
 
 @app.tool(title="Append insight", destructive=False)

@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic_core import to_json
 
-from servers.sqlite.reading.cells import column
+from servers.sqlite.reading.cells import cells
 
 __all__ = ["FORMATS", "Format", "FormatName"]
 
@@ -72,7 +72,7 @@ def _json_lines(names: Sequence[str], batches: Iterable[Rows]) -> Iterator[bytes
 
 def _cells(rows: Rows) -> Iterator[Sequence[Any]]:
     """The rows with their values as JSON has them, whole."""
-    return zip(*[column(values, sys.maxsize).cells for values in zip(*rows, strict=True)], strict=True)
+    return zip(*[cells(values, sys.maxsize) for values in zip(*rows, strict=True)], strict=True)
 
 
 FORMATS: dict[FormatName, Format] = {

@@ -1,48 +1,31 @@
-"""Values of SQLite as JSON and as text, column by column.
+"""Values of SQLite as JSON, column by column.
 
 JSON has no bytes, no infinity, and for most readers no integer beyond 2**53. Such a value becomes an object that
 names its type. It can be handed back as a parameter, so nothing is lost on the way to a client and back.
 """
 
-import json
 import math
 import re
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
-
-from pydantic_core import to_json
+from typing import Any
 
 from servers.sqlite.errors import SqliteError
 
-__all__ = ["Column", "column", "stored", "types_of"]
+__all__ = ["cells", "stored", "types_of"]
 
 _EXACT = 1 << 53
 """Integers up to this are exact wherever JSON's numbers are read as IEEE 754 doubles (RFC 8259, section 6)."""
 
 _TYPES = {int: "integer", float: "real", str: "text", bytes: "blob", type(None): "null"}
 _HALF = re.compile("[\ud800-\udfff]")
-# What makes a text look like something else in a table. The first two are a quick look at all texts of a column, each
-# on a line.
-_PERHAPS_ODD = ("|", '"', "{", "\r", " \n", "\t\n", "\nNULL\n")
-_ODD_BEGINNING = re.compile(r"\n[-+.\d\s]")
-_ODD = re.compile(r'.*[|\r\n"{].*||[ \t].*|.*[ \t]|NULL|[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?', re.DOTALL)
 
 
-class Column(NamedTuple):
-    """The values of one column, in both forms."""
-
-    cells: Sequence[Any]
-    texts: Sequence[str]
-
-
-def column(values: Sequence[Any], max_bytes: int) -> Column:
-    """The column that has these `values`; of each `max_bytes` bytes at most."""
-    kinds = set(map(type, values))
-    if _is_plain(values, kinds, max_bytes):
-        return Column(values, _texts(values, kinds))
-    cells = [_cell(value, max_bytes) for value in values]
-    return Column(cells, [_shown(cell) for cell in cells])
+def cells(values: Sequence[Any], max_bytes: int) -> Sequence[Any]:
+    """The `values` of a column as JSON holds them; of each `max_bytes` bytes at most."""
+    if _is_plain(values, set(map(type, values)), max_bytes):
+        return values
+    return [_cell(value, max_bytes) for value in values]
 
 
 def types_of(values: Iterable[Any]) -> set[str]:
@@ -51,7 +34,7 @@ def types_of(values: Iterable[Any]) -> set[str]:
 
 
 def stored(value: Any) -> Any:
-    """The value of SQLite for a parameter, which is JSON or an object as `column` makes them. Raises SqliteError."""
+    """The value of SQLite for a parameter, which is JSON or an object as `cells` makes them. Raises SqliteError."""
     if not isinstance(value, dict | list):
         return value
     match value:
@@ -128,26 +111,3 @@ def _text(value: str, max_bytes: int) -> Any:
 def _base64(raw: bytes, max_bytes: int) -> dict[str, Any]:
     shown = {"base64": b64encode(raw[:max_bytes]).decode()}
     return shown if len(raw) <= max_bytes else {**shown, "truncated": True}
-
-
-def _texts(cells: Sequence[Any], kinds: set[type]) -> Sequence[str]:
-    """Plain cells as a reader sees them. A text that could be taken for something else stands in quotes."""
-    if kinds == {str}:
-        joined = "\n".join(("", *cells, ""))
-        odd = any(mark in joined for mark in _PERHAPS_ODD) or _ODD_BEGINNING.search(joined) is not None
-        if not odd and joined.count("\n") == len(cells) + 1:
-            return cells
-    if kinds <= {int, float, type(None)}:
-        return to_json(cells)[1:-1].decode().replace("null", "NULL").split(",")
-    if kinds <= {str, type(None)}:
-        known = {cell: _shown(cell) for cell in set(cells)}  # many a column repeats few texts
-        return [known[cell] for cell in cells]
-    return [_shown(cell) for cell in cells]
-
-
-def _shown(cell: Any) -> str:
-    if cell is None:
-        return "NULL"
-    if type(cell) is str:
-        return cell if _ODD.fullmatch(cell) is None else json.dumps(cell, ensure_ascii=False)
-    return json.dumps(cell, ensure_ascii=False)

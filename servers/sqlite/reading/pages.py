@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 from pydantic_core import to_json
 
 from servers.sqlite.errors import SqliteError
-from servers.sqlite.reading.cells import column, types_of
+from servers.sqlite.reading.cells import cells, types_of
 
-__all__ = ["Page", "Room", "Row", "fetched", "page"]
+__all__ = ["Page", "Room", "Row", "fetched", "page", "size_of"]
 
 Row = tuple[Any, ...]
 
@@ -40,17 +40,11 @@ class Room(NamedTuple):
 
 
 class Page(NamedTuple):
-    """Rows in both forms."""
+    """Rows as JSON holds them."""
 
     rows: list[Row]
-    lines: list[str]
     types: list[set[str]]
     """The storage classes of each column's values."""
-
-
-class _Made(NamedTuple):
-    rows: list[Row]
-    lines: list[str]
 
 
 def page(names: Sequence[str], rows: Iterator[Row], room: Room) -> tuple[Page, list[Row]]:
@@ -58,22 +52,27 @@ def page(names: Sequence[str], rows: Iterator[Row], room: Room) -> tuple[Page, l
 
     Raises SqliteError `too_large` where not even one row has room.
     """
-    made = _Made([], [])
+    made: list[Row] = []
     given: list[Row] = []
-    left = all_left = room.bytes - _FRAME - 2 * len(to_json(names)) - _COLUMN * len(names)
+    left = all_left = room.bytes - _FRAME - size_of(names) - _COLUMN * len(names)
     most = _FIRST
-    while len(made.rows) < room.rows and (left > all_left * (1 - _FULL) or not made.rows):
-        taken = fetched(rows, min(most, room.rows - len(made.rows)), left)
-        fitting, size = _fitting(taken, room.cell_bytes, left, alone=not given) if taken else (_Made([], []), 0)
-        made.rows.extend(fitting.rows)
-        made.lines.extend(fitting.lines)
-        given += taken[: len(fitting.rows)]
-        if not taken or len(fitting.rows) < len(taken):
-            return Page(*made, _types(names, given)), taken[len(fitting.rows) :]
+    while len(made) < room.rows and (left > all_left * (1 - _FULL) or not made):
+        taken = fetched(rows, min(most, room.rows - len(made)), left)
+        fitting, size = _fitting(taken, room.cell_bytes, left, alone=not given) if taken else ([], 0)
+        made += fitting
+        given += taken[: len(fitting)]
+        if not taken or len(fitting) < len(taken):
+            return Page(made, _types(names, given)), taken[len(fitting) :]
         left -= size
         # The next rows are likely to be as large as these.
-        most = max(left * len(made.rows) // max(all_left - left, 1), 1)
-    return Page(*made, _types(names, given)), list(islice(rows, 1))
+        most = max(left * len(made) // max(all_left - left, 1), 1)
+    return Page(made, _types(names, given)), list(islice(rows, 1))
+
+
+def size_of(rows: Sequence[Any]) -> int:
+    """Bytes of rows, or of names, in both forms: as JSON, and as a text of JSON, which is JSON again."""
+    data = to_json(rows)
+    return 2 * len(data) + data.count(b'"') + data.count(b"\\") + len(rows)
 
 
 def _types(names: Sequence[str], rows: Sequence[Row]) -> list[set[str]]:
@@ -95,30 +94,21 @@ def fetched(rows: Iterable[Row], most: int, left: int) -> list[Row]:
     return taken
 
 
-def _fitting(rows: Sequence[Row], cell_bytes: int, left: int, *, alone: bool) -> tuple[_Made, int]:
+def _fitting(rows: Sequence[Row], cell_bytes: int, left: int, *, alone: bool) -> tuple[list[Row], int]:
     """The first of the `rows` that take `left` bytes at most, and how many those are. Where they would stand `alone`,
     there is one at least."""
     while True:
         made = _made(rows, cell_bytes)
-        size = _size(made)
-        while size > left and len(made.rows) > alone:
-            count = max(int(len(made.rows) * left / size), int(alone))
-            made = _Made(made.rows[:count], made.lines[:count])
-            size = _size(made)
-        if size <= left or not made.rows:
+        size = size_of(made)
+        while size > left and len(made) > alone:
+            made = made[: max(int(len(made) * left / size), int(alone))]
+            size = size_of(made)
+        if size <= left or not made:
             return made, size
         if cell_bytes == _SMALLEST_CELL:
             raise SqliteError("too_large", "one row is larger than one answer may be", "Select fewer columns.")
         rows, cell_bytes = rows[:1], max(cell_bytes // 4, _SMALLEST_CELL)
 
 
-def _made(rows: Sequence[Row], cell_bytes: int) -> _Made:
-    columns = [column(values, cell_bytes) for values in zip(*rows, strict=True)]
-    return _Made(
-        list(zip(*[one.cells for one in columns], strict=True)),
-        [" | ".join(texts) for texts in zip(*[one.texts for one in columns], strict=True)],
-    )
-
-
-def _size(made: _Made) -> int:
-    return len(to_json(made.rows)) + len(to_json("\n".join(made.lines)))
+def _made(rows: Sequence[Row], cell_bytes: int) -> list[Row]:
+    return list(zip(*[cells(values, cell_bytes) for values in zip(*rows, strict=True)], strict=True))

@@ -27,7 +27,7 @@ __all__ = ["Found", "Snapshots"]
 _KEPT = 30.0
 """Seconds."""
 _MOST_STANDS = 1_000
-_NOTHING = Page([], [], [])
+_NOTHING = Page([], [])
 _SHARE = 2
 """Of the readers of a database one in so many is kept at most."""
 

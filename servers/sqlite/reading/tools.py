@@ -33,4 +33,4 @@ async def queried(
     found = await ctx.state.snapshots.read(source, query, room(ctx, max_rows), ctx.peer.owner, cursor)
     declared = await source.declared(query.sql, found.answer.schema_version)
     result = result_of(found, declared)
-    return Data(result, text_of(found, result))
+    return Data(result, text_of(result))

@@ -15,7 +15,7 @@ from pydantic_core import to_json
 
 from servers.sqlite.access.stopping import patiently
 from servers.sqlite.describing.names import quoted
-from servers.sqlite.reading.cells import column
+from servers.sqlite.reading.cells import cells
 from servers.sqlite.reading.pages import Room
 from servers.sqlite.reading.query import Parameters
 from servers.sqlite.writing.session import Session
@@ -182,7 +182,7 @@ class Preview:
         """The row of these values, None where there was or is none."""
         pairs = zip(letters, values, strict=True)
         plain = [self._text(value) if letter == "t" else value for letter, value in pairs]
-        return tuple(column([value], _CELL).cells[0] for value in plain) or None
+        return tuple(cells([value], _CELL)[0] for value in plain) or None
 
     def _text(self, stored: bytes) -> str:
         """The text of these bytes; what is not UTF-8 becomes half surrogates, as it does in a query."""

@@ -1,21 +1,25 @@
-"""What statements that change a database give, in both forms."""
+"""What statements that change a database give, in both forms.
 
-import json
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+What is so of most statements is said only where it is not: the schema stays, no rows are returned, nothing is cut.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple, NotRequired
 
 from pydantic_core import to_json
 from typing_extensions import TypedDict
 
+from servers.sqlite.describing.names import listed, shown
 from servers.sqlite.errors import SqliteError
-from servers.sqlite.reading.cells import column
-from servers.sqlite.reading.texts import fenced
+from servers.sqlite.reading.cells import cells
+from servers.sqlite.reading.texts import NOTE, fenced, line
 from servers.sqlite.writing.previews import TableChange
 from servers.sqlite.writing.statements import Effect
 
 __all__ = ["WriteResult", "Written", "written"]
 
-_NAME = 1_000
+_ROWID = 1_000
+"""Bytes that a rowid may have: more than any takes."""
 
 
 class StatementResult(TypedDict):
@@ -23,34 +27,37 @@ class StatementResult(TypedDict):
 
     affected: int
     """Rows, by its own words."""
-    last_insert_rowid: Any
-    tables: Sequence[str]
+    last_insert_rowid: NotRequired[Any]
+    tables: NotRequired[Sequence[str]]
     """Those whose rows it may have changed, also by triggers and foreign keys."""
-    schema_changed: bool
-    columns: Sequence[str]
+    schema_changed: NotRequired[bool]
+    columns: NotRequired[Sequence[str]]
     """Of the rows that it returned."""
-    rows: Sequence[tuple[Any, ...]]
-    truncated: bool
+    rows: NotRequired[Sequence[tuple[Any, ...]]]
+    truncated: NotRequired[bool]
 
 
 class TableResult(TypedDict):
-    """What changes in one table; the first rows as they are before and after."""
+    """What changes in one table."""
 
     table: str
     counts: dict[str, int]
-    columns: Sequence[str]
-    rows: Sequence[tuple[Any, Any]]
-    truncated: bool
-    note: str
+    columns: NotRequired[Sequence[str]]
+    rows: NotRequired[Sequence[tuple[Any, Any]]]
+    """The first rows as they are before and after."""
+    truncated: NotRequired[bool]
+    note: NotRequired[str]
 
 
 class WriteResult(TypedDict):
     """What the statements of one call did."""
 
+    note: str
+    """How to take what follows."""
     committed: bool
-    statements: list[StatementResult]
-    changes: list[TableResult]
     elapsed_ms: float
+    statements: list[StatementResult]
+    changes: NotRequired[list[TableResult]]
 
 
 class Written(NamedTuple):
@@ -68,78 +75,83 @@ def written(
     It is made before the commit, so that what can't be told is not done.
     """
     value: WriteResult = {
+        "note": NOTE,
         "committed": changes is None,
-        "statements": [_statement(effect) for effect in effects],
-        "changes": [_change(change) for change in changes or ()],
         "elapsed_ms": round(seconds * 1_000, 2),
+        "statements": [_statement(effect) for effect in effects],
     }
-    text = _text(value, effects)
+    if changes:
+        value["changes"] = [_change(change) for change in changes]
+    text = _text(value)
     if len(to_json(value)) + len(to_json(text)) > max_bytes:
         raise SqliteError("too_large", "what the statements did is more than one answer may be", "Run fewer at once.")
     return Written(value, text)
 
 
 def _statement(effect: Effect) -> StatementResult:
-    return {
-        "affected": effect.affected,
-        "last_insert_rowid": column([effect.rowid], _NAME).cells[0],
-        "tables": effect.tables,
-        "schema_changed": effect.defined,
-        "columns": effect.names,
-        "rows": effect.page.rows,
-        "truncated": effect.truncated,
-    }
+    done: StatementResult = {"affected": effect.affected}
+    if effect.rowid is not None:
+        done["last_insert_rowid"] = cells([effect.rowid], _ROWID)[0]
+    if effect.tables:
+        done["tables"] = effect.tables
+    if effect.defined:
+        done["schema_changed"] = True
+    if effect.names:
+        done["columns"], done["rows"] = effect.names, effect.page.rows
+    if effect.truncated:
+        done["truncated"] = True
+    return done
 
 
 def _change(change: TableChange) -> TableResult:
-    return {
-        "table": change.table,
-        "counts": change.counts,
-        "columns": change.columns,
-        "rows": change.rows,
-        "truncated": change.truncated,
-        "note": change.note,
-    }
+    seen: TableResult = {"table": change.table, "counts": {word: n for word, n in change.counts.items() if n}}
+    if change.rows:
+        seen["columns"], seen["rows"] = change.columns, change.rows
+    if change.truncated:
+        seen["truncated"] = True
+    if change.note:
+        seen["note"] = change.note
+    return seen
 
 
-def _text(value: WriteResult, effects: Sequence[Effect]) -> str:
+def _text(value: WriteResult) -> str:
     done = "committed" if value["committed"] else "dry run: all of this was rolled back"
-    lines = []
-    for number, effect in enumerate(effects, 1):
-        lines += [f"statement {number}: {'; '.join(_facts(effect))}"]
-        if effect.names:
-            lines += [_line(effect.names), *effect.page.lines]
-    for change in value["changes"]:
-        lines += _change_lines(change)
+    lines: list[str] = []
+    for number, statement in enumerate(value["statements"], 1):
+        lines += [f"statement {number}: {'; '.join(_facts(statement))}"]
+        if "rows" in statement:
+            lines += [f"columns {line(statement['columns'])}", *map(line, statement["rows"])]
+    for change in value.get("changes", ()):
+        lines += [f"table {shown(change['table'])}: {'; '.join(_counts(change))}"]
+        if "rows" in change:
+            lines += [f"columns {line(change['columns'])}", *_before_and_after(change["rows"])]
     return f"{done}; {value['elapsed_ms']:g} ms\n{fenced(lines)}"
 
 
-def _facts(effect: Effect) -> list[str]:
-    facts = [f"{effect.affected:,} row{'' if effect.affected == 1 else 's'} affected"]
-    if effect.rowid is not None:
-        facts.append(f"last_insert_rowid {effect.rowid}")
-    if effect.tables:
-        facts.append(f"tables {_line(effect.tables, ', ')}")
-    if effect.defined:
-        facts.append("the schema changed")
-    if effect.names:
-        count = len(effect.page.rows)
-        facts.append(f"{'the first ' if effect.truncated else ''}{count} row{'' if count == 1 else 's'} returned")
-    return facts
+def _facts(done: StatementResult) -> Iterator[str]:
+    affected = done["affected"]
+    yield f"{affected:,} row{'' if affected == 1 else 's'} affected"
+    if "last_insert_rowid" in done:
+        rowid = done["last_insert_rowid"]
+        yield f"last_insert_rowid {rowid['value'] if isinstance(rowid, dict) else rowid}"
+    if "tables" in done:
+        yield f"tables {listed(done['tables'])}"
+    if "schema_changed" in done:
+        yield "the schema changed"
+    if "rows" in done:
+        count = len(done["rows"])
+        yield f"{'the first ' if 'truncated' in done else ''}{count} row{'' if count == 1 else 's'} returned"
 
 
-def _change_lines(change: TableResult) -> list[str]:
-    counts = ", ".join(f"{count:,} {word}" for word, count in change["counts"].items() if count)
-    facts = [part for part in (counts, change["note"], "only the first are shown" * change["truncated"]) if part]
-    lines = [f"table {_line([change['table']])}: {'; '.join(facts)}"]
-    if change["rows"]:
-        lines.append(_line(change["columns"]))
-    for before, after in change["rows"]:
-        lines += [
-            f"{sign} {json.dumps(row, ensure_ascii=False)}" for sign, row in (("-", before), ("+", after)) if row
-        ]
-    return lines
+def _counts(change: TableResult) -> Iterator[str]:
+    if change["counts"]:
+        yield ", ".join(f"{count:,} {word}" for word, count in change["counts"].items())
+    if "note" in change:
+        yield change["note"]
+    if "truncated" in change:
+        yield "only the first are shown"
 
 
-def _line(names: Sequence[str], between: str = " | ") -> str:
-    return between.join(column(list(names), _NAME).texts)
+def _before_and_after(rows: Sequence[tuple[Any, Any]]) -> Iterator[str]:
+    for pair in rows:
+        yield from (f"{sign} {line(row)}" for sign, row in zip("-+", pair, strict=True) if row)

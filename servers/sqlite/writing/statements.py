@@ -6,9 +6,7 @@ from collections.abc import Sequence
 from contextlib import closing, nullcontext
 from typing import NamedTuple
 
-from pydantic_core import to_json
-
-from servers.sqlite.reading.pages import Page, Room, page
+from servers.sqlite.reading.pages import Page, Room, page, size_of
 from servers.sqlite.reading.query import Parameters
 from servers.sqlite.writing.consent import Figures
 from servers.sqlite.writing.previews import Preview
@@ -23,7 +21,7 @@ _EFFECT = 300
 """Bytes of an answer for what is said of a statement besides its rows and the names of tables."""
 _LEAST = 2_000
 """Bytes without which no rows are shown."""
-_NOTHING = Page([], [], [])
+_NOTHING = Page([], [])
 
 
 class Statement(NamedTuple):
@@ -135,7 +133,5 @@ def _schema_version(session: Session) -> int:
 
 def _left(room: Room, effect: Effect) -> Room:
     """What is left of the room of an answer."""
-    used = _EFFECT + 2 * len(to_json((effect.names, effect.tables)))
-    if effect.page.rows:
-        used += len(to_json(effect.page.rows)) + len(to_json("\n".join(effect.page.lines)))
+    used = _EFFECT + size_of(effect.names) + size_of(effect.tables) + size_of(effect.page.rows)
     return Room(room.rows - len(effect.page.rows), max(room.bytes - used, 0), room.cell_bytes)

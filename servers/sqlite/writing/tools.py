@@ -24,7 +24,7 @@ from .importing import Import
 from .results import WriteResult
 from .session import Session, write
 from .statements import Statement
-from .tellings import BackupResult, ImportResult, backup_result, backup_text, import_result, import_text
+from .tellings import backup_text, import_text
 
 T = TypeVar("T")
 OneOrSeveral = (
@@ -70,9 +70,10 @@ async def create_table(
     ctx: Ctx,
     query: Annotated[str, Field(description="one CREATE TABLE statement")],
     database: DatabaseArgument = None,
-) -> Data[WriteResult]:
+) -> str:
     """Make a table with CREATE TABLE, and do nothing else; write_query makes all the rest of a schema."""
-    return await executed(ctx, ctx.state.databases.named(database), [Statement(query)], only_tables=True)
+    done = await executed(ctx, ctx.state.databases.named(database), [Statement(query)], only_tables=True)
+    return done.text
 
 
 @app.tool(title="Import CSV", unavailable=read_only, destructive=False)
@@ -86,7 +87,7 @@ async def import_csv(
     delimiter: Annotated[str, Field(pattern=r'^[^"\r\n]$')] = ",",
     header: Annotated[bool, Field(description="whether the first row names the columns")] = True,
     database: DatabaseArgument = None,
-) -> Data[ImportResult]:
+) -> str:
     """Put the rows of a CSV into a table, all or none; makes the table where there is none. Empty fields are NULL.
 
     In a new table INTEGER and REAL are only what comes back as it is written; 007, 1.50 and 1e5 stay TEXT.
@@ -100,18 +101,14 @@ async def import_csv(
     else:
         raise SqliteError("bad_csv", "give either csv or file")
     act = partial(importing.import_csv, Import(table, text, form))
-    done = await agreed(ctx, source, what, act, csv, form)
-    result = import_result(done)
-    return Data(result, import_text(result))
+    return import_text(await agreed(ctx, source, what, act, csv, form))
 
 
 @app.tool(title="Back up", unavailable=no_files, destructive=False)
-async def backup(ctx: Ctx, database: DatabaseArgument = None) -> Data[BackupResult]:
+async def backup(ctx: Ctx, database: DatabaseArgument = None) -> str:
     """Copy a database, while it is in use, to a new file in the operator's directory, and check the copy."""
     source = ctx.state.databases.named(database)
-    done = await source.read(partial(back_up, _files(ctx), source.name))
-    result = backup_result(done)
-    return Data(result, backup_text(result))
+    return backup_text(await source.read(partial(back_up, _files(ctx), source.name)))
 
 
 async def executed(

@@ -1,5 +1,6 @@
 """Databases for the tests of what tells of schemas."""
 
+import json
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -76,3 +77,9 @@ def outside_the_marks(text: str) -> str:
     mark = rest[:8]
     assert rest.count(f"</data-{mark}>") == 1
     return before + rest.partition(f"</data-{mark}>")[2]
+
+
+def named(shown: str) -> str:
+    """The name that stands in a text, where it is in quotes unless it is a plain word."""
+    name: str = json.loads(shown) if shown.startswith('"') else shown
+    return name

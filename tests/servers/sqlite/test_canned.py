@@ -78,7 +78,7 @@ async def test_a_file_is_a_tool(file: Path, queries: Path, era: str) -> None:
     assert (tool["description"], tool["inputSchema"]["required"]) == ("Numbers from one on.", ["least"])
     assert tool["inputSchema"]["properties"]["least"] == {"type": "integer", "description": "the first one"}
     assert list(tool["inputSchema"]["properties"]) == ["least", "name", "max_rows", "cursor"]
-    assert "998 | number 998\n999 | number 999" in result["content"][0]["text"]
+    assert '[998,"number 998"]\n[999,"number 999"]' in result["content"][0]["text"]
     if era >= "2025-03-26":
         assert tool["annotations"]["readOnlyHint"]
 
@@ -121,7 +121,7 @@ async def test_what_writes_changes_in_one_transaction_and_tells_subscribers(file
         data = await peer.data("rename", n=1, name="one")
         assert data["committed"]
         (done,) = data["statements"]
-        assert (done["affected"], done["rows"], done["truncated"]) == (1, [[1, "one"]], False)
+        assert (done["affected"], done["rows"], "truncated" in done) == (1, [[1, "one"]], False)
         if not peer.wire.notifications:
             peer.wire.notifications.append(await peer.wire.receive())
         assert peer.wire.notifications[0]["params"]["uri"] == "sqlite:///data/numbers"

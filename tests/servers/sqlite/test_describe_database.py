@@ -2,18 +2,30 @@
 
 import json
 import re
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.servers.sqlite.schemas import HOSTILE, INJECTION, SHOP, hostile, made, outside_the_marks
+from tests.servers.sqlite.schemas import HOSTILE, INJECTION, SHOP, hostile, made, named, outside_the_marks
 from tests.servers.sqlite.serving import ERAS, inside, served
 
 
-async def overview(*options: str | Path, **wanted: Any) -> Any:
+async def overview(*options: str | Path, **wanted: Any) -> str:
     async with inside(*options) as peer:
-        return (await peer.data("describe_database", **wanted))["databases"]
+        return await peer.text("describe_database", **wanted)
+
+
+def section(text: str, title: str) -> list[str]:
+    """What stands under that title."""
+    _, _, after = text.partition(f"\n{title}:\n")
+    return [line[2:] for line in takewhile(lambda line: line.startswith("  "), after.splitlines())]
+
+
+def tables(text: str) -> list[str]:
+    """The names of the tables that are told with their columns."""
+    return [named(found[1]) for found in re.finditer(r'^table ("(?:[^"\\]|\\.)*"|\w+)', text, re.MULTILINE)]
 
 
 @pytest.mark.parametrize("era", ERAS)
@@ -43,45 +55,46 @@ async def test_a_database_is_described_table_by_table(tmp_path: Path, era: str) 
 async def test_a_large_schema_is_told_within_its_bytes_and_the_rest_is_counted(
     tmp_path: Path, max_bytes: int
 ) -> None:
-    tables = (f"CREATE TABLE t{n} (a INTEGER PRIMARY KEY, b TEXT REFERENCES t0, c);" for n in range(500))
-    path = made(tmp_path / "large.db", f"BEGIN; {''.join(tables)} COMMIT;")
+    script = (f"CREATE TABLE t{n} (a INTEGER PRIMARY KEY, b TEXT REFERENCES t0, c);" for n in range(500))
+    path = made(tmp_path / "large.db", f"BEGIN; {''.join(script)} COMMIT;")
     async with inside(path) as peer:
-        result = await peer.call("describe_database", max_bytes=max_bytes)
-    (data,) = result["structuredContent"]["databases"]
-    assert data["tables"][0]["name"] == "t0"
-    assert len(data["tables"]) + len(data["other_tables"]) + data["left_out"]["tables"] == 500
-    assert len(data["foreign_keys"]) + data["left_out"]["foreign_keys"] == 500
-    size = len(json.dumps(data, separators=(",", ":"))) + len(json.dumps(result["content"][0]["text"]))
-    assert max_bytes // 2 < size <= max_bytes
+        text = await peer.text("describe_database", max_bytes=max_bytes)
+    assert tables(text)[0] == "t0"
+    left_out = {what: int(count) for count, what in re.findall(r"(\d+) ([a-z ]+?)(?=[,\n])", text.partition("<")[0])}
+    others = section(text, "tables and views without their columns")
+    assert len(tables(text)) + len(others) + left_out.get("tables", 0) == 500
+    assert len(section(text, "foreign keys")) + left_out.get("foreign keys", 0) == 500
+    assert max_bytes // 2 < len(json.dumps(text)) <= max_bytes
 
 
 async def test_a_table_too_wide_does_not_hide_the_others(tmp_path: Path) -> None:
     columns = ", ".join(f"column_{n} VARCHAR(100)" for n in range(1_000))
     path = made(tmp_path / "wide.db", f"CREATE TABLE a ({columns}); CREATE TABLE b (x);")
-    (data,) = await overview(path, max_bytes=3_000)
-    assert [table["name"] for table in data["tables"]] == ["b"]
-    assert data["other_tables"] == ["a"]
+    text = await overview(path, max_bytes=3_000)
+    assert tables(text) == ["b"]
+    assert section(text, "tables and views without their columns") == ["a"]
 
 
 async def test_all_databases_are_told_where_none_is_named(tmp_path: Path, file: Path) -> None:
     path = made(tmp_path / "shop.db", SHOP)
     both = await overview(path, "--db", f"other={file}:rw")
     one = await overview(path, file, database="data")
-    assert [(data["database"], data["writable"], bool(data["tables"])) for data in both] == [
-        ("shop", False, True),
-        ("other", True, True),
-    ]
-    assert [data["database"] for data in one] == ["data"]
+    shop, other = both.split("\n\n")
+    assert shop.startswith("database shop; may only be read\n")
+    assert other.startswith("database other; may be changed\n")
+    assert ("customers" in tables(shop), tables(other)) == (True, ["numbers"])
+    assert one.startswith("database data; may only be read\n")
 
 
 async def test_a_database_that_is_damaged_does_not_hide_the_others(tmp_path: Path, file: Path) -> None:
     path = made(tmp_path / "shop.db", SHOP)
     async with inside(path, file) as peer:
         path.write_bytes(b"no database at all" * 1_000)
-        shop, data = (await peer.data("describe_database"))["databases"]
+        shop, data = (await peer.text("describe_database")).split("\n\n")
         error = await peer.error("describe_database", database="shop")
-    assert shop["problem"].startswith("corrupt: ")
-    assert data["problem"] is None
+    assert shop.startswith("database shop; may only be read; can't be read\n<")
+    assert shop.splitlines()[2].startswith("corrupt: ")
+    assert tables(data) == ["numbers"]
     assert error.startswith("corrupt: ")
 
 
@@ -90,17 +103,17 @@ async def test_s7_views_that_take_long_to_compile_hold_up_nothing(tmp_path: Path
     views = (f"CREATE VIEW v{n} AS SELECT * FROM v{n - 1} UNION ALL SELECT * FROM v{n - 1};" for n in range(1, 200))
     path = made(tmp_path / "bomb.db", f"CREATE TABLE t (x); CREATE VIEW v0 AS SELECT * FROM t; {''.join(views)}")
     async with inside("--timeout", "15", path) as peer:
-        listed = await peer.data("list_tables")
-        (data,) = (await peer.data("describe_database"))["databases"]
-        table = await peer.data("describe_table", table_name="t")
-    assert listed["total"] == 201
-    assert data["tables"][0]["name"] == table["name"] == "t"
-    assert len(data["other_tables"]) > 100
+        listed = await peer.text("list_tables")
+        text = await peer.text("describe_database")
+        table = await peer.text("describe_table", table_name="t")
+    assert listed.startswith("201 of 201 tables")
+    assert tables(text) == ["t"]
+    assert table.splitlines()[2] == "t"
+    assert len(section(text, "tables and views without their columns")) > 100
 
 
 async def test_s6_names_of_any_characters_are_told(tmp_path: Path) -> None:
-    (data,) = await overview(hostile(tmp_path / "odd.db", *HOSTILE))
-    assert {table["name"] for table in data["tables"]} == {"victim", *HOSTILE}
+    assert set(tables(await overview(hostile(tmp_path / "odd.db", *HOSTILE)))) == {"victim", *HOSTILE}
 
 
 async def test_s10_a_name_that_gives_orders_stands_between_the_marks(tmp_path: Path) -> None:
@@ -123,12 +136,18 @@ def with_names_that_are_no_utf8(folder: Path) -> Path:
 
 async def test_tables_whose_names_are_no_utf8_are_listed_and_hide_no_other(tmp_path: Path) -> None:
     async with inside(with_names_that_are_no_utf8(tmp_path)) as peer:
-        (summary,) = (await peer.data("describe_database"))["databases"]
-        described = await peer.data("describe_table", table_name="good")
-    assert [table["name"] for table in summary["tables"]] == ["good", "t\ufffdx", "v\ufffdx"]
-    assert summary["tables"][0]["columns"] == ["a", "b", "c\ufffdx".join('""')]
-    assert (summary["foreign_keys"], summary["indexes"]) == (['good(b) -> "t\ufffdx"(z)'], ["g on good(b)"])
-    assert [index["name"] for index in described["indexes"]] == ["g"]
+        text = await peer.text("describe_database")
+        described = await peer.text("describe_table", table_name="good")
+    assert text.splitlines()[2:-1] == [
+        'table good: a, b, "c\ufffdx"',
+        'table "t\ufffdx"',
+        'view "v\ufffdx"',
+        "foreign keys:",
+        '  good(b) -> "t\ufffdx"(z)',
+        "indexes:",
+        "  g on good(b)",
+    ]
+    assert "indexes:\n  CREATE INDEX g ON good (b)\n" in described
 
 
 async def test_a_statement_that_names_what_is_no_utf8_is_told_why_it_is_refused(tmp_path: Path) -> None:

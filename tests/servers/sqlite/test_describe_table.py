@@ -1,19 +1,27 @@
 """`describe_table` through the front door."""
 
+import json
 import sqlite3
 from contextlib import closing
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.servers.sqlite.schemas import HOSTILE, INJECTION, SHOP, dump, hostile, made, outside_the_marks
+from tests.servers.sqlite.schemas import HOSTILE, INJECTION, SHOP, dump, hostile, made, named, outside_the_marks
 from tests.servers.sqlite.serving import ERAS, inside, served
 
 
-async def described(path: Path, table: str, **wanted: Any) -> Any:
+async def described(path: Path, table: str, **wanted: Any) -> str:
     async with inside(path) as peer:
-        return await peer.data("describe_table", table_name=table, **wanted)
+        return await peer.text("describe_table", table_name=table, **wanted)
+
+
+def section(text: str, title: str) -> list[str]:
+    """The lines that stand under that title."""
+    _, _, after = text.partition(f"\n{title}:\n")
+    return [line[2:] for line in takewhile(lambda line: line.startswith("  "), after.splitlines())]
 
 
 @pytest.fixture
@@ -39,65 +47,55 @@ async def test_a_table_is_described_as_text(shop: Path, era: str) -> None:
         "  sqlite_autoindex_customers_1 on (email) by UNIQUE",
         "triggers:",
     ]
-    assert lines[-3:-1] == ["sample of id, name, email:", "  1 | Ada | ada@example.org"]
+    assert lines[-4:-1] == ["sample:", '  columns ["id","name","email"]', '  [1,"Ada","ada@example.org"]']
+    assert "structuredContent" not in result
 
 
 async def test_s8_generated_columns_and_strict_are_told(shop: Path) -> None:
-    data = await described(shop, "orders")
-    kinds = {column["name"]: column["kind"] for column in data["columns"]}
-    assert kinds == {
-        **dict.fromkeys(("id", "customer_id", "total"), "ordinary"),
-        "tax": "generated virtual",
-        "gross": "generated stored",
-    }
-    assert (data["strict"], data["without_rowid"]) == (True, False)
+    text = await described(shop, "orders")
+    assert text.startswith("table; STRICT; about 2 rows")
+    assert section(text, "columns") == [
+        "id INTEGER primary key 1",
+        "customer_id INTEGER",
+        "total REAL",
+        "tax REAL generated virtual",
+        "gross REAL generated stored",
+    ]
 
 
 async def test_s8_without_rowid_and_a_key_of_two_columns_are_told(shop: Path) -> None:
-    data = await described(shop, "items")
-    assert (data["strict"], data["without_rowid"]) == (False, True)
-    assert [(column["name"], column["primary_key"]) for column in data["columns"]] == [
-        ("order_id", 1),
-        ("line", 2),
-        ("name", 0),
+    text = await described(shop, "items")
+    assert text.startswith("table; WITHOUT ROWID; about 2 rows")
+    assert section(text, "columns") == [
+        "order_id INTEGER primary key 1 not null",
+        "line INTEGER primary key 2 not null",
+        "name TEXT",
     ]
 
 
 async def test_s8_hidden_columns_of_a_virtual_table_are_told(shop: Path) -> None:
-    data = await described(shop, "notes")
-    kinds = [(column["name"], column["kind"]) for column in data["columns"]]
-    assert kinds == [("body", "ordinary"), ("notes", "hidden"), ("rank", "hidden")]
+    assert section(await described(shop, "notes"), "columns") == ["body", "notes hidden", "rank hidden"]
 
 
 async def test_foreign_keys_are_told_out_and_in(shop: Path) -> None:
-    data = await described(shop, "orders")
-    out = {"columns": ["customer_id"], "to_table": "customers", "to_columns": [], "on_delete": "CASCADE"}
-    assert data["foreign_keys"] == [{"table": "orders", "on_update": "NO ACTION", **out}]
-    assert [(key["table"], key["columns"], key["to_columns"]) for key in data["referenced_by"]] == [
-        ("items", ["order_id"], ["id"])
-    ]
+    text = await described(shop, "orders")
+    assert section(text, "foreign keys") == ["orders(customer_id) -> customers(primary key) on delete cascade"]
+    assert section(text, "referenced by") == ["items(order_id) -> orders(id)"]
 
 
 async def test_an_index_is_told_with_its_expression_and_condition(shop: Path) -> None:
-    (index,) = (await described(shop, "orders"))["indexes"]
-    assert index == {
-        "name": "large",
-        "columns": ["customer_id", None],
-        "unique": False,
-        "partial": True,
-        "origin": "CREATE INDEX",
-        "sql": "CREATE INDEX large ON orders (customer_id, round(total)) WHERE total > 100",
-    }
+    (index,) = section(await described(shop, "orders"), "indexes")
+    assert index == "CREATE INDEX large ON orders (customer_id, round(total)) WHERE total > 100"
 
 
 async def test_checks_and_triggers_are_told_as_they_were_written(shop: Path) -> None:
-    assert "CHECK (total > 0)" in (await described(shop, "orders"))["sql"]
-    (trigger,) = (await described(shop, "customers"))["triggers"]
+    assert "    total REAL CHECK (total > 0)," in "\n".join(section(await described(shop, "orders"), "sql"))
+    (trigger,) = section(await described(shop, "customers"), "triggers")
     assert trigger == "CREATE TRIGGER guard BEFORE DELETE ON customers BEGIN SELECT RAISE(ABORT, 'no'); END"
 
 
 async def test_a_name_is_found_in_upper_case(shop: Path) -> None:
-    assert (await described(shop, "ORDERS"))["name"] == "orders"
+    assert (await described(shop, "ORDERS")).splitlines()[2] == "orders"
 
 
 async def test_an_unknown_name_is_answered_with_the_nearest(shop: Path) -> None:
@@ -109,44 +107,48 @@ async def test_an_unknown_name_is_answered_with_the_nearest(shop: Path) -> None:
 
 async def test_a_view_of_a_table_that_is_gone_tells_its_sql_and_what_is_wrong(tmp_path: Path) -> None:
     path = made(tmp_path / "v.db", "CREATE VIEW v AS SELECT * FROM gone;")
-    data = await described(path, "v", sample=1, statistics=True)
-    assert (data["problem"], data["columns"]) == ("no such table: main.gone", [])
-    assert data["sql"] == "CREATE VIEW v AS SELECT * FROM gone"
+    text = await described(path, "v", sample=1, statistics=True)
+    assert text.splitlines()[2:-1] == [
+        "v",
+        "problem: no such table: main.gone",
+        "sql:",
+        "  CREATE VIEW v AS SELECT * FROM gone",
+    ]
 
 
 async def test_a_table_too_wide_for_an_answer_is_cut_and_counted(tmp_path: Path) -> None:
     columns = ", ".join(f"column_{n}" for n in range(1_500))
     path = made(tmp_path / "wide.db", f"CREATE TABLE wide ({columns});")
-    data = await described(path, "wide", sample=0)
-    assert 100 < len(data["columns"]) == 1_500 - data["left_out"]["columns"]
+    async with inside("--max-page", "20000", path) as peer:
+        text = await peer.text("describe_table", table_name="wide")
+    shown = section(text, "columns")
+    assert 100 < len(shown) < 1_500
+    assert f"left out: {1_500 - len(shown)} columns\n" in text
 
 
 async def test_a_sample_has_as_many_rows_as_were_asked_for(shop: Path) -> None:
-    data = await described(shop, "customers", sample=2)
-    assert data["sample"] == {
-        "columns": ["id", "name", "email"],
-        "rows": [[1, "Ada", "ada@example.org"], [2, "Grace", None]],
-    }
+    assert section(await described(shop, "customers", sample=2), "sample") == [
+        'columns ["id","name","email"]',
+        '[1,"Ada","ada@example.org"]',
+        '[2,"Grace",null]',
+    ]
 
 
 async def test_statistics_tell_what_columns_hold(shop: Path) -> None:
-    data = await described(shop, "customers", statistics=True)
-    assert data["statistics"] == {
-        "rows_examined": 3,
-        "partial": False,
-        "columns": [
-            {"column": "id", "nulls": 0, "distinct": 3, "min": 1, "max": 3},
-            {"column": "name", "nulls": 0, "distinct": 2, "min": "Ada", "max": "Grace"},
-            {"column": "email", "nulls": 2, "distinct": 1, "min": "ada@example.org", "max": "ada@example.org"},
-        ],
-    }
+    text = await described(shop, "customers", statistics=True)
+    assert text.splitlines()[0].endswith("; statistics of 3 rows")
+    assert section(text, "statistics") == [
+        "id: 0 null, 3 distinct, 1 to 3",
+        'name: 0 null, 2 distinct, "Ada" to "Grace"',
+        'email: 2 null, 1 distinct, "ada@example.org" to "ada@example.org"',
+    ]
 
 
 async def test_statistics_of_a_large_table_say_that_they_are_partial(tmp_path: Path) -> None:
     rows = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c LIMIT 100002) SELECT x FROM c"
     path = made(tmp_path / "large.db", f"CREATE TABLE large (n); INSERT INTO large {rows};")
-    statistics = (await described(path, "large", statistics=True))["statistics"]
-    assert (statistics["rows_examined"], statistics["partial"]) == (100_001, True)
+    text = await described(path, "large", statistics=True)
+    assert text.splitlines()[0].startswith("table; statistics of 100001 rows, partial: ")
 
 
 @pytest.mark.slow
@@ -158,37 +160,38 @@ async def test_statistics_that_take_too_long_are_given_as_far_as_they_came(tmp_p
         tmp_path / "slow.db", f"CREATE TABLE t (fast); INSERT INTO t {rows}; ALTER TABLE t ADD COLUMN {slow};"
     )
     async with inside("--timeout", "1", path) as peer:
-        data = await peer.data("describe_table", table_name="t", statistics=True)
-    assert [column["column"] for column in data["statistics"]["columns"]] == ["fast"]
-    assert data["statistics"]["partial"]
+        text = await peer.text("describe_table", table_name="t", statistics=True)
+    assert [line.partition(":")[0] for line in section(text, "statistics")] == ["fast"]
+    assert "partial" in text.splitlines()[0]
 
 
 @pytest.mark.slow
 async def test_a_view_without_an_end_is_described_without_its_rows(tmp_path: Path) -> None:
     endless = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT max(x) AS top FROM c"
     async with inside("--timeout", "1", made(tmp_path / "v.db", f"CREATE VIEW v AS {endless};")) as peer:
-        data = await peer.data("describe_table", table_name="v", sample=3, statistics=True)
-    assert [column["name"] for column in data["columns"]] == ["top"]
-    assert (data["sample"], data["left_out"]) == (None, {"sample": 3})
-    assert data["statistics"] == {"rows_examined": 0, "partial": True, "columns": []}
+        text = await peer.text("describe_table", table_name="v", sample=3, statistics=True)
+    assert text.startswith("view; left out: 3 sample; statistics of 0 rows, partial: ")
+    assert (section(text, "columns"), section(text, "sample"), section(text, "statistics")) == (["top"], [], [])
 
 
 async def test_values_too_large_to_compare_are_not_counted(tmp_path: Path) -> None:
     path = made(
         tmp_path / "large.db", "CREATE TABLE t (x); INSERT INTO t VALUES (zeroblob(9000000)), (zeroblob(9000000));"
     )
-    (column,) = (await described(path, "t", statistics=True))["statistics"]["columns"]
-    assert column["distinct"] is None
-    assert column["max"]["bytes"] == 9_000_000
+    (column,) = section(await described(path, "t", statistics=True), "statistics")
+    assert column.startswith("x: 0 null, ? distinct, ")
+    assert '"bytes": 9000000' in column
 
 
 @pytest.mark.parametrize("name", HOSTILE)
 async def test_s6_a_table_of_any_name_is_described(tmp_path: Path, name: str) -> None:
     path = hostile(tmp_path / "odd.db", name)
-    data = await described(path, name, sample=1, statistics=True)
-    assert data["name"] == data["columns"][0]["name"] == name
-    assert data["sample"] == {"columns": [name], "rows": [[name]]}
-    assert data["statistics"]["columns"][0]["min"] == name
+    text = await described(path, name, sample=1, statistics=True)
+    assert named(text.splitlines()[2]) == name
+    assert named(section(text, "columns")[0].removesuffix(" TEXT primary key 1")) == name
+    in_json = json.dumps([name], ensure_ascii=False, separators=(",", ":"))
+    assert section(text, "sample") == [f"columns {in_json}", in_json]
+    assert f"1 distinct, {in_json[1:-1]} to " in section(text, "statistics")[0]
 
 
 @pytest.mark.parametrize(

@@ -54,14 +54,8 @@ async def test_a_plan_is_a_tree_and_names_what_is_read_whole(tmp_path: Path, era
         "  SCAN o",
         "read whole: o",
     ]
-    if era >= "2025-06-18":
-        data = result["structuredContent"]
-        assert [(step["level"], step["detail"][:4]) for step in data["steps"]] == [
-            (0, "SEAR"),
-            (0, "LIST"),
-            (1, "SCAN"),
-        ]
-        assert (data["scans"], data["truncated"]) == (["o"], False)
+    assert result["content"][0]["text"].splitlines()[0] == "3 steps; the statement was not run"
+    assert "structuredContent" not in result
 
 
 @pytest.mark.parametrize(
@@ -79,27 +73,29 @@ async def test_a_plan_is_a_tree_and_names_what_is_read_whole(tmp_path: Path, era
 )
 async def test_only_tables_that_are_read_whole_are_named(tmp_path: Path, query: str, scans: list[str]) -> None:
     async with inside(made(tmp_path / "shop.db", SHOP)) as peer:
-        data = await peer.data("explain_query", query=query)
-    assert data["scans"] == scans
+        text = await peer.text("explain_query", query=query)
+    told = [line for line in text.splitlines() if line.startswith("read whole: ")]
+    assert told == [f"read whole: {', '.join(scans)}"] * bool(scans)
 
 
 async def test_parameters_may_have_names(file: Path) -> None:
     async with inside(file) as peer:
-        data = await peer.data("explain_query", query="SELECT * FROM numbers WHERE n = :n", parameters={"n": 1})
-    assert data["steps"] == [{"level": 0, "detail": "SEARCH numbers USING INTEGER PRIMARY KEY (rowid=?)"}]
+        text = await peer.text("explain_query", query="SELECT * FROM numbers WHERE n = :n", parameters={"n": 1})
+    assert text.splitlines()[2:-1] == ["SEARCH numbers USING INTEGER PRIMARY KEY (rowid=?)"]
 
 
 async def test_parameters_may_be_left_out(file: Path) -> None:
     async with inside(file) as peer:
-        plan = await peer.data("explain_query", query="SELECT name FROM numbers WHERE n = :n AND name <> ?")
-    assert [step["detail"] for step in plan["steps"]] == ["SEARCH numbers USING INTEGER PRIMARY KEY (rowid=?)"]
+        text = await peer.text("explain_query", query="SELECT name FROM numbers WHERE n = :n AND name <> ?")
+    assert text.splitlines()[2:-1] == ["SEARCH numbers USING INTEGER PRIMARY KEY (rowid=?)"]
 
 
 async def test_a_plan_of_very_many_steps_is_cut(file: Path) -> None:
     query = " UNION ALL ".join(["SELECT * FROM numbers WHERE n = (SELECT 1)"] * 400)
     async with inside(file) as peer:
-        data = await peer.data("explain_query", query=query)
-    assert (len(data["steps"]), data["truncated"]) == (500, True)
+        text = await peer.text("explain_query", query=query)
+    assert text.startswith("500 steps, cut; ")
+    assert text.count("\n") == 502
 
 
 @pytest.mark.parametrize("mode", ["ro", "rw"])
@@ -126,7 +122,7 @@ async def test_a_statement_that_writes_is_refused_where_nothing_may_be_written(v
 async def test_a_statement_that_writes_is_explained_and_not_run(victim: Path, query: str) -> None:
     before = dump(victim)
     async with inside("--allow-write", victim) as peer:
-        await peer.data("explain_query", query=query)
+        assert "the statement was not run" in await peer.text("explain_query", query=query)
         rows = await peer.data("read_query", query="SELECT id FROM victim")
     assert rows["rows"] == [[1]]
     assert dump(victim) == before
@@ -136,8 +132,8 @@ async def test_a_statement_that_writes_is_explained_and_not_run(victim: Path, qu
 async def test_what_has_no_plan_is_not_run_either(victim: Path, query: str) -> None:
     before = victim.read_bytes()
     async with inside("--allow-write", victim) as peer:
-        data = await peer.data("explain_query", query=query)
-    assert data == {"steps": [], "scans": [], "truncated": False}
+        text = await peer.text("explain_query", query=query)
+    assert text.startswith("0 steps; the statement was not run\n")
     assert victim.read_bytes() == before
     assert [path.name for path in victim.parent.iterdir()] == ["v.db"]
 

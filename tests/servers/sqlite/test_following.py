@@ -80,4 +80,4 @@ async def test_a_cursor_says_that_its_rows_are_of_another_file(tmp_path: Path) -
         make(tmp_path / "new.db", 5, 6, 7, kind="REAL").replace(file)
         second = await peer.data("read_query", query=ALL, cursor=first["next_cursor"])
     assert (second["rows"], second["changed"]) == ([[6.0], [7.0]], True)
-    assert (first["columns"][0]["declared"], second["columns"][0]["declared"]) == ("INTEGER", "REAL")
+    assert (first["declared"][0], second["declared"][0]) == ("INTEGER", "REAL")

@@ -107,7 +107,7 @@ async def test_s10_a_name_of_two_lines_makes_one_line_of_text(tmp_path: Path) ->
     quoted = FORGED.replace('"', '""')
     async with served(malicious.names_that_give_orders(tmp_path)) as peer:
         result = await peer.call("read_query", query=f'SELECT * FROM "{quoted}"')
-    assert FORGED in [column["name"] for column in result["structuredContent"]["columns"]]
+    assert FORGED in result["structuredContent"]["columns"]
     assert not [line for line in result["content"][0]["text"].splitlines() if line.startswith("SYSTEM")]
 
 

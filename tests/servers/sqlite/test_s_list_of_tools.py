@@ -9,6 +9,7 @@ import pytest
 
 from tests.servers.sqlite import malicious
 from tests.servers.sqlite.malicious import Maker, made
+from tests.servers.sqlite.schemas import named
 from tests.servers.sqlite.serving import served
 from tests.servers.sqlite.test_hostile_files import OPENABLE, contents
 from tests.servers.sqlite.test_s_list import hashed
@@ -48,12 +49,13 @@ async def test_s6_a_table_of_any_name_is_described_and_read(tmp_path: Path) -> N
     quoted = ['"' + name.replace('"', '""') + '"' for name in NAMES]
     tables = (f"CREATE TABLE {one} ({one} TEXT); INSERT INTO {one} VALUES ('here');" for one in quoted)
     async with served(made(tmp_path, "".join(tables))) as peer:
-        listed = await peer.data("list_tables")
-        assert {table["name"] for table in listed["tables"]} == {"account", *NAMES}
+        lines = (await peer.text("list_tables")).splitlines()[2:-1]
+        assert {named(line.removeprefix("table ")) for line in lines} == {"account", *NAMES}
         for name in NAMES:
-            described = await peer.data("describe_table", table_name=name, sample=1, statistics=True)
-            assert [column["name"] for column in described["columns"]] == [name]
-            assert "here" in json.dumps(described)
+            described = await peer.text("describe_table", table_name=name, sample=1, statistics=True)
+            heading, column = described.splitlines()[3:5]
+            assert (heading, named(column.strip().removesuffix(" TEXT"))) == ("columns:", name)
+            assert '  ["here"]' in described.splitlines()
             uri = f"sqlite:///data/{'%73chema' if name == 'schema' else quote(name, safe='')}"
             read = await peer.request("resources/read", uri=uri)
             assert "here" in read["result"]["contents"][0]["text"]

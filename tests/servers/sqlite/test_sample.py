@@ -27,11 +27,8 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 async def test_the_shop_is_served_without_any_other_database() -> None:
     async with served("--demo") as peer:
-        tables = await peer.data("list_tables")
-        assert [(one["name"], one["kind"]) for one in tables["tables"]] == [
-            *[(name, "table") for name in ("customers", "order_lines", "orders", "products")],
-            ("sales", "view"),
-        ]
+        tables = [line.split(" (")[0] for line in (await peer.text("list_tables")).splitlines()[2:-1]]
+        assert tables == ["table customers", "table order_lines", "table orders", "table products", "view sales"]
         assert len((await peer.data("read_query", query=SOLD))["rows"]) == 18
 
 

@@ -40,7 +40,7 @@ def test_s6_any_names_of_table_and_column_are_described(table: str, column: str)
     with closing(sqlite3.connect(":memory:")) as connection:
         connection.execute(f"CREATE TABLE {quoted(table)} ({quoted(column)} TEXT PRIMARY KEY)")
         connection.execute(f"INSERT INTO {quoted(table)} VALUES (?)", [column])
-        found = describe(Wanted(table, 1, True), ROOM, connection, Stop(5, 1)).table
+        found = describe(Wanted(table, 1, True), ROOM, connection, Stop(5, 1))
         row = row_of(table, key_of([column]), ROOM, connection, Stop(5, 1))
     assert (found["name"], found["columns"][0]["name"]) == (table, column)
     assert found["sample"] == {"columns": [column], "rows": [(column,)]}

@@ -147,7 +147,7 @@ async def test_what_the_tools_write_is_told_once_of_the_tables_that_they_change(
             await peer.request("resources/subscribe", uri=uri)
         await peer.data("write_query", query=[INSERT, "UPDATE numbers SET name = 'x'"])
         await peer.call("write_query", query="DELETE FROM other", dry_run=True)
-        await peer.data("import_csv", table="other", csv="x\n1\n")
+        await peer.text("import_csv", table="other", csv="x\n1\n")
         while len(peer.wire.notifications) < 2:
             peer.wire.notifications.append(await peer.wire.receive())
         await peer.data("write_query", query=INSERT)

@@ -42,7 +42,11 @@ async def test_a_statement_is_done_and_told_in_both_forms(tmp_path: Path, db: sq
         result = await peer.call("write_query", query="INSERT INTO t VALUES (?, ?) RETURNING b", parameters=[7, "x"])
     told = result["content"][0]["text"].splitlines()
     assert told[0].startswith("committed; ")
-    assert told[2:5] == ["statement 1: 1 row affected; last_insert_rowid 7; tables t; 1 row returned", "b", "x"]
+    assert told[2:5] == [
+        "statement 1: 1 row affected; last_insert_rowid 7; tables t; 1 row returned",
+        'columns ["b"]',
+        '["x"]',
+    ]
     if era >= "2025-06-18":
         data = result["structuredContent"]
         assert (data["committed"], data["statements"][0]["rows"]) == (True, [["x"]])
@@ -71,7 +75,11 @@ async def test_what_a_statement_did_is_told_truly(
     tmp_path: Path, db: sqlite3.Connection, query: str, affected: int, rowid: int | None, tables: list[str]
 ) -> None:
     said = await effect(tmp_path / "data.db", query)
-    assert (said["affected"], said["last_insert_rowid"], list(said["tables"])) == (affected, rowid, tables)
+    assert (said["affected"], said.get("last_insert_rowid"), list(said.get("tables", ()))) == (
+        affected,
+        rowid,
+        tables,
+    )
 
 
 async def test_a_rowid_beyond_what_json_holds_is_exact(tmp_path: Path, db: sqlite3.Connection) -> None:
@@ -107,7 +115,7 @@ async def test_the_rows_of_several_statements_share_one_answer(tmp_path: Path, d
         data = await peer.data("write_query", query=selects)
     shown = [len(one["rows"]) for one in data["statements"]]
     assert 0 < sum(shown) < 5
-    assert [one["truncated"] for one in data["statements"]] == [not count for count in shown]
+    assert ["truncated" in one for one in data["statements"]] == [not count for count in shown]
 
 
 async def test_a_list_is_done_with_parameters_for_each(tmp_path: Path, db: sqlite3.Connection) -> None:
@@ -266,8 +274,9 @@ async def test_full_text_search_works(tmp_path: Path, db: sqlite3.Connection) ->
             "SELECT * FROM docs WHERE docs MATCH 'world OR bye'",
         )
         dropped: Any = await execute(database, "DROP TABLE docs")
-    told = [(one["affected"], one["tables"], one["schema_changed"]) for one in data["statements"][1:4]]
-    assert told == [(0, (), True), (2, ("docs",), False), (1, ("docs",), False)]
+    assert data["statements"][1] == {"affected": 0, "schema_changed": True}
+    told = [(one["affected"], one["tables"], "schema_changed" in one) for one in data["statements"][2:4]]
+    assert told == [(2, ("docs",), False), (1, ("docs",), False)]
     assert data["statements"][5]["rows"] == [("hello world",)]
     assert dropped["statements"][0]["schema_changed"]
 
@@ -288,7 +297,7 @@ async def test_a_schema_can_be_changed(tmp_path: Path, db: sqlite3.Connection) -
             "ANALYZE",
             "REINDEX",
         )
-    assert [one["schema_changed"] for one in data["statements"]] == [True] * 10 + [False]
+    assert ["schema_changed" in one for one in data["statements"]] == [True] * 10 + [False]
 
 
 # create_table
@@ -334,7 +343,7 @@ async def test_create_table_does_nothing_else(tmp_path: Path, db: sqlite3.Connec
 
 async def test_create_table_is_a_tool_of_its_own(tmp_path: Path, db: sqlite3.Connection) -> None:
     async with inside("--allow-write", tmp_path / "data.db") as peer:
-        data = await peer.data("create_table", query="CREATE TABLE new (a)")
+        text = await peer.text("create_table", query="CREATE TABLE new (a)")
         error = await peer.error("create_table", query="DROP TABLE new")
-    assert data["statements"][0]["schema_changed"]
+    assert text.splitlines()[2] == "statement 1: 0 rows affected; the schema changed"
     assert error == "refused: the statement is not allowed: it does something else than CREATE TABLE"
