@@ -11,15 +11,18 @@ may be interested in its changes.
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, ExitStack
 from typing import Any, Protocol
 
 from anyio import CancelScope
 
-from ..errors import ResourceNotFound
+from ..errors import InvalidParams, ResourceNotFound
 from ..protocol.events import Change
 
 __all__ = ["Changes", "Listener"]
+
+MAX_HELD = 10_000
+"""Subscriptions of all clients together."""
 
 Subscribed = Callable[[Any, str], Awaitable[str]]
 Wanted = Callable[[], Awaitable[None]]
@@ -43,6 +46,8 @@ class Changes:
         self._wanted = False
         self._listeners: dict[Listener, None] = {}
         self._holders: Counter[str] = Counter()
+        self._shares: Counter[str] = Counter()
+        self._total = 0
 
     def tools(self) -> None:
         """The list of tools changed."""
@@ -76,25 +81,46 @@ class Changes:
             if self.on_wanted is not None:
                 await self.on_wanted()
 
-    async def hold(self, context: Any, uri: str) -> str:
-        """Begins a subscription to `uri`, for the call of `context`; its key.
+    async def hold(self, context: Any, uri: str, client: str = "") -> str:
+        """Begins a subscription of `client` to `uri`, for the call of `context`; its key.
 
-        Raises ResourceNotFound where it may not be subscribed to.
+        Raises ResourceNotFound where it may not be subscribed to, InvalidParams where the client has its share.
         """
         if self.on_subscribe is None:
             raise ResourceNotFound(uri)
-        with CancelScope(shield=True):
-            key = await self.on_subscribe(context, uri)
+        self._check_share(client)
+        self._shares[client] += 1
+        self._total += 1
+        with ExitStack() as undoing:
+            undoing.callback(self._give_back, client)
+            with CancelScope(shield=True):
+                key = await self.on_subscribe(context, uri)
+            undoing.pop_all()
         self._holders[key] += 1
         return key
 
-    async def release(self, keys: Iterable[str]) -> None:
-        """Ends one subscription to each of `keys`, cancelled or not, and whatever the server's own code raises."""
+    async def release(self, keys: Iterable[str], client: str = "") -> None:
+        """Ends one subscription of `client` to each of `keys`, cancelled or not, and whatever the server's own code
+        raises."""
         async with AsyncExitStack() as ending:
             for key in reversed(tuple(keys)):
-                ending.push_async_callback(self._release, key)
+                ending.push_async_callback(self._release, key, client)
 
-    async def _release(self, key: str) -> None:
+    def _check_share(self, client: str) -> None:
+        # As many as are left for others: alone, one may have half of them, of two each a third, and so on. Who is not
+        # one of several has them all.
+        left = MAX_HELD - self._total
+        if left <= 0 or (client and self._shares.get(client, 0) >= left):
+            raise InvalidParams(f"the server keeps {left:,} more subscriptions for other clients; end some first")
+
+    def _give_back(self, client: str) -> None:
+        self._total -= 1
+        self._shares[client] -= 1
+        if not self._shares[client]:
+            del self._shares[client]
+
+    async def _release(self, key: str, client: str) -> None:
+        self._give_back(client)
         self._holders[key] -= 1
         if self._holders[key] > 0:
             return

@@ -32,6 +32,8 @@ class Link(Protocol):
 
     session: ServerSession
     answers: Answers
+    client: str
+    """A name for whoever is served, an address and a principal; empty where nobody else is."""
 
     async def flush(self) -> None:
         """Lets waiting messages leave; waits while the peer is too slow to take them."""

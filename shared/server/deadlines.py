@@ -7,6 +7,8 @@ have ended. So under load it goes off once in that time, and while nothing is ca
 
 import asyncio
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from anyio import CancelScope
 
@@ -26,16 +28,22 @@ class Deadlines(dict[CancelScope, float]):
         loop = asyncio.get_running_loop()
         self.timer = loop.call_at(next(iter(self.values())), self._look, loop) if self else None
 
-    def pause(self, scope: CancelScope) -> float:
-        """Stops the clock of one call; the seconds that are left of its time, infinite where it stands already."""
-        now = asyncio.get_running_loop().time()
-        at = self.pop(scope, scope.deadline)
+    @contextmanager
+    def paused(self, scope: CancelScope | None) -> Iterator[None]:
+        """Stops the clock of one call meanwhile. It goes on by a timer of its own: it is not the last to end any
+        more."""
+        if scope is None:
+            yield
+            return
+        loop = asyncio.get_running_loop()
+        left = self.pop(scope, scope.deadline) - loop.time()
         scope.deadline = math.inf
-        return at - now
-
-    def resume(self, scope: CancelScope, seconds: float) -> None:
-        """Sets the clock of a call going again, by a timer of its own: it is not the last to end any more."""
-        scope.deadline = asyncio.get_running_loop().time() + seconds
+        try:
+            yield
+        finally:
+            # Where the clock stood already, whoever stopped it sets it going again.
+            if left < math.inf:
+                scope.deadline = loop.time() + left
 
     def close(self) -> None:
         """Takes the timer away."""

@@ -9,7 +9,6 @@ Only a peer that does not take its answers makes `serve` wait before it reads on
 """
 
 import asyncio
-import math
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
@@ -75,8 +74,10 @@ async def _read(connection: "Connection", transport: Transport) -> bool:
 class Connection:
     """One peer being served, by a server that is running. It ends by `close`. Never raises for what the peer does."""
 
-    def __init__(self, app: Server[Any], principal: str | None, due: Callable[[], None]) -> None:
-        """`due` is called whenever something waits for the peer; it may be called in vain."""
+    def __init__(self, app: Server[Any], principal: str | None, due: Callable[[], None], client: str = "") -> None:
+        """`due` is called whenever something waits for the peer; it may be called in vain. `client` names who shares
+        the server with others; "" is alone."""
+        self.client = client
         self.session = app.session(principal)
         self._app = app
         self._due = due
@@ -163,7 +164,7 @@ class Connection:
             with CancelScope(shield=True):
                 while self._tasks:
                     await self._move()
-            await self._app.changes.release(self.session.subscriptions.subscribed.values())
+            await self._app.changes.release(self.session.subscriptions.subscribed.values(), self.client)
 
     def rest(self) -> None:
         """Nothing comes for a while: tables that are empty give up their room, a fifth of what an idle session is."""
@@ -194,13 +195,8 @@ class Connection:
     async def answer_to(self, about: RequestId, id: int) -> Response | Failure:
         """Waits for the client's answer to our request `id`, which the call `about` made. The user's time is not the
         call's: its clock stands meanwhile."""
-        scope, deadlines = self._scopes.get(about), self._app.deadlines
-        rest = math.inf if scope is None else deadlines.pause(scope)
-        try:
+        with self._app.deadlines.paused(self._scopes.get(about)):
             return await self.answers.wait(id)
-        finally:
-            if scope is not None and rest < math.inf:
-                deadlines.resume(scope, rest)
 
     # Calls
 

@@ -127,15 +127,16 @@ async def subscribe(app: "Server[Any]", context: Context[Any], params: UriParams
     if len(subscriptions.subscribed) >= app.limits.subscriptions:
         raise InvalidParams(f"there are {app.limits.subscriptions} subscriptions, the most there may be")
     with subscriptions.coming(params.uri) as still_wanted:
-        key = await app.changes.hold(context, params.uri)
+        key = await app.changes.hold(context, params.uri, context.link.client)
         unheld = subscriptions.subscribe(params.uri, key) if still_wanted() else [key]
-    await app.changes.release(unheld)
+    await app.changes.release(unheld, context.link.client)
     return {}
 
 
 async def unsubscribe(app: "Server[Any]", context: Context[Any], params: UriParams) -> dict[str, Any]:
     """`resources/unsubscribe`; fine where there is no such subscription."""
-    await app.changes.release(context.link.session.subscriptions.unsubscribe(params.uri))
+    unheld = context.link.session.subscriptions.unsubscribe(params.uri)
+    await app.changes.release(unheld, context.link.client)
     return {}
 
 
@@ -148,7 +149,7 @@ async def listen(app: "Server[Any]", context: Context[Any], params: ListenParams
     try:
         for uri in dict.fromkeys(wanted.resource_subscriptions):
             with suppress(ResourceNotFound):
-                uris[uri] = await app.changes.hold(context, uri)
+                uris[uri] = await app.changes.hold(context, uri, context.link.client)
         lists = _wanted_lists(app, wanted)
         if "resources" in lists:
             await app.changes.want_resources()
@@ -158,7 +159,7 @@ async def listen(app: "Server[Any]", context: Context[Any], params: ListenParams
         session.end_listen(context.id)
     finally:
         session.subscriptions.close(context.id)
-        await app.changes.release(uris.values())
+        await app.changes.release(uris.values(), context.link.client)
     return {}
 
 

@@ -24,6 +24,7 @@ from ..protocol.sites import Sites, is_loopback
 from .http_endpoint import Endpoint, EndpointLimits
 from .http_mount import Mount
 from .http_probes import HEALTH, METRICS, READY, Probes, refused
+from .http_shares import client_name
 from .http_streams import Http, Reply
 
 __all__ = ["Front", "HttpApp", "HttpOptions"]
@@ -180,7 +181,8 @@ class _Gate:
             self.refused(principal)
             await reply.refuse(principal)
         else:
-            await self._mount.serve(scope["method"], Http(headers, principal, receive, reply))
+            client = client_name(principal, (scope.get("client") or ("",))[0])
+            await self._mount.serve(scope["method"], Http(headers, principal, client, receive, reply))
 
     def refused(self, refusal: Refusal) -> None:
         self._mount.endpoint.refused[refusal.status] += 1

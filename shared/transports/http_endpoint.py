@@ -163,7 +163,7 @@ class Endpoint:
         return refusal
 
     async def _exchange(self, http: Http, request: Request) -> None:
-        exchange = Exchange(self._app, http.principal, http.reply)
+        exchange = Exchange(self._app, http)
         self._exchanges.add(exchange)
         try:
             await exchange.run(http, request, self._limits.keep_alive_seconds)
@@ -202,7 +202,7 @@ class Endpoint:
         refusal = check_single(http.headers, all_of_them=True) or check_version_header(http.headers, None)
         if refusal is not None:
             return refusal
-        session = sessions.open(http.principal)
+        session = sessions.open(http.principal, http.client)
         if session is None:
             return refuse(503, "too many sessions are open", Retry_After="60")
         try:

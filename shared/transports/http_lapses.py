@@ -41,6 +41,11 @@ class Lapses:
         """Stops the clock of `key`, if it has one."""
         self._due.pop(key, None)
 
+    def waited(self, key: object) -> float:
+        """For how many seconds the clock of `key` has been running; 0 where it has none."""
+        due = self._due.get(key)
+        return 0.0 if due is None else asyncio.get_running_loop().time() - due[0] + self._seconds
+
     def _look(self, loop: asyncio.AbstractEventLoop) -> None:
         now = loop.time()
         over = takewhile(lambda item: item[1][0] <= now, self._due.items())

@@ -40,23 +40,30 @@ class HttpSession:
         "_patience",
         "_streams",
         "_unused",
+        "client",
         "id",
         "principal",
+        "uses",
     )
 
     def __init__(
         self,
         app: Server[Any],
         principal: str | None,
+        client: str,
         keeping: Keeping,
         unused: Callable[["HttpSession"], None],
     ) -> None:
-        """`keeping` is that of all sessions. `unused` is told when nobody has used this one for too long."""
+        """`client` names who has opened it. `keeping` is that of all sessions. `unused` is told when nobody
+        has used this one for too long."""
         self.id = secrets.token_urlsafe(32)
         self.principal = principal
+        self.client = client
+        self.uses = 0
+        """How many requests it has had since it was opened."""
         limits = keeping.limits
         self._streams = Streams(limits, Room(limits.session_replay_bytes, keeping.room), keeping.unread)
-        self._connection = Connection(app, principal, self._deliver)
+        self._connection = Connection(app, principal, self._deliver, client)
         self._held: Sequence[Outgoing] = ()
         self._patience: asyncio.TimerHandle | None = None
         self._open = 0

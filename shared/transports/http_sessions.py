@@ -16,6 +16,7 @@ from ..ops.memory import give_back
 from ..server.app import Server
 from .http_limits import Keeping, SessionLimits
 from .http_session import HttpSession
+from .http_shares import Shares
 
 __all__ = ["Sessions"]
 
@@ -34,6 +35,7 @@ class Sessions:
         self._tasks = tasks
         self._limits = limits
         self._keeping = Keeping(limits)
+        self._shares = Shares(limits.sessions, self._keeping.idle)
         self._by_id: dict[str, HttpSession] = {}
         self._opening: set[HttpSession] = set()
         self._ended = 0
@@ -46,12 +48,17 @@ class Sessions:
         """How many streams are being read in all of them."""
         return sum(session.streams for session in (*self._opening, *self._by_id.values()))
 
-    def open(self, principal: str | None) -> HttpSession | None:
-        """A session that has no id yet as far as anybody knows; None where there are too many."""
+    def open(self, principal: str | None, client: str) -> HttpSession | None:
+        """A session that has no id yet as far as anybody knows; None where there are too many, and none of whoever
+        has most has to make room for it."""
         if len(self._by_id) + len(self._opening) >= self._limits.sessions:
-            return None
-        session = HttpSession(self._app, principal, self._keeping, self.end)
+            yielding = self._shares.yielding(client)
+            if yielding is None:
+                return None
+            self.end(yielding)
+        session = HttpSession(self._app, principal, client, self._keeping, self.end)
         self._opening.add(session)
+        self._shares.add(session)
         return session
 
     def confirm(self, session: HttpSession) -> None:
@@ -63,7 +70,10 @@ class Sessions:
     def find(self, id: str, principal: str | None) -> HttpSession | None:
         """The session of that id. Somebody else's is as unknown as one that never was."""
         session = self._by_id.get(id)
-        return session if session is not None and session.principal == principal else None
+        if session is None or session.principal != principal:
+            return None
+        self._shares.use(session)
+        return session
 
     def end(self, session: HttpSession) -> None:
         """Ends one session at once: its id is unknown from now on, what is under way is cancelled."""
@@ -81,6 +91,8 @@ class Sessions:
 
     def _forget(self, session: HttpSession) -> bool:
         known = session in self._opening or session.id in self._by_id
+        if known:
+            self._shares.remove(session)
         self._opening.discard(session)
         self._by_id.pop(session.id, None)
         return known

@@ -15,7 +15,7 @@ from ..protocol.jsonrpc import Failure, Request, Response, encode
 from ..server.app import Server
 from ..server.dispatch import Connection
 from ..server.signal import Signal
-from .http_streams import Http, Reply, Stage, Watch
+from .http_streams import Http, Stage, Watch
 
 __all__ = ["Exchange"]
 
@@ -23,11 +23,11 @@ __all__ = ["Exchange"]
 class Exchange:
     """One request and its answer."""
 
-    def __init__(self, app: Server[Any], principal: str | None, reply: Reply) -> None:
-        self._reply = reply
+    def __init__(self, app: Server[Any], http: Http) -> None:
+        self._reply = http.reply
         self._ready = Signal()
         self._over = False
-        self._connection = Connection(app, principal, self._ready.wake)
+        self._connection = Connection(app, http.principal, self._ready.wake, http.client)
         self._drain_seconds = app.limits.drain_seconds
         self._timer: asyncio.TimerHandle | None = None
 

@@ -124,6 +124,8 @@ class Http:
 
     headers: Headers
     principal: str | None
+    client: str
+    """A name for whoever sent it: an address and a principal."""
     receive: Receive
     reply: Reply
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from shared import Context, ResourceNotFound
+from shared import Context, InvalidParams, ResourceNotFound
 from shared.protocol.events import Change
 from shared.server.changes import Changes
 from tests.quiet import quiet
@@ -237,3 +237,34 @@ async def test_a_hook_that_fails_leaves_nothing_held():
         answer = await peer.request("resources/subscribe", {"uri": "a"})
     assert answer["error"]["code"] == -32603
     assert app.changes.held == 0
+
+
+async def test_nobody_takes_the_subscriptions_of_all(changes, watch, monkeypatch):
+    """One client may have half of them, two a third each."""
+    monkeypatch.setattr("shared.server.changes.MAX_HELD", 12)
+    for number in range(6):
+        await changes.hold(None, f"A{number}", "one")
+    with pytest.raises(InvalidParams):
+        await changes.hold(None, "A6", "one")
+    for number in range(3):
+        await changes.hold(None, f"B{number}", "two")
+    with pytest.raises(InvalidParams):
+        await changes.hold(None, "B3", "two")
+    await changes.release([f"a{number}" for number in range(6)], "one")
+    await changes.hold(None, "B3", "two")
+
+
+async def test_who_is_alone_may_have_all_subscriptions(changes, watch, monkeypatch):
+    monkeypatch.setattr("shared.server.changes.MAX_HELD", 3)
+    for uri in "ABC":
+        await changes.hold(None, uri)
+    with pytest.raises(InvalidParams):
+        await changes.hold(None, "D")
+
+
+async def test_what_is_not_served_takes_no_share(changes, watch, monkeypatch):
+    monkeypatch.setattr("shared.server.changes.MAX_HELD", 2)
+    for _ in range(5):
+        with pytest.raises(ResourceNotFound):
+            await changes.hold(None, "missing", "one")
+    await changes.hold(None, "A", "one")
