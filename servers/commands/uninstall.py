@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from ..catalog import load_catalog
+from ..catalog import Entry, load_catalog
 from ..hosts.installing import uninstall
-from ..hosts.launching import launch_command
+from ..hosts.launching import launch_command, local_command
 from .arguments import refuse
 from .changing import changing_parser, show_and_make, target_of
 
@@ -18,7 +18,7 @@ def main(argv: Sequence[str]) -> int:
     try:
         if arguments:
             raise ValueError(f"it takes no {arguments[0]!r}: the name of the server is enough")
-        program = launch_command(load_catalog(options.catalog).entry(options.server))
+        program = _program(load_catalog(options.catalog).entry(options.server))
         with target_of(options) as target:
             change = uninstall(target, options.name or options.server, program)
             then = f"{target.client.title} knows it no more when it starts again"
@@ -26,3 +26,12 @@ def main(argv: Sequence[str]) -> int:
     except ValueError as error:
         refuse(parser.prog, str(error))
     return 0
+
+
+def _program(entry: Entry) -> list[str]:
+    """What an entry of this copy starts."""
+    try:
+        return launch_command(entry)
+    except ValueError:
+        # The wheel is gone; what install put there is known without it.
+        return local_command(entry)

@@ -247,6 +247,16 @@ def test_an_entry_that_was_pasted_is_taken_out(home: Path) -> None:
     assert json.loads(path.read_text()) == {"mcpServers": {}}
 
 
+def test_from_the_cache_of_uv_an_entry_is_taken_out_though_its_wheel_is_gone(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put("cursor", home)
+    monkeypatch.setattr("sys.executable", f"{home}/.cache/uv/archive-v0/x1/bin/python")
+    monkeypatch.setattr("shared.installation._HERE", home)
+    run(uninstall, "fetch", "--client", "cursor")
+    assert not (home / ".cursor").exists()
+
+
 def test_a_file_that_was_removed_by_hand_is_forgotten(home: Path) -> None:
     path = home / ".cursor" / "mcp.json"
     put("cursor", home)

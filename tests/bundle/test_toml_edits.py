@@ -62,7 +62,7 @@ def test_an_empty_line_stands_before_the_entry() -> None:
     assert there_and_back(b"a = 1\n").startswith(b'a = 1\n\n[mcp_servers.new]\ncommand = "/opt/mcp"\n')
 
 
-LONG = settings(max_examples=100)
+LONG = settings(max_examples=60)
 
 
 @pytest.mark.slow
