@@ -58,6 +58,7 @@ LATE_IMPORTS: dict[str, str] = {
     "servers/filesystem/finding/engine.py": "google-re2 is an extra, loaded with the first search of contents",
     "servers/filesystem/finding/ignoring.py": "pathspec is an extra, loaded with the first .gitignore",
     "servers/filesystem/reading/charsets.py": "what is not UTF-8 is rare, and a charset detector is big",
+    "servers/filesystem/writing/exchanging.py": "ctypes takes 3 ms to load, and is needed with the first edit",
     "servers/notices.py": "watchfiles is an extra, loaded when something is first watched",
     "servers/prompts/command_line.py": "a server needs nothing of its other commands",
     "servers/prompts/format/mappings.py": "pyyaml is an extra, loaded with the first front matter",

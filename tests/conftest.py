@@ -22,6 +22,7 @@ TABLES = {
     "image": "tests.docker.conftest",
     "README": "tests.readme_commands",
     "way of installing": "tests.bundle.conftest",
+    "hammered": "tests.servers.filesystem.hammering",
 }
 """What tests record, and the module whose `print_tables` prints it."""
 

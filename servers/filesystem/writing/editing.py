@@ -1,8 +1,8 @@
 """Editing text files: one, or several of which all are changed or none.
 
-All files are read under the locks of all their names, so parallel edits here are all applied. Each result is written
-beside its file and reaches the disk before the first file is replaced. Right before that each file is looked at
-again: what someone else changed meanwhile is an error and not lost.
+All files are read under the locks of all their names, so parallel edits of our processes are all applied. Each
+result is written beside its file and reaches the disk before the first file is replaced. What another program changed
+by then is seen and not lost (see `exchanging`): the edits are made anew, upon what is there.
 
 Where one of several files can't be replaced, those before it get their old file back, the very same one. Only the end
 of the machine itself between two renames can leave some changed and some not; each file is whole even then.
@@ -22,6 +22,7 @@ from servers.filesystem.reading.charsets import Charset, decode, encode
 from servers.filesystem.writing.checks import current, require_file_name, require_replaceable, require_same
 from servers.filesystem.writing.diff import unified_diff
 from servers.filesystem.writing.edits import Edit, apply_edits
+from servers.filesystem.writing.exchanging import exchange, persistently
 from servers.filesystem.writing.locks import locked
 from servers.filesystem.writing.replacing import beside, discard, landed, prepared, rename, sync_directory
 from servers.filesystem.writing.spans import Edited
@@ -63,6 +64,8 @@ class _Changed(NamedTuple):
     was: Contents
     edited: Edited
     data: bytes
+    is_exact: bool
+    """Whether it was asked for by an etag, so that what was added to it meanwhile makes it another one."""
 
 
 def edit_files(
@@ -73,6 +76,12 @@ def edit_files(
     `protected` files are replaced, too (see `require_replaceable`). Raises `changed` when someone else wrote one of
     them meanwhile, `not_text`, `too_large`, and what `apply_edits` raises.
     """
+    # Where an edit is to be of one version only, another one is no reason to try again.
+    codes = ("changed",) if all(one.etag is None for one in wanted) else ()
+    return persistently(lambda: _edited(beneath, wanted, dry_run, protected), codes)
+
+
+def _edited(beneath: Beneath, wanted: Sequence[FileEdits], dry_run: bool, protected: bool) -> list[EditResult]:
     with ExitStack() as stack:
         entries = []
         for one in wanted:
@@ -119,7 +128,8 @@ def _changed(beneath: Beneath, entry: Entry, one: FileEdits, limit: int) -> _Cha
     was = read_contents(beneath, entry, written, limit)
     require_same(was.found, one.etag, written)
     edited = apply_edits(was.text, one.edits, written)
-    return _Changed(entry, written, was, edited, encode(edited.after, was.charset, written))
+    data = encode(edited.after, was.charset, written)
+    return _Changed(entry, written, was, edited, data, one.etag is not None)
 
 
 def _result(one: _Changed, now: os.stat_result) -> EditResult:
@@ -153,12 +163,11 @@ def _prepared(one: _Changed, protected: bool, leftovers: ExitStack) -> Entry:
 
 def _replace(one: _Changed, fresh: Entry, undo: ExitStack | None, leftovers: ExitStack) -> None:
     with os_errors(one.written):
-        require_same(current(one.entry), etag_of(one.was.found), one.written)
         if undo is not None:
             kept = _kept(one)
             leftovers.callback(discard, kept)
             undo.callback(_put_back, kept, fresh, one.entry)
-        rename(fresh, one.entry)
+        exchange(fresh, one.entry, one.was.found, None if one.is_exact else one.was.data)
 
 
 def _kept(one: _Changed) -> Entry:

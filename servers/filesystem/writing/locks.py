@@ -1,8 +1,8 @@
-"""One writer per file within this process.
+"""One writer per file: within this process, and among all processes of ours on this machine.
 
 A lock belongs to a name in a directory (device and inode of the directory, and the name), not to a
 spelling and not to the file's inode, which every atomic write replaces. Locks exist only while someone
-holds or awaits them.
+holds or awaits them. Under it the file itself is locked against other processes (see `advisory`).
 """
 
 import os
@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 from servers.filesystem.access.walk import Entry
+from servers.filesystem.writing.advisory import Inode, claimed
 
 Key = tuple[int, int, str]
 
@@ -49,8 +50,11 @@ def _held(key: Key) -> Iterator[None]:
 
 @contextmanager
 def locked(*entries: Entry) -> Iterator[None]:
-    """Hold the entries against every other writer of this process; always taken in the same order."""
+    """Hold the entries against every other writer; always taken in the same order. Raises FilesError `busy`."""
+    named = {_key(entry): entry for entry in entries}
+    held: set[Inode] = set()
     with ExitStack() as stack:
-        for key in sorted({_key(entry) for entry in entries}):
+        for key in sorted(named):
             stack.enter_context(_held(key))
+            stack.enter_context(claimed(named[key], held))
         yield

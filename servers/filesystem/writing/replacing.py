@@ -39,21 +39,26 @@ def create(entry: Entry, mode: int = 0o666) -> int:
 
 
 def replace(
-    entry: Entry, data: bytes, found: os.stat_result | None, check: Callable[[], None] = lambda: None
+    entry: Entry,
+    data: bytes,
+    found: os.stat_result | None,
+    check: Callable[[], None] = lambda: None,
+    put: Callable[[Entry, Entry], None] | None = None,
 ) -> os.stat_result:
     """Put `data` under the entry's name, and tell what it is then; `check` runs last before that and may raise.
 
-    `found` is what is there already, which is replaced. Where it is None the name must be free: `FileExistsError`.
+    `found` is what is there already, which is replaced, by a rename or by `put`. Where it is None the name must be
+    free: `FileExistsError`.
     """
     fresh = prepared(entry, data, found)
-    with ExitStack() as on_failure:
-        on_failure.callback(discard, fresh)
+    with ExitStack() as leftovers:
+        # Where names were exchanged, this is what was replaced.
+        leftovers.callback(discard, fresh)
         check()
         if found is None:
             give_name(fresh, entry)
         else:
-            rename(fresh, entry)
-        on_failure.pop_all()
+            (put or rename)(fresh, entry)
     sync_directory(entry)
     return landed(fresh, entry)
 
@@ -92,6 +97,19 @@ def write_all(descriptor: int, data: bytes | memoryview) -> None:
     rest = memoryview(data)
     while rest:
         rest = rest[os.write(descriptor, rest) :]
+
+
+def add(descriptor: int, data: bytes) -> None:
+    """Write all of `data` at the end of the file, which is open to append. What was written is taken away again where
+    not all of it could be, unless somebody has added more."""
+    begin, written = os.fstat(descriptor).st_size, 0
+    try:
+        while written < len(data):
+            written += os.write(descriptor, data[written:])
+    except OSError:
+        if written and os.fstat(descriptor).st_size == begin + written:
+            os.ftruncate(descriptor, begin)
+        raise
 
 
 def discard(fresh: Entry) -> None:

@@ -1,14 +1,15 @@
 """Writing whole files, adding to them, and making directories.
 
 All of it needs a writable place, takes the lock of the name it changes, and works in a directory held open. Files
-are replaced atomically (see `replacing`). Adding to a file is an edit at its end: it is written anew with the text
-behind what it holds, in its charset and its line ends. So it is never torn, which an append in place can be, when the
-disk is full or the process ends; the price is that the file may not be larger than what is edited. A link at the end
-of a written path leads to its target as long as that lies beneath the roots and exists.
+are replaced atomically (see `replacing`). Adding to a file is a write at its end (`O_APPEND`), so that what other
+programs add at the same time is not lost; the text comes in its charset and its line ends, and what does not get to
+the disk is taken away again, unless somebody has added more by then. A link at the end of a written path leads to its
+target as long as that lies beneath the roots and exists.
 """
 
 import os
 import stat
+from functools import partial
 from typing import Literal, NamedTuple
 
 from servers.filesystem.access.beneath import Beneath, missing
@@ -20,11 +21,14 @@ from servers.filesystem.names import displayed
 from servers.filesystem.reading.charsets import UTF8, encode
 from servers.filesystem.writing.checks import current, require_file_name, require_replaceable, require_same
 from servers.filesystem.writing.editing import read_contents
+from servers.filesystem.writing.exchanging import exchange, persistently
 from servers.filesystem.writing.locks import locked
-from servers.filesystem.writing.replacing import replace
+from servers.filesystem.writing.replacing import add, replace
 from servers.filesystem.writing.spans import eol_of, lf
 
 Mode = Literal["overwrite", "create", "append"]
+
+_APPEND = os.O_WRONLY | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
 class Written(NamedTuple):
@@ -49,21 +53,33 @@ def write_file(
     Raises `changed`, and `already_exists` for "create".
     """
     require_file_name(place)
+    # Where any version will do, what others do meanwhile is a reason to try again.
+    codes = () if etag is not None or mode == "create" else ("changed", "already_exists")
+    return persistently(lambda: _written(beneath, place, _Wanted(text, mode, etag, protected)), codes)
+
+
+class _Wanted(NamedTuple):
+    text: str
+    mode: Mode
+    etag: str | None
+    protected: bool
+
+
+def _written(beneath: Beneath, place: Place, wanted: _Wanted) -> Written:
     beneath.roots.require_writable(place)
     with beneath.locate(place) as entry, locked(entry):
         beneath.roots.require_writable(entry.place)
         found = current(entry)
-        require_same(found, etag, place.written)
-        if mode == "create" and (found is not None or entry.linked):
+        require_same(found, wanted.etag, place.written)
+        if wanted.mode == "create" and (found is not None or entry.linked):
             raise FilesError("already_exists", place.written, "already exists", "Choose another name.")
-        require_replaceable(entry, found, place.written, protected)
-        if mode == "append" and found is not None:
-            found, data = _longer(beneath, entry, text, place.written)
-        else:
-            data = encode(text, UTF8, place.written)
-        # What is overwritten anyway may be any version; otherwise it must be the one that was asked for, or read.
-        seen = etag_of(found) if found is not None and (etag or mode == "append") else None
-        now = replace(entry, data, found, lambda: require_same(current(entry), seen, place.written))
+        require_replaceable(entry, found, place.written, wanted.protected)
+        if wanted.mode == "append" and found is not None:
+            return _longer(beneath, entry, wanted)
+        data = encode(wanted.text, UTF8, place.written)
+        # What is overwritten anyway may be any version.
+        put = None if wanted.etag is None or found is None else partial(exchange, found=found, data=None)
+        now = replace(entry, data, found, put=put)
     return Written(len(data), etag_of(now), found is None)
 
 
@@ -76,10 +92,35 @@ def create_directory(beneath: Beneath, place: Place) -> bool:
     return created
 
 
-def _longer(beneath: Beneath, entry: Entry, text: str, written: str) -> tuple[os.stat_result, bytes]:
+def _longer(beneath: Beneath, entry: Entry, wanted: _Wanted) -> Written:
+    written = entry.place.written
     was = read_contents(beneath, entry, written)
-    added = lf(text).replace("\n", "\r\n") if eol_of(was.text) == "\r\n" else text
-    return was.found, was.data + encode(added, was.charset._replace(mark=b""), written)
+    require_same(was.found, wanted.etag, written)
+    text = lf(wanted.text).replace("\n", "\r\n") if eol_of(was.text) == "\r\n" else wanted.text
+    added = encode(text, was.charset._replace(mark=b""), written)
+    if was.found.st_nlink > 1 or not was.found.st_mode & stat.S_IWUSR:
+        # It may only be replaced.
+        put = partial(exchange, found=was.found, data=None if wanted.etag else was.data)
+        now = replace(entry, was.data + added, was.found, put=put)
+    else:
+        now = _added(entry, added, was.found)
+    return Written(now.st_size, etag_of(now), False)
+
+
+def _added(entry: Entry, data: bytes, found: os.stat_result) -> os.stat_result:
+    """Adds to the file that was found, and tells what it is then. Raises `changed` where it is another one by now, or
+    has become one."""
+    descriptor = os.open(entry.name, _APPEND, dir_fd=entry.directory)
+    try:
+        if os.path.samestat(os.fstat(descriptor), found):
+            add(descriptor, data)
+            os.fsync(descriptor)
+            now, there = os.fstat(descriptor), current(entry)
+            if there is not None and os.path.samestat(there, now):
+                return now
+    finally:
+        os.close(descriptor)
+    raise FilesError("changed", entry.place.written, "was replaced by someone else meanwhile", "Read it again.")
 
 
 def _make(beneath: Beneath, place: Place) -> bool:

@@ -68,60 +68,61 @@ def test_one_file_twice_is_refused(three, edit):
 
 def test_where_one_file_can_not_be_replaced_those_before_it_are_as_they_were(three, edit, monkeypatch, no_leak):
     before = {name: (three / name).stat().st_ino for name in "ab"}
-    plain = editing.rename
+    plain = editing.exchange
 
-    def rename(old, new):
+    def exchange(old, new, *more):
         if new.place.parts == ("c",) and old.name != "c":
             raise OSError(5, "")
-        plain(old, new)
+        plain(old, new, *more)
 
-    monkeypatch.setattr(editing, "rename", rename)
+    monkeypatch.setattr(editing, "exchange", exchange)
     assert code(edit, "abc") == "io_error"
     assert texts(three) == OLD
     assert {name: (three / name).stat().st_ino for name in "ab"} == before
 
 
 def test_where_there_are_no_hard_links_files_are_put_back_from_copies(three, edit, monkeypatch):
-    plain = editing.rename
+    plain = editing.exchange
 
-    def rename(old, new):
+    def exchange(old, new, *more):
         if new.place.parts == ("c",):
             raise OSError(5, "")
-        plain(old, new)
+        plain(old, new, *more)
 
     def link(*arguments, **more):
         raise PermissionError(1, "")
 
-    monkeypatch.setattr(editing, "rename", rename)
+    monkeypatch.setattr(editing, "exchange", exchange)
     monkeypatch.setattr(os, "link", link)
     assert code(edit, "abc") == "io_error"
     assert texts(three) == OLD
 
 
 def test_f25_a_change_of_the_last_file_from_outside_undoes_the_others(three, edit, monkeypatch):
-    plain = editing.rename
+    plain = editing.exchange
 
-    def rename(old, new):
-        plain(old, new)
+    def exchange(old, new, *more):
+        plain(old, new, *more)
         if new.place.parts == ("a",):
             (three / "c").write_text("theirs")
 
-    monkeypatch.setattr(editing, "rename", rename)
-    assert code(edit, "abc") == "changed"
+    monkeypatch.setattr(editing, "exchange", exchange)
+    # The edit is tried again, upon what is there now.
+    assert code(edit, "abc") == "no_match"
     assert texts(three) == {**OLD, "c": "theirs"}
 
 
 def test_what_someone_else_wrote_meanwhile_is_not_undone(three, edit, monkeypatch):
-    plain = editing.rename
+    plain = editing.exchange
 
-    def rename(old, new):
+    def exchange(old, new, *more):
         if new.place.parts == ("b",):
             (three / "new").write_text("theirs")
             (three / "new").replace(three / "a")
             raise OSError(5, "")
-        plain(old, new)
+        plain(old, new, *more)
 
-    monkeypatch.setattr(editing, "rename", rename)
+    monkeypatch.setattr(editing, "exchange", exchange)
     assert code(edit, "ab") == "io_error"
     assert texts(three) == {**OLD, "a": "theirs"}
 

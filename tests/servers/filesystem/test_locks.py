@@ -1,9 +1,15 @@
+import os
+import sys
 import threading
 
 import pytest
 
-from servers.filesystem.writing import locks
+from servers.filesystem.errors import FilesError
+from servers.filesystem.writing import advisory, locks
 from servers.filesystem.writing.locks import locked
+
+if sys.platform != "win32":
+    import fcntl
 
 
 @pytest.fixture
@@ -36,3 +42,53 @@ def test_nothing_is_kept(entry):
     with pytest.raises(KeyError), locked(entry):
         raise KeyError
     assert locks._locks == {}
+
+
+posix = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no flock")
+
+
+@posix
+def test_a_file_that_another_process_holds_is_busy(root, entry, monkeypatch, no_leak):
+    (root / "file").write_text("old")
+    monkeypatch.setattr(advisory, "PATIENCE", 0.05)
+    with (root / "file").open() as theirs:
+        fcntl.flock(theirs, fcntl.LOCK_EX)
+        with pytest.raises(FilesError) as caught, locked(entry):
+            pass
+        fcntl.flock(theirs, fcntl.LOCK_UN)
+        with locked(entry):
+            pass
+    assert (caught.value.code, caught.value.suggestion) == ("busy", "Try again.")
+    assert locks._locks == {}
+
+
+@posix
+def test_what_is_locked_is_what_the_name_leads_to_by_then(root, entry, monkeypatch, no_leak):
+    (root / "file").write_text("old")
+    (root / "new").write_text("new")
+    with (root / "file").open() as theirs:
+        fcntl.flock(theirs, fcntl.LOCK_EX)
+
+        def replaced(_seconds):
+            (root / "new").replace(root / "file")
+            fcntl.flock(theirs, fcntl.LOCK_UN)
+
+        monkeypatch.setattr(advisory.time, "sleep", replaced)
+        with locked(entry), (root / "file").open() as now:
+            with pytest.raises(BlockingIOError):
+                fcntl.flock(now, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(theirs, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def test_two_names_of_one_file_do_not_deadlock(root, files, at):
+    (root / "a").write_text("one")
+    os.link(root / "a", root / "b")
+    with files.locate(at("a")) as one, files.locate(at("b")) as other, locked(one, other):
+        pass
+
+
+@posix
+def test_a_pipe_is_not_waited_for(root, files, at):
+    os.mkfifo(root / "file")
+    with files.locate(at("file")) as found, locked(found):
+        pass

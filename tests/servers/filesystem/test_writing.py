@@ -1,4 +1,6 @@
 import os
+import resource
+import sys
 import threading
 from itertools import count
 
@@ -8,6 +10,7 @@ from servers.filesystem.access.beneath import Beneath
 from servers.filesystem.access.etags import etag_of
 from servers.filesystem.access.roots import Roots
 from servers.filesystem.errors import FilesError
+from servers.filesystem.writing import exchanging
 from servers.filesystem.writing.deleting import delete
 from servers.filesystem.writing.moving import copy, move
 from servers.filesystem.writing.write import create_directory, write_file
@@ -242,18 +245,85 @@ def test_f14_parallel_edits_are_all_applied(root, edit):
     assert (root / "file").read_text() == "".join(f"[{i}]\n" for i in range(30))
 
 
-def test_f25_a_change_from_outside_is_noticed(files, root, at):
+class Rude(str):
+    """An old text during whose replacement somebody else does something, once."""
+
+    act = staticmethod(lambda: None)
+
+    def replace(self, *arguments):
+        Rude.act()
+        Rude.act = staticmethod(lambda: None)
+        return super().replace(*arguments)
+
+
+def theirs_by_rename(file):
+    (file.parent / "theirs").write_text("a, theirs")
+    (file.parent / "theirs").rename(file)
+
+
+def theirs_added(file):
+    with file.open("a") as opened:
+        opened.write(", theirs")
+
+
+@pytest.mark.parametrize("meddle", [theirs_by_rename, theirs_added, lambda file: file.write_text("theirs, a")])
+def test_f25_an_edit_keeps_what_another_program_writes_meanwhile(files, root, at, meddle, no_leak):
     (root / "file").write_text("a")
+    Rude.act = staticmethod(lambda: meddle(root / "file"))
+    edit_file(files, at("file"), [(Rude("a"), "b")])
+    assert [path.name for path in root.iterdir()] == ["file"]
+    assert (root / "file").read_text() in ("b, theirs", "theirs, b")
 
-    class Rude(str):
-        """An old text that changes the file while it is looked for."""
 
-        def replace(self, *arguments):
-            (root / "file").write_text("a, theirs")
-            return super().replace(*arguments)
+@pytest.mark.parametrize("meddle", [theirs_by_rename, theirs_added, lambda file: file.write_text("theirs, a")])
+def test_f25_a_change_from_outside_is_an_error_where_one_version_was_asked_for(files, root, at, meddle):
+    (root / "file").write_text("a")
+    Rude.act = staticmethod(lambda: meddle(root / "file"))
+    etag = etag_of((root / "file").stat())
+    assert code(edit_file, files, at("file"), [(Rude("a"), "b")], etag=etag) == "changed"
+    assert [path.name for path in root.iterdir()] == ["file"]
+    assert (root / "file").read_text() in ("a, theirs", "theirs, a")
 
-    assert code(edit_file, files, at("file"), [(Rude("a"), "b")]) == "changed"
-    assert [path.read_text() for path in root.iterdir()] == ["a, theirs"]
+
+def test_f25_an_edit_that_no_longer_fits_is_an_error(files, root, at):
+    (root / "file").write_text("a")
+    Rude.act = staticmethod(lambda: (root / "file").write_text("theirs"))
+    assert code(edit_file, files, at("file"), [(Rude("a"), "b")]) == "no_match"
+    assert (root / "file").read_text() == "theirs"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells that a file is open elsewhere")
+def test_what_is_added_to_the_old_file_by_who_has_it_open_is_kept(root, files, at, monkeypatch):
+    (root / "file").write_text("a\n")
+    opened = (root / "file").open("a")
+
+    def late(_seconds):
+        opened.write("theirs\n")
+        opened.close()
+
+    monkeypatch.setattr(exchanging.time, "sleep", late)
+    edit_file(files, at("file"), [("a", "b")])
+    assert opened.closed
+    assert (root / "file").read_text() == "b\ntheirs\n"
+
+
+def test_what_is_appended_is_in_the_file_that_others_have_open(root, write):
+    (root / "file").write_text("old\n")
+    before = (root / "file").stat().st_ino
+    written = write("file", "new\n", "append")
+    assert (root / "file").read_text() == "old\nnew\n"
+    assert ((root / "file").stat().st_ino, written.size) == (before, 8)
+
+
+def test_what_does_not_fit_on_the_disk_is_not_appended_in_part(root, write):
+    (root / "file").write_text("old\n")
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10, limits[1]))
+    try:
+        assert code(write, "file", "x" * 100, "append") == "io_error"
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert (root / "file").read_text() == "old\n"
 
 
 def test_directories_are_made_with_those_above(either, root):

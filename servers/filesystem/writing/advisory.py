@@ -1,0 +1,76 @@
+"""One writer per file among all processes that ask: a lock of the system on the file itself (flock).
+
+It leaves nothing behind in anybody's directory. A write puts another file under the name, so whoever has got the lock
+looks whether the name still leads to what was locked, and otherwise begins anew with what is there now. A name that
+is free needs no lock: only one can give it. Where the system or the file system has no such locks there are none.
+"""
+
+import os
+import stat
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
+from servers.filesystem.access.walk import Entry
+from servers.filesystem.errors import FilesError
+from servers.filesystem.writing.checks import current
+
+if sys.platform != "win32":
+    import fcntl
+
+PATIENCE = 10.0
+"""Seconds to wait for other processes; a write takes milliseconds."""
+
+_FILE = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.0005, 0.01
+
+Inode = tuple[int, int]
+
+
+@contextmanager
+def claimed(entry: Entry, held: set[Inode]) -> Iterator[None]:
+    """Holds the regular file of the entry against other processes, unless its inode is among those `held` already.
+
+    Raises FilesError `busy` where others hold it for too long.
+    """
+    with ExitStack() as stack:
+        until = time.monotonic() + PATIENCE
+        while (descriptor := _opened(entry)) is not None:
+            stack.callback(os.close, descriptor)
+            found = os.fstat(descriptor)
+            inode = found.st_dev, found.st_ino
+            if not stat.S_ISREG(found.st_mode) or inode in held or not _lock(descriptor, entry, until):
+                break
+            now = current(entry)
+            if now is not None and os.path.samestat(now, found):
+                held.add(inode)
+                break
+            stack.close()
+        yield
+
+
+def _opened(entry: Entry) -> int | None:
+    """The file; None where there is none, or none that this process may read."""
+    if sys.platform == "win32":
+        return None
+    try:
+        return os.open(entry.name, _FILE, dir_fd=entry.directory)
+    except OSError:
+        return None
+
+
+def _lock(descriptor: int, entry: Entry, until: float) -> bool:
+    """Locks the file; False where the file system has no locks. Raises FilesError `busy`."""
+    pause = _FIRST_PAUSE
+    while time.monotonic() < until:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+        except OSError:
+            return False
+        else:
+            return True
+    raise FilesError("busy", entry.place.written, "is being written by another process", "Try again.")
