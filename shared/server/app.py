@@ -41,6 +41,7 @@ from .observers import Observer, Observers
 from .prompts import Prompts, PromptSource, RegisteredPrompt
 from .resources import Lister, RegisteredResource, ResourceOptions, Resources
 from .tools import RegisteredTool, ToolOptions, Tools
+from .turns import Turns
 
 if TYPE_CHECKING:
     from .skills import Skills
@@ -90,6 +91,7 @@ class Server(Generic[State]):
         self.listings = Listings()
         self.deadlines = Deadlines()
         self.budget = Budget()
+        self.turns = Turns()
         self.limits = Limits()
         self.page_size = 100
         self.trace: Observer | None = None

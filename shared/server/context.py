@@ -2,6 +2,7 @@
 
 import secrets
 from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
 from typing import Any, Generic, Literal, Protocol, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -20,6 +21,7 @@ from .budget import Budget
 from .changes import Changes
 from .forms import form_schema
 from .mistakes import describe
+from .turns import Turns
 
 __all__ = ["Answer", "Context", "Link"]
 
@@ -67,6 +69,7 @@ class Context(Generic[State]):
     """What the server's lifespan yielded."""
     budget: Budget
     changes: Changes
+    turns: Turns
 
     async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
         """Tells the client how far the call is, if it asked; `progress` must grow from one report to the next."""
@@ -77,6 +80,11 @@ class Context(Generic[State]):
         """Sends the client a log message, if it wants that level. Never put secrets in `data`."""
         self.link.session.log(self.id, level, data, logger)
         await self.link.flush()
+
+    def turn(self) -> AbstractAsyncContextManager[None]:
+        """Waits until it is this client's turn for long work in a thread, which it then has. What is short needs
+        none. The time counts against the budget of the call."""
+        return self.turns.take(self.link.client)
 
     async def close_stream(self, retry_ms: int = 1_000) -> None:
         """Lets the client go while the call goes on: it comes back for the answer after `retry_ms`.

@@ -149,7 +149,13 @@ def _page(ctx: Ctx, limit: int | None, cursor: str | None) -> Page:
 async def _searched(ctx: Ctx, search: Callable[[Control], T]) -> T:
     """What `search` gives in a thread. The client is told how far it is; a cancelled call leaves the thread behind,
     which ends at its next step."""
-    control = Control(ctx.budget.seconds * _TIME_SHARE)
+    asked = anyio.current_time()
+    async with ctx.turn():
+        left = ctx.budget.seconds - (anyio.current_time() - asked)
+        return await _found(ctx, search, Control(left * _TIME_SHARE))
+
+
+async def _found(ctx: Ctx, search: Callable[[Control], T], control: Control) -> T:
     found: T | FilesError = FilesError("cancelled", "", "the search was cancelled")
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(_report, ctx, control)

@@ -9,7 +9,7 @@ of the machine itself between two renames can leave some changed and some not; e
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from typing import NamedTuple
 
@@ -69,19 +69,26 @@ class _Changed(NamedTuple):
 
 
 def edit_files(
-    beneath: Beneath, wanted: Sequence[FileEdits], dry_run: bool = False, protected: bool = False
+    beneath: Beneath,
+    wanted: Sequence[FileEdits],
+    dry_run: bool = False,
+    protected: bool = False,
+    check: Callable[[], None] = lambda: None,
 ) -> list[EditResult]:
     """Apply the edits to all the files, or to none: a result for each.
 
-    `protected` files are replaced, too (see `require_replaceable`). Raises `changed` when someone else wrote one of
-    them meanwhile, `not_text`, `too_large`, and what `apply_edits` raises.
+    `protected` files are replaced, too (see `require_replaceable`). `check` is called before each edit, and what it
+    raises changes nothing. Raises `changed` when someone else wrote one of them meanwhile, `not_text`, `too_large`,
+    and what `apply_edits` raises.
     """
     # Where an edit is to be of one version only, another one is no reason to try again.
     codes = ("changed",) if all(one.etag is None for one in wanted) else ()
-    return persistently(lambda: _edited(beneath, wanted, dry_run, protected), codes)
+    return persistently(lambda: _edited(beneath, wanted, dry_run, protected, check), codes)
 
 
-def _edited(beneath: Beneath, wanted: Sequence[FileEdits], dry_run: bool, protected: bool) -> list[EditResult]:
+def _edited(
+    beneath: Beneath, wanted: Sequence[FileEdits], dry_run: bool, protected: bool, check: Callable[[], None]
+) -> list[EditResult]:
     with ExitStack() as stack:
         entries = []
         for one in wanted:
@@ -95,7 +102,7 @@ def _edited(beneath: Beneath, wanted: Sequence[FileEdits], dry_run: bool, protec
         left = MAX_EDITED
         for entry, one in zip(entries, wanted, strict=True):
             with os_errors(one.place.written):
-                changed.append(_changed(beneath, entry, one, left))
+                changed.append(_changed(beneath, entry, one, left, check))
             left -= len(changed[-1].was.data)
         if dry_run:
             return [_result(one, one.was.found) for one in changed]
@@ -123,11 +130,11 @@ def _require_distinct(entries: Sequence[Entry], wanted: Sequence[FileEdits]) -> 
             raise FilesError("bad_edit", one.place.written, "is named twice", "Give all edits of a file together.")
 
 
-def _changed(beneath: Beneath, entry: Entry, one: FileEdits, limit: int) -> _Changed:
+def _changed(beneath: Beneath, entry: Entry, one: FileEdits, limit: int, check: Callable[[], None]) -> _Changed:
     written = one.place.written
     was = read_contents(beneath, entry, written, limit)
     require_same(was.found, one.etag, written)
-    edited = apply_edits(was.text, one.edits, written)
+    edited = apply_edits(was.text, one.edits, written, check)
     data = encode(edited.after, was.charset, written)
     return _Changed(entry, written, was, edited, data, one.etag is not None)
 

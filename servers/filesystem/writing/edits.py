@@ -10,12 +10,13 @@ and that of the line it matched is put in its stead.
 """
 
 import difflib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate, islice, pairwise
 from typing import NamedTuple
 
 from servers.filesystem.errors import FilesError
 from servers.filesystem.names import displayed
+from servers.filesystem.writing.pace import step
 from servers.filesystem.writing.spans import Edited, Replacement, Text, lf
 
 MAX_PLACES = 100_000
@@ -36,8 +37,9 @@ class Edit(NamedTuple):
     places: int = 1
 
 
-def apply_edits(text: str, edits: Sequence[Edit], path: str = "") -> Edited:
-    """`text` after all `edits`, one upon the other; `path` is for errors.
+def apply_edits(text: str, edits: Sequence[Edit], path: str = "", check: Callable[[], None] = lambda: None) -> Edited:
+    """`text` after all `edits`, one upon the other; `path` is for errors. `check` is called before each edit, which
+    takes time in proportion to the text.
 
     Raises `FilesError` with `bad_edit`, `no_match`, `ambiguous_match` where an edit should match once, or
     `wrong_count`.
@@ -46,10 +48,12 @@ def apply_edits(text: str, edits: Sequence[Edit], path: str = "") -> Edited:
         raise FilesError("bad_edit", path, "there are no edits")
     body = Text(text)
     for number, edit in enumerate(edits, 1):
+        check()
         where = _Where(path, number)
         if not edit.old:
             raise where.error("bad_edit", "the old text is empty")
-        body.replace(_found(body.seen, Edit(lf(edit.old), lf(edit.new), edit.places), where))
+        with step():
+            body.replace(_found(body.seen, Edit(lf(edit.old), lf(edit.new), edit.places), where))
     return body.edited()
 
 

@@ -61,9 +61,9 @@ async def edit_file(
     elif files is None or not (path is None and edits is None and if_match is None):
         raise FilesError("bad_edit", path or "", "give either path and edits, or files")
     wanted = [editing.FileEdits(ctx.state.place(one.path), _plain(one.edits), one.if_match) for one in files]
-    edited = await to_thread.run_sync(
-        editing.edit_files, ctx.state.beneath, wanted, dryRun, app.settings.replace_protected
-    )
+    options = dryRun, app.settings.replace_protected, from_thread.check_cancelled
+    async with ctx.turn():
+        edited = await to_thread.run_sync(editing.edit_files, ctx.state.beneath, wanted, *options)
     parts = [
         f"{displayed(file.path)}: {one.size:,} bytes, etag {one.etag}\n{one.diff or 'no change'}"
         for file, one in zip(files, edited, strict=True)
@@ -90,9 +90,9 @@ async def move_file(ctx: Ctx, source: PathArgument, destination: PathArgument) -
 async def copy_file(ctx: Ctx, source: PathArgument, destination: PathArgument) -> str:
     """Copy a file, or a directory with all below it. Links are copied as links. The destination must not exist."""
     files = ctx.state
-    entries, size = await to_thread.run_sync(
-        moving.copy, files.beneath, files.place(source), files.place(destination), from_thread.check_cancelled
-    )
+    places = files.place(source), files.place(destination)
+    async with ctx.turn():
+        entries, size = await to_thread.run_sync(moving.copy, files.beneath, *places, from_thread.check_cancelled)
     return f"Copied {source} to {destination}: {_entries(entries)}, {size:,} bytes"
 
 
@@ -107,9 +107,10 @@ async def delete_file(
     agreed = None
     if app.settings.confirm:
         agreed = await _agreed(ctx, place, "Delete all of" if recursive else "Delete", follow=False)
-    count = await to_thread.run_sync(
-        deleting.delete, ctx.state.beneath, place, recursive, agreed, from_thread.check_cancelled
-    )
+    async with ctx.turn():
+        count = await to_thread.run_sync(
+            deleting.delete, ctx.state.beneath, place, recursive, agreed, from_thread.check_cancelled
+        )
     return f"Deleted {path}: {_entries(count)}"
 
 

@@ -9,6 +9,7 @@ import pytest
 from servers.filesystem.errors import FilesError
 from servers.filesystem.finding import tools
 from servers.filesystem.finding.tools import _searched
+from shared.server.turns import Turns
 
 PATIENCE = 30
 
@@ -21,6 +22,10 @@ class Caller:
     def __init__(self):
         self.reports = []
         self.enough = threading.Event()
+        self._turns = Turns()
+
+    def turn(self):
+        return self._turns.take("")
 
     async def progress(self, progress, total=None, message=None):
         self.reports.append((progress, message))

@@ -1,0 +1,69 @@
+"""Long work in threads, in turn: so much at once, and client by client, so that whoever asks for much waits for
+itself."""
+
+import asyncio
+from collections import Counter, deque
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+__all__ = ["Turns"]
+
+AT_ONCE = 4
+"""Pieces of long work at once. More would not be faster, since one thread at a time runs Python, and each holds up
+what is short, and the event loop, by a few milliseconds whenever it hands over."""
+
+
+class Turns:
+    """Who may work and who waits. It is for one event loop."""
+
+    def __init__(self, at_once: int = AT_ONCE) -> None:
+        self._at_once = at_once
+        self._working: Counter[str] = Counter()
+        self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
+
+    @asynccontextmanager
+    async def take(self, client: str) -> AsyncIterator[None]:
+        """Waits for a turn of `client`, and has it meanwhile. Where there may be other clients, one place is never
+        this one's: "" stands for who is alone."""
+        if self._may_work(client) and client not in self._waiting:
+            self._working[client] += 1
+        else:
+            await self._wait(client)
+        try:
+            yield
+        finally:
+            self._end(client)
+
+    def _may_work(self, client: str) -> bool:
+        most = self._at_once - 1 if client else self._at_once
+        return self._working.total() < self._at_once and self._working.get(client, 0) < most
+
+    async def _wait(self, client: str) -> None:
+        turn = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(client, deque()).append(turn)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.cancelled():
+                self._hand_on()
+            else:  # it came too late
+                self._end(client)
+            raise
+
+    def _end(self, client: str) -> None:
+        self._working[client] -= 1
+        if not self._working[client]:
+            del self._working[client]
+        self._hand_on()
+
+    def _hand_on(self) -> None:
+        """Gives what is free to whoever waits first, who then is the last of those who wait."""
+        for client, queue in list(self._waiting.items()):
+            while queue and queue[0].cancelled():
+                queue.popleft()
+            if queue and self._may_work(client):
+                queue.popleft().set_result(None)
+                self._working[client] += 1
+                self._waiting[client] = self._waiting.pop(client)
+            if not queue:
+                del self._waiting[client]
