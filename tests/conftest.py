@@ -20,6 +20,7 @@ TABLES = {
     "compared": "tests.comparison.conftest",
     "leg of the conformance suite": "tests.conformance.conftest",
     "image": "tests.docker.conftest",
+    "received by a model": "tests.hosts.conftest",
     "README": "tests.readme_commands",
     "way of installing": "tests.bundle.conftest",
     "hammered": "tests.servers.filesystem.hammering",
