@@ -48,6 +48,10 @@ class SqliteError(Exception):
     def __str__(self) -> str:
         return f"{self.reason}. {self.suggestion}" if self.suggestion else self.reason
 
+    def at(self, where: str) -> "SqliteError":
+        """The same, which says `where` it happened, unless that is nothing."""
+        return SqliteError(self.code, f"{where}: {self.reason}", self.suggestion) if where else self
+
 
 def from_sqlite(error: Exception) -> SqliteError:
     """The `SqliteError` for what the `sqlite3` module raised over a caller's statement or its parameters."""

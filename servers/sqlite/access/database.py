@@ -17,7 +17,7 @@ from servers.sqlite.access.sample import make_sample
 from servers.sqlite.errors import SqliteError
 from servers.sqlite.temporary import temporary_directory
 
-__all__ = ["MEMORY", "Committed", "Database", "Databases", "Source", "open_databases"]
+__all__ = ["MEMORY", "Committed", "Database", "Databases", "Source", "open_databases", "unheard"]
 
 T = TypeVar("T")
 
@@ -34,7 +34,7 @@ _LONGEST_KNOWN = 10_000
 """Characters of such a query."""
 
 
-def _unheard(_tables: Collection[str], _defines: bool) -> None:
+def unheard(_tables: Collection[str], _defines: bool) -> None:
     """Nobody watches the database."""
 
 
@@ -64,7 +64,7 @@ class Database:
         self.onlookers = self._writers if source.writable else self._pool("ro", 1)
         """The one connection whose `data_version` says that somebody else changed the database: it never counts its
         own changes, so it is the writer's."""
-        self.committed: Committed = _unheard
+        self.committed: Committed = unheard
         """Whoever changes the database calls it right after COMMIT, in the thread of the connection, where nothing
         can come between."""
         self._declared: OrderedDict[tuple[str, int, int], Sequence[str | None]] = OrderedDict()

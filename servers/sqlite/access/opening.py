@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from servers.sqlite.access.limits import Limits, impose
-from servers.sqlite.access.policy import Policy, closed_modules
+from servers.sqlite.access.policy import Policy, closed_modules, uninterruptible_tables
 from servers.sqlite.access.stopping import Stop, patiently
 from servers.sqlite.errors import SqliteError, from_sqlite
 
-__all__ = ["Mode", "is_unrecovered", "open_database", "recover"]
+__all__ = ["Guarded", "Mode", "Opening", "is_unrecovered", "open_database", "recover"]
 
 Mode = Literal["ro", "rw", "rwc", "views"]
 """`rwc` makes the file where there is none. `views` reads, and may make temporary views."""
@@ -34,21 +34,37 @@ _BESIDE = ("", "-journal", _LOG, "-shm")
 """Endings of the names of the files that SQLite opens for a database."""
 
 
-def open_database(
-    path: Path, mode: Mode, limits: Limits, stopped: Callable[[], bool], *, recovers: bool = False
-) -> tuple[sqlite3.Connection, Policy]:
-    """A connection to the file at `path`, its limits set and its policy in force, and that policy.
+class Opening(NamedTuple):
+    """Which database file is opened, and how."""
 
-    SQLite asks `stopped` some thousand times a second whether to stop. Where it `recovers`, what a killed writer left
-    half done is undone first. Raises SqliteError where the file can't be opened or is no database.
+    path: Path
+    mode: Mode
+    limits: Limits
+    recovers: bool = False
+    """Whether what a killed writer left half done is undone first."""
+    killable: bool = False
+    """Whether this process can be killed when the time of a statement is over."""
+
+
+class Guarded(sqlite3.Connection):
+    """A connection whose limits are set and whose policy is in force."""
+
+    policy: Policy
+
+
+def open_database(opening: Opening, stopped: Callable[[], bool]) -> Guarded:
+    """A connection to a file.
+
+    SQLite asks `stopped` some thousand times a second whether to stop. Raises SqliteError where the file can't be
+    opened or is no database.
     """
-    stop = Stop(limits.seconds, limits.busy_seconds)
+    stop = Stop(opening.limits.seconds, opening.limits.busy_seconds)
     try:
-        connection, policy = patiently(stop, partial(_guarded, path, mode, limits, recovers))
+        connection = patiently(stop, partial(_guarded, opening))
     except (sqlite3.Error, MemoryError, UnicodeError) as error:
-        raise _unopened(path, error) from None
+        raise _unopened(opening.path, error) from None
     connection.set_progress_handler(stopped, _INSTRUCTIONS)
-    return connection, policy
+    return connection
 
 
 def is_unrecovered(error: sqlite3.Error) -> bool:
@@ -61,7 +77,7 @@ def recover(path: Path, stop: Stop) -> None:
     patiently(stop, partial(_connected, path, "rw")).close()
 
 
-def _connected(path: Path, mode: Mode) -> sqlite3.Connection:
+def _connected(path: Path, mode: Mode) -> Guarded:
     _require_regular(path)
     uri = f"{path.absolute().as_uri()}?mode={'ro' if mode == 'views' else mode}"
     try:
@@ -100,7 +116,7 @@ def _has_log(path: Path) -> bool:
     return False
 
 
-def _first_look(uri: str, mode: Mode) -> sqlite3.Connection:
+def _first_look(uri: str, mode: Mode) -> Guarded:
     # Locks are waited for with `patiently`, which can be stopped; SQLite's own waiting can't.
     connection = sqlite3.connect(
         # A writer's policy is lifted for its own statements, which no other may then find compiled.
@@ -109,32 +125,39 @@ def _first_look(uri: str, mode: Mode) -> sqlite3.Connection:
         timeout=0,
         isolation_level=None,
         cached_statements=_CACHED_STATEMENTS if mode == "ro" else 0,
+        factory=Guarded,
     )
     with _closed_unless_good(connection):
         connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()
     return connection
 
 
-def _guarded(path: Path, mode: Mode, limits: Limits, recovers: bool) -> tuple[sqlite3.Connection, Policy]:
-    try:
-        connection = _connected(path, mode)
-    except sqlite3.OperationalError as error:
-        if not (recovers and is_unrecovered(error)):
-            raise
-        _connected(path, "rw").close()
-        connection = _connected(path, mode)
+def _guarded(opening: Opening) -> Guarded:
+    connection, mode = _recovered(opening), opening.mode
     with _closed_unless_good(connection):
         connection.text_factory = _text
-        impose(connection, limits)
+        impose(connection, opening.limits)
         if hasattr(connection, "setconfig"):  # Python 3.12
             connection.setconfig(_DEFENSIVE, True)
         for pragma in ("trusted_schema = OFF", "cell_size_check = ON", "temp_store = MEMORY", "foreign_keys = ON"):
             connection.execute(f"PRAGMA {pragma}")
         if mode == "ro":
             connection.execute("PRAGMA query_only = ON")
-        policy = Policy(mode in ("rw", "rwc"), closed_modules(connection), views=mode == "views")
-        connection.set_authorizer(policy)
-    return connection, policy
+        elsewhere = None if opening.killable or mode == "views" else uninterruptible_tables(connection)
+        closed = closed_modules(connection)
+        connection.policy = Policy(mode in ("rw", "rwc"), closed, views=mode == "views", elsewhere=elsewhere)
+        connection.set_authorizer(connection.policy)
+    return connection
+
+
+def _recovered(opening: Opening) -> Guarded:
+    try:
+        return _connected(opening.path, opening.mode)
+    except sqlite3.OperationalError as error:
+        if not (opening.recovers and is_unrecovered(error)):
+            raise
+    _connected(opening.path, "rw").close()
+    return _connected(opening.path, opening.mode)
 
 
 @contextmanager

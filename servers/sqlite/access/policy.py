@@ -9,10 +9,11 @@ import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-__all__ = ["Policy", "closed_modules"]
+__all__ = ["Policy", "closed_modules", "uninterruptible_tables"]
 
 _READS = frozenset({sqlite3.SQLITE_SELECT, sqlite3.SQLITE_RECURSIVE})
 _CHANGES = frozenset({sqlite3.SQLITE_INSERT, sqlite3.SQLITE_UPDATE, sqlite3.SQLITE_DELETE})
+_TOUCHES = _CHANGES | {sqlite3.SQLITE_READ, sqlite3.SQLITE_CREATE_INDEX, sqlite3.SQLITE_REINDEX}
 _DEFINITIONS = frozenset(
     {
         sqlite3.SQLITE_CREATE_TABLE,
@@ -35,6 +36,12 @@ _VIEWS = frozenset({sqlite3.SQLITE_CREATE_TEMP_VIEW, sqlite3.SQLITE_DROP_TEMP_VI
 # do so itself it refuses.
 _SCHEMA = frozenset({"sqlite_master", "sqlite_temp_master"})
 _CLOSED_FUNCTIONS = frozenset({"load_extension", "readfile", "writefile", "edit", "fts3_tokenizer"})
+# One call of these may take hours with values as large as they may be: the product of both sizes. SQLite can't be
+# interrupted meanwhile. (LIKE and GLOB can't be either, but their patterns are short: see limits.py.)
+_UNINTERRUPTIBLE = frozenset(
+    {"instr", "replace", "trim", "ltrim", "rtrim", "json_patch", "geopoly_overlap", "geopoly_within"}
+)
+_CALLS_ONE = re.compile(rf"\b(?:{'|'.join(sorted(_UNINTERRUPTIBLE))})\W", re.IGNORECASE)
 _OPEN_MODULES = frozenset(
     {"json_each", "json_tree", "fts3", "fts4", "fts5", "fts4aux", "fts5vocab", "rtree", "rtree_i32", "geopoly"}
 )
@@ -90,17 +97,28 @@ _WORDS = {
 class Policy:
     """The authorizer of one connection: for statements that read, or also for those that change the database.
 
-    `closed_modules` are the virtual tables that no statement may read. With `views` temporary views may be made.
+    `closed_modules` are the virtual tables that no statement may read. With `views` temporary views may be made, and
+    nothing is run. `elsewhere` are the tables whose use calls what can't be interrupted; None where all may be run.
     """
 
-    def __init__(self, writable: bool, closed_modules: Iterable[str] = (), *, views: bool = False) -> None:
+    def __init__(
+        self,
+        writable: bool,
+        closed_modules: Iterable[str] = (),
+        *,
+        views: bool = False,
+        elsewhere: Iterable[str] | None = None,
+    ) -> None:
         self._writable = writable
         self._views = views
+        self._elsewhere = None if elsewhere is None else frozenset(elsewhere)
         self._closed_modules = frozenset(closed_modules)
         self._lifted = False
         self._only_tables = False
         self.refused: str | None = None
         """Why the last statement that was refused was."""
+        self.uninterruptible = False
+        """Whether it was because SQLite could not be interrupted while it runs."""
         self.defines = False
         """Whether a statement since `forget` changes the schema."""
         self.changed: set[str] = set()
@@ -108,7 +126,7 @@ class Policy:
 
     def forget(self) -> None:
         """Begins with a new statement."""
-        self.refused, self.defines, self.changed = None, False, set()
+        self.refused, self.uninterruptible, self.defines, self.changed = None, False, False, set()
 
     def closes(self, table: str) -> bool:
         """Whether no statement may read the table of that name."""
@@ -122,6 +140,15 @@ class Policy:
             yield
         finally:
             self._lifted = False
+
+    @contextmanager
+    def only_compiles(self) -> Iterator[None]:
+        """Within the block, what can't be interrupted may be compiled, since it is not run."""
+        elsewhere, self._elsewhere = self._elsewhere, None
+        try:
+            yield
+        finally:
+            self._elsewhere = elsewhere
 
     @contextmanager
     def only_tables(self) -> Iterator[None]:
@@ -138,11 +165,20 @@ class Policy:
         """Whether SQLite may do this."""
         if self._lifted:
             return sqlite3.SQLITE_OK
+        if self._elsewhere is not None and self._belongs_elsewhere(action, first or "", second or ""):
+            self.uninterruptible = True
+            return sqlite3.SQLITE_DENY
         reason = self._reason(action, first or "", second, schema)
         if reason is None:
             return sqlite3.SQLITE_OK
         self.refused = reason
         return sqlite3.SQLITE_DENY
+
+    def _belongs_elsewhere(self, action: int, first: str, second: str) -> bool:
+        if action == sqlite3.SQLITE_FUNCTION:
+            return second.lower() in _UNINTERRUPTIBLE
+        # Of what a generated column, a check or an index of an expression calls SQLite does not tell.
+        return bool(self._elsewhere) and first.lower() in (self._elsewhere or ()) and action in _TOUCHES
 
     def _reason(self, action: int, first: str, second: str | None, schema: str | None) -> str | None:
         if action == sqlite3.SQLITE_READ:
@@ -197,6 +233,14 @@ def closed_modules(connection: sqlite3.Connection) -> set[str]:
     closed = {name for name in modules - _OPEN_MODULES - tables if not name.startswith("pragma_")}
     virtual = connection.execute("SELECT name, sql FROM sqlite_schema WHERE type = 'table' AND rootpage = 0")
     return closed | {str(name).lower() for name, sql in virtual if not _is_open(str(sql))}
+
+
+def uninterruptible_tables(connection: sqlite3.Connection) -> set[str]:
+    """The tables whose own definition, or that of an index on them, calls what can't be interrupted."""
+    defined = connection.execute(
+        "SELECT tbl_name, sql FROM sqlite_schema WHERE type IN ('table', 'index') AND sql <> ''"
+    )
+    return {str(name).lower() for name, sql in defined if _CALLS_ONE.search(str(sql))}
 
 
 def _is_open(sql: str) -> bool:

@@ -9,12 +9,16 @@ from typing import TypeVar
 
 from servers.sqlite.errors import SqliteError
 
-__all__ = ["Stop", "patiently"]
+__all__ = ["Stop", "Uninterruptible", "patiently"]
 
 T = TypeVar("T")
 
 _PAUSE = 0.01
 """Seconds between two tries to get a lock."""
+
+
+class Uninterruptible(Exception):
+    """The work calls what can't be interrupted, so that it must be done where it can be killed. Nothing is done."""
 
 
 class Stop:
@@ -28,7 +32,10 @@ class Stop:
         self._lock = threading.Lock()
         self._abandoned = False
         self._ended = False
-        self._committing = False
+        self.is_committing = False
+        """Whether nobody knows at the moment if the changes will be there."""
+        self.where = ""
+        """Which of several statements or rows the work is at, for the words of an error."""
 
     def __call__(self) -> bool:
         """Whether to stop."""
@@ -55,7 +62,7 @@ class Stop:
 
     def reason(self) -> SqliteError:
         """Why it stopped."""
-        if self._committing:
+        if self.is_committing:
             reason = "the time was over while the changes were being committed, so they may be there or not"
             return SqliteError("timeout", reason, "Look whether they are there.")
         if time.monotonic() <= self._end:
@@ -70,11 +77,11 @@ class Stop:
     def committing(self) -> Iterator[None]:
         """Within the block nobody knows whether the changes will be there. Raises like `check` before it."""
         self.check()
-        self._committing = True
+        self.is_committing = True
         try:
             yield
         finally:
-            self._committing = False
+            self.is_committing = False
 
     def pause(self) -> bool:
         """Waits a moment for a lock; whether to try again."""

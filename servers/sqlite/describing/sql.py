@@ -16,7 +16,7 @@ def schema_sql(most: int, connection: sqlite3.Connection, stop: Stop) -> str:
     """
     question = """
         SELECT tbl_name, sql FROM sqlite_schema WHERE sql IS NOT NULL AND substr(name, 1, 7) <> 'sqlite_'
-        ORDER BY instr('table index view  trigger', type), name"""
+        ORDER BY CASE type WHEN 'table' THEN 1 WHEN 'index' THEN 2 WHEN 'view' THEN 3 ELSE 4 END, name"""
     with steady(connection, stop):
         shadows = {one.name for one in all_entries(connection) if one.kind == "shadow"}
         statements = [f"{sql};" for table, sql in ask(connection, question) if table not in shadows]

@@ -69,7 +69,11 @@ class Exports:
             self._directory = Path(self._end.enter_context(temporary_directory("exports")))
         name = f"{secrets.token_urlsafe(12)}.{format_}"
         path = self._directory / name
-        rows, size = await database.read(partial(_write, path, query, format_, self._max_bytes))
+        with ExitStack() as unless_whole:
+            # Where the process that wrote it was killed, nobody else takes it away.
+            unless_whole.callback(path.unlink, missing_ok=True)
+            rows, size = await database.read(partial(_write, path, query, format_, self._max_bytes))
+            unless_whole.pop_all()
         export = self._exports[name] = Export(name, path, who, FORMATS[format_].mime_type, rows, size)
         if (gone := self._too_many(who)) is not None:
             del self._exports[gone.name]

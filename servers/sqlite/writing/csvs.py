@@ -5,6 +5,7 @@ import io
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple, TextIO
@@ -86,22 +87,22 @@ class Records:
 
 def of_text(text: str) -> Opener:
     """Opens a text."""
-    return lambda: io.StringIO(text.removeprefix("\ufeff"), newline="")
+    return partial(io.StringIO, text.removeprefix("\ufeff"), "")
 
 
 def of_file(directory: Path, name: str) -> Opener:
     """Opens a file of the operator's, whose text is UTF-8, with or without a mark. Raises SqliteError."""
+    return partial(_of_file, directory, name)
 
-    # Whoever reads it opens it, and closes it: the caller may be gone by then, and the descriptor another's.
-    @contextmanager
-    def text() -> Iterator[TextIO]:
-        with (
-            opened(directory, name) as descriptor,
-            open(descriptor, encoding="utf-8-sig", newline="", closefd=False) as file,
-        ):
-            yield file
 
-    return text
+# Whoever reads it opens it, and closes it: the caller may be gone by then, and the descriptor another's.
+@contextmanager
+def _of_file(directory: Path, name: str) -> Iterator[TextIO]:
+    with (
+        opened(directory, name) as descriptor,
+        open(descriptor, encoding="utf-8-sig", newline="", closefd=False) as file,
+    ):
+        yield file
 
 
 def types_of(records: Records) -> list[str]:

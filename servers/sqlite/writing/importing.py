@@ -76,7 +76,7 @@ def _rows(session: Session, wanted: Import) -> Iterator[Records]:
         try:
             yield records
         except (sqlite3.Error, SqliteError, UnicodeError):
-            session.where = records.where
+            session.stop.where = records.where
             raise
         except ValueError:
             raise SqliteError("bad_csv", "the file was changed while it was imported", "Try again.") from None

@@ -10,11 +10,10 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, TypeVar
 
-from servers.sqlite.access.database import Committed, Database
-from servers.sqlite.access.policy import Policy
+from servers.sqlite.access.database import Committed, Database, unheard
+from servers.sqlite.access.opening import Guarded
 from servers.sqlite.access.stopping import Stop, patiently
 from servers.sqlite.describing.names import quoted
-from servers.sqlite.errors import SqliteError
 from servers.sqlite.writing.consent import Figures
 
 __all__ = ["Session", "write"]
@@ -25,13 +24,11 @@ T = TypeVar("T")
 class Session:
     """The connection, for statements of clients, which its policy judges, and for our own, which it does not."""
 
-    def __init__(self, connection: sqlite3.Connection, policy: Policy, stop: Stop, committed: Committed) -> None:
+    def __init__(self, connection: Guarded, stop: Stop, committed: Committed) -> None:
         self.connection = connection
-        self.policy = policy
+        self.policy = connection.policy
         self.stop = stop
         self._committed = committed
-        self.where = ""
-        """Which of several statements or rows the work is at, for the words of an error."""
 
     def own(self, sql: str, parameters: tuple[Any, ...] = ()) -> sqlite3.Cursor:
         """Runs a statement of our own, which no client has a word in."""
@@ -71,17 +68,14 @@ class Session:
 
 
 async def write(database: Database, work: Callable[[Session], T]) -> T:
-    """Does `work` with the connection that changes `database`. Raises SqliteError, which says where it happened."""
-    sessions: list[Session] = []
+    """Does `work` with the connection that changes `database`. Raises SqliteError, which says where it happened.
 
-    def begun(connection: sqlite3.Connection, stop: Stop) -> T:
-        sessions.append(Session(connection, writer.policy, stop, database.committed))
-        return work(sessions[0])
-
+    What can't be interrupted is done by another process. Its commits are noticed like those of any other.
+    """
+    here, elsewhere = partial(_in_session, work, database.committed), partial(_in_session, work, unheard)
     async with database.writer() as writer:
-        try:
-            return await writer.run(begun)
-        except SqliteError as error:
-            if not sessions or not sessions[0].where:
-                raise
-            raise SqliteError(error.code, f"{sessions[0].where}: {error.reason}", error.suggestion) from None
+        return await writer.run(here, elsewhere)
+
+
+def _in_session(work: Callable[[Session], T], committed: Committed, connection: Guarded, stop: Stop) -> T:
+    return work(Session(connection, stop, committed))

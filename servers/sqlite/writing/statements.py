@@ -75,13 +75,13 @@ def run_all(
     others = _Others(session)
     effects: list[Effect] = []
     for number, statement in enumerate(statements, 1):
-        session.where = f"statement {number}" if len(statements) > 1 else ""
+        session.stop.where = f"statement {number}" if len(statements) > 1 else ""
         session.stop.check()
         with nullcontext() if preview is None else preview.seeing(statement.sql, statement.parameters):
             effect = _run(session, statement, room, others)
         effects.append(effect)
         room = _left(room, effect)
-    session.where = ""
+    session.stop.where = ""
     return effects
 
 

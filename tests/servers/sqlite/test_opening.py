@@ -8,22 +8,22 @@ from pathlib import Path
 import pytest
 
 from servers.sqlite.access.limits import Limits
-from servers.sqlite.access.opening import Mode, open_database
+from servers.sqlite.access.opening import Mode, Opening, open_database
 from servers.sqlite.errors import SqliteError
 
 
 def pragma(path: Path, name: str, mode: Mode = "ro") -> object:
-    connection, policy = open_database(path, mode, Limits(), lambda: False)
+    connection = open_database(Opening(path, mode, Limits()), lambda: False)
     with closing(connection):
         connection.set_authorizer(None)
         (value,) = connection.execute(f"PRAGMA {name}").fetchone()
-    assert policy.refused is None
+    assert connection.policy.refused is None
     return value
 
 
 def refusal(path: Path, mode: Mode = "ro") -> SqliteError:
     with pytest.raises(SqliteError) as raised:
-        open_database(path, mode, Limits(), lambda: False)
+        open_database(Opening(path, mode, Limits()), lambda: False)
     return raised.value
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from servers.sqlite.access.limits import Limits
-from servers.sqlite.access.opening import Mode, open_database
+from servers.sqlite.access.opening import Mode, Opening, open_database
 from servers.sqlite.access.policy import Policy
 
 READS = [
@@ -95,9 +95,9 @@ def full(file: Path) -> Path:
 
 
 def opened(path: Path, mode: Mode) -> Iterator[tuple[sqlite3.Connection, Policy]]:
-    connection, policy = open_database(path, mode, Limits(), lambda: False)
+    connection = open_database(Opening(path, mode, Limits()), lambda: False)
     with closing(connection):
-        yield connection, policy
+        yield connection, connection.policy
 
 
 @pytest.fixture

@@ -7,6 +7,8 @@ from pathlib import Path
 
 from servers.sqlite.access.database import Database, Source, open_databases
 from servers.sqlite.access.limits import Limits
+from servers.sqlite.access.opening import Guarded
+from servers.sqlite.access.stopping import Stop
 from servers.sqlite.reading.pages import Room
 from servers.sqlite.reading.query import Parameters
 from servers.sqlite.writing import acts
@@ -56,3 +58,8 @@ async def dry_run(database: Database, *queries: str, answering: Answering = ANSW
     """What a dry run of these statements shows."""
     done = await write(database, partial(acts.dry_run, [Statement(query) for query in queries], answering))
     return done.value
+
+
+def ask(statement: str, connection: Guarded, _: Stop) -> object:
+    """The first row. It can be asked of another process, too."""
+    return connection.execute(statement).fetchone()

@@ -1,0 +1,209 @@
+"""A process that does what can't be interrupted: started when it is needed, and killed when the time is over.
+
+What it does is done as in the threads, on a connection of its own. It is killed too when nobody waits for it any
+more; what it had changed by then is rolled back. Few are at work at once, since each may hold a part of the memory.
+"""
+
+import asyncio
+import os
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from typing import Any, TypeVar
+
+import anyio
+from anyio import to_thread
+from anyio.abc import Process
+from anyio.lowlevel import RunVar
+from anyio.streams.buffered import BufferedByteReceiveStream
+
+from servers.sqlite.access.frames import LENGTH, Held, packed, unpacked
+from servers.sqlite.access.handle import Work
+from servers.sqlite.access.opening import Opening, recover
+from servers.sqlite.access.stopping import Stop
+from servers.sqlite.errors import SqliteError
+
+__all__ = ["Aside"]
+
+T = TypeVar("T")
+
+_AT_ONCE = 2
+"""How many processes are at work, in the whole server."""
+_SHARE = 4
+"""Of the memory one part in so many is for each."""
+_LEAST_MEBIBYTES = 16
+_GRACE = 0.5
+"""Seconds beyond its time in which a statement that looks at the clock has ended."""
+_STARTING = 60
+"""Seconds that a process may take to start: a slow disk is not the fault of a statement."""
+_IDLE_SECONDS = 45.0
+"""How long a process is kept for the next statement: longer than a query is kept to go on."""
+_BROKEN = (TimeoutError, anyio.EndOfStream, anyio.IncompleteRead, anyio.BrokenResourceError, OSError)
+# What Python needs of the environment; the rest, keys and tokens perhaps, is no business of the process.
+_ENVIRONMENT = {"PYTHONHOME", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT", "__PYVENV_LAUNCHER__"}
+# The package `servers` prepares for a server; here it has only its place, so that nothing of that is loaded.
+_START = """
+import sys, types
+servers = types.ModuleType("servers")
+servers.__path__ = [sys.argv[1]]
+sys.modules["servers"] = servers
+sys.path[:] = sys.argv[2:]
+from servers.sqlite.access.worker import main
+main()
+"""
+
+_places: RunVar[anyio.Semaphore] = RunVar("servers.sqlite.aside")
+
+
+class Aside:
+    """One process at most."""
+
+    def __init__(self, opening: Opening) -> None:
+        memory = max(opening.limits.memory_mebibytes // _SHARE, _LEAST_MEBIBYTES)
+        limits = opening.limits._replace(memory_mebibytes=memory)
+        self._opening = opening._replace(killable=True, limits=limits)
+        self._process: Process | None = None
+        self._answers: BufferedByteReceiveStream | None = None
+        self._idle: asyncio.TimerHandle | None = None
+
+    @property
+    def pid(self) -> int | None:
+        """The number of the process, while there is one."""
+        return self._process.pid if self._process else None
+
+    async def ready(self) -> bool:
+        """Sees to it that there is a process; whether it is another one than before. Raises SqliteError."""
+        if self._idle is not None:
+            self._idle.cancel()
+        if self._process is not None and self._process.returncode is None:
+            return False
+        await self.end()
+        async with self._killed_unless_whole():
+            with anyio.fail_after(_STARTING):
+                await self._start()
+                _, refused = await self._receive()
+            if isinstance(refused, SqliteError):
+                raise refused
+        return True
+
+    async def run(self, work: Work[T]) -> T:
+        """Does `work` within the time of a statement. The process is killed where it takes longer, or the caller is
+        cancelled. Raises SqliteError."""
+        limits = self._opening.limits
+        async with _place(limits.seconds), self._killed_unless_whole():
+            with anyio.fail_after(_STARTING):
+                await self._send(work)
+                kind, done = await self._receive()
+            stop = Stop(limits.seconds, limits.busy_seconds)
+            with _in_time(stop, limits.seconds + _GRACE):
+                while kind != "done":
+                    stop.is_committing = kind == "committing" and bool(done)
+                    kind, done = await self._receive()
+        self._idle = asyncio.get_running_loop().call_later(_IDLE_SECONDS, self._rest)
+        if isinstance(done, SqliteError):
+            raise done
+        result: T = done
+        return result
+
+    async def end(self) -> None:
+        """Kills the process, if there is one, and waits until nothing is left of it."""
+        if self._idle is not None:
+            self._idle.cancel()
+        process, self._process = self._process, None
+        if process is None:
+            return
+        with anyio.CancelScope(shield=True):
+            await _killed(process)
+
+    def _rest(self) -> None:
+        """Nobody has needed it for long: it ends at the end of its input."""
+        if self._process is not None:
+            self._process.kill()
+
+    @asynccontextmanager
+    async def _killed_unless_whole(self) -> AsyncIterator[None]:
+        whole = False
+        try:
+            yield
+            whole = True
+        except _BROKEN:
+            raise SqliteError("failed", "the process that ran the statement has ended", "Ask for less.") from None
+        finally:
+            if not whole:
+                await self._kill_at_work()
+
+    async def _kill_at_work(self) -> None:
+        await self.end()
+        if self._opening.mode == "rw":
+            # Others who may not write could not read before somebody has.
+            with anyio.CancelScope(shield=True), suppress(SqliteError, OSError, ValueError):
+                seconds = self._opening.limits.busy_seconds
+                await to_thread.run_sync(recover, self._opening.path, Stop(seconds, seconds))
+
+    async def _start(self) -> None:
+        arguments = [sys.modules["servers"].__path__[0], *filter(None, sys.path)]
+        command = [sys.executable, "-P", "-s", "-W", "ignore", "-c", _START, *arguments]
+        environment = {name: value for name, value in os.environ.items() if name.upper() in _ENVIRONMENT}
+        # A process that was started while nobody waits for it any more would be known to nobody.
+        with anyio.CancelScope(shield=True):
+            process = self._process = await anyio.open_process(
+                command, stderr=subprocess.DEVNULL, env=environment, start_new_session=True
+            )
+        assert process.stdout is not None
+        self._answers = BufferedByteReceiveStream(process.stdout)
+        await self._send(self._opening)
+
+    async def _send(self, value: Any) -> None:
+        assert self._process is not None
+        assert self._process.stdin is not None
+        frame = packed(value, lambda one: one.number if isinstance(one, Held) else None)
+        await self._process.stdin.send(frame)
+
+    async def _receive(self) -> tuple[str, Any]:
+        """What the process says next, of which kind."""
+        answers = self._answers
+        assert answers is not None
+        (length,) = LENGTH.unpack(await answers.receive_exactly(LENGTH.size))
+        kind, value = unpacked(await answers.receive_exactly(length), Held)
+        return kind, value
+
+
+@contextmanager
+def _in_time(stop: Stop, seconds: float) -> Iterator[None]:
+    try:
+        with anyio.fail_after(seconds):
+            yield
+    except TimeoutError:
+        raise stop.reason() from None
+
+
+@asynccontextmanager
+async def _place(seconds: float) -> AsyncIterator[None]:
+    """Waits until fewer are at work. Raises SqliteError `busy`."""
+    places = _places.get(None)
+    if places is None:
+        places = anyio.Semaphore(_AT_ONCE)
+        _places.set(places)
+    try:
+        with anyio.fail_after(seconds):
+            await places.acquire()
+    except TimeoutError:
+        reason = "other statements that take long are at work"
+        raise SqliteError("busy", reason, "Try again when they have ended.") from None
+    try:
+        yield
+    finally:
+        places.release()
+
+
+async def _killed(process: Process) -> None:
+    if process.returncode is None:
+        with suppress(ProcessLookupError):
+            process.kill()
+    assert process.stdout is not None
+    # asyncio calls a process ended when its output is, which it stops reading where nobody takes it.
+    with suppress(anyio.BrokenResourceError):
+        async for _ in process.stdout:
+            pass
+    await process.aclose()

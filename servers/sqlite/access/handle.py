@@ -1,0 +1,99 @@
+"""A database file as it is opened now, and work done with it; used in one thread.
+
+When another file takes the place of the one that is open, as when a backup is restored, the handle follows to it.
+"""
+
+import os
+import sqlite3
+from collections.abc import Callable
+from itertools import count
+from pathlib import Path
+from typing import TypeVar
+
+from servers.sqlite.access.opening import Guarded, Opening, is_unrecovered, open_database, recover
+from servers.sqlite.access.stopping import Stop, Uninterruptible
+from servers.sqlite.describing.suggesting import suggestion
+from servers.sqlite.errors import SqliteError, from_sqlite
+
+__all__ = ["OPENINGS", "Handle", "Work"]
+
+T = TypeVar("T")
+
+Work = Callable[[Guarded, Stop], T]
+"""What is done with a connection. It asks the `Stop` wherever SQLite is not at work for long."""
+
+OPENINGS = count()
+"""Numbers of openings: another number says that it is another file now, or another connection."""
+
+
+class Handle:
+    """The connection to a file, and which file that is."""
+
+    connection: Guarded
+
+    def __init__(self, opening: Opening) -> None:
+        self.number = next(OPENINGS)
+        self._opening = opening
+        self._file: tuple[int, int] | None = None
+        self._at_work: Stop | None = None
+
+    def open(self) -> Guarded:
+        """Opens the file. Raises SqliteError."""
+        file = _identity(self._opening.path)
+        self.connection = open_database(self._opening, lambda: self._at_work is not None and self._at_work())
+        self._file = file
+        return self.connection
+
+    def follow(self) -> bool:
+        """Opens another file that is in the place of this one by now; whether there was one. Raises SqliteError."""
+        if _identity(self._opening.path) == self._file:
+            return False
+        left = self.connection
+        self.open()
+        self.number = next(OPENINGS)
+        left.close()
+        return True
+
+    def do(self, work: Work[T], stop: Stop) -> T:
+        """Does `work`. Raises SqliteError, and Uninterruptible where it belongs into a process that can be killed."""
+        self._at_work = stop
+        self.connection.policy.forget()
+        try:
+            return self._recovering(work, stop)
+        except SqliteError as error:
+            raise error.at(stop.where) from None
+        except (sqlite3.Error, sqlite3.Warning, MemoryError, OverflowError, UnicodeError) as error:
+            raise self._explained(error, stop).at(stop.where) from None
+        finally:
+            self._at_work = None
+
+    def _recovering(self, work: Work[T], stop: Stop) -> T:
+        try:
+            return work(self.connection, stop)
+        except sqlite3.OperationalError as error:
+            if not (self._opening.recovers and is_unrecovered(error)):
+                raise
+        recover(self._opening.path, stop)
+        return work(self.connection, stop)
+
+    def _explained(self, error: Exception, stop: Stop) -> SqliteError:
+        policy, name = self.connection.policy, getattr(error, "sqlite_errorname", "")
+        if policy.uninterruptible:
+            raise Uninterruptible
+        if name == "SQLITE_INTERRUPT":
+            return stop.reason()
+        # Of what a view or a generated column does, SQLite says that it is not authorized, or names the view.
+        if policy.refused is not None:
+            return SqliteError("refused", f"the statement is not allowed: {policy.refused}")
+        found = from_sqlite(error)
+        if name == "SQLITE_ERROR":
+            found.suggestion = suggestion(self.connection, str(error), policy.closes)
+        return found
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        status = os.stat(path)  # noqa: PTH116 - twice as fast, and done for each query
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino

@@ -1,0 +1,202 @@
+"""What can't be interrupted is done by a process, which is killed when its time is over or nobody waits for it."""
+
+import os
+import signal
+import sqlite3
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, closing, suppress
+from functools import partial
+from pathlib import Path
+
+import anyio
+import pytest
+
+from servers.sqlite.access.connection import Connection
+from servers.sqlite.access.database import Source, open_databases
+from servers.sqlite.access.limits import Limits
+from servers.sqlite.errors import SqliteError
+from tests.servers.sqlite.serving import inside, served
+from tests.servers.sqlite.writing import ask, dry_run, execute, opened
+from tests.wire import PATIENCE
+
+pytestmark = pytest.mark.slow
+
+# Compares millions of bytes at each of millions of places: hours, in one instruction.
+HOURS = "instr(zeroblob(16000000), zeroblob(8000000) || x'01')"
+INSERT = "INSERT INTO t (a) VALUES (1)"
+CALLS = ("trim(name)", "replace(name, 'n', 'm')", "instr(name, 'm')", "json_patch('{}', '{}')")
+
+
+def lives(pid: int) -> bool:
+    with suppress(FileNotFoundError, ProcessLookupError):
+        # One that nobody has waited for yet is dead all the same.
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0] != "Z"
+    return False
+
+
+@asynccontextmanager
+async def connected(file: Path, mode: str = "ro", **limits: float) -> AsyncIterator[Connection]:
+    connection = Connection(file, mode, Limits(**limits), recovers=True)  # type: ignore[arg-type]
+    await connection.open()
+    try:
+        yield connection
+    finally:
+        await connection.close()
+
+
+@pytest.mark.parametrize("call", CALLS)
+async def test_what_can_not_be_interrupted_is_done_by_a_process(file: Path, call: str) -> None:
+    with closing(sqlite3.connect(file)) as plain:
+        expected = plain.execute(f"SELECT {call} FROM numbers").fetchone()
+    async with connected(file) as connection:
+        assert await connection.run(partial(ask, f"SELECT {call} FROM numbers")) == expected
+        pid = connection._aside.pid
+        assert pid is not None
+        assert await connection.run(partial(ask, f"SELECT {call} FROM numbers")) == expected
+        assert connection._aside.pid == pid
+        assert lives(pid)
+    assert not lives(pid)
+
+
+async def test_all_else_needs_no_process(file: Path) -> None:
+    async with connected(file) as connection:
+        for query in ("SELECT * FROM numbers WHERE name LIKE '%7%' ORDER BY name", "SELECT upper(name) FROM numbers"):
+            await connection.run(partial(ask, query))
+        assert connection._aside.pid is None
+
+
+async def test_the_process_is_killed_when_the_time_is_over(file: Path) -> None:
+    async with connected(file, seconds=1) as connection:
+        await connection.run(partial(ask, "SELECT trim('a')"))
+        pid = connection._aside.pid
+        assert pid is not None
+        with anyio.fail_after(PATIENCE), pytest.raises(SqliteError) as raised:
+            await connection.run(partial(ask, f"SELECT {HOURS}"))
+        assert raised.value.code == "timeout"
+        assert not lives(pid)
+        assert await connection.run(partial(ask, "SELECT trim(' a')")) == ("a",)
+
+
+async def test_the_process_is_killed_when_nobody_waits_any_more(file: Path) -> None:
+    async with connected(file) as connection:
+        await connection.run(partial(ask, "SELECT trim('a')"))
+        pid = connection._aside.pid
+        assert pid is not None
+        with anyio.move_on_after(0.05):
+            await connection.run(partial(ask, f"SELECT {HOURS}"))
+        assert not lives(pid)
+
+
+@pytest.mark.parametrize("where", ["view", "trigger", "generated", "check", "index"])
+async def test_it_is_found_wherever_the_database_hides_it(tmp_path: Path, where: str) -> None:
+    path = tmp_path / "hidden.db"
+    script = {
+        "view": "CREATE TABLE t (a); INSERT INTO t VALUES (1); CREATE VIEW v AS SELECT {} FROM t",
+        "trigger": "CREATE TABLE t (a); CREATE TRIGGER g AFTER INSERT ON t BEGIN SELECT {}; END",
+        # An INSERT would compute it.
+        "generated": "CREATE TABLE t (a, b AS ('x')); INSERT INTO t VALUES (1); PRAGMA writable_schema = ON; "
+        "UPDATE sqlite_schema SET sql = 'CREATE TABLE t (a, b AS ({}))'",
+        "check": "CREATE TABLE t (a CHECK ({} IS NULL))",
+        "index": "CREATE TABLE t (a); CREATE INDEX i ON t ({})",
+    }[where]
+    reads = {"view": "SELECT * FROM v", "generated": "SELECT b FROM t"}
+    call = "instr(zeroblob(a * 16000000), zeroblob(8000000) || char(1))"
+    with closing(sqlite3.connect(path)) as plain:
+        plain.executescript(script.format(call.replace("a *", "new.a *") if where == "trigger" else call))
+    async with opened(path, Limits(seconds=1)) as database:
+        read, insert = partial(database.read, partial(ask, reads.get(where, ""))), partial(execute, database, INSERT)
+        with anyio.fail_after(PATIENCE), pytest.raises(SqliteError) as raised:
+            await (read if where in reads else insert)()
+        assert raised.value.code == "timeout"
+        # No thread is at it either.
+        assert {connection._at_work for pool in database.pools for connection in pool._all} == {None}
+
+
+@pytest.mark.parametrize("mode", ["wal", "delete"])
+async def test_a_change_whose_process_is_killed_is_rolled_back(tmp_path: Path, mode: str) -> None:
+    path = tmp_path / "data.db"
+    with closing(sqlite3.connect(path)) as plain:
+        plain.executescript(f"PRAGMA journal_mode = {mode}; CREATE TABLE t (a TEXT, b)")
+    async with opened(path, Limits(seconds=1)) as database:
+        await execute(database, "INSERT INTO t VALUES (trim(' 1'), zeroblob(12000000))")
+        with pytest.raises(SqliteError) as raised:
+            await execute(database, "UPDATE t SET a = 2, b = zeroblob(12000001)", f"UPDATE t SET a = {HOURS}")
+        assert raised.value.code == "timeout"
+        # Nor has another program to recover anything first.
+        with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as other:
+            assert other.execute("SELECT a FROM t").fetchall() == [("1",)]
+        assert await database.read(partial(ask, "SELECT a FROM t")) == ("1",)
+        await execute(database, "UPDATE t SET a = 3")
+        shown = await dry_run(database, "UPDATE t SET a = replace(a, '3', '4')")
+        assert shown["changes"][0]["counts"]["updated"] == 1
+        assert await database.read(partial(ask, "SELECT a FROM t")) == ("3",)
+
+
+async def test_an_error_is_told_as_in_the_server(file: Path) -> None:
+    async with served("--allow-write", file) as peer:
+        wrong = await peer.error("read_query", query="SELECT trim(missing) FROM numbers")
+        second = await peer.error("write_query", query=["SELECT trim('a')", "INSERT INTO numbers VALUES (1, 'a')"])
+        refused = await peer.error("read_query", query="SELECT trim(load_extension('a'))")
+    assert wrong.startswith("bad_statement: no such column")
+    assert second.startswith("constraint: statement 2: ")
+    assert refused.startswith("refused: ")
+
+
+async def test_rows_go_on_from_the_same_moment(file: Path) -> None:
+    query = "SELECT replace(name, 'number', 'n') AS name FROM numbers ORDER BY n"
+    async with inside("--allow-write", file) as peer:
+        first = await peer.data("read_query", query=query, max_rows=2)
+        await peer.data("write_query", query="DELETE FROM numbers")
+        second = await peer.data("read_query", query=query, max_rows=900, cursor=first["next_cursor"])
+        third = await peer.data("read_query", query=query, cursor=second["next_cursor"])
+    assert [*first["rows"], *second["rows"], *third["rows"]] == [[f"n {n}"] for n in range(1_000)]
+    assert (second["changed"], third["changed"], third["next_cursor"]) == (False, False, None)
+
+
+async def test_a_file_is_imported_and_exported_by_a_process_too(tmp_path: Path) -> None:
+    path = tmp_path / "data.db"
+    with closing(sqlite3.connect(path)) as plain:
+        plain.executescript("CREATE TABLE t (a, b AS (trim(a)))")
+    async with inside("--allow-write", path) as peer:
+        assert (await peer.data("import_csv", table="t", csv="a\n  x \n"))["rows"] == 1
+        link = (await peer.call("export", query="SELECT b FROM t"))["content"][0]
+        (contents,) = (await peer.request("resources/read", uri=link["uri"]))["result"]["contents"]
+    assert contents["text"] == "b\r\nx\r\n"
+
+
+async def test_an_export_whose_process_is_killed_leaves_no_file(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = file.parent / "temporary"
+    folder.mkdir()
+    monkeypatch.setenv("TMPDIR", str(folder))
+    async with served("--timeout", "1", file) as peer:
+        assert (await peer.error("export", query=f"SELECT 1 UNION ALL SELECT {HOURS}")).startswith("timeout: ")
+        assert list(folder.rglob("*.csv")) == []
+
+
+async def test_a_server_that_is_killed_leaves_no_process(file: Path) -> None:
+    async with served(file) as peer:
+        call = {"name": "read_query", "arguments": {"query": f"SELECT {HOURS}"}}
+        await peer.data("read_query", query="SELECT trim('a')")
+        children = Path(f"/proc/{peer.wire.pid}/task/{peer.wire.pid}/children")
+        (pid,) = [int(one) for one in children.read_text().split()]
+        await peer.wire.send({"jsonrpc": "2.0", "id": "long", "method": "tools/call", "params": call})
+        await peer.data("read_query", query="SELECT 1")
+        os.kill(peer.wire.pid, signal.SIGKILL)
+        with anyio.fail_after(PATIENCE):
+            while lives(pid):
+                await anyio.sleep(0.01)
+
+
+async def test_no_more_than_two_are_at_work_at_once(file: Path) -> None:
+    async with open_databases([Source("data", file, False)], Limits(seconds=0.5), 8) as databases:
+        database, codes = databases.named(None), []
+
+        async def run() -> None:
+            with pytest.raises(SqliteError) as raised:
+                await database.read(partial(ask, f"SELECT {HOURS}"))
+            codes.append(raised.value.code)
+
+        async with anyio.create_task_group() as tasks:
+            for _ in range(5):
+                tasks.start_soon(run)
+    assert sorted(codes) == ["busy", "busy", "busy", "timeout", "timeout"]
