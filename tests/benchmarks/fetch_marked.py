@@ -11,7 +11,7 @@ from pathlib import Path
 
 from lxml.html import HtmlElement, HTMLParser, document_fromstring
 
-__all__ = ["characters_and_words", "gold_of", "page_names", "page_of"]
+__all__ = ["characters_and_words", "gold_of", "page_names", "page_of", "with_captions"]
 
 FOLDER = Path(__file__).resolve().parent / "fetch" / "pages"
 
@@ -26,7 +26,8 @@ _IN_LINES = frozenset(
     )
 )
 """What does not end a word. The parts of a formula do: its text runs them together."""
-_WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|\w+")
+_PICTURE = re.compile(r'!\[(?:\\.|[^\]\\])*\]\(\S*? "([^"]*)"\)')
+_WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W_]+")
 _NO_TEXT = frozenset(("script", "style", "template", "noscript", "select", "textarea", "rp"))
 
 
@@ -50,6 +51,11 @@ def gold_of(name: str) -> str:
     return "".join(parts)
 
 
+def with_captions(markdown: str) -> str:
+    """A text in Markdown, the captions of its pictures as text."""
+    return _PICTURE.sub(r"\1", markdown)
+
+
 def characters_and_words(text: str) -> list[str]:
     """What is compared of a text: words, and each character of a script that puts no space between them."""
     return _WORD.findall(text)
@@ -63,6 +69,9 @@ def _collect(element: HtmlElement, within: bool, parts: list[str]) -> None:
         inside = False
     between = "" if element.tag in _IN_LINES else " "
     parts.append(between)
+    if inside and element.tag == "li" and element.getparent().tag == "ol":
+        # A reader sees its number.
+        parts.append(f"{element.getparent().index(element) + 1} ")
     parts.append((element.text or "") if inside else "")
     for child in element:
         _collect(child, inside, parts)

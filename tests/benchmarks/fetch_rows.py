@@ -17,7 +17,7 @@ from tests.benchmarks.fetch_articles import (
     with_headline,
     words_of,
 )
-from tests.benchmarks.fetch_marked import characters_and_words, gold_of, page_names
+from tests.benchmarks.fetch_marked import characters_and_words, gold_of, page_names, with_captions
 from tests.benchmarks.fetch_pages import BOMB_PAGE, ENDLESS_PAGE, NESTED_PAGE, Sites, served
 from tests.benchmarks.fetch_peers import OFFICIAL
 from tests.benchmarks.machine import Watch, held
@@ -65,7 +65,7 @@ def marked_rows(peer: Peer, folder: Path) -> Figures:
     names = page_names()
     with served(folder) as sites:
         found, took = _read(peer.stdio(folder), sites, map(sites.marked, names))
-    pairs = _pairs({name: gold_of(name) for name in names}, found, plain)
+    pairs = _pairs({name: gold_of(name) for name in names}, list(map(with_captions, found)), plain)
     yield from zip(targets.MARKED_TEXTS, _percent(pairs, characters_and_words), strict=True)
     yield targets.MARKED_MS, statistics.median(took)
 
