@@ -6,7 +6,6 @@ texts are content, and all others leave the page. What is left is written by the
 """
 
 import re
-from collections.abc import Iterator
 from itertools import islice
 
 from lxml.etree import strip_elements
@@ -14,7 +13,10 @@ from lxml.html import HtmlElement
 from trafilatura import bare_extraction
 from trafilatura.settings import Document
 
-from servers.fetch.reading.html.tree import LONGEST_CAPTION, drop, length
+from servers.fetch.reading.html.filling import fill
+from servers.fetch.reading.html.texts import Texts
+from servers.fetch.reading.html.tree import LONGEST_CAPTION, drop
+from servers.fetch.reading.html.trimming import trim
 
 __all__ = ["main_content"]
 
@@ -23,8 +25,8 @@ _MARK = re.compile(f"[{chr(_FIRST)}-{chr(_LAST)}]")
 _MOST_ELEMENTS = 40_000
 """Of a page whose main content is looked for: the time it takes may grow with their square."""
 _AROUND_CONTENT = ("header", "nav", "footer", "aside", "form")
+_WHOLE = ("pre", "math")
 _SPANS = ("colspan", "rowspan")
-_UNREAD = frozenset(("script", "style", "template", "noscript"))
 _KEPT_EMPTY = frozenset(("br", "hr", "td", "th"))
 
 
@@ -35,96 +37,68 @@ def main_content(root: HtmlElement, *, pictures: bool) -> HtmlElement | None:
     """
     body = root.find("body")
     too_many = next(islice(root.iter(), _MOST_ELEMENTS, None), None) is not None
-    if body is None or too_many or not _marked(root):
+    if body is None or too_many:
         return None
-    # trafilatura lays tables out, which a page can make as large as it likes.
-    spans = [
+    texts = Texts(body)
+    if not 0 < len(texts.places) <= _LAST - _FIRST:
+        return None
+    _choose(root, texts)
+    if not any(texts.kept):
+        return None
+    fill(texts)
+    trim(texts)
+    for (element, follows, _), kept in zip(texts.places, texts.kept, strict=True):
+        holder = element.getparent() if follows else element
+        # What holds no content goes as a whole, or is a picture that stays with its caption.
+        if not kept and texts.kept.find(1, *texts.spans[holder]) >= 0:
+            setattr(element, "tail" if follows else "text", " ")
+    if not pictures:
+        strip_elements(body, "img", with_tail=False)
+    _prune(texts, body)
+    return body
+
+
+def _choose(root: HtmlElement, texts: Texts) -> None:
+    """Have trafilatura say which texts are content."""
+    # It lays tables out, which a page can make as large as it likes.
+    cells = [
         (cell, name, cell.attrib.pop(name))
-        for cell in body.iter("td", "th")
+        for cell in texts.root.iter("td", "th")
         for name in _SPANS
         if name in cell.attrib
     ]
+    for number, (element, follows, text) in enumerate(texts.places, _FIRST):
+        words = text.lstrip()
+        marked = text[: len(text) - len(words)] + chr(number) + words
+        setattr(element, "tail" if follows else "text", marked)
     found = bare_extraction(root, include_comments=False, fast=True, favor_recall=True)
     text = "".join(found.body.itertext()) if isinstance(found, Document) and found.body is not None else ""
-    for cell, name, span in spans:
+    for mark in _MARK.findall(text):
+        texts.kept[ord(mark) - _FIRST] = 1
+    for element, follows, text in texts.places:
+        setattr(element, "tail" if follows else "text", text)
+    for cell, name, span in cells:
         cell.set(name, span)
-    kept = set(_MARK.findall(text))
-    if kept:
-        if not pictures:
-            strip_elements(body, "img", with_tail=False)
-        _prune(body, kept, _holding(body, kept))
-    _clean(root)
-    return body if kept else None
 
 
-def _texts(root: HtmlElement) -> Iterator[tuple[HtmlElement, str, str]]:
-    for element in root.iter():
-        if element.text and element.tag not in _UNREAD:
-            yield element, "text", element.text
-        if element.tail:
-            yield element, "tail", element.tail
-
-
-def _marked(root: HtmlElement) -> bool:
-    """Mark each text; False, and no marks, where there are more texts than marks."""
-    mark = _FIRST
-    for element, place, text in _texts(root):
-        words = text.lstrip()
-        if not words:
-            continue
-        if mark > _LAST:
-            _clean(root)
-            return False
-        setattr(element, place, text[: len(text) - len(words)] + chr(mark) + words)
-        mark += 1
-    return True
-
-
-def _clean(root: HtmlElement) -> None:
-    for element, place, text in _texts(root):
-        setattr(element, place, _MARK.sub("", text))
-
-
-def _has(text: str | None, kept: set[str]) -> bool:
-    found = _MARK.search(text) if text else None
-    return found is not None and found[0] in kept
-
-
-def _left(text: str | None, kept: set[str]) -> str | None:
-    """What is left of a text; white space stays."""
-    found = _MARK.search(text) if text else None
-    return text if found is None or found[0] in kept else " "
-
-
-def _holding(body: HtmlElement, kept: set[str]) -> set[HtmlElement]:
-    """The elements in which kept text stands."""
-    holding: set[HtmlElement] = {body}
-    for element, place, text in _texts(body):
-        holder = (element if place == "text" else element.getparent()) if _has(text, kept) else None
-        while holder is not None and holder not in holding:
-            holding.add(holder)
-            holder = holder.getparent()
-    return holding
-
-
-def _prune(element: HtmlElement, kept: set[str], holding: set[HtmlElement]) -> None:
-    """Leave what is kept, and the pictures that stand beside it."""
-    element.text = _left(element.text, kept)
-    beside = any(child in holding or _has(child.tail, kept) for child in element)
+def _prune(texts: Texts, element: HtmlElement) -> None:
+    """Leave what is content, and the pictures that stand beside it."""
+    first, end = texts.spans[element]
+    own = first < end and texts.places[first][:2] == (element, False)
+    beside = texts.kept.find(1, first + own, end) >= 0
     for child in list(element):
-        child.tail = _left(child.tail, kept)
-        if child in holding:
-            if child.tag != "pre":
-                _prune(child, kept, holding)
+        if texts.kept.find(1, *texts.spans[child]) >= 0:
+            if child.tag not in _WHOLE:
+                _prune(texts, child)
         elif child.tag in _KEPT_EMPTY:
             child.clear(keep_tail=True)
-        elif not (beside and _is_picture(child)):
+        elif not (beside and _is_picture(texts, child)):
             drop(child)
 
 
-def _is_picture(element: HtmlElement) -> bool:
+def _is_picture(texts: Texts, element: HtmlElement) -> bool:
     """Whether there is a picture in an element, and no text but its caption."""
     if element.tag in _AROUND_CONTENT or next(element.iter("img"), None) is None:
         return False
-    captions = sum(length(caption) for caption in element.iter("figcaption"))
-    return length(element) <= captions <= LONGEST_CAPTION
+    captions = texts.within(element.iter("figcaption"))
+    return texts.size(texts.spans[element]) <= captions <= LONGEST_CAPTION

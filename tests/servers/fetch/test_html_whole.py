@@ -1,0 +1,146 @@
+"""The main content of a page is whole: no sentence has a hole, no part of a text is left behind, and nothing that
+stands around it comes with it."""
+
+import pytest
+
+from servers.fetch.reading.html.page import read_html
+
+URL = "https://example.com/docs/page.html"
+WORDS = "The quick brown fox jumps over the lazy dog, and the dog does not mind it at all. "
+LONG = f"<p>{WORDS * 4}</p>"
+
+
+def text_of(inside: str) -> str:
+    """The main content of an article between a menu and a footer."""
+    page = f"""<!doctype html><title>Foxes</title><body><nav><ul><li><a href="/">Home</a></ul></nav>
+<main><article><h1>Foxes</h1>{LONG}{inside}{LONG}</article></main>
+<footer><p>Copyright The Paper. <a href="/terms">Terms</a></p></footer>"""
+    return read_html(page, URL, "text", None).text
+
+
+@pytest.mark.parametrize(
+    ("sentence", "said"),
+    [
+        ("It opens at <time>half past nine</time> today.", "It opens at half past nine today."),
+        ("The sum is <output>forty-two</output> of them.", "The sum is forty-two of them."),
+        ("It prints <samp>no answer</samp> and ends.", "It prints no answer and ends."),
+        ("Fill in <label>your name</label> and wait.", "Fill in your name and wait."),
+        ("Press <button>Save</button> before you leave.", "Press Save before you leave."),
+        ("Here <math><mi>a</mi></math> is a length.", "Here a is a length."),
+        ("It <span class='info-bar'>never</span> ends.", "It never ends."),
+        ("A <span class='rating'>good</span> book.", "A good book."),
+    ],
+)
+def test_a_sentence_has_no_hole(sentence: str, said: str) -> None:
+    assert said in text_of(f"<p>{sentence}</p>")
+
+
+def test_bare_text_between_paragraphs_stays() -> None:
+    said = [f"Said before paragraph {number}, and in none." for number in range(5)]
+    page = f"<title>F</title><body><div>{''.join(f'{one}<p>More.</p>' for one in said)}{LONG}</div>"
+    text = read_html(page, URL, "text", None).text
+    assert [one for one in said if one not in text] == []
+    text = text_of(f"{LONG}<div>Said before it.<p>More.</p>And after it.</div>")
+    assert "Said before it." in text
+    assert "And after it." in text
+
+
+@pytest.mark.parametrize(
+    ("inside", "said"),
+    [
+        (
+            "<aside><h3>Note</h3><p>Foxes sleep by day, in summer too.</p></aside>",
+            "Foxes sleep by day, in summer too.",
+        ),
+        ("<form><p>A fox that is asked nothing says nothing.</p><input></form>", "A fox that is asked nothing"),
+        ("<div class='expand-container'><p>Opened by a click.</p></div>", "Opened by a click."),
+        ("<dl><dt>Vixen</dt><dd>A fox that is she.</dd></dl>", "Vixen"),
+        ("<figure><table><tr><th>Fox<th>Dog<tr><td>1<td>2</table></figure>", "Fox | Dog"),
+        ("<div>Bare words in a block of their own.</div>", "Bare words in a block of their own."),
+    ],
+)
+def test_a_block_between_paragraphs_stays(inside: str, said: str) -> None:
+    assert said in text_of(inside)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "<details><summary>{}</summary>{}</details>",
+        "<div class='item'><h2><button type=button>{}</button></h2><div class=collapse>{}</div></div>",
+        "<div class='tab'><label>{}</label><div>{}</div></div>",
+        "<div class='item'><h3 class='navbar-anchor'>{}</h3>{}</div>",
+    ],
+)
+def test_every_question_of_an_faq_stays(question: str) -> None:
+    asked = [f"Is this question number {number}?" for number in range(4)]
+    items = "".join(question.format(one, LONG) for one in asked)
+    text = read_html(f"<title>FAQ</title><body><h1>FAQ</h1><div class='faq'>{items}</div>", URL, "text", None).text
+    assert [one for one in asked if one not in text] == []
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        "<article>{}</article>",
+        "<div class='post'>{}</div>",
+        "<div class='grid'><div class='article-body'>{}</div></div>",
+        "<article class='message'><div><div class='bbWrapper'>{}</div></div></article>",
+        "<section class='entry-content' role='tabpanel'>{}</section>",
+    ],
+)
+def test_all_parts_of_a_kind_are_content(part: str) -> None:
+    parts = "".join(part.format(f"<p>This is part {number}.</p>{LONG}") for number in range(5))
+    text = read_html(f"<title>Foxes</title><body><h1>Foxes</h1><div>{parts}</div>", URL, "text", None).text
+    assert [number for number in range(5) if f"This is part {number}." not in text] == []
+
+
+def test_a_sentence_under_the_headline_stays() -> None:
+    lead = "Foxes are said to be clever, and some of them are cleverer than that."
+    page = f"<title>F</title><body><header><h1>Foxes</h1><p class=standfirst>{lead}</p></header><article>{LONG * 2}"
+    assert lead in read_html(page, URL, "text", None).text
+
+
+@pytest.mark.parametrize(
+    "around",
+    [
+        "<nav><a href=/a>Elsewhere</a> and back</nav>",
+        "<div class='cookie-banner'><p>Elsewhere we take cookies, if you let us.</p></div>",
+        "<section class='comments'><p>Elsewhere I read that this is wrong.</p></section>",
+        "<div class='related-posts'><p>Elsewhere the foxes sing at night.</p></div>",
+        "<div class='sidebar'><p>Elsewhere you find our other pages.</p></div>",
+        "<form><input type=email><button>Elsewhere</button></form>",
+        "<p>Read more: <a href=/a>Elsewhere foxes sing at night</a></p>",
+        "<aside><h3><a href=/a>Elsewhere foxes sing</a></h3><p>They do it at night, and badly.</p></aside>",
+        "<div>" + "<div><a href=/a>Elsewhere foxes sing</a><p>At night.</p></div>" * 3 + "</div>",
+        "<figure><img src=a><figcaption>Elsewhere a fox</figcaption></figure>",
+    ],
+)
+def test_what_stands_around_content_stays_out(around: str) -> None:
+    assert "Elsewhere" not in text_of(around)
+
+
+def test_teasers_of_other_pages_are_no_further_parts() -> None:
+    teaser = (
+        "<article><h2><a href=/other>Elsewhere foxes sing</a></h2><p>Every night, until somebody wakes.</p></article>"
+    )
+    page = f"<title>Foxes</title><body><h1>Foxes</h1><article><h2>Foxes</h2>{LONG * 2}</article>{teaser * 3}"
+    assert "Elsewhere" not in read_html(page, URL, "text", None).text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "inside",
+    [
+        "<div>x</div>" * 38_000,
+        f"<p>{'<b>x</b>y' * 3_000}</p>",
+        "<div class=x><h2>x</h2></div>" * 15_000,
+        "<article class=x>x</article>" * 30_000,
+        "<h1>x</h1>" * 30_000,
+        f"{'<div>' * 90}{'<i>x</i>' * 30_000}",
+        "<div><a href=/x>xxxxxxxxxxxxxxxx</a></div>" * 15_000,
+    ],
+    ids=lambda inside: inside[:12],
+)
+def test_h6_a_page_of_many_small_parts_is_read(inside: str) -> None:
+    assert "quick brown" in text_of(inside)
