@@ -9,6 +9,7 @@ from urllib.parse import urldefrag, urljoin, urlsplit
 
 from lxml.html import HtmlElement
 
+from servers.fetch.reading.html.formulas import tex_of
 from servers.fetch.reading.html.tree import squeezed
 
 __all__ = ["Inline", "absolute", "escaped", "label", "picture_url"]
@@ -155,13 +156,8 @@ class Inline:
         return f"{fence}{room}{code}{room}{fence}"
 
     def _formula(self, element: HtmlElement) -> str:
-        tex = next(
-            (one.text for one in element.iter("annotation") if one.get("encoding") == "application/x-tex"), None
-        )
-        tex = squeezed(tex or element.get("alttext"))
-        if not tex:
-            return self.text(squeezed(element.text_content()))
-        return tex if self.plain else f"${tex}$"
+        tex = tex_of(element)
+        return tex if self.plain or not tex else f"${tex}$"
 
     def _link(self, element: HtmlElement) -> str:
         within, self._linking = self._linking, True

@@ -10,6 +10,7 @@ from servers.fetch.errors import FetchError
 from servers.fetch.reading.html.content import main_content
 from servers.fetch.reading.html.data import blocks_of, linked_data
 from servers.fetch.reading.html.facts import Facts, facts_of, metadata
+from servers.fetch.reading.html.formulas import drop_drawn_formulas, show_formulas
 from servers.fetch.reading.html.hidden import remove_hidden
 from servers.fetch.reading.html.inline import absolute, escaped
 from servers.fetch.reading.html.invisible import without_invisible
@@ -49,7 +50,9 @@ def read_html(text: str, url: str, format: Format, section: str | None) -> Page:
         written, more = _data(root, section)
         return Page(written, "html", found=facts_of(root, base, linked_data(root)).found, notes=(*notes, *more))
     things = linked_data(root)
+    show_formulas(root)
     removed = remove_hidden(root)
+    drop_drawn_formulas(root)
     flatten(root)
     page = _Seen(root, url, base, facts_of(root, base, things))
     parts = find_section(root, section) if section else None
