@@ -46,8 +46,7 @@ MAX_MESSAGE = 64 * 1024 * 1024
 _CHUNK = 65_536
 _PIPE = 1_048_576
 """Bytes that a pipe is to hold, where it can be told so: then a large answer leaves in one write."""
-_LARGE = 4_096
-"""Bytes that are counted for the garbage collector; what is smaller it knows as objects."""
+_LARGE = 4_096  # bytes; what is smaller the garbage collector knows by its objects
 _LOOK_SECONDS = 0.02
 _CAN_WAIT = os.name == "posix"
 """Whether the event loop can wait for pipes; on Windows it can't."""
