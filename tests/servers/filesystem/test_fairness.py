@@ -124,7 +124,9 @@ def test_edits_end_when_they_are_cancelled(tree: Path) -> None:
     before = (tree / "large").read_bytes()
     cancelled = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}
     with Raw([*FILES, "--root", f"{tree}:rw"]).open() as server:
-        server.send(call(1, "edit_file", path=str(tree / "large"), edits=EDITS), cancelled)
+        server.send(call(1, "edit_file", path=str(tree / "large"), edits=EDITS), request(3, "ping"))
+        server.answer(3)
+        server.send(cancelled)
         # The lock of the file is free again as soon as the first edit has ended.
         server.send(call(2, "edit_file", path=str(tree / "large"), edits=EDITS[:1], dryRun=True))
         assert "LINE 0" in server.answer(2)["result"]["content"][0]["text"]
