@@ -96,8 +96,7 @@ class StdioTransport:
             raise anyio.BrokenResourceError from None
 
     async def gone(self) -> None:
-        """Waits until the peer has ended its stream, or `stop` was called, and nobody reads ours any more; for ever
-        where the system can't tell that."""
+        """Waits until the peer has ended its stream, or `stop` was called, and nobody reads ours any more."""
         await self.ended.wait()
         while not self._out.is_deserted:  # noqa: ASYNC110 - the system tells of it only who asks
             await anyio.sleep(_LOOK_SECONDS)
