@@ -93,8 +93,8 @@ class Exchange:
             try:
                 return await self._once(url, headers, limits)
             except FetchError as error:
-                # A kept connection may end at the moment it is used again: one more try (RFC 9110, 9.2.2). It does
-                # not count where it may have been ended here.
+                # A kept connection may end at the moment it is used again, or lead nowhere any more: one more try
+                # (RFC 9110, 9.2.2). It does not count where it may have been ended here.
                 failures += ended == self._ended
                 if failures > 1 or not _broke_off(error.__cause__):
                     raise _sharper(error) from error.__cause__
@@ -161,6 +161,8 @@ class Exchange:
 def _check_headers(response: httpx.Response, limits: Limits) -> None:
     if sum(len(name) + len(value) for name, value in response.headers.raw) > HEADERS:
         raise _too_large(f"the headers are larger than {HEADERS:,} bytes")
+    if response.status_code > 999:
+        raise FetchError("bad_response", "the status of the answer is none that HTTP has")
     if response.status_code < 200:
         raise FetchError("bad_response", "the site wants to speak another protocol")
     if response.status_code < 300 and not limits.cut and _length(response) > limits.bytes:
@@ -183,7 +185,7 @@ def _too_large(reason: str) -> FetchError:
 
 def _broke_off(cause: BaseException | None) -> bool:
     """Whether the connection ended where it should not, or can take no request any more."""
-    lost = httpcore.ReadError | httpcore.WriteError | httpcore.LocalProtocolError
+    lost = httpcore.ReadError | httpcore.ReadTimeout | httpcore.WriteError | httpcore.LocalProtocolError
     return isinstance(cause, lost) or DISCONNECTED in str(cause)
 
 

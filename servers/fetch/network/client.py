@@ -6,12 +6,14 @@ from http.cookiejar import CookieJar, DefaultCookiePolicy
 from pathlib import Path
 from typing import NamedTuple
 
+import anyio
 import httpcore
 import httpx
 from h2.exceptions import H2Error
 
 from servers.fetch.errors import FetchError
 from servers.fetch.network.connecting import CheckedBackend, checked_addresses
+from servers.fetch.network.listening import Http2Stream, used_streams
 from servers.fetch.network.policy import Policy
 from servers.fetch.network.proxy import Proxy, parse_proxy
 from servers.fetch.network.resolving import Resolver
@@ -31,6 +33,8 @@ _FAILURES: list[tuple[type[Exception], str, str]] = [
     (httpcore.NetworkError, "connect", "the site ended the connection"),
     (httpcore.ProtocolError, "bad_response", "the site does not answer as HTTP wants it"),
     (H2Error, "bad_response", "the site does not answer as HTTP/2 wants it"),
+    # A status that is no number.
+    (ValueError, "bad_response", "the site does not answer as HTTP/2 wants it"),
     (httpcore.UnsupportedProtocol, "bad_url", "only http and https URLs can be fetched"),
 ]
 
@@ -129,14 +133,29 @@ class _Transport(httpx.AsyncBaseTransport):
             request.method, target, headers=request.headers.raw, content=content, extensions=request.extensions
         )
         with _explained():
-            answer = await self._pool.handle_async_request(sent)
+            answer = await self._answer(sent)
         return httpx.Response(
             answer.status, headers=answer.headers, stream=_Body(answer), extensions=answer.extensions
         )
 
+    async def _answer(self, request: httpcore.Request) -> httpcore.Response:
+        with used_streams() as streams:
+            try:
+                return await self._pool.handle_async_request(request)
+            except (ValueError, httpcore.LocalProtocolError):
+                # What httpcore could not read stays open: the hundredth would be the last of its connection.
+                await _close(streams)
+                raise
+
     async def aclose(self) -> None:
         """Closes all connections."""
         await self._pool.aclose()
+
+
+async def _close(streams: list[Http2Stream]) -> None:
+    with anyio.CancelScope(shield=True):
+        for stream in streams:
+            await stream.aclose()
 
 
 async def _check(policy: Policy, resolver: Resolver, url: httpx.URL) -> None:

@@ -13,6 +13,7 @@ from httpcore import AsyncNetworkStream, ConnectError, ConnectTimeout
 from truststore import SSLContext
 
 from servers.fetch.errors import FetchError
+from servers.fetch.network.listening import Http2Stream
 
 __all__ = ["TlsStream", "tls_context"]
 
@@ -113,7 +114,9 @@ class TlsStream(AsyncNetworkStream):
                 # Also when cancelled: whoever asked for TLS forgets the connection.
                 with CancelScope(shield=True):
                     await self._inner.aclose()
-        return stream
+        spoken = stream.get_extra_info("ssl_object")
+        is_http_2 = spoken is not None and spoken.selected_alpn_protocol() == "h2"
+        return Http2Stream(stream) if is_http_2 else stream
 
     def get_extra_info(self, info: str) -> Any:
         """What is known of the connection."""
