@@ -8,7 +8,7 @@ import pytest
 
 from servers.sqlite.access.declaring import declared, parameters_of
 from servers.sqlite.access.limits import Limits
-from servers.sqlite.access.opening import open_database
+from servers.sqlite.access.opening import Opening, open_database
 from servers.sqlite.access.stopping import Stop
 
 
@@ -28,7 +28,7 @@ from servers.sqlite.access.stopping import Stop
     ],
 )
 def test_the_types_are_those_of_the_tables(file: Path, query: str, types: list[str | None] | None) -> None:
-    connection, _ = open_database(file, "views", Limits(), lambda: False)
+    connection = open_database(Opening(file, "views", Limits()), lambda: False)
     with closing(connection):
         found = declared(query, connection, Stop(1, 1))
         left = connection.execute("SELECT count(*) FROM sqlite_temp_schema").fetchone()
@@ -38,7 +38,7 @@ def test_the_types_are_those_of_the_tables(file: Path, query: str, types: list[s
 
 def test_the_connection_for_views_changes_no_database(file: Path) -> None:
     before = file.read_bytes()
-    connection, _ = open_database(file, "views", Limits(), lambda: False)
+    connection = open_database(Opening(file, "views", Limits()), lambda: False)
     with closing(connection):
         for statement in ("DELETE FROM numbers", "CREATE TABLE t (a)", "CREATE TEMP TABLE t (a)"):
             with pytest.raises(sqlite3.Error):
