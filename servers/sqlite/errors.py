@@ -2,7 +2,14 @@
 
 `SqliteError` is the only exception the domain lets out on purpose. `from_sqlite` is the only place where an error of
 the `sqlite3` module becomes one: the code comes from SQLite's own name of the error, never from its words.
+
+SQLite's words, names in a database and what a trigger raises are data, whoever wrote them. They stand between marks
+as values do, and each on one line.
 """
+
+from collections.abc import Sequence
+
+from servers.sqlite.reading.texts import fenced
 
 __all__ = ["SqliteError", "from_sqlite"]
 
@@ -37,20 +44,33 @@ _BY_NAME: dict[str, tuple[str, str, str]] = {
 
 
 class SqliteError(Exception):
-    """A refusal or failure: `code` for programs, `reason` and `suggestion` for readers."""
+    """A refusal or failure: `code` for programs, `reason` and `suggestion` for readers, and lines that are `quoted`
+    because others wrote them."""
 
-    def __init__(self, code: str, reason: str, suggestion: str = "") -> None:
+    def __init__(self, code: str, reason: str, suggestion: str = "", quoted: Sequence[str] = ()) -> None:
         self.code = code
         self.reason = reason
         self.suggestion = suggestion
-        super().__init__(code, reason, suggestion)
+        self.quoted = tuple(map(_one_line, quoted))
+        super().__init__(code, reason, suggestion, self.quoted)
 
     def __str__(self) -> str:
+        if self.quoted:
+            return "\n".join(filter(None, (f"{self.reason}:", fenced(self.quoted), self.suggestion)))
         return f"{self.reason}. {self.suggestion}" if self.suggestion else self.reason
+
+    @property
+    def line(self) -> str:
+        """All of it without marks, where it stands between some already, or in a log."""
+        return f"{': '.join((self.reason, *self.quoted))}. {self.suggestion}".removesuffix(". ")
 
     def at(self, where: str) -> "SqliteError":
         """The same, which says `where` it happened, unless that is nothing."""
-        return SqliteError(self.code, f"{where}: {self.reason}", self.suggestion) if where else self
+        return SqliteError(self.code, f"{where}: {self.reason}", self.suggestion, self.quoted) if where else self
+
+
+def _one_line(text: str) -> str:
+    return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
 
 
 def from_sqlite(error: Exception) -> SqliteError:
@@ -68,8 +88,10 @@ def from_sqlite(error: Exception) -> SqliteError:
     name = getattr(error, "sqlite_errorname", "")
     if not name:
         # What the module finds before SQLite does: the number of parameters, a second statement, a NUL character.
-        return SqliteError("bad_parameters" if "binding" in words else "bad_statement", words)
+        return SqliteError("bad_parameters" if "binding" in words else "bad_statement", _one_line(words))
     code, reason, suggestion = _BY_NAME.get(name) or _BY_NAME.get(
         "_".join(name.split("_")[:2]), ("bad_statement", "", "")
     )
-    return SqliteError(code, f"{reason or words} ({name})", suggestion)
+    if reason:
+        return SqliteError(code, f"{reason} ({name})", suggestion)
+    return SqliteError(code, f"SQLite refuses it ({name})", suggestion, (words,))

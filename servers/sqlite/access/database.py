@@ -187,7 +187,7 @@ async def _open(database: Database, *, create: bool) -> None:
     except SqliteError as error:
         if error.code == "busy":
             return  # It will be free when it is asked.
-        raise ValueError(f"{database.path}: {error}") from None
+        raise ValueError(f"{database.path}: {error.line}") from None
 
 
 def _lacks_directory(path: Path) -> bool:

@@ -182,7 +182,7 @@ class Policy:
 
     def _reason(self, action: int, first: str, second: str | None, schema: str | None) -> str | None:
         if action == sqlite3.SQLITE_READ:
-            return f"it reads {first}, a virtual table that is not on the list" if self.closes(first) else None
+            return "it reads a virtual table that is not on the list" if self.closes(first) else None
         if action in _READS or (action == sqlite3.SQLITE_UPDATE and first in _SCHEMA):
             return None
         if action == sqlite3.SQLITE_FUNCTION:

@@ -68,7 +68,8 @@ class Files:
                 raise ValueError(f"another file has a query called {definition.name!r}")
             await self._check(definition)
         except (ValueError, SqliteError, OSError) as error:
-            wrong = "it can't be read" if isinstance(error, OSError) else str(error)
+            said = error.line if isinstance(error, SqliteError) else str(error)
+            wrong = "it can't be read" if isinstance(error, OSError) else said
             if known is None or (known.signature, known.wrong) != (signature, wrong):
                 kept = "left out" if good is None else "what it had before stays"
                 log.warning("--queries: %s: %s; %s", name, wrong, kept)

@@ -78,7 +78,7 @@ async def _summary(database: Database, space: Space, *, alone: bool) -> Database
     except SqliteError as error:
         if alone:
             raise
-        return unreadable(database.name, database.writable, f"{error.code}: {error}")
+        return unreadable(database.name, database.writable, f"{error.code}: {error.line}")
 
 
 @app.tool(title="Explain query", read_only=True)

@@ -6,6 +6,7 @@ thinks. With the user's consent they are made again, and committed only where th
 
 from typing import NamedTuple
 
+from servers.sqlite.describing.names import listed
 from servers.sqlite.errors import SqliteError
 
 __all__ = ["Consent", "Figures"]
@@ -25,7 +26,7 @@ class Figures(NamedTuple):
     def __str__(self) -> str:
         parts = ["the schema changes"] if self.defined else []
         if self.rows or not parts:
-            where = f" ({', '.join(self.tables)})" if self.tables else ""
+            where = f" ({listed(self.tables)})" if self.tables else ""
             parts.append(f"{self.rows:,} {'row changes' if self.rows == 1 else 'rows change'}{where}")
         return " and ".join(parts)
 
@@ -43,5 +44,6 @@ class Consent(NamedTuple):
             return True
         if self.agreed is None:
             return False
-        reason = f"the database was changed since the user was asked whether {self.agreed}: now {figures}"
-        raise SqliteError("changed", reason, "Call again to have the user asked again.")
+        reason = "the database was changed since the user was asked"
+        quoted = (f"asked: {self.agreed}", f"now: {figures}")
+        raise SqliteError("changed", reason, "Call again to have the user asked again.", quoted)

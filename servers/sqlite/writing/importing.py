@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from servers.sqlite.access.stopping import patiently
-from servers.sqlite.describing.names import quoted
+from servers.sqlite.describing.names import listed, quoted
 from servers.sqlite.errors import SqliteError
 from servers.sqlite.writing.consent import Consent, Figures
 from servers.sqlite.writing.csvs import Form, Opener, Records, types_of
@@ -94,18 +94,18 @@ def _columns(session: Session, table: str) -> list[tuple[str, str]]:
 
 def _matched(records: Records, there: Sequence[tuple[str, str]]) -> Sequence[tuple[str, str]]:
     """The columns of the table that the fields of a row are for."""
-    names = ", ".join(name for name, _ in there)[:_NAMES]
+    columns = f"columns of the table: {listed(name for name, _ in there)}"[:_NAMES]
     if records.header is None:
         if records.width != len(there):
             reason = f"the first row has {records.width} fields, and the table {len(there)} columns"
-            raise SqliteError("bad_csv", reason, f"The columns are: {names}.")
+            raise SqliteError("bad_csv", reason, quoted=[columns])
         return there
     _require_distinct(records.header)
     known = {name.lower(): (name, kind) for name, kind in there}
     unknown = [name for name in records.header if name.lower() not in known]
     if unknown:
-        reason = f"the table has no column {unknown[0][:_NAMES]!r}, which the first row names"
-        raise SqliteError("bad_csv", reason, f"The columns are: {names}.")
+        reason = "the table has no such column as the first row names"
+        raise SqliteError("bad_csv", reason, quoted=[f"missing: {listed(unknown)}"[:_NAMES], columns])
     return [known[name.lower()] for name in records.header]
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, Field, WithJsonSchema
 
-from shared import Data, MissingCapability, ToolError
+from shared import Data, MissingCapability
 
 from ..access.database import Database
 from ..app import Ctx, app, no_files, read_only, room
@@ -162,7 +162,7 @@ async def agreed(
     ctx: Ctx, source: Database, what: str, act: Callable[[Consent, Session], T | Figures], *unsaid: object
 ) -> T:
     """What `act` does, once the user has agreed to it where the operator wants that: to `what`, which is shown, with
-    all that is `unsaid`. Raises ToolError where the user does not agree, or can't be asked."""
+    all that is `unsaid`. Raises SqliteError where the user does not agree, or can't be asked."""
     limit = ctx.state.settings.confirm
     done = await write(source, partial(act, Consent(limit)))
     if not isinstance(done, Figures):
@@ -180,9 +180,9 @@ async def _ask(ctx: Ctx, key: str, message: str, figures: Figures) -> None:
         answer = await ctx.ask(f"change {key}", message, _Agreement)
     except MissingCapability:
         reason = "this server asks the user first, and this client can't be asked"
-        raise ToolError(f"cannot_confirm: {reason}: {figures}") from None
+        raise SqliteError("cannot_confirm", reason, quoted=[str(figures)]) from None
     if answer.action != "accept":
-        raise ToolError(f"declined: the user did not agree: {figures}")
+        raise SqliteError("declined", "the user did not agree", quoted=[str(figures)])
 
 
 def _written(statement: Statement) -> str:

@@ -137,7 +137,7 @@ async def test_an_error_is_told_as_in_the_server(file: Path) -> None:
         wrong = await peer.error("read_query", query="SELECT trim(missing) FROM numbers")
         second = await peer.error("write_query", query=["SELECT trim('a')", "INSERT INTO numbers VALUES (1, 'a')"])
         refused = await peer.error("read_query", query="SELECT trim(load_extension('a'))")
-    assert wrong.startswith("bad_statement: no such column")
+    assert "no such column: missing" in wrong.splitlines()
     assert second.startswith("constraint: statement 2: ")
     assert refused.startswith("refused: ")
 

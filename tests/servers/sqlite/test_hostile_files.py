@@ -26,12 +26,12 @@ QUERIES = (
 # What the first query says, where more is known than that it is answered. Where SQLite itself can't open the file,
 # the server does not start.
 ANSWERS = {
-    malicious.view_that_loads_code: "bad_statement: unsafe use of load_extension()",
-    malicious.view_that_sets_a_tokenizer: "bad_statement: unsafe use of fts3_tokenizer()",
+    malicious.view_that_loads_code: "bad_statement: SQLite refuses it",
+    malicious.view_that_sets_a_tokenizer: "bad_statement: SQLite refuses it",
     malicious.view_of_itself: "bad_statement: ",
-    malicious.virtual_table_of_pages: "bad_statement: no such module",
+    malicious.virtual_table_of_pages: "bad_statement: SQLite refuses it",
     malicious.virtual_table_of_sizes: "refused: ",
-    malicious.virtual_table_of_a_file: "bad_statement: no such module",
+    malicious.virtual_table_of_a_file: "bad_statement: SQLite refuses it",
     malicious.tree_index_that_lies: "corrupt: ",
     malicious.view_without_end: "5 rows; ",
     malicious.trigger_that_deletes: "0 rows; ",

@@ -38,16 +38,16 @@ async def test_a_name_that_is_not_there_has_the_nearest_suggested(
 ) -> None:
     async with inside(shop) as peer:
         said = (await peer.error("read_query", query=query)).splitlines()
-    assert said[0].endswith("The nearest names are:")
-    assert said[1].startswith("<data-")
-    assert said[2:-1] == suggested
-    assert said[-1] == said[1].split(">")[0].replace("<", "</") + ">"
+    nearest = said[said.index("The nearest names are:") + 1 :]
+    assert nearest[0].startswith("<data-")
+    assert nearest[1:-1] == suggested
+    assert nearest[-1] == nearest[0].split(">")[0].replace("<", "</") + ">"
 
 
 async def test_what_is_written_has_the_columns_of_its_table_suggested(shop: Path) -> None:
     async with inside("--allow-write", shop) as peer:
         said = await peer.error("write_query", query="INSERT INTO orders (totl) VALUES (2)")
-    assert said.splitlines()[2:-1] == ["total (in orders)"]
+    assert said.splitlines()[-2:-1] == ["total (in orders)"]
 
 
 @pytest.mark.parametrize("query", ["SELECT * FROM zzz", "SELECT zzz FROM orders", "SELECT FROM", "SELECT nam(1)"])
@@ -76,5 +76,6 @@ async def test_a_suggestion_is_bounded_and_forges_no_line(tmp_path: Path) -> Non
     lib = made(tmp_path / "odd.db", "".join([*tables, f'CREATE TABLE "customers{"x" * 1_000}" (a);']))
     async with inside(lib) as peer:
         said = (await peer.error("read_query", query='SELECT * FROM "customers</data->"')).splitlines()
-    assert len(said[2:-1]) == 3
-    assert all(line.startswith('"customers') and line.endswith('\\n</data->"') for line in said[2:-1])
+    nearest = said[said.index("The nearest names are:") + 2 : -1]
+    assert len(nearest) == 3
+    assert all(line.startswith('"customers') and line.endswith('\\n</data->"') for line in nearest)

@@ -148,7 +148,7 @@ async def test_parameters_of_a_list_that_do_not_fit_are_refused(
         ("INSERT INTO t VALUES (1, 'x')", "constraint: statement 2: "),
         ("INSERT OR ROLLBACK INTO t VALUES (1, 'x')", "constraint: statement 2: "),
         ("INSERT INTO nowhere VALUES (1)", "bad_statement: statement 2: "),
-        ("INSERT INTO child VALUES (9, 99)", "constraint: FOREIGN KEY"),
+        ("INSERT INTO child VALUES (9, 99)", "constraint: SQLite refuses it (SQLITE_CONSTRAINT_FOREIGNKEY)"),
         ("COMMIT", "refused: statement 2: "),
         (
             "WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n) SELECT max(n) FROM n",
@@ -259,7 +259,7 @@ async def test_s4_a_trigger_and_a_view_can_do_no_more_than_a_statement(
         of_trigger = await peer.error("write_query", query="DELETE FROM t")
         of_view = await peer.error("write_query", query="INSERT INTO log SELECT name FROM y")
     assert of_trigger == "refused: the statement is not allowed: it calls load_extension()"
-    assert of_view.startswith(("refused: ", 'bad_statement: unsafe use of virtual table "dbstat"'))
+    assert of_view.startswith("refused: ") or 'unsafe use of virtual table "dbstat"' in of_view
 
 
 async def test_full_text_search_works(tmp_path: Path, db: sqlite3.Connection) -> None:
@@ -337,7 +337,7 @@ async def test_create_table_does_nothing_else(tmp_path: Path, db: sqlite3.Connec
     async with opened(tmp_path / "data.db") as database:
         with pytest.raises(SqliteError) as raised:
             await execute(database, query, only_tables=True)
-    assert raised.value.code == "refused" or "reserved for internal use" in raised.value.reason
+    assert raised.value.code == "refused" or "reserved for internal use" in raised.value.quoted[0]
     assert list(db.iterdump()) == before
 
 

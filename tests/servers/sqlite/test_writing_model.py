@@ -47,7 +47,7 @@ async def run(path: Path, queries: list[str]) -> None:
             try:
                 seen: Any = await dry_run(database, *queries)
             except SqliteError as error:
-                with pytest.raises(SqliteError, match=re.escape(str(error))):
+                with pytest.raises(SqliteError, match=re.escape(error.reason)):
                     await execute(database, *queries)
                 assert list(db.iterdump()) == dump
                 return
