@@ -69,7 +69,8 @@ async def fetch_many(
     place. Go on with one by fetch and its start_index."""
     wanted = [Wanted(url, format) for url in dict.fromkeys(urls)]
     told = partial(ctx.progress, total=len(wanted))
-    outcomes = await fetch_all(wanted, partial(snapshot_of, ctx), told, ctx.budget.seconds - _LAST_SECONDS)
+    seconds = ctx.budget.seconds - _LAST_SECONDS
+    outcomes = await fetch_all(wanted, partial(snapshot_of, ctx), told, seconds, max_length)
     many = many_of(wanted, outcomes, max_length, ctx.budget.result_bytes - _FOR_MANY)
     if all("error" in facts for facts in many.facts):
         raise ToolError(many.text)

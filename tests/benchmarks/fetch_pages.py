@@ -21,6 +21,9 @@ SLOW_SECONDS = 0.2
 BOMB_BLOCKS = 128
 """2 GiB."""
 NESTED_PAGE, BOMB_PAGE, ENDLESS_PAGE = "/nested", "/bomb", "/endless"
+LARGE = 10_000_000
+"""Bytes of a large plain text."""
+LINE = "Тексту этого вида нужно два байта на знак, here and there one.\n".encode()
 ORDINARY_PARTS = 20
 """How often the five paragraphs stand in an ordinary page: 50 KB."""
 
@@ -46,6 +49,10 @@ class Sites(NamedTuple):
         """The URL of a page whose main text is marked; what is served has no marks."""
         return self.url(f"/marked/{name}")
 
+    def large(self, number: int) -> str:
+        """The URL of one of any number of large plain texts."""
+        return self.url(f"/large/{number}")
+
     def url(self, target: str) -> str:
         """The URL of any page."""
         return f"http://127.0.0.1:{self.port}{target}"
@@ -68,7 +75,7 @@ class _Pages:
 
     def answer(self, request: Request) -> Answer:
         first, _, rest = request.target[1:].partition("/")
-        kinds = {"article": self._article, "marked": _marked, "ordinary": _ordinary, "slow": _slow}
+        kinds = {"article": self._article, "marked": _marked, "ordinary": _ordinary, "slow": _slow, "large": _large}
         return kinds.get(first, _missing)(rest)
 
     def _article(self, name: str) -> bytes:
@@ -81,6 +88,12 @@ def _marked(name: str) -> bytes:
 
 def _ordinary(number: str) -> bytes:
     return reply(article(f"<p>This is page {number}.</p>{PARAGRAPHS * ORDINARY_PARTS}"), ETag=f'"{number}"')
+
+
+async def _large(number: str) -> AsyncIterator[bytes]:
+    yield reply(
+        f"This is page {number}.\n".encode() + LINE * ((LARGE - 100) // len(LINE)), "text/plain; charset=utf-8"
+    )
 
 
 async def _slow(number: str) -> AsyncIterator[bytes]:

@@ -46,4 +46,5 @@ def versions() -> dict[str, str]:
 
 # Each may reach the sites of this machine, which is all that is measured.
 OURS = Peer("ours", lambda _folder: ours_command("--allow-private", "127.0.0.1:*"))
+OURS_WIDE = Peer("ours", lambda _folder: ours_command("--allow-private", "127.0.0.1:*", "--max-per-host", 50))
 OFFICIAL = Peer("official", lambda _folder: official_command("--allow-private-ips"))

@@ -30,6 +30,8 @@ ALL = 999_999
 """Characters: as many as either server gives."""
 WARM = 12
 """Pages that are read before memory is looked at: enough for every process that reads."""
+SHOWN = 1_000
+"""Characters of a large text that are given."""
 TOGETHER = 50
 WORDS = b"This is page"
 """They stand in every ordinary page."""
@@ -129,6 +131,17 @@ def _expect(answers: list[bytes], expected: int) -> None:
         raise ValueError(f"{found} pages were read of {expected}")
 
 
+def large_rows(peer: Peer, folder: Path) -> Figures:
+    """What many large texts take that are asked for at once: time, and all that the server and its readers hold.
+    Raises Unavailable."""
+    with _warm(peer, folder) as (sites, server), Watch(server.pid) as watch:
+        began = time.perf_counter()
+        asks = [_fetch(sites.large(number), max_length=SHOWN) for number in range(TOGETHER)]
+        _expect(server.all_of(asks), TOGETHER)
+        yield targets.LARGE_TEXTS, 1_000 * (time.perf_counter() - began)
+    yield targets.LARGE_MEMORY, watch.most
+
+
 def fetch_growth_row(peer: Peer, folder: Path) -> Figures:
     """What all processes of the server hold after many pages, to what they held after a few. Raises Unavailable."""
     with served(folder) as sites, Pipes(peer.stdio(folder)) as server:
@@ -141,5 +154,5 @@ def fetch_growth_row(peer: Peer, folder: Path) -> Figures:
         yield targets.FETCH_GROWTH, held(server.pid) / few
 
 
-def _fetch(url: str, expected: bytes = WORDS, **more: str) -> Ask:
+def _fetch(url: str, expected: bytes = WORDS, **more: str | int) -> Ask:
     return Ask("tools/call", {"name": "fetch", "arguments": {"url": url, "max_length": ALL, **more}}, expected)

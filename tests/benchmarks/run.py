@@ -20,7 +20,14 @@ from pathlib import Path
 
 from tests.benchmarks import fetch_peers, messages, prompts_peers, sqlite_peers, targets
 from tests.benchmarks.fetch_articles import ARTICLES
-from tests.benchmarks.fetch_rows import article_rows, fetch_growth_row, fetch_start_row, marked_rows, together_rows
+from tests.benchmarks.fetch_rows import (
+    article_rows,
+    fetch_growth_row,
+    fetch_start_row,
+    large_rows,
+    marked_rows,
+    together_rows,
+)
 from tests.benchmarks.files_rows import content_row, huge_row, notice_rows, text_rows, tree_rows
 from tests.benchmarks.http_rows import growth_rows, http_rows, idle_rows
 from tests.benchmarks.machine import describe
@@ -71,6 +78,7 @@ SERIES = (
     Series("fetch", article_rows, targets.ARTICLES, (fetch_peers.OURS, fetch_peers.OFFICIAL)),
     Series("fetch", marked_rows, targets.MARKED, (fetch_peers.OURS, fetch_peers.OFFICIAL)),
     Series("fetch", together_rows, targets.AT_ONCE, (fetch_peers.OURS,)),
+    Series("fetch", large_rows, targets.LARGE, (fetch_peers.OURS_WIDE,)),
     Series("fetch", fetch_growth_row, (targets.FETCH_GROWTH,), (fetch_peers.OURS,)),
     Series("prompts", library_rows, targets.LIBRARY, (prompts_peers.OURS,)),
     Series("prompts", get_row, (targets.PROMPT,), (prompts_peers.OURS, prompts_peers.FASTMCP)),

@@ -88,6 +88,9 @@ MARKED_RECALL = Measure("fetch: other kinds of pages: recall", "%", (Bound(98), 
 MARKED_MS = Measure("fetch: other kinds of pages: a page", "ms", (Bound(0.1, "official"),))
 TOGETHER = Measure("fetch: 50 pages at once, three of them hostile", "ms", (Bound(1_500),))
 TOGETHER_MEMORY = Measure("fetch: 50 pages at once: memory grows by", "MiB", (Bound(100),))
+LARGE_TEXTS = Measure("fetch: 50 texts of 10 MB at once", "ms")
+# What docker/compose.yaml lets the container of the server have.
+LARGE_MEMORY = Measure("fetch: 50 texts of 10 MB at once: all processes hold", "MiB", (Bound(1_536),))
 FETCH_GROWTH = Measure("fetch: memory after 1,000 pages to 100", "times", (Bound(1.3),))
 
 LIBRARY_START = Measure("prompts, 10,000: start to `initialize`", "ms", (Bound(1_000),))
@@ -122,7 +125,8 @@ ARTICLES = (*ARTICLES_MARKDOWN, ARTICLES_MS, HEADED_F1, *ARTICLES_TEXT, ARTICLES
 MARKED_TEXTS = (MARKED_F1, MARKED_PRECISION, MARKED_RECALL)
 MARKED = (*MARKED_TEXTS, MARKED_MS)
 AT_ONCE = (TOGETHER, TOGETHER_MEMORY)
-FETCH = (FETCH_START, *ARTICLES, *MARKED, *AT_ONCE, FETCH_GROWTH)
+LARGE = (LARGE_TEXTS, LARGE_MEMORY)
+FETCH = (FETCH_START, *ARTICLES, *MARKED, *AT_ONCE, *LARGE, FETCH_GROWTH)
 LIBRARY = (LIBRARY_START, LIBRARY_PAGE, LIBRARY_MEMORY)
 PROMPTS = (*LIBRARY, PROMPT, PROMPT_TOLD)
 MEASURES = (*STDIO, *HTTP, *CLIENTS, *IDLE_SESSIONS, *FILES, *SUBSCRIBED, *SQLITE, *FETCH, *PROMPTS)

@@ -10,6 +10,7 @@ import httpx
 from anyio.lowlevel import checkpoint
 
 from servers.fetch.errors import FetchError
+from servers.fetch.loading.budget import Share
 from servers.fetch.loading.decoding import unpacking
 from servers.fetch.loading.excerpt import READ
 
@@ -34,6 +35,8 @@ class Limits(NamedTuple):
     """As sent, and unpacked."""
     cut: bool = False
     """Whether a larger one is cut off there; it is an error otherwise."""
+    share: Share | None = None
+    """Where it takes its room, if it may be large."""
 
 
 class Answer(NamedTuple):
@@ -108,6 +111,8 @@ class Exchange:
         finally:
             with anyio.CancelScope(shield=True):
                 await self._close(response, whole=body.whole)
+        if limits.share is not None:
+            limits.share.keep(body.size)
         return Answer(url, response.status_code, response.headers, bytes(body.data), body.received)
 
     async def _sent(self, url: httpx.URL, headers: Mapping[str, str]) -> httpx.Response:
@@ -138,11 +143,17 @@ class Exchange:
         return body
 
     async def _read_into(self, body: _Body, response: httpx.Response) -> None:
-        unpacked = unpacking(response.headers.get("content-encoding", ""))
+        encoding = response.headers.get("content-encoding", "")
+        unpacked = unpacking(encoding)
+        length = -1 if encoding else _length(response)
+        most = body.limits.bytes if length < 0 else min(length, body.limits.bytes)
         async for chunk in response.aiter_raw():
             body.receive(len(chunk))
-            if not all(body.add(piece) for piece in unpacked.feed(chunk)):
-                return
+            for piece in unpacked.feed(chunk):
+                if body.limits.share is not None:
+                    await body.limits.share.need(body.size + len(piece), most)
+                if not body.add(piece):
+                    return
             # What came in one read may be many small chunks, and the others are to have their turn.
             await checkpoint()
         body.whole = True

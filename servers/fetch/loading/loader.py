@@ -10,6 +10,7 @@ import httpx
 
 from servers.fetch.errors import Answered, FetchError
 from servers.fetch.loading.agent import product_token
+from servers.fetch.loading.budget import Share
 from servers.fetch.loading.cache import Cache, Kept, kept
 from servers.fetch.loading.decoding import ACCEPT_ENCODING
 from servers.fetch.loading.excerpt import excerpt
@@ -64,24 +65,27 @@ class Loader:
         self._cache = Cache(rules.cache_bytes)
         self._robots = Robots(self._robots_txt, product_token(rules.user_agent), rules.timeout * ROBOTS_SHARE)
 
-    async def load(self, url: str, *, refresh: bool = False) -> Loaded:
-        """The page at `url`; `refresh` gets it from the site itself, past every cache. Raises FetchError."""
+    async def load(self, url: str, *, refresh: bool = False, share: Share | None = None) -> Loaded:
+        """The page at `url`; `refresh` gets it from the site itself, past every cache. A large one takes its room of
+        `share`; the time that it waits for that is no time of the site. Raises FetchError."""
         chain = Chain(parse_url(url), self._rules.max_redirects)
         try:
-            with anyio.fail_after(self._rules.timeout):
-                return await self._follow(chain, refresh)
+            with anyio.fail_after(self._rules.timeout) as limit:
+                if share is not None:
+                    share.limit = limit
+                return await self._follow(chain, refresh, share)
         except TimeoutError:
             reason = f"{host_of(chain.url)} took longer than {self._rules.timeout:g} s"
         raise FetchError("timeout", reason, "Try again later, or another page.")
 
-    async def _follow(self, chain: Chain, refresh: bool) -> Loaded:
+    async def _follow(self, chain: Chain, refresh: bool, share: Share | None) -> Loaded:
         while True:
-            page, from_cache = await self._page(chain, refresh)
+            page, from_cache = await self._page(chain, refresh, Limits(self._rules.max_bytes, share=share))
             if page.status not in REDIRECTS:
                 return _loaded(chain, page, from_cache)
             chain.step(page.headers.get("location"))
 
-    async def _page(self, chain: Chain, refresh: bool) -> tuple[Kept, bool]:
+    async def _page(self, chain: Chain, refresh: bool, limits: Limits) -> tuple[Kept, bool]:
         """One answer, and whether it is one that was kept."""
         url = chain.url
         self._policy.check_host(host_of(url), port_of(url))
@@ -93,19 +97,23 @@ class Loader:
         if not self._rules.ignore_robots:
             await self._robots.check(url)
         if old is not None:
-            confirmed = await self._revalidated(url, headers, old)
+            confirmed = await self._revalidated(url, headers, old, limits)
             if confirmed is not None:
                 return confirmed
         # The directive makes it an end-to-end reload: no cache on the way may answer by itself (RFC 9111, 5.2.1.4).
-        return await self._new(url, headers, {"cache-control": "no-cache"} if refresh else {}), False
+        asked = time()
+        more = {"cache-control": "no-cache"} if refresh else {}
+        return self._taken(await self._send(url, {**headers, **more}, limits), headers, asked), False
 
-    async def _revalidated(self, url: httpx.URL, headers: Mapping[str, str], old: Kept) -> tuple[Kept, bool] | None:
+    async def _revalidated(
+        self, url: httpx.URL, headers: Mapping[str, str], old: Kept, limits: Limits
+    ) -> tuple[Kept, bool] | None:
         """What is kept, if it still holds, or what the site gives in its place; None where it must be asked anew."""
         conditions = old.conditions()
         if not conditions:
             return None
         asked = time()
-        answer = await self._send(url, {**headers, **conditions})
+        answer = await self._send(url, {**headers, **conditions}, limits)
         if answer.status != 304:
             return self._taken(answer, headers, asked), False
         confirmed = old.confirmed(answer, (asked, time()))
@@ -113,10 +121,6 @@ class Loader:
             return None
         self._cache.put(str(url), confirmed)
         return confirmed, True
-
-    async def _new(self, url: httpx.URL, headers: Mapping[str, str], more: Mapping[str, str]) -> Kept:
-        asked = time()
-        return self._taken(await self._send(url, {**headers, **more}), headers, asked)
 
     def _taken(self, answer: Answer, sent: Mapping[str, str], asked: float) -> Kept:
         """Keeps an answer if it may be kept. Raises FetchError for one that is no page and leads to none."""
@@ -145,15 +149,14 @@ class Loader:
             return headers
         return headers | headers_for(self._rules.headers, url.scheme, host_of(url), port_of(url))
 
-    async def _send(self, url: httpx.URL, headers: Mapping[str, str]) -> Answer:
+    async def _send(self, url: httpx.URL, headers: Mapping[str, str], limits: Limits) -> Answer:
         async with self._slots.held(host_of(url)):
-            return await self._exchange.get(url, headers, Limits(self._rules.max_bytes))
+            return await self._exchange.get(url, headers, limits)
 
     async def _robots_txt(self, url: httpx.URL) -> Answer:
         self._policy.check_host(host_of(url), port_of(url))
         headers = self._headers(url, True, "text/plain,*/*;q=0.8")
-        async with self._slots.held(host_of(url)):
-            return await self._exchange.get(url, headers, Limits(MOST, cut=True))
+        return await self._send(url, headers, Limits(MOST, cut=True))
 
 
 def _site(url: httpx.URL) -> str:

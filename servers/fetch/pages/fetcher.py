@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from typing import NamedTuple
 
+from servers.fetch.loading.budget import Budget
 from servers.fetch.loading.loader import Loader, LoadRules
 from servers.fetch.network.client import ClientOptions, opened_client
 from servers.fetch.network.policy import Endpoint, Policy
@@ -15,6 +16,9 @@ from servers.fetch.settings import Settings
 __all__ = ["Fetcher", "open_fetcher"]
 
 _MEBIBYTE = 1024 * 1024
+_LARGE_PAGES = 128 * _MEBIBYTE
+"""Bytes of pages that are loaded, read, or wait for either, at once: with what reading takes, less than half of what
+the containers of this server have."""
 
 
 class Fetcher(NamedTuple):
@@ -22,12 +26,14 @@ class Fetcher(NamedTuple):
 
     loader: Loader
     reader: Reader
+    budget: Budget
 
     async def fetch(self, wanted: Wanted, *, refresh: bool = False) -> Snapshot:
         """The page as it is now, or as the cache may still give it. Raises FetchError."""
-        loaded = await self.loader.load(wanted.url, refresh=refresh)
-        page = await self.reader.read(loaded, wanted.format, wanted.section)
-        return Snapshot(loaded._replace(body=b""), len(loaded.body), page)
+        with self.budget.share() as share:
+            loaded = await self.loader.load(wanted.url, refresh=refresh, share=share)
+            page = await self.reader.read(loaded, wanted.format, wanted.section)
+            return Snapshot(loaded._replace(body=b""), len(loaded.body), page)
 
 
 @asynccontextmanager
@@ -39,7 +45,7 @@ async def open_fetcher(settings: Settings, endpoints: Callable[[], Iterable[Endp
         opened_client(options, policy, SystemResolver()) as client,
         opened_reader(settings.readers, settings.reading_time, settings.reading_memory) as reader,
     ):
-        yield Fetcher(Loader(client, policy, _rules(settings)), reader)
+        yield Fetcher(Loader(client, policy, _rules(settings)), reader, Budget(_LARGE_PAGES))
 
 
 def _rules(settings: Settings) -> LoadRules:

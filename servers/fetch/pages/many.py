@@ -30,16 +30,17 @@ async def fetch_all(
     fetch: Callable[[Wanted], Awaitable[Snapshot]],
     told: Callable[[int], Awaitable[None]],
     seconds: float,
+    characters: int,
 ) -> list[Outcome]:
-    """Each page or why it did not come, in order; what is not there after `seconds` is given up. `told` is called
-    with the number of pages that are settled."""
+    """The beginning of each page, or why it did not come, in order; what is not there after `seconds` is given up.
+    `told` is called with the number of pages that are settled."""
     outcomes: list[Outcome] = [_LATE] * len(wanted)
     settled = 0
 
     async def settle(at: int) -> None:
         nonlocal settled
         try:
-            outcomes[at] = await fetch(wanted[at])
+            outcomes[at] = (await fetch(wanted[at])).beginning(characters)
         except FetchError as error:
             outcomes[at] = error
         settled += 1
@@ -68,6 +69,7 @@ def many_of(wanted: Sequence[Wanted], outcomes: Sequence[Outcome], characters: i
     for one, outcome, share in zip(wanted, outcomes, given, strict=True):
         if isinstance(outcome, Snapshot):
             piece = cut(outcome.page.text, 0, share, room)
+            piece = piece._replace(total=piece.total + outcome.left_out)
             texts.append(text_of(outcome, piece))
             facts.append(facts_of(outcome, piece))
         else:

@@ -34,11 +34,19 @@ class Snapshot(NamedTuple):
     size: int
     """Bytes of that body."""
     page: Page
+    left_out: int = 0
+    """Characters of its text that are not here, since only the beginning is wanted."""
 
     @property
     def weight(self) -> int:
         """What it takes to keep it."""
         return len(self.page.text) + len(self.page.image)
+
+    def beginning(self, characters: int) -> "Snapshot":
+        """The same page with so many characters of its text, and no image: a large one need not be held as a whole
+        while others are waited for."""
+        page = self.page._replace(text=self.page.text[:characters], image=b"")
+        return self._replace(page=page, left_out=len(self.page.text) - len(page.text))
 
 
 class Snapshots:

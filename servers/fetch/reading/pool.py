@@ -2,15 +2,11 @@
 
 import anyio
 
-from servers.fetch.errors import FetchError
 from servers.fetch.reading.frames import Head
 from servers.fetch.reading.kinds import KindName
 from servers.fetch.reading.process import Limits, Worker
 
 __all__ = ["Pool"]
-
-MOST_HELD = 200_000_000
-"""Bytes of pages that are read, or wait for it, at once. One page may always have more."""
 
 
 class Pool:
@@ -20,7 +16,6 @@ class Pool:
         self._slots = anyio.Semaphore(size)
         self._workers = [Worker(limits) for _ in range(size)]
         self._idle = [*self._workers]
-        self._held = 0
 
     @property
     def pids(self) -> list[int]:
@@ -33,23 +28,14 @@ class Pool:
             await self._idle[-1].prepare(kind)
 
     async def ask(self, kind: KindName, head: Head, body: bytes) -> tuple[Head, bytes]:
-        """What a worker answers. Raises FetchError `unreadable`, and `busy` where too much waits already."""
-        if self._held and self._held + len(body) > MOST_HELD:
-            raise FetchError("busy", "too many large pages wait to be read already", "Try again when some have come.")
-        self._held += len(body)
-        try:
-            async with self._slots:
-                return await self._ask(kind, head, body)
-        finally:
-            self._held -= len(body)
-
-    async def _ask(self, kind: KindName, head: Head, body: bytes) -> tuple[Head, bytes]:
-        # The one that was used last: it is likely to have a process.
-        worker = self._idle.pop()
-        try:
-            return await worker.ask(kind, head, body)
-        finally:
-            self._idle.append(worker)
+        """What a worker answers. Raises FetchError `unreadable`."""
+        async with self._slots:
+            # The one that was used last: it is likely to have a process.
+            worker = self._idle.pop()
+            try:
+                return await worker.ask(kind, head, body)
+            finally:
+                self._idle.append(worker)
 
     async def close(self) -> None:
         """Ends all processes."""

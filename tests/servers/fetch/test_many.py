@@ -27,7 +27,7 @@ async def test_one_that_fails_disturbs_no_other() -> None:
             raise FetchError("dns", "unknown")
         return snapshot("b")
 
-    failed, came = await fetch_all(WANTED, fetch, no_one, 60)
+    failed, came = await fetch_all(WANTED, fetch, no_one, 60, 100)
     assert isinstance(failed, FetchError)
     assert isinstance(came, Snapshot)
 
@@ -38,7 +38,7 @@ async def test_what_came_until_the_end_is_given() -> None:
             await anyio.sleep_forever()
         return snapshot("b")
 
-    late, came = await fetch_all(WANTED, fetch, no_one, 0.5)
+    late, came = await fetch_all(WANTED, fetch, no_one, 0.5, 100)
     assert isinstance(late, FetchError)
     assert late.code == "timeout"
     assert isinstance(came, Snapshot)
@@ -53,8 +53,19 @@ async def test_progress_counts_what_is_settled() -> None:
     async def told(count: int) -> None:
         counts.append(count)
 
-    await fetch_all(WANTED, fetch, told, 60)
+    await fetch_all(WANTED, fetch, told, 60, 100)
     assert counts == [1, 2]
+
+
+async def test_of_large_pages_no_more_is_held_than_may_be_shown() -> None:
+    async def fetch(_: Wanted) -> Snapshot:
+        return snapshot("x" * 1_000)
+
+    outcomes = await fetch_all(WANTED, fetch, no_one, 60, 100)
+    assert [len(one.page.text) for one in outcomes if isinstance(one, Snapshot)] == [100, 100]
+    many = many_of(WANTED, outcomes, 100, 10_000)
+    assert [facts["length"] for facts in many.facts] == [1_000, 1_000]
+    assert "go on with start_index 50" in many.text
 
 
 def test_pages_share_their_characters_and_errors_stand_in_their_place() -> None:

@@ -213,22 +213,3 @@ async def test_h17_a_page_that_is_cancelled_within_its_answer_ends_its_process(m
         assert reading.cancelled_caught
         assert not is_alive(pid)
         assert (await reader.read(SMALL, "markdown")).text == "one"
-
-
-@pytest.mark.slow
-async def test_large_pages_that_would_wait_beyond_a_number_of_bytes_are_refused(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("servers.fetch.reading.pool.MOST_HELD", 2_500)
-    ended: list[str] = []
-    async with opened(Limits(10, 256)) as (reader, _):
-
-        async def read(length: int) -> None:
-            try:
-                ended.append(str(len((await reader.read(loaded("x" * length, "text/plain"), "markdown")).text)))
-            except FetchError as error:
-                ended.append(error.code)
-
-        async with anyio.create_task_group() as group:
-            for length in (1_000, 1_001, 1_002):
-                group.start_soon(read, length)
-        await read(5_000)
-    assert ended == ["busy", "1000", "1001", "5000"]
