@@ -29,7 +29,7 @@ async def test_of_what_our_processes_report_nothing_is_lost(
     there = len(set(re.findall(r"^foreign (\d+);$", text, re.MULTILINE)))
     edits, lines = sum(one.edits for one in made), sum(len(one.lines) for one in made)
     found = Outcome(processes, seconds, edits, lines, lost(text, made), foreign[0], foreign[0] - there)
-    record_property(CELL, found)
+    record_property(CELL, tuple(found))
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
     assert found.lost == 0
     assert min(edits, lines) > 0
