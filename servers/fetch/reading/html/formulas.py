@@ -38,6 +38,8 @@ def _put_tex(element: HtmlElement, tex: str) -> None:
 
 def drop_drawn_formulas(root: HtmlElement) -> None:
     """Take out of a page what a program has drawn of formulas that stand beside it."""
+    if next(root.iter("math"), None) is None:
+        return
     for element in list(root.iter("span", "div", "mjx-math")):
         drawn = element.tag == "mjx-math" or _DRAWN.search(element.get("class") or "")
         if drawn and next(element.iter("math"), None) is None:
