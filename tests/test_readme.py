@@ -174,9 +174,8 @@ def test_setup_says_what_it_does_and_what_comes_next(tmp_path: Path) -> None:
     pip.parent.mkdir(parents=True)
     pip.write_text("#!/bin/sh\n")
     pip.chmod(0o755)
-    made = ["make", "setup", f"PYTHON={sys.executable}"]
-    first, *others = subprocess.run(
-        made, cwd=tmp_path, capture_output=True, text=True, check=True
-    ).stdout.splitlines()
+    made = ["make", "--no-print-directory", "setup", f"PYTHON={sys.executable}"]
+    done = subprocess.run(made, cwd=tmp_path, capture_output=True, text=True, check=True)
+    first, *others = done.stdout.splitlines()
     assert first.startswith("Installing")
     assert [line.split()[:2] for line in others[1:3]] == [["make", "demo"], ["make", "test"]]

@@ -86,7 +86,7 @@ def test_with_pip_the_exports_are_those_of_the_checkout(installed: Path, tmp_pat
     assert export(["--output", str(tmp_path / "checkout")]) == 0
     run([str(installed / "mcp-server-bundle"), "export", "--output", "wheel"], tmp_path)
     ours = [path for path in (tmp_path / "checkout").rglob("*") if path.is_file()]
-    assert len(ours) == 2 * len(ENTRIES) + 1
+    assert len(ours) == 3 * len(ENTRIES)
     for path in ours:
         assert (tmp_path / "wheel" / path.relative_to(tmp_path / "checkout")).read_bytes() == path.read_bytes()
 
