@@ -20,7 +20,6 @@ pytestmark = [pytest.mark.full, pytest.mark.timeout(1_500)]
 
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
 SERVERS = ("fetch", "filesystem", "prompts", "sqlite")
-SECONDS = 60
 
 
 class User:
@@ -80,7 +79,7 @@ def program(before: list[str], name: str) -> list[str]:
 
 
 @pytest.mark.parametrize("name", WAYS)
-async def test_a_server_works_within_a_minute_and_stays(
+async def test_a_server_works_and_stays(
     name: str, user: User, wheel: Path, record_property: Callable[[str, Any], None]
 ) -> None:
     start = time.monotonic()
@@ -90,7 +89,6 @@ async def test_a_server_works_within_a_minute_and_stays(
     seconds = time.monotonic() - start
     record_property(TRIED, (name, seconds, last))
     assert last == "works: 12 tools"
-    assert seconds < SECONDS
 
     user.types("uv", "cache", "clean")
     written = json.loads((user.home / ".config" / "Claude" / "claude_desktop_config.json").read_text())
