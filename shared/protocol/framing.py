@@ -28,30 +28,30 @@ class LineBuffer:
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._buffer = bytearray()
-        self._dropping = False
+        self._dropping = self._is_told = False
         self._tail = b""
         self._at_start = True
 
     def feed(self, chunk: bytes) -> list[bytes | Oversized]:
-        """The lines that `chunk` completes."""
+        """The lines that `chunk` completes, and what is too long already."""
         if self._at_start:
             chunk = self._without_mark(chunk)
         *complete, tail = chunk.split(b"\n")
         first: list[bytes | Oversized] = []
         if complete and self._dropping:
-            first.append(self._dropped(complete.pop(0)))
+            first = self._dropped(complete.pop(0))
         elif complete and self._buffer:
             complete[0] = self._finished(complete[0])
         limit = self._limit
         lines = [line if len(line) <= limit else _oversized(limit, line, line) for line in complete if line.strip()]
-        if tail:
-            self._store(tail)
-        return first + lines if first else lines
+        if first:
+            lines = first + lines
+        return lines + self._store(tail) if tail else lines
 
     def end(self) -> list[bytes | Oversized]:
         """The last line, where the stream ended without a newline."""
         if self._dropping:
-            return [self._dropped(b"")]
+            return self._dropped(b"")
         line = self._finished(b"")
         return [line] if line.strip() else []
 
@@ -60,21 +60,29 @@ class LineBuffer:
         self._buffer.clear()
         return line
 
-    def _dropped(self, end: bytes) -> Oversized:
-        line = _oversized(self._limit, bytes(self._buffer), self._tail + end)
+    def _dropped(self, end: bytes) -> list[bytes | Oversized]:
+        told, head, tail = self._is_told, bytes(self._buffer), self._tail + end
         self._buffer.clear()
         self._dropping, self._tail = False, b""
-        return line
+        return [] if told else [_oversized(self._limit, head, tail)]
 
-    def _store(self, part: bytes) -> None:
+    def _store(self, part: bytes) -> list[bytes | Oversized]:
         if self._dropping:
             self._buffer += part[: max(EDGE - len(self._buffer), 0)]
             self._tail = (self._tail + part)[-EDGE:]
-            return
+            return []
         self._buffer += part
-        if len(self._buffer) > self._limit:
-            self._dropping, self._tail = True, bytes(self._buffer[-EDGE:])
-            self._buffer = self._buffer[:EDGE]
+        if len(self._buffer) <= self._limit:
+            return []
+        self._dropping, self._tail = True, bytes(self._buffer[-EDGE:])
+        self._buffer = self._buffer[:EDGE]
+        return self._told()
+
+    def _told(self) -> list[bytes | Oversized]:
+        """At once, unless the end of the line may show the id of a request."""
+        found = _oversized(self._limit, bytes(self._buffer), b"")
+        self._is_told = found.id is not None or not self._buffer.lstrip().startswith(b"{")
+        return [found] if self._is_told else []
 
     def _without_mark(self, chunk: bytes) -> bytes:
         start = bytes(self._buffer) + chunk

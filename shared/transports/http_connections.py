@@ -10,7 +10,8 @@ needed, so that an idle server sleeps.
 import asyncio
 import re
 import time
-from functools import lru_cache, partial
+from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 from wsgiref.handlers import format_date_time
 
@@ -18,9 +19,8 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 
 from ..protocol.http_rules import JSON, refuse
 from ..protocol.jsonrpc import encode
-from .http_streams import BrokenOff
 
-__all__ = ["HEAD_SECONDS", "MAX_HEAD", "MAX_HEADERS", "Connection"]
+__all__ = ["HEAD_SECONDS", "MAX_HEAD", "MAX_HEADERS", "Connection", "break_off"]
 
 MAX_HEAD = 65_536
 """Bytes of one request's line and headers; what comes in the same packet as their end may exceed it."""
@@ -79,11 +79,10 @@ class Connection(HttpToolsProtocol):
     def on_header(self, name: bytes, value: bytes) -> None:
         """A header, or a field of the trailers. Raises ValueError, which ends the connection, for one too many."""
         # Trailers are not for the application: it decides by the headers, and has begun to (RFC 9110, section 6.5.1).
-        if self._awaits != "head":
-            return
-        if len(self.headers) >= MAX_HEADERS:
-            raise ValueError("too many headers")
-        super().on_header(name, value)
+        if self._awaits == "head":
+            if len(self.headers) >= MAX_HEADERS:
+                raise ValueError("too many headers")
+            HttpToolsProtocol.on_header(self, name, value)  # `super()` takes longer, and this is called most
 
     def on_headers_complete(self) -> None:
         """The last byte of a head."""
@@ -134,16 +133,6 @@ class Connection(HttpToolsProtocol):
         elif self._framed_bytes > _UNREAD and self.cycle.response_complete:
             self.transport.close()
 
-    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
-        super()._start_asgi_task(cycle, partial(self._answer, app, cycle))
-
-    async def _answer(self, app: Any, cycle: RequestResponseCycle, scope: Any, receive: Any, send: Any) -> None:
-        try:
-            await app(scope, receive, send)
-        except BrokenOff:
-            cycle.disconnected = True  # which uvicorn takes for no fault of the application
-            self.transport.close()
-
     def send_400_response(self, msg: str) -> None:
         """Refuses the request, and closes the connection: without a word while an answer is on its way."""
         if not self._may_answer():
@@ -178,6 +167,15 @@ class Connection(HttpToolsProtocol):
             self.transport.close()
         elif self._awaits == "body" or cycle is None or cycle.response_complete:
             self.transport.close()
+
+
+def break_off(receive: Callable[..., Any]) -> None:
+    """Ends the answer to the request of this `receive` in its middle, and with it the connection, if that is one of
+    ours: its client reads the rest elsewhere, or not at all. uvicorn would take it for a fault of the application."""
+    cycle = getattr(receive, "__self__", None)
+    if isinstance(cycle, RequestResponseCycle):
+        cycle.disconnected = True
+        cycle.transport.close()
 
 
 @lru_cache(1)

@@ -6,9 +6,10 @@ that the client may come back if it does not. Otherwise the stream begins with t
 
 from collections.abc import Callable
 
+from .http_connections import break_off
 from .http_replay import Reader
 from .http_session import HttpSession
-from .http_streams import BrokenOff, Http, Reply, Stage, Watch
+from .http_streams import Http, Reply, Stage, Watch
 
 __all__ = ["SentHeaders", "follow"]
 
@@ -20,7 +21,7 @@ async def follow(
     http: Http, session: HttpSession, reader: Reader | None, pause: float, headers: SentHeaders = tuple
 ) -> None:
     """Sends what `reader` brings until it ends or the client goes away; a comment every `pause` seconds keeps the
-    connection open. Nothing to follow is 202. Raises BrokenOff where it can't go on to the end."""
+    connection open. Nothing to follow is 202."""
     if reader is None:
         await http.reply.json(202, b"")
         return
@@ -38,7 +39,7 @@ async def follow(
     finally:
         session.closed(reader)
     if reader.is_cut and http.reply.stage is not Stage.ENDED:
-        raise BrokenOff
+        break_off(http.receive)
 
 
 async def _write(reply: Reply, session: HttpSession, reader: Reader, headers: SentHeaders) -> None:

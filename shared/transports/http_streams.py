@@ -19,7 +19,7 @@ from ..protocol.http_rules import EVENT_STREAM, JSON, Headers, Refusal, refuse
 from ..protocol.jsonrpc import encode
 from ..protocol.records import record
 
-__all__ = ["Asgi", "BrokenOff", "Gone", "Http", "Receive", "Reply", "Send", "Stage", "Watch", "read_body"]
+__all__ = ["Asgi", "Gone", "Http", "Receive", "Reply", "Send", "Stage", "Watch", "read_body"]
 
 Asgi = MutableMapping[str, Any]
 """An ASGI scope or event."""
@@ -44,10 +44,6 @@ COMPRESS_FROM = 1_024
 
 class Gone(Exception):
     """The client has gone away before its request was complete."""
-
-
-class BrokenOff(Exception):
-    """An answer ends in its middle, and with it the connection: its client reads it elsewhere, or not at all."""
 
 
 class Stage(Enum):
