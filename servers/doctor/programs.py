@@ -6,8 +6,8 @@ from pathlib import Path
 __all__ = ["environment_of", "interpreter_of"]
 
 _HEAD = 4_096
-# Where the path of the interpreter is too long or has spaces, pip has the shell start it from the second line.
-_SHEBANG = re.compile(rb"#!\s*(/[^\r\n]*?)(?: -[^\r\n]*)?\r?\n(?:'''exec' (?:\"([^\"\n]+)\"|(\S+)) )?")
+# Where the path of the interpreter is too long or has spaces, pip and uv have the shell start it, in the second line.
+_SHEBANG = re.compile(rb"#!\s*(/[^\r\n]*?)(?: -[^\r\n]*)?\r?\n(?:'''exec' (?:\"([^\"\n]+)\"|'([^'\n]+)'|(\S+)) )?")
 
 
 def interpreter_of(script: Path) -> Path | None:
@@ -21,7 +21,7 @@ def interpreter_of(script: Path) -> Path | None:
         return None
     if found is None:
         return None
-    path = Path((found[2] or found[3] or found[1]).decode("utf-8", "surrogateescape"))
+    path = Path((found[2] or found[3] or found[4] or found[1]).decode("utf-8", "surrogateescape"))
     return path if path.name.startswith(("python", "pypy")) else None
 
 

@@ -20,6 +20,7 @@ from servers.doctor.bare import look
 from servers.doctor.command_line import read_arguments
 from servers.doctor.findings import Severity
 from servers.doctor.installation import check_installation, this_installation
+from servers.doctor.programs import interpreter_of
 from servers.doctor.running import SECONDS, Examination, examine
 from shared.installation import Installation as BareInstallation
 from tests.bundle.machines import CATALOG, OLD_SERVER, ROOT, Home, home, installed, wheel_of
@@ -665,3 +666,10 @@ async def test_what_the_client_fills_in_is_left_to_it(home: Home) -> None:
 
 def test_a_server_has_less_time_than_clients_give_it() -> None:
     assert SECONDS < 60
+
+
+@pytest.mark.parametrize("second", ["'/a b/bin/python'", '"/a b/bin/python"'], ids=["uv", "pip"])
+def test_the_interpreter_of_a_script_may_stand_in_its_second_line(second: str, tmp_path: Path) -> None:
+    script = tmp_path / "program"
+    script.write_text(f"#!/bin/sh\n'''exec' {second} \"$0\" \"$@\"\n' '''\n")
+    assert interpreter_of(script) == Path("/a b/bin/python")
