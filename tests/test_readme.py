@@ -127,7 +127,7 @@ def demo(*options: str) -> str:
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=90, check=True).stdout
 
 
-@pytest.mark.slow
+@pytest.mark.full
 async def test_the_snippet_of_the_demo_starts_a_server_from_any_directory(tmp_path: Path) -> None:
     """Executed exactly as printed, from a directory with a folder called `servers` in it."""
     (tmp_path / "servers").mkdir()

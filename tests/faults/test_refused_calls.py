@@ -174,7 +174,7 @@ def connected(server: Raw) -> Iterator[Callable[..., tuple[int, http.client.HTTP
 
 @pytest.mark.slow
 @pytest.mark.timeout(3_600)
-@pytest.mark.parametrize("era", [NEWEST_HANDSHAKE, "2026-07-28"])
+@pytest.mark.parametrize("era", [pytest.param(NEWEST_HANDSHAKE, marks=pytest.mark.full), "2026-07-28"])
 @pytest.mark.parametrize("count", COUNTS)
 def test_nothing_stays_of_what_is_refused_over_http(count: int, era: str) -> None:
     with start(*SLOW_SERVER, "--transport", "http", "--port", "0") as server, connected(server) as post:

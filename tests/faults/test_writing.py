@@ -52,7 +52,7 @@ def kill_while_writing(folder: Path, acts: int) -> None:
 @pytest.mark.parametrize(
     "rounds",
     [
-        pytest.param(20, marks=pytest.mark.slow),
+        pytest.param(8, marks=pytest.mark.slow),
         pytest.param(200, marks=[pytest.mark.full, pytest.mark.timeout(1_800)]),
     ],
 )

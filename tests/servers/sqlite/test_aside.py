@@ -87,7 +87,10 @@ async def test_the_process_is_killed_when_nobody_waits_any_more(file: Path) -> N
         assert not lives(pid)
 
 
-@pytest.mark.parametrize("where", ["view", "trigger", "generated", "check", "index"])
+HIDDEN = ("trigger", "generated", "check", "index")
+
+
+@pytest.mark.parametrize("where", ["view", *(pytest.param(where, marks=pytest.mark.full) for where in HIDDEN)])
 async def test_it_is_found_wherever_the_database_hides_it(tmp_path: Path, where: str) -> None:
     path = tmp_path / "hidden.db"
     script = {
