@@ -4,6 +4,8 @@ PYTHON ?= python3
 WORKERS ?= auto
 BIN := .venv/bin
 CODE := shared servers tests docker
+# Without bytecode, each of the thousands of servers that tests start would be compiled anew.
+export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test check conformance bench lint types format serve clean
