@@ -72,12 +72,22 @@ async def test_h17_a_storm_of_cancelled_calls_leaves_nothing_behind() -> None:
 
 
 async def test_a_server_that_is_stopped_ends_its_workers() -> None:
-    async with opened_site(ROUTES) as site, served("--readers", "1", "--ignore-robots") as peer:
+    reached = anyio.Event()
+
+    async def reached_and_silent(asked: Asked, out: asyncio.StreamWriter) -> None:
+        reached.set()
+        await silent(asked, out)
+
+    routes = {**ROUTES, "/silent": reached_and_silent}
+    async with opened_site(routes) as site, served("--readers", "1", "--ignore-robots") as peer:
         assert "Hello" in await peer.text("fetch", url=site.url())
         (worker,) = workers(peer.wire._process.pid)
-        for path in ("/silent", "/heavy", "/heavy?2"):
+        for path in ("/heavy", "/heavy?2", "/silent"):
             await begin(peer, path, site.url(path))
         await peer.wire.close_stdin()
+        with anyio.fail_after(PATIENCE):
+            await reached.wait()
+        # By now it has seen the end of its input, so that it does not wait for what is still open.
         peer.wire.terminate()
         await peer.wire.wait()
         assert not is_there(worker)

@@ -17,8 +17,8 @@ from tests.servers.fetch.authority import authority, certificate, server_context
 from tests.servers.fetch.loaders import AGENT, Here, refused
 
 AUTHORITY = authority()
-TIMEOUT = 5
-"""Seconds for a load: a silent peer is left after two, and asked again."""
+TIMEOUT = 2
+"""Seconds for a load: a silent peer is left after two fifths of it, and asked again."""
 
 
 class Site:

@@ -1,5 +1,6 @@
 """What starting says of rules for the network that can't be read."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -7,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from servers.fetch.reading.frames import MAX_BODY
+from servers.fetch.server import app
 from servers.fetch.settings import Settings
+from shared.cli import check_arguments
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("option", "value", "reason"),
     [
@@ -19,16 +21,21 @@ from servers.fetch.settings import Settings
         ("--allow-host", "https://example.com", "'https://example.com' is no host"),
         ("--deny-host", "*.example.com", "'*.example.com' is no host"),
         ("--allow-port", "0", "'0': a port is a number from 1 to 65535"),
-        ("--proxy-url", "socks5://me:hunter2@proxy.test", "a proxy is http[s]://[USER:PASSWORD@]HOST[:PORT]"),
         ("--ca-file", "/dev/null", "/dev/null holds no certificates in PEM"),
         ("--ca-file", "/nowhere.pem", "/nowhere.pem: No such file or directory"),
     ],
 )
-def test_a_wrong_rule_ends_the_start(option: str, value: str, reason: str) -> None:
-    command = [sys.executable, "-m", "servers.fetch", option, value]
+def test_a_wrong_rule_is_refused(option: str, value: str, reason: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(f"{option}: {reason}")):
+        check_arguments(app, [option, value], {})
+
+
+@pytest.mark.slow
+def test_a_wrong_rule_ends_the_start_and_shows_no_secret() -> None:
+    command = [sys.executable, "-m", "servers.fetch", "--proxy-url", "socks5://me:hunter2@proxy.test"]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30, check=False)
     assert done.returncode == 2
-    assert f"{option}: {reason}" in done.stderr
+    assert "--proxy-url: a proxy is http[s]://[USER:PASSWORD@]HOST[:PORT]" in done.stderr
     assert "hunter2" not in done.stderr
 
 

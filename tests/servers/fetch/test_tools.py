@@ -1,20 +1,25 @@
-"""The tools, the prompt and the resources through the front door: a real process, and a real site."""
+"""The tools, the prompt and the resources through the front door: a real process, and a real site.
 
+All tests of an era share one process, whose start takes longer than a test. Each has pages of its own.
+"""
+
+import asyncio
 import base64
 import re
+from collections.abc import AsyncIterator
 
 import anyio
 import pytest
+import pytest_asyncio
 
 from tests.interop.pages import PIXEL
-from tests.servers.peers import ERAS
-from tests.wire import STATELESS
+from tests.servers.peers import ERAS, Peer
+from tests.wire import with_envelope
 
 from .serving import served
-from .sites import Asked, answer, opened_site, redirect
+from .sites import Asked, Route, Site, answer, opened_site, redirect
 
-every_era = pytest.mark.parametrize("era", ERAS)
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
 
 LONG = "".join(f"Line {number} of a long text.\n" for number in range(1_000))
 PAGE = "<html lang=de><title>Brot</title><main><h1>Brot</h1><p>Ein Brot braucht zwei Tage Zeit.</p></main></html>"
@@ -35,53 +40,73 @@ def plain(text: str) -> bytes:
     return answer(text, content_type="text/plain")
 
 
-@every_era
-async def test_a_page_is_markdown_with_its_facts(era: str) -> None:
-    async with opened_site({"/": redirect("/brot"), "/brot": html()}) as site, served(era=era) as peer:
-        result = await peer.call("fetch", url=site.url())
+@pytest_asyncio.fixture(scope="module", loop_scope="module", params=ERAS)
+async def peer(request: pytest.FixtureRequest) -> AsyncIterator[Peer]:
+    async with served(era=request.param) as peer:
+        yield peer
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def site() -> AsyncIterator[Site]:
+    routes = {
+        "/robots.txt": plain("User-agent: *\nDisallow: /robots"),
+        "/zip": answer(b"PK\x03\x04\0\0", content_type="application/zip"),
+    }
+    async with opened_site(routes) as site:
+        yield site
+
+
+def added(site: Site, route: Route) -> str:
+    """The path of a new page of the site."""
+    path = f"/{len(site.routes)}"
+    site.routes[path] = route
+    return path
+
+
+async def test_a_page_is_markdown_with_its_facts(peer: Peer, site: Site) -> None:
+    page = added(site, html())
+    first = added(site, redirect(page))
+    result = await peer.call("fetch", url=site.url(first))
     text = result["content"][0]["text"]
-    assert text.startswith(f"{site.url('/brot')} (200; text/html, utf-8, {len(PAGE)} bytes)\n")
-    assert f"\nredirected from {site.url()}\n" in text
+    assert text.startswith(f"{site.url(page)} (200; text/html, utf-8, {len(PAGE)} bytes)\n")
+    assert f"\nredirected from {site.url(first)}\n" in text
     assert "# Brot\n\nEin Brot braucht zwei Tage Zeit." in within(text)
     facts = result["_meta"]
-    assert (facts["url"], facts["status"], facts["language"]) == (site.url("/brot"), 200, "de")
+    assert (facts["url"], facts["status"], facts["language"]) == (site.url(page), 200, "de")
 
 
-async def test_the_source_is_given_as_it_was_sent() -> None:
-    async with opened_site({"/": html()}) as site, served() as peer:
-        assert PAGE in within(await peer.text("fetch", url=site.url(), raw=True))
+async def test_the_source_is_given_as_it_was_sent(peer: Peer, site: Site) -> None:
+    url = site.url(added(site, html()))
+    assert PAGE in within(await peer.text("fetch", url=url, raw=True))
 
 
-@every_era
-async def test_h13_pieces_are_of_one_text_while_the_page_changes(era: str) -> None:
-    async with opened_site({"/": plain(LONG)}) as site, served(era=era) as peer:
-        first = await peer.call("fetch", url=site.url(), max_length=20_000)
-        site.routes["/"] = plain("something else")
-        second = await peer.text("fetch", url=site.url(), start_index=first["_meta"]["nextIndex"], max_length=20_000)
-        assert len(site.asked) == 1
+async def test_h13_pieces_are_of_one_text_while_the_page_changes(peer: Peer, site: Site) -> None:
+    path = added(site, plain(LONG))
+    first = await peer.call("fetch", url=site.url(path), max_length=20_000)
+    site.routes[path] = plain("something else")
+    start = first["_meta"]["nextIndex"]
+    second = await peer.text("fetch", url=site.url(path), start_index=start, max_length=20_000)
+    assert site.paths.count(path) == 1
     assert within(first["content"][0]["text"]) + within(second) == LONG
 
 
-async def test_a_piece_of_what_was_never_read_says_that_it_was_fetched_anew() -> None:
-    async with opened_site({"/": plain(LONG)}) as site, served() as peer:
-        text = await peer.text("fetch", url=site.url(), start_index=100)
+async def test_a_piece_of_what_was_never_read_says_that_it_was_fetched_anew(peer: Peer, site: Site) -> None:
+    text = await peer.text("fetch", url=site.url(added(site, plain(LONG))), start_index=100)
     assert "note: this was fetched anew" in text
 
 
-async def test_a_refresh_asks_the_site_again() -> None:
-    one = answer("one", content_type="text/plain", cache_control="max-age=60")
-    async with opened_site({"/": one}) as site, served() as peer:
-        assert within(await peer.text("fetch", url=site.url())) == "one"
-        site.routes["/"] = plain("two")
-        cached = await peer.text("fetch", url=site.url())
-        assert ", from the cache" in cached
-        assert within(cached) == "one"
-        assert within(await peer.text("fetch", url=site.url(), refresh=True)) == "two"
+async def test_a_refresh_asks_the_site_again(peer: Peer, site: Site) -> None:
+    path = added(site, answer("one", content_type="text/plain", cache_control="max-age=60"))
+    assert within(await peer.text("fetch", url=site.url(path))) == "one"
+    site.routes[path] = plain("two")
+    cached = await peer.text("fetch", url=site.url(path))
+    assert ", from the cache" in cached
+    assert within(cached) == "one"
+    assert within(await peer.text("fetch", url=site.url(path), refresh=True)) == "two"
 
 
-async def test_an_image_is_shown_as_one() -> None:
-    async with opened_site({"/": answer(PIXEL, content_type="image/png")}) as site, served() as peer:
-        result = await peer.call("fetch", url=site.url())
+async def test_an_image_is_shown_as_one(peer: Peer, site: Site) -> None:
+    result = await peer.call("fetch", url=site.url(added(site, answer(PIXEL, content_type="image/png"))))
     assert result["content"][1] == {
         "type": "image",
         "mimeType": "image/png",
@@ -89,11 +114,10 @@ async def test_an_image_is_shown_as_one() -> None:
     }
 
 
-async def test_an_image_that_no_answer_could_hold_is_refused() -> None:
-    huge = PIXEL + b"\0" * 900_000
-    async with opened_site({"/": answer(huge, content_type="image/png")}) as site, served() as peer:
-        assert (await peer.error("fetch", url=site.url())).startswith("too_large: the image has 900,")
-        read = await peer.request("resources/read", uri=site.url())
+async def test_an_image_that_no_answer_could_hold_is_refused(peer: Peer, site: Site) -> None:
+    url = site.url(added(site, answer(PIXEL + b"\0" * 900_000, content_type="image/png")))
+    assert (await peer.error("fetch", url=url)).startswith("too_large: the image has 900,")
+    read = await peer.request("resources/read", uri=url)
     assert read["error"]["message"].startswith("too_large: the image has 900,")
 
 
@@ -109,28 +133,22 @@ async def test_an_image_that_no_answer_could_hold_is_refused() -> None:
         ("/robots", "robots"),
     ],
 )
-async def test_an_error_begins_with_its_code(url: str, code: str) -> None:
-    routes = {
-        "/robots.txt": plain("User-agent: *\nDisallow: /robots"),
-        "/zip": answer(b"PK\x03\x04\0\0", content_type="application/zip"),
-    }
-    async with opened_site(routes) as site, served() as peer:
-        text = await peer.error("fetch", url=site.url(url) if url.startswith("/") else url)
+async def test_an_error_begins_with_its_code(peer: Peer, site: Site, url: str, code: str) -> None:
+    text = await peer.error("fetch", url=site.url(url) if url.startswith("/") else url)
     assert text.startswith(f"{code}: ")
 
 
 @pytest.mark.parametrize("more", [{"max_length": 0}, {"start_index": -1}, {"format": "pdf"}, {"max_length": 10**6}])
-async def test_arguments_out_of_range_are_refused(more: dict[str, object]) -> None:
-    async with served() as peer:
-        result = await peer.call("fetch", url="http://127.0.0.1/", **more)
-    assert result["isError"]
-    assert next(iter(more)) in result["content"][0]["text"]
+async def test_arguments_out_of_range_are_refused(peer: Peer, more: dict[str, object]) -> None:
+    answered = await peer.request("tools/call", name="fetch", arguments={"url": "http://127.0.0.1/", **more})
+    assert "error" in answered or answered["result"]["isError"]
+    assert next(iter(more)) in str(answered)
 
 
-async def test_several_pages_share_the_length_and_keep_their_order() -> None:
-    async with opened_site({"/long": plain(LONG), "/short": plain("short")}) as site, served() as peer:
-        urls = [site.url("/long"), site.url("/nothing"), site.url("/short")]
-        result = await peer.call("fetch_many", urls=urls, max_length=1_000)
+async def test_several_pages_share_the_length_and_keep_their_order(peer: Peer, site: Site) -> None:
+    paths = [added(site, plain(LONG)), "/nothing", added(site, plain("short"))]
+    urls = [*map(site.url, paths)]
+    result = await peer.call("fetch_many", urls=urls, max_length=1_000)
     text, pages = result["content"][0]["text"], result["_meta"]["pages"]
     places = [text.index(f"[{number}] {url}") for number, url in enumerate(urls, 1)]
     assert places == sorted(places)
@@ -139,14 +157,35 @@ async def test_several_pages_share_the_length_and_keep_their_order() -> None:
     assert not pages[2]["truncated"]
 
 
-async def test_several_pages_of_which_none_comes_are_an_error() -> None:
-    async with served() as peer:
-        text = await peer.error("fetch_many", urls=["ftp://a/", "http://10.0.0.1/"])
+async def test_several_pages_of_which_none_comes_are_an_error(peer: Peer) -> None:
+    text = await peer.error("fetch_many", urls=["ftp://a/", "http://10.0.0.1/"])
     assert re.search(r"\[1\] \nbad_url: .*\[2\] http://10\.0\.0\.1/\nblocked_address: ", text, re.DOTALL)
 
 
-async def test_h16_one_poisonous_page_keeps_no_other_waiting() -> None:
-    async def endless(asked: Asked, writer: object) -> None:
+async def test_h16_a_page_that_does_not_come_keeps_no_other_waiting(peer: Peer, site: Site) -> None:
+    awaited: set[str] = set()
+    none_is_awaited = anyio.Event()
+
+    async def comes(asked: Asked, out: asyncio.StreamWriter) -> None:
+        out.write(plain(f"this is {asked.target}"))
+        awaited.discard(asked.target)
+        if not awaited:
+            none_is_awaited.set()
+
+    async def waits(_: Asked, out: asyncio.StreamWriter) -> None:
+        await none_is_awaited.wait()
+        out.write(plain("this is the last page"))
+
+    paths = [added(site, waits), *(added(site, comes) for _ in range(19))]
+    awaited |= set(paths[1:])
+    text = await peer.text("fetch_many", urls=[*map(site.url, paths)])
+    assert all(f"\nthis is {path}\n" in text for path in paths[1:])
+    assert "\nthis is the last page\n" in text
+
+
+@pytest.mark.full
+async def test_h16_a_page_that_does_not_end_keeps_no_other_waiting() -> None:
+    async def endless(asked: Asked, _: asyncio.StreamWriter) -> None:
         await asked.until_closed()
 
     pages = {f"/{number}": plain(f"page {number}") for number in range(19)}
@@ -157,49 +196,46 @@ async def test_h16_one_poisonous_page_keeps_no_other_waiting() -> None:
     assert "timeout: " in text
 
 
-async def test_h17_a_cancelled_call_ends_its_connection() -> None:
+async def test_h17_a_cancelled_call_ends_its_connection(peer: Peer, site: Site) -> None:
     asked, closed = anyio.Event(), anyio.Event()
 
-    async def silent(request: Asked, writer: object) -> None:
+    async def silent(request: Asked, _: asyncio.StreamWriter) -> None:
         asked.set()
         await request.until_closed()
         closed.set()
 
-    async with opened_site({"/": silent}) as site, served() as peer:
-        params = {"name": "fetch", "arguments": {"url": site.url()}}
-        await peer.wire.send({"jsonrpc": "2.0", "id": 99, "method": "tools/call", "params": params})
-        with anyio.fail_after(20):
-            await asked.wait()
-            await peer.wire.notify("notifications/cancelled", {"requestId": 99})
-            await closed.wait()
+    params = {"name": "fetch", "arguments": {"url": site.url(added(site, silent))}}
+    params = with_envelope(params) if peer.stateless else params
+    await peer.wire.send({"jsonrpc": "2.0", "id": 99, "method": "tools/call", "params": params})
+    with anyio.fail_after(20):
+        await asked.wait()
+        await peer.wire.notify("notifications/cancelled", {"requestId": 99})
+        await closed.wait()
 
 
-@every_era
-async def test_the_prompt_puts_the_page_before_the_model(era: str) -> None:
-    async with opened_site({"/": html()}) as site, served(era=era) as peer:
-        answered = await peer.request("prompts/get", name="fetch", arguments={"url": site.url()})
-        refused = await peer.request("prompts/get", name="fetch", arguments={"url": "http://10.0.0.1/"})
+async def test_the_prompt_puts_the_page_before_the_model(peer: Peer, site: Site) -> None:
+    url = site.url(added(site, html()))
+    answered = await peer.request("prompts/get", name="fetch", arguments={"url": url})
+    refused = await peer.request("prompts/get", name="fetch", arguments={"url": "http://10.0.0.1/"})
     assert "zwei Tage" in within(answered["result"]["messages"][0]["content"]["text"])
     assert refused["error"]["code"] == -32602
     assert refused["error"]["message"].startswith("blocked_address: ")
 
 
-@every_era
-async def test_a_page_is_a_resource_and_listed_afterwards(era: str) -> None:
-    async with opened_site({"/": html()}) as site, served(era=era) as peer:
-        read = await peer.request("resources/read", uri=site.url("/?q=ä&a=1"))
-        listed = await peer.request("resources/list")
-        missing = await peer.request("resources/read", uri="https://192.0.2.1/")
+async def test_a_page_is_a_resource_and_listed_afterwards(peer: Peer, site: Site) -> None:
+    url = site.url(added(site, html())) + "?q=ä&a=1"
+    read = await peer.request("resources/read", uri=url)
+    listed = await peer.request("resources/list")
+    missing = await peer.request("resources/read", uri="https://192.0.2.1/")
     (contents,) = read["result"]["contents"]
     assert contents["mimeType"] == "text/markdown"
     assert "zwei Tage" in within(contents["text"])
-    (resource,) = listed["result"]["resources"]
-    assert (resource["uri"], resource.get("title", "Brot")) == (site.url("/?q=ä&a=1"), "Brot")
+    (resource,) = (one for one in listed["result"]["resources"] if one["uri"] == url)
+    assert resource.get("title", "Brot") == "Brot"
     assert missing["error"]["message"].startswith("blocked_")
 
 
-async def test_the_list_of_tools_is_small() -> None:
-    async with served(era=STATELESS) as peer:
-        tools = (await peer.request("tools/list"))["result"]["tools"]
+async def test_the_list_of_tools_is_small(peer: Peer) -> None:
+    tools = (await peer.request("tools/list"))["result"]["tools"]
     assert [tool["name"] for tool in tools] == ["fetch", "fetch_many"]
     assert len(str(tools)) < 3_500
