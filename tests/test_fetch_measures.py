@@ -54,7 +54,11 @@ def test_a_page_where_nothing_was_found_counts_for_recall_alone() -> None:
         ("![a ship](https://a.example/ship.png) sails", "sails"),
         ("[![a ship](s.png)](https://a.example) sails", "sails"),
         ("_so_ it is with snake_case and 2 * 3", "so it is with snake_case and 2 3"),
-        (r"snake\_case", "snake_case"),
+        (r"snake\_case, name\_", "snake_case name_"),
+        ("1. first\n2. then\n\n1\\) last", "first then 1 last"),
+        ("| a | b |\n| --- | --- |\n| c | <d> |", "a b c d"),
+        ('![a ship](s.png "\\"All\\" of it")\n\n# A headline\n\nsails', "sails"),
+        ("<https://a.example/>", "https a example"),
         ("```python\nx = 1\n```", "x 1"),
     ],
 )

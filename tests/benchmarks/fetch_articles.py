@@ -9,9 +9,12 @@ import json
 import re
 import statistics
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
 
 from tests.npm import Unavailable
 
@@ -22,16 +25,7 @@ SHINGLE = 4
 
 _WORD = re.compile(r"\w+")
 _PAGE = re.compile(r"<page-(\w+)>[^\n]*\n(.*)\n</page-\1>", re.DOTALL)
-_HEADLINE = re.compile(r"\A# [^\n]*\n")
-# What would be a word, or part of one, each with what is left of it. Other signs are in no word.
-_MARKUP = (
-    (re.compile(r"!\[(?:\\.|[^\]\\])*\]\([^()\s]*(?:\([^()\s]*\)[^()\s]*)*(?:\s+\"[^\"]*\")?\)"), " "),
-    (re.compile(r"\[((?:\\.|[^\]\\])*)\]\([^()\s]*(?:\([^()\s]*\)[^()\s]*)*(?:\s+\"[^\"]*\")?\)"), r"\1"),
-    (re.compile(r"<https?://[^>\s]*>"), " "),
-    (re.compile(r"^```\w*$", re.MULTILINE), " "),
-    (re.compile(r"\\_"), "_"),
-    (re.compile(r"(?<!\w)_+(?=\w)|(?<=\w)_+(?!\w)"), ""),
-)
+_MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table")
 
 
 class Score(NamedTuple):
@@ -73,15 +67,34 @@ def content_of(answer: bytes) -> str:
 
 
 def plain(markdown: str) -> str:
-    """A text in Markdown without markup, and without its headline, which that benchmark keeps apart from the body."""
-    return with_headline(_HEADLINE.sub("", markdown))
+    """What a reader sees of a text in Markdown, but for its headline, which that benchmark keeps apart from the body:
+    a heading of the first level before all other text."""
+    blocks = list(_blocks(markdown))
+    first = next((number for number, (_, text) in enumerate(blocks) if text.strip()), 0)
+    return "\n".join(text for number, (tag, text) in enumerate(blocks) if number != first or tag != "h1")
 
 
 def with_headline(markdown: str) -> str:
-    """A text in Markdown without the markup that holds words: URLs, pictures, names of languages, underscores."""
-    for markup, left in _MARKUP:
-        markdown = markup.sub(left, markdown)
-    return markdown
+    """The same with the headline."""
+    return "\n".join(text for _, text in _blocks(markdown))
+
+
+def _blocks(markdown: str) -> Iterator[tuple[str, str]]:
+    """The tag and the text of each block. No words are what Markdown is written with, URLs that are not shown, the
+    names of pictures, and the numbers of lists."""
+    tag = ""
+    for token in _MARKDOWN.parse(markdown):
+        tag = token.tag if token.nesting == 1 else tag
+        if token.type == "inline":
+            yield tag, "".join(map(_text_of, token.children or ()))
+        elif not token.nesting:
+            yield token.tag, token.content
+
+
+def _text_of(token: Token) -> str:
+    if token.type == "image":
+        return " "
+    return "\n" if token.type in ("hardbreak", "softbreak") else token.content
 
 
 def words_of(text: str) -> list[str]:

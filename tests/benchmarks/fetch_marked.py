@@ -69,9 +69,6 @@ def _collect(element: HtmlElement, within: bool, parts: list[str]) -> None:
         inside = False
     between = "" if element.tag in _IN_LINES else " "
     parts.append(between)
-    if inside and element.tag == "li" and element.getparent().tag == "ol":
-        # A reader sees its number.
-        parts.append(f"{element.getparent().index(element) + 1} ")
     parts.append((element.text or "") if inside else "")
     for child in element:
         _collect(child, inside, parts)
