@@ -1,6 +1,8 @@
 """The main content of a page is whole: no sentence has a hole, no part of a text is left behind, and nothing that
 stands around it comes with it."""
 
+import re
+
 import pytest
 
 from servers.fetch.reading.html.page import read_html
@@ -114,10 +116,53 @@ def test_a_sentence_under_the_headline_stays() -> None:
         "<aside><h3><a href=/a>Elsewhere foxes sing</a></h3><p>They do it at night, and badly.</p></aside>",
         "<div>" + "<div><a href=/a>Elsewhere foxes sing</a><p>At night.</p></div>" * 3 + "</div>",
         "<figure><img src=a><figcaption>Elsewhere a fox</figcaption></figure>",
+        "<p><b>See more</b>: <a href=/a>Elsewhere foxes sing at night</a></p>",
+        "<p>(<a href=/a>Elsewhere foxes sing at night</a>)</p>",
+        "<p><b>Elsewhere</b></p><p>" + "<a href=/a>Foxes sing at night</a> [<b>VIDEO]<br></b>" * 3 + "</p>",
+        "<p>Elsewhere you may read ...</p><p>" + "<a href=/a>Foxes sing at night</a><br>" * 3 + "</p>",
+        "<strong>Elsewhere<br>" + "<a href=/tag/fox rel=tag>foxes</a>, " * 4 + "</strong>",
+        "<div class='gallery-overlay'><div>Elsewhere a fox</div></div>",
     ],
 )
 def test_what_stands_around_content_stays_out(around: str) -> None:
     assert "Elsewhere" not in text_of(around)
+
+
+@pytest.mark.parametrize("label", ["Advertisement", "ADVERT", "Anzeige:", "Story continues below advertisement"])
+def test_a_label_of_nothing_stays_out(label: str) -> None:
+    assert label not in text_of(f"<div><center><span>{label}</span><br><script>x</script></center></div>")
+    assert f"An {label} says so." in text_of(f"<p>An {label} says so.</p>")
+
+
+def test_a_heading_of_what_is_no_content_stays_out() -> None:
+    page = f"<title>F</title><body><article><h1>Foxes</h1>{LONG * 2}<h3>Tell us</h3>"
+    assert "Tell us" not in read_html(f"{page}<p class=comments>Nobody did.</p></article>", URL, "text", None).text
+    assert "Tell us" in read_html(f"{page}<p>{WORDS}</p></article>", URL, "text", None).text
+
+
+def test_what_opens_over_a_name_is_no_part_of_its_sentence() -> None:
+    title = "<a href=/a>Elsewhere foxes sing at night</a> "
+    opened = (
+        f"<span class=block><span><img src=/a><a href=/ada>Ada Fox</a>{title * 3}<a href=/ada>MORE</a></span></span>"
+    )
+    text = text_of(f"<p>It was <span><a href=/ada>Ada Fox</a>{opened}</span> (R) who sang.</p>")
+    assert "It was Ada Fox (R) who sang." in text
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "<p>The ones are <a href=/a>foxes that sing at night</a><br>and dogs</p>",
+        "<p>It is told at<br>" + "<a href=/a>https://example.com/foxes/singing</a><br>" * 3 + "</p>",
+        "<p><a href=https://example.org/foxes>https://example.org/foxes/singing</a></p>",
+        "<p>Good day <a href=/t/a rel=tag>#fox</a> <a href=/t/b rel=tag>#dog</a> <a href=/t/c rel=tag>#day</a></p>",
+        "<p>He said:</p><p>(<a href=/a>Foxes do sing at night</a>)</p>",
+        "<p>It is <span><a href=/a>a fox that sings</a>, <a href=/b>a dog that barks</a></span> and so on.</p>",
+    ],
+)
+def test_links_within_a_text_stay(said: str) -> None:
+    first = re.sub(r"<[^>]*>", " ", said).split()[0]
+    assert re.search(rf"(?m)^{re.escape(first)}", text_of(said))
 
 
 def test_teasers_of_other_pages_are_no_further_parts() -> None:

@@ -27,7 +27,7 @@ _NAMES = frozenset(
     ad ads adsense adslot adv advert advertisement author avatar banner basket breadcrumb breadcrumbs byline
     caption captions carousel cart comment comments consent cookie cookies copyright credit credits crosssell
     crumb crumbs cta date dates disqus editsection feedback footer gdpr helpful jumpbox latest login menu modal
-    nav navbar navbox navi navigation newsletter newsletters outbrain pager pagination paginator popular popup
+    nav navbar navbox navi navigation newsletter newsletters outbrain overlay pager pagination paginator popular popup
     postmeta print profile promo promotion published rail readmore recirc recommend recommendation
     recommendations recommended related replies respond share shares sharing sidebar signup skip slider
     slideshow social sponsor sponsored subscribe subscription swiper taboola taglist tags teaser timestamp toc

@@ -1,11 +1,14 @@
 """What of a page is about other pages: teasers, lists of titles, paragraphs that are one link."""
 
+import re
+from itertools import pairwise
+
 from lxml.html import HtmlElement
 
 from servers.fetch.reading.html.texts import Span, Texts
 from servers.fetch.reading.html.tree import BLOCKS, HEADINGS
 
-__all__ = ["is_list_of_pages", "is_teaser", "leads_away"]
+__all__ = ["is_list_of_pages", "is_list_of_tags", "is_teaser", "leads_away"]
 
 _ALL = 0.9
 """The share of links in a heading that is one."""
@@ -15,6 +18,10 @@ _TITLE = 15
 """Characters of a link that is the title of another page."""
 _LABEL = 25
 """Characters before such a link that only say that there is one."""
+_BRACKETS = re.compile(r"[()\[\]\s.|•›»→▶]*")
+"""What may stand around such a link and says nothing."""
+_ADDRESSES = ("http://", "https://", "www.")
+"""What the text of a link begins with that names its source, and is no title."""
 _PARAGRAPHS = frozenset(("p", "div", "section", "center", *HEADINGS[1:]))
 
 
@@ -30,10 +37,59 @@ def is_teaser(texts: Texts, element: HtmlElement) -> bool:
 
 def is_list_of_pages(texts: Texts, element: HtmlElement) -> bool:
     """Whether most of what an element holds begins with the title of another page, as a link."""
+    if element.tag == "p":
+        return _has_lines_of_pages(texts, element)
+    if element.tag == "span":
+        return _opens(texts, element)
     if element.tag not in _LISTS:
         return False
     titled = [_is_titled(texts, child, span) for child in element if (span := texts.spans[child])[0] < span[1]]
     return sum(titled) >= _FEWEST and 3 * sum(titled) > 2 * len(titled)
+
+
+def _has_lines_of_pages(texts: Texts, element: HtmlElement) -> bool:
+    """Whether each line of a paragraph is the title of another page, but for a label above them."""
+    start, end = texts.spans[element]
+    ends = (texts.spans[one][0] for one in element.iter("br"))
+    lines = [line for line in pairwise(sorted({start, *ends, end})) if texts.size(line) > 0]
+    if lines and not texts.linked(lines[0]) and texts.size(lines[0]) <= _LABEL:
+        del lines[0]
+    return len(lines) >= _FEWEST and all(_is_line_of_page(texts, line) for line in lines)
+
+
+def _is_line_of_page(texts: Texts, line: Span) -> bool:
+    linked = texts.linked(line)
+    if linked < _TITLE or texts.size(line) - linked > _LABEL:
+        return False
+    first = texts.holder(line[0])
+    link = next((one for one in (first, *first.iterancestors("a")) if one.tag == "a"), None)
+    return link is not None and _leads_elsewhere(link) and not texts.said(line).lstrip().startswith(_ADDRESSES)
+
+
+def _opens(texts: Texts, element: HtmlElement) -> bool:
+    """Whether there are nothing but links to other pages in the middle of a sentence: they open over a name in it."""
+    start, end = span = texts.spans[element]
+    if not 0 < texts.size(span) == texts.linked(span):
+        return False
+    line = texts.lines[start]
+    within = texts.lines[start - 1 : start] == [line] and texts.lines[end : end + 1] == [line]
+    links = [one for one in element if one.tag == "a" and _leads_elsewhere(one) and texts.within((one,)) >= _TITLE]
+    return within and len(links) >= _FEWEST
+
+
+def is_list_of_tags(texts: Texts, element: HtmlElement) -> bool:
+    """Whether an element holds what a page is filed under, and nothing but a label besides."""
+    span = texts.spans[element]
+    linked = texts.linked(span)
+    if element.tag == "a" or 2 * linked < texts.size(span):
+        return False
+    links = list(element.iter("a"))
+    if len(links) < _FEWEST or not all("tag" in (one.get("rel") or "").split() for one in links):
+        return False
+    # In short messages such a link is a word of the sentence.
+    if any(texts.said(texts.spans[one]).lstrip().startswith("#") for one in links):
+        return False
+    return texts.size(span) - linked <= _LABEL + len(links)
 
 
 def _is_titled(texts: Texts, element: HtmlElement, span: Span) -> bool:
@@ -47,17 +103,20 @@ def _is_titled(texts: Texts, element: HtmlElement, span: Span) -> bool:
 
 def leads_away(texts: Texts, element: HtmlElement) -> bool:
     """Whether a paragraph is one link to another page, with nothing or a label before it."""
-    if element.tag not in _PARAGRAPHS:
+    if element.tag not in _PARAGRAPHS or texts.linked(texts.spans[element]) < _TITLE:
         return False
-    span = texts.spans[element]
-    linked = texts.linked(span)
-    other = texts.size(span) - linked
-    if linked < _TITLE or other > _LABEL or next(element.iterdescendants(*BLOCKS), None) is not None:
+    if next(element.iterdescendants(*BLOCKS), None) is not None:
         return False
     links = list(element.iter("a"))
     if len(links) != 1 or not _leads_elsewhere(links[0]):
         return False
-    return not other or texts.places[span[0]][2].rstrip().endswith((":", "\uff1a"))
+    (start, end), (first, last) = texts.spans[element], texts.spans[links[0]]
+    if texts.said((first, last)).lstrip().startswith(_ADDRESSES):
+        return False
+    label, rest = texts.said((start, first)).rstrip(), texts.said((last, end))
+    if _BRACKETS.fullmatch(label + rest):
+        return True
+    return len(label) + len(rest) <= _LABEL and label.endswith((":", "\uff1a"))
 
 
 def _leads_elsewhere(link: HtmlElement) -> bool:

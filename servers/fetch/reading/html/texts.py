@@ -81,6 +81,10 @@ class Texts:
         """Makes some texts content, or none."""
         self.kept[span[0] : span[1]] = bytes((kept,)) * (span[1] - span[0])
 
+    def said(self, span: Span) -> str:
+        """Some texts as one."""
+        return "".join(text for _, _, text in self.places[span[0] : span[1]])
+
     def holder(self, number: int) -> HtmlElement:
         """The element that a text stands in."""
         element, follows, _ = self.places[number]

@@ -1,10 +1,13 @@
 """What is taken out of the content of a page again: what stands around it all the same."""
 
+import re
+
 from lxml.html import HtmlElement
 
 from servers.fetch.reading.html.boilerplate import is_around
-from servers.fetch.reading.html.leading import is_list_of_pages, leads_away
+from servers.fetch.reading.html.leading import is_list_of_pages, is_list_of_tags, leads_away
 from servers.fetch.reading.html.texts import Texts
+from servers.fetch.reading.html.tree import BLOCKS, HEADINGS
 
 __all__ = ["trim"]
 
@@ -14,6 +17,15 @@ _BEFORE = 0.05
 """The same of what stands before the headline."""
 _LIST = 0.4
 """The same of a list of other pages."""
+_LABELS = re.compile(
+    r"advert(?:isement)?s?|sponsored(?: links?| content)?|story continues below(?: advertisement)?|comments?|anzeige"
+    r"|werbung|publicidad(?:e)?|publicité|pubblicità|iklan|реклама|広告|광고|广告",
+    re.IGNORECASE,
+)
+"""What stands above what a script would have put there."""
+_LONGEST_LABEL = 40
+"""Characters of a line that says what the list below it is."""
+_LABEL_ENDS = (":", "\uff1a", "...", "\u2026")
 
 
 def trim(texts: Texts) -> None:
@@ -22,6 +34,7 @@ def trim(texts: Texts) -> None:
     total = texts.content(texts.spans[texts.root])
     _trim_within(texts, texts.root, total)
     _trim_before(texts, total)
+    _trim_after(texts)
 
 
 def _trim_before(texts: Texts, total: int) -> None:
@@ -34,15 +47,58 @@ def _trim_before(texts: Texts, total: int) -> None:
             return
 
 
+def _trim_after(texts: Texts) -> None:
+    """Take out the heading at the end of what is no content."""
+    last = texts.kept.rfind(1)
+    if last < 0 or (block := _block(texts, last)).tag not in HEADINGS[1:]:
+        return
+    if texts.within(block.itersiblings()):
+        texts.put(texts.spans[block], kept=False)
+
+
+def _trim_label(texts: Texts, end: int) -> None:
+    """Take out the line that says what the list is which was taken out after it."""
+    last = texts.kept.rfind(1, 0, end)
+    if last < 0 or (block := _block(texts, last)).tag not in ("p", "div"):
+        return
+    said = texts.said(span := texts.spans[block]).strip()
+    bold = texts.within(block.iter("b", "strong")) == texts.size(span)
+    if len(said) <= _LONGEST_LABEL and (bold or said.endswith(_LABEL_ENDS)):
+        texts.put(span, kept=False)
+
+
+def _block(texts: Texts, number: int) -> HtmlElement:
+    """The innermost block that a text stands in."""
+    holder = texts.holder(number)
+    return next((one for one in (holder, *holder.iterancestors()) if one.tag in BLOCKS), texts.root)
+
+
+def _labels_nothing(texts: Texts, element: HtmlElement) -> bool:
+    span = texts.spans[element]
+    if element.tag not in ("p", "div", "center") or texts.size(span) > _LONGEST_LABEL:
+        return False
+    return _LABELS.fullmatch(texts.said(span).strip(" \n\t:")) is not None
+
+
 def _trim_within(texts: Texts, element: HtmlElement, total: int) -> None:
     for child in element:
         span = texts.spans[child]
         content = texts.content(span)
         if not content or child.tag in ("pre", "code"):
             continue
-        if (content < _LITTLE * total and (is_around(child) or leads_away(texts, child))) or (
-            content < _LIST * total and is_list_of_pages(texts, child)
-        ):
+        if content < _LITTLE * total and _stands_around(texts, child):
             texts.put(span, kept=False)
+        elif content < _LIST * total and is_list_of_pages(texts, child):
+            texts.put(span, kept=False)
+            _trim_label(texts, span[0])
         else:
             _trim_within(texts, child, total)
+
+
+def _stands_around(texts: Texts, element: HtmlElement) -> bool:
+    return (
+        is_around(element)
+        or leads_away(texts, element)
+        or is_list_of_tags(texts, element)
+        or _labels_nothing(texts, element)
+    )
