@@ -19,6 +19,7 @@ from .reading.pages import TextRead
 from .reading.parts import WHOLE, Part
 from .reading.read import BytesRead
 from .reading.small import NarrowedSmallFiles, SmallFiles
+from .watching.glob_trees import GlobTrees
 from .watching.journal import Journal
 from .watching.listings import Listings
 from .watching.watcher import Watcher
@@ -33,6 +34,7 @@ class Files:
     beneath: Beneath
     small: SmallFiles
     watcher: Watcher
+    globs: GlobTrees
     listings: Listings
     journal: Journal
     max_read: int
@@ -109,7 +111,8 @@ async def open_files(
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(watcher.run)
             tasks.start_soon(journal.run)
-            yield Files(beneath, SmallFiles(beneath, mounts), watcher, Listings(watcher), journal, max_read)
+            globs, listings = GlobTrees(watcher, tell), Listings(watcher)
+            yield Files(beneath, SmallFiles(beneath, mounts), watcher, globs, listings, journal, max_read)
             tasks.cancel_scope.cancel()
     finally:
         mounts.close()

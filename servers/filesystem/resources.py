@@ -188,7 +188,7 @@ async def _watch(ctx: Ctx, uri: str) -> str:
             place = files.place(glob[0])
             files.beneath.roots.require_allowed(place)
             key = files.key(f"{files.uri(place)}/{glob[1]}")
-            await files.watcher.watch_glob(key, place, glob[1], files.beneath)
+            await files.globs.watch(key, place, glob[1], files.beneath)
     return key
 
 
@@ -196,6 +196,7 @@ async def _watch(ctx: Ctx, uri: str) -> str:
 async def _unwatch(key: str) -> None:
     files: Files = app.state
     files.watcher.unwatch(key)
+    files.globs.unwatch(key)
 
 
 @app.on_wanted

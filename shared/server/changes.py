@@ -15,6 +15,7 @@ from contextlib import AsyncExitStack, ExitStack
 from typing import Any, Protocol
 
 from anyio import CancelScope
+from anyio.lowlevel import checkpoint_if_cancelled
 
 from ..errors import InvalidParams, ResourceNotFound
 from ..protocol.events import Change
@@ -88,6 +89,8 @@ class Changes:
         """
         if self.on_subscribe is None:
             raise ResourceNotFound(uri)
+        # Of a client that is gone no more of its many subscriptions are begun.
+        await checkpoint_if_cancelled()
         self._check_share(client)
         self._shares[client] += 1
         self._total += 1

@@ -1,5 +1,6 @@
 """The change bus: what is told to whom, and that nothing is left behind."""
 
+import anyio
 import pytest
 
 from shared import Context, InvalidParams, ResourceNotFound
@@ -102,6 +103,15 @@ async def test_all_are_released_though_one_fails(changes, watch):
     with pytest.raises(OSError, match=r"a|b"):
         await changes.release(["a", "b"])
     assert (sorted(watch.log), changes.held) == (["+A", "+B", "-a", "-b"], 0)
+
+
+async def test_of_a_client_that_is_gone_no_more_is_begun(changes, watch):
+    """Which asked for many at once: that each is begun or not, and nothing between, keeps none from the next."""
+    with anyio.CancelScope() as gone:
+        for uri in ("A", "B", "C"):
+            await changes.hold(None, uri)
+            gone.cancel()
+    assert watch.log == ["+A"]
 
 
 async def test_what_is_not_served_is_not_held(changes, watch):

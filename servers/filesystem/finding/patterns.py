@@ -13,6 +13,7 @@ A pattern without `/` matches the last name at any depth.
 import fnmatch
 import re
 from collections.abc import Callable, Iterable, Sequence
+from itertools import takewhile
 
 from servers.filesystem.errors import FilesError
 from servers.filesystem.names import displayed
@@ -76,10 +77,14 @@ class Glob:
 
     def matches(self, parts: Sequence[str]) -> bool:
         """Whether the relative path with these components is a match."""
+        return self.accepts(self.after(parts))
+
+    def after(self, parts: Sequence[str]) -> States:
+        """The states after these components."""
         states = self.start
         for part in parts:
             states = self.step(states, part)
-        return self.accepts(states)
+        return states
 
     def _closed(self, states: set[tuple[int, int]]) -> States:
         for row, done in tuple(states):
@@ -87,6 +92,17 @@ class Glob:
             if done < len(components) and components[done] is _ANY:
                 states.add((row, done + 1))
         return frozenset(states)
+
+
+def reach(pattern: str) -> tuple[str, ...]:
+    """Patterns of everything that stands in the directories where `pattern` may match. Many patterns share them: what
+    they want of a last name, and of anything below a `**`, is left out. Raises FilesError `bad_pattern`."""
+    return tuple(sorted({_reach(_names(variant)[:-1]) for variant in _expanded(pattern)}))
+
+
+def _reach(directories: Sequence[str]) -> str:
+    before = tuple(takewhile(lambda name: name != "**", directories))
+    return "/".join((".", *before, *directories[len(before) : len(before) + 1], "*"))
 
 
 def _bad(pattern: str, reason: str) -> FilesError:
@@ -122,7 +138,8 @@ def _alternatives(pattern: str, group: re.Match[str]) -> list[str]:
     return [before + choice + after for choice in choices]
 
 
-def _compiled(pattern: str) -> list[re.Pattern[str] | None]:
+def _names(pattern: str) -> list[str]:
+    """The components of an expanded pattern, from the start on."""
     names = [name for name in pattern.split("/") if name not in ("", ".")]
     if not names or pattern.startswith("/") or ".." in names:
         raise _bad(pattern, "a pattern is relative to the start and has no '..'")
@@ -130,6 +147,11 @@ def _compiled(pattern: str) -> list[re.Pattern[str] | None]:
         names.insert(0, "**")
     if names[-1] == "**":
         names.append("*")
+    return names
+
+
+def _compiled(pattern: str) -> list[re.Pattern[str] | None]:
+    names = _names(pattern)
     return [_component(names[i]) for i in range(len(names)) if names[i : i + 2] != ["**", "**"]]
 
 

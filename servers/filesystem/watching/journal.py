@@ -134,7 +134,7 @@ class Journal:
             for index, path in enumerate(self._roots.paths):
                 if not any(other in path.parents for other in self._roots.paths):
                     place = Place(index, (), str(path))
-                    trees.append(await self._watcher.watch_tree(_key(index), place, _EVERYTHING, self._record))
+                    trees.append(await self._watcher.watch_tree(_key(index), place, [_EVERYTHING], self._record))
             self._trees = trees
             self._begun.set()
 

@@ -1,7 +1,9 @@
 """A directory with everything below it, or with what a glob matches there, and what changed in it.
 
-Of each entry its name and a mark are remembered: a file changes its mark with its size, its time of modification and
-its inode, and a directory never does, since it changes by its entries. So a chmod is no change, and a touch is one.
+Of each entry that is looked at the name and a mark are remembered, whether the glob matches it or only might match
+something beside it: so what may be remembered bounds what a look costs, too. A file changes its mark with its size,
+its time of modification and its inode, and a directory never does, since it changes by its entries. So a chmod is no
+change, and a touch is one.
 No link is followed but on the way to the directory itself. Directories in which tools keep their own things, such as
 `.git`, are left out, as watchfiles does by default, unless the tree stands inside of one; and so is what is denied.
 
@@ -20,7 +22,7 @@ from servers.filesystem.errors import FilesError
 from servers.filesystem.finding.patterns import Glob, States
 from servers.filesystem.watching.sightings import trail_of
 
-MAX_ENTRIES = 100_000
+MAX_ENTRIES = 200_000
 """Entries that all trees together remember."""
 MAX_SCANNED = 500_000
 """Entries that are looked at in one look."""
@@ -132,12 +134,13 @@ class Tree:
         except FilesError:
             mark = None
         self._settle(directory, parts, mark)
-        if mark == _DIRECTORY and name in directory.entries and parts not in self._known:
+        if mark == _DIRECTORY and parts not in self._known and self._enters(directory, name):
             self._walk(parts)
 
     def _walk(self, parts: Parts) -> None:
         pending = [parts]
-        while pending:
+        # Where the first look fills the room, there is nothing more to find.
+        while pending and (self._begun or not self.full):
             pending += reversed(self._visit(pending.pop()))
 
     def _visit(self, parts: Parts) -> list[Parts]:
@@ -156,7 +159,12 @@ class Tree:
             directory = self._known[parts] = _Directory(self._states(parts), {})
         for name in sorted({*directory.entries, *found}):
             self._settle(directory, (*parts, name), found.get(name))
-        return [(*parts, name) for name, mark in directory.entries.items() if mark == _DIRECTORY]
+        inner = (name for name, mark in directory.entries.items() if mark == _DIRECTORY)
+        return [(*parts, name) for name in inner if self._enters(directory, name)]
+
+    def _enters(self, directory: _Directory, name: str) -> bool:
+        """Whether something that the glob matches may be in a directory."""
+        return name in directory.entries and self._glob.alive(self._glob.step(directory.states, name))
 
     def _read(self, parts: Parts) -> Iterator[tuple[str, int]]:
         place = self._at(parts)
@@ -186,28 +194,19 @@ class Tree:
         old = directory.entries.get(name)
         if old == mark:
             return
-        states = self._glob.step(directory.states, name)
-        matches = self._glob.accepts(states)
         if mark is None:
             self._room.give(1)
             del directory.entries[name]
-        elif old is not None or self._wanted(mark, states, matches):
+        elif old is not None or self._room.take():
             directory.entries[name] = mark
         else:
+            self.full = True
             return
         if old == _DIRECTORY:
             self._forget(parts)
-        if matches:
+        if self._glob.accepts(self._glob.step(directory.states, name)):
             kind = "created" if old is None else "deleted" if mark is None else "modified"
             self._events.append(Event(kind, self._at(parts)))
-
-    def _wanted(self, mark: int, states: States, matches: bool) -> bool:
-        if not matches and not (mark == _DIRECTORY and self._glob.alive(states)):
-            return False
-        if self._room.take():
-            return True
-        self.full = True
-        return False
 
     def _forget(self, parts: Parts) -> None:
         """Everything below a directory that is gone is gone too."""

@@ -19,8 +19,9 @@ import os
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Hashable
+from collections.abc import Awaitable, Callable, Hashable, Sequence
 from functools import partial
+from typing import Any, TypeVar
 
 import anyio
 
@@ -33,6 +34,8 @@ from servers.filesystem.watching.threads import Threads
 from servers.filesystem.watching.trees import Event, Room, Tree
 from servers.filesystem.watching.watched import Pace, Target, Watched, look_at
 from servers.notices import Notices
+
+T = TypeVar("T")
 
 MAX_WATCHED = 10_000
 """Things watched at once."""
@@ -105,27 +108,15 @@ class Watcher:
         # key at the same time does it before or after.
         self._add(key, spot, lambda: self._changed(key), Pace())
 
-    async def watch_glob(self, key: str, place: Place, pattern: str, beneath: Beneath | None = None) -> None:
-        """Tell as `key` when something below `place` that the glob `pattern` matches appears, changes or goes.
+    async def watch_tree(
+        self, key: Hashable, place: Place, patterns: Sequence[str], tell: TellEvents, beneath: Beneath | None = None
+    ) -> Tree:
+        """Tell what happens below `place` to what one of the globs matches.
 
-        Raises FilesError `bad_pattern`, `outside_roots` for a link that leads out, and `too_many`.
+        Raises FilesError `bad_pattern`, and `too_many`.
         """
-
-        async def tell(_events: list[Event]) -> None:
-            await self._changed(key)
-
-        if key in self._watched:
-            return
-        await self._first_spot(place, beneath)
-        tree = await self._first_tree(place, pattern, beneath)
-        if tree.full:
-            tree.close()
-            raise FilesError("too_many", place.written, "there are too many files to watch", "Watch fewer of them.")
-        self._add(key, tree, lambda: tell(tree.take()), Pace())
-
-    async def watch_tree(self, key: Hashable, place: Place, pattern: str, tell: TellEvents) -> Tree:
-        """Tell what happens below `place` to what the glob `pattern` matches. Raises FilesError `bad_pattern`."""
-        tree = await self._first_tree(place, pattern)
+        tree = Tree(beneath or self._beneath, place, Glob(patterns), self._room)
+        await self._look(tree)
         self._add(key, tree, lambda: tell(tree.take()), Pace())
         return tree
 
@@ -135,6 +126,11 @@ class Watcher:
         if watched is not None:
             self._ended.append(watched)
             self._set_changed()
+
+    async def run_for(self, place: Place, function: Callable[..., T], *arguments: Any) -> T:
+        """The result of a function that blocks for as long as the file system of the place does not answer."""
+        found: T = await self._threads.run(function, *arguments, far=not self._local(place))
+        return found
 
     async def watch_listing(self, key: str, callback: Tell, beneath: Beneath | None = None) -> None:
         """Call `callback` when an entry of a root directory appears, goes, or changes its name."""
@@ -182,13 +178,8 @@ class Watcher:
             raise beneath.roots.outside(place.written)
         return spot
 
-    async def _first_tree(self, place: Place, pattern: str, beneath: Beneath | None = None) -> Tree:
-        tree = Tree(beneath or self._beneath, place, Glob([pattern]), self._room)
-        await self._look(tree)
-        return tree
-
     async def _look(self, target: Target) -> None:
-        await self._threads.run(target.look, None, far=not self._local(target.place))
+        await self.run_for(target.place, target.look, None)
 
     def _add(self, key: Hashable, target: Target, tell: Tell, pace: Pace) -> None:
         watched = Watched(target, tell, pace, far=not self._local(target.place))

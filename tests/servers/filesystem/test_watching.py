@@ -10,6 +10,7 @@ import pytest
 from anyio import to_thread
 
 from servers.filesystem.errors import FilesError
+from servers.filesystem.watching.glob_trees import GlobTrees
 from servers.filesystem.watching.sightings import Spot
 from servers.filesystem.watching.trees import Room
 from servers.filesystem.watching.watched import Pace
@@ -334,14 +335,15 @@ async def test_watching_a_key_again_hides_no_change_from_who_watched_it_before(w
         assert await seen.next() == "key"
 
 
-async def test_of_two_who_begin_to_watch_a_glob_at_once_one_is_enough(watching, root, at):
+async def test_of_two_who_begin_to_watch_a_glob_at_once_one_is_enough(watching, seen, root, files, at):
     (root / "file").touch()
     async with watching() as watcher:
+        globs = GlobTrees(watcher, seen)
         watcher._room = Room(2)
         async with anyio.create_task_group() as group:
             for _ in range(2):
-                group.start_soon(watcher.watch_glob, "key", at("."), "./*")
-        watcher.unwatch("key")
+                group.start_soon(globs.watch, "key", at("."), "./*", files)
+        globs.unwatch("key")
         await until(lambda: watcher._room._left == 2)
 
 
@@ -429,9 +431,9 @@ async def test_w10_a_directory_is_told_when_its_listing_changes(watching, seen, 
         assert seen.drain() == 0
 
 
-async def test_w10_a_glob_is_told_of_what_it_matches_at_any_depth(watching, seen, root, at):
+async def test_w10_a_glob_is_told_of_what_it_matches_at_any_depth(watching, seen, root, files, at):
     async with watching() as watcher:
-        await watcher.watch_glob("key", at("src"), "./**/*.py")
+        await GlobTrees(watcher, seen).watch("key", at("src"), "./**/*.py", files)
         (root / "src" / "deep" / "deeper").mkdir(parents=True)
         file = root / "src" / "deep" / "deeper" / "a.py"
         for change in (file.touch, lambda: file.write_text("x"), file.unlink):
@@ -439,9 +441,9 @@ async def test_w10_a_glob_is_told_of_what_it_matches_at_any_depth(watching, seen
             assert await seen.next() == "key"
 
 
-async def test_w10_a_glob_is_not_told_of_the_rest(watching, seen, root, at):
+async def test_w10_a_glob_is_not_told_of_the_rest(watching, seen, root, files, at):
     async with watching() as watcher:
-        await watcher.watch_glob("key", at("."), "./*.py")
+        await GlobTrees(watcher, seen).watch("key", at("."), "./*.py", files)
         await watcher.watch("other", at("b.txt"))
         (root / "sub").mkdir()
         for path in ("a.txt", "sub/a.py", "b.txt"):
@@ -458,20 +460,20 @@ async def test_w16_a_link_to_what_is_denied_is_refused(watching, root, at):
             await watcher.watch("key", at("link"))
 
 
-async def test_w10_a_glob_below_a_link_that_leads_outside_is_refused(watching, root, outside, at):
+async def test_w10_a_glob_below_a_link_that_leads_outside_is_refused(watching, seen, root, outside, files, at):
     (root / "link").symlink_to(outside)
     async with watching() as watcher:
         with pytest.raises(FilesError, match="outside the allowed"):
-            await watcher.watch_glob("key", at("link"), "./*")
+            await GlobTrees(watcher, seen).watch("key", at("link"), "./*", files)
 
 
-async def test_w10_a_glob_over_too_many_files_is_refused_and_leaves_nothing(watching, root, at):
+async def test_w10_a_glob_over_too_many_files_is_refused_and_leaves_nothing(watching, seen, root, files, at):
     for i in range(3):
         (root / str(i)).touch()
     async with watching() as watcher:
         watcher._room = Room(2)
         with pytest.raises(FilesError, match="too many files"):
-            await watcher.watch_glob("key", at("."), "./*")
+            await GlobTrees(watcher, seen).watch("key", at("."), "./*", files)
         assert watcher.health["watched"] == 0
         await until(watcher._room.take)
 
