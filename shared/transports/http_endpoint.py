@@ -42,23 +42,28 @@ from .http_follow import follow
 from .http_limits import SessionLimits
 from .http_session import HttpSession
 from .http_sessions import Sessions
+from .http_shares import Portions
 from .http_stateless import Exchange
 from .http_streams import Gone, Http, Stage, read_body
 
 __all__ = ["Endpoint", "EndpointLimits"]
 
 _STARTING = refuse(503, "the server is starting; try again in a moment", Retry_After="2")
+_TOO_MANY = refuse(429, "too many of your requests are being served; wait for their answers", Retry_After="1")
 _STOPPING = refuse(503, "the server is stopping", Connection="close")
 
 
 @dataclass(frozen=True, slots=True)
 class EndpointLimits:
-    """What one request may take, and all sessions together."""
+    """What one request may take, and all of them and all sessions together."""
 
     body_bytes: int = 4 * 1_048_576
     body_seconds: float = 30.0
     keep_alive_seconds: float = 15.0
     """Pause after which a comment is sent on a stream."""
+    requests: int = 1_024
+    """Requests without a session that are served at once, besides as many listen streams as there may be sessions.
+    One client has half of either at most."""
     sessions: SessionLimits = field(default_factory=SessionLimits)
 
 
@@ -70,6 +75,7 @@ class Endpoint:
         self._limits = limits
         self._sessions: Sessions | None = None
         self._exchanges: set[Exchange] = set()
+        self._requests, self._listening = Portions(limits.requests), Portions(limits.sessions.sessions)
         self._parameters: WeakKeyDictionary[RegisteredTool, Sequence[Parameter]] = WeakKeyDictionary()
         self._closed: Refusal | None = _STARTING
         """Why no request is taken."""
@@ -158,17 +164,20 @@ class Endpoint:
             await http.reply.json(202, b"")
             return None
         refusal = check_stateless(http.headers, message, self._mirrored)
-        if refusal is None:
-            await self._exchange(http, message)
-        return refusal
+        return refusal or await self._exchange(http, message)
 
-    async def _exchange(self, http: Http, request: Request) -> None:
+    async def _exchange(self, http: Http, request: Request) -> Refusal | None:
+        portions = self._listening if request.method == "subscriptions/listen" else self._requests
+        if not portions.take(http.client):
+            return _TOO_MANY
         exchange = Exchange(self._app, http)
         self._exchanges.add(exchange)
         try:
             await exchange.run(http, request, self._limits.keep_alive_seconds)
         finally:
             self._exchanges.discard(exchange)
+            portions.give(http.client)
+        return None
 
     def _mirrored(self, name: str) -> Sequence[Parameter]:
         """The arguments of that tool which headers repeat."""

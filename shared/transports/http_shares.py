@@ -1,10 +1,13 @@
-"""Who has how many sessions, so that nobody has all of them: who comes when there is no room takes the place of
-another session of whoever has most.
+"""Who has how many sessions and requests, so that nobody has all of them.
+
+Who comes when there is no room for a session takes the place of another one of whoever has most; a request without a
+session is refused.
 
 A client is an address and a principal together. Behind a proxy, and with one token for all, all clients are one: they
 can only take the place of each other's handshakes, which lapse first.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 from ipaddress import ip_address, ip_network
@@ -12,7 +15,7 @@ from ipaddress import ip_address, ip_network
 from .http_lapses import Lapses
 from .http_session import HttpSession
 
-__all__ = ["Shares", "client_name"]
+__all__ = ["Portions", "Shares", "client_name"]
 
 UNUSED_SECONDS = 60.0
 """How long a session is left alone that its client has not used, before the same client can take its place."""
@@ -86,6 +89,27 @@ class Shares:
         if found is None and len(share) > self._limit / 2:
             found = _first((*share.unused, *share.used))
         return found
+
+
+class Portions:
+    """How many of `limit` each client has: as many as are left for others at most, so alone half of them."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._by_client: Counter[str] = Counter()
+
+    def take(self, client: str) -> bool:
+        """Takes one, if the client may have one more."""
+        if self._by_client.get(client, 0) >= self._limit - self._by_client.total():
+            return False
+        self._by_client[client] += 1
+        return True
+
+    def give(self, client: str) -> None:
+        """Gives one back."""
+        self._by_client[client] -= 1
+        if not self._by_client[client]:
+            del self._by_client[client]
 
 
 def _is_idle(session: HttpSession) -> bool:

@@ -14,6 +14,7 @@ from shared.transports.http_shares import client_name
 from tests.transports.http_wire import NEWEST_HANDSHAKE, PATIENCE, Json, Site, merged, served
 
 SESSIONS = 6
+WAIT = "tools/call", {"name": "wait", "arguments": {}}
 
 
 @asynccontextmanager
@@ -102,6 +103,41 @@ async def test_a_principal_has_a_share_of_its_own() -> None:
         one, two = ({"Authorization": f"Bearer {token}"} for token in ("one", "two"))
         sessions = [await site.initialize(headers=headers) for headers in (one, one, two)]
         assert [await lives(site, session) for session in sessions] == [False, True, True]
+
+
+async def test_one_client_leaves_requests_to_another() -> None:
+    answers: list[Json] = []
+
+    async def waits(one: Site) -> None:
+        answers.append((await one.call(*WAIT)).json()["result"])
+
+    async with served(limits=EndpointLimits(requests=4)) as site, coming_from(site, "127.0.0.2") as other:
+        async with anyio.create_task_group() as tasks:
+            for number, one in enumerate((site, site, other), 1):
+                tasks.start_soon(waits, one)
+                while (await site.health())["streams"] < number:
+                    await anyio.lowlevel.checkpoint()
+            refused = await site.call(*WAIT)
+            site.probe.release.set()
+        assert (refused.status_code, refused.headers["retry-after"]) == (429, "1")
+        assert "too many of your requests" in refused.json()["error"]["message"]
+        assert len(answers) == 3
+        assert (await site.call(*WAIT)).status_code == 200
+
+
+async def test_one_client_leaves_listen_streams_to_another() -> None:
+    async with crowded(4) as site, coming_from(site, "127.0.0.2") as other, AsyncExitStack() as ending:
+
+        async def listens(one: Site) -> int:
+            stream = one.stream(*one.stateless("subscriptions/listen", {"notifications": {"toolsListChanged": True}}))
+            answer: httpx.Response = await ending.enter_async_context(stream)
+            return answer.status_code
+
+        assert [await listens(one) for one in (site, site, site, other)] == [200, 200, 429, 200]
+        assert (await site.call("tools/call", {"name": "echo", "arguments": {"text": "a"}})).status_code == 200
+        await ending.aclose()
+        await site.idle()
+        assert await listens(site) == 200
 
 
 async def test_one_client_leaves_subscriptions_to_another(monkeypatch: pytest.MonkeyPatch) -> None:
