@@ -9,8 +9,9 @@ import os
 import stat
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from typing import NamedTuple
 
 from servers.filesystem.access.walk import Entry
 from servers.filesystem.errors import FilesError
@@ -29,18 +30,19 @@ Inode = tuple[int, int]
 
 
 @contextmanager
-def claimed(entry: Entry, held: set[Inode]) -> Iterator[None]:
+def claimed(entry: Entry, held: set[Inode], check: Callable[[], None]) -> Iterator[None]:
     """Holds the regular file of the entry against other processes, unless its inode is among those `held` already.
 
-    Raises FilesError `busy` where others hold it for too long.
+    `check` is called again and again while others hold it, and may raise. Raises FilesError `busy` where they hold it
+    for too long.
     """
+    waiting = _Waiting(entry, time.monotonic() + PATIENCE, check)
     with ExitStack() as stack:
-        until = time.monotonic() + PATIENCE
         while (descriptor := _opened(entry)) is not None:
             stack.callback(os.close, descriptor)
             found = os.fstat(descriptor)
             inode = found.st_dev, found.st_ino
-            if not stat.S_ISREG(found.st_mode) or inode in held or not _lock(descriptor, entry, until):
+            if not stat.S_ISREG(found.st_mode) or inode in held or not _lock(descriptor, waiting):
                 break
             now = current(entry)
             if now is not None and os.path.samestat(now, found):
@@ -48,6 +50,14 @@ def claimed(entry: Entry, held: set[Inode]) -> Iterator[None]:
                 break
             stack.close()
         yield
+
+
+class _Waiting(NamedTuple):
+    """For which entry, on the clock of `time.monotonic` until when, and what may end it before."""
+
+    entry: Entry
+    until: float
+    check: Callable[[], None]
 
 
 def _opened(entry: Entry) -> int | None:
@@ -60,17 +70,18 @@ def _opened(entry: Entry) -> int | None:
         return None
 
 
-def _lock(descriptor: int, entry: Entry, until: float) -> bool:
+def _lock(descriptor: int, waiting: _Waiting) -> bool:
     """Locks the file; False where the file system has no locks. Raises FilesError `busy`."""
     pause = _FIRST_PAUSE
-    while time.monotonic() < until:
+    while time.monotonic() < waiting.until:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
+            waiting.check()
             time.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE)
         except OSError:
             return False
         else:
             return True
-    raise FilesError("busy", entry.place.written, "is being written by another process", "Try again.")
+    raise FilesError("busy", waiting.entry.place.written, "is being written by another process", "Try again.")

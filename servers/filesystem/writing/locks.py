@@ -3,15 +3,22 @@
 A lock belongs to a name in a directory (device and inode of the directory, and the name), not to a
 spelling and not to the file's inode, which every atomic write replaces. Locks exist only while someone
 holds or awaits them. Under it the file itself is locked against other processes (see `advisory`).
+
+Whoever waits looks now and then whether the call he waits for was cancelled, or has had its time.
 """
 
 import os
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
+
+from anyio import from_thread
 
 from servers.filesystem.access.walk import Entry
 from servers.filesystem.writing.advisory import Inode, claimed
+
+_PAUSE = 0.05
+"""Seconds between two looks whether to go on waiting."""
 
 Key = tuple[int, int, str]
 
@@ -39,8 +46,12 @@ def _held(key: Key) -> Iterator[None]:
         shared = _locks.setdefault(key, _Lock())
         shared.users += 1
     try:
-        with shared.lock:
+        while not shared.lock.acquire(timeout=_PAUSE):
+            _check()
+        try:
             yield
+        finally:
+            shared.lock.release()
     finally:
         with _guard:
             shared.users -= 1
@@ -56,5 +67,11 @@ def locked(*entries: Entry) -> Iterator[None]:
     with ExitStack() as stack:
         for key in sorted(named):
             stack.enter_context(_held(key))
-            stack.enter_context(claimed(named[key], held))
+            stack.enter_context(claimed(named[key], held, _check))
         yield
+
+
+def _check() -> None:
+    """Raises in the thread of a call that was cancelled; elsewhere there is no call."""
+    with suppress(RuntimeError):
+        from_thread.check_cancelled()

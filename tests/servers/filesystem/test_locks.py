@@ -2,7 +2,9 @@ import os
 import sys
 import threading
 
+import anyio
 import pytest
+from anyio import to_thread
 
 from servers.filesystem.errors import FilesError
 from servers.filesystem.writing import advisory, locks
@@ -33,6 +35,37 @@ def test_the_second_waits_for_the_first(entry):
     assert entered.is_set()
 
 
+async def cancelled_while_it_waits(entry, is_awaited):
+    """Whether a call ends without the lock once it is cancelled, which it is when `is_awaited`."""
+
+    def wait():
+        with locked(entry):
+            pass
+
+    async with anyio.create_task_group() as tasks:
+        ended = anyio.Event()
+
+        async def call():
+            try:
+                await to_thread.run_sync(wait)
+            except anyio.get_cancelled_exc_class():
+                ended.set()
+                raise
+
+        tasks.start_soon(call)
+        while not is_awaited():
+            await anyio.lowlevel.checkpoint()
+        tasks.cancel_scope.cancel()
+    return ended.is_set()
+
+
+async def test_a_call_that_is_cancelled_waits_for_no_other_of_this_process(entry):
+    with locked(entry):
+        (shared,) = locks._locks.values()
+        assert await cancelled_while_it_waits(entry, lambda: shared.users == 2)
+    assert locks._locks == {}
+
+
 def test_one_name_twice_does_not_deadlock(entry):
     with locked(entry, entry):
         pass
@@ -59,6 +92,16 @@ def test_a_file_that_another_process_holds_is_busy(root, entry, monkeypatch, no_
         with locked(entry):
             pass
     assert (caught.value.code, caught.value.suggestion) == ("busy", "Try again.")
+    assert locks._locks == {}
+
+
+@posix
+async def test_a_call_that_is_cancelled_waits_for_no_other_process(root, entry, monkeypatch, no_leak):
+    (root / "file").write_text("old")
+    monkeypatch.setattr(advisory, "PATIENCE", 60)
+    with (root / "file").open() as theirs:
+        fcntl.flock(theirs, fcntl.LOCK_EX)
+        assert await cancelled_while_it_waits(entry, lambda: locks._locks)
     assert locks._locks == {}
 
 
