@@ -1,9 +1,10 @@
 """The files of one running server: what its tools work on, and who tells when they change."""
 
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Protocol
 
 import anyio
 from anyio import from_thread, to_thread
@@ -24,7 +25,14 @@ from .watching.journal import Journal
 from .watching.listings import Listings
 from .watching.watcher import Watcher
 
-__all__ = ["Files", "open_files"]
+__all__ = ["Files", "Turn", "open_files"]
+
+
+class Turn(Protocol):
+    """Waits until it is a client's turn for work in a thread, as `Context.turn` does."""
+
+    def __call__(self, *, brief: bool) -> AbstractAsyncContextManager[None]:
+        """`brief` work waits for no other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,27 +68,30 @@ class Files:
         """How many of the directories can't be reached any more, or are other ones by now. Blocks."""
         return sum(not self.beneath.is_there(index) for index in range(len(self.beneath.roots.paths)))
 
-    async def read_text(self, place: Place, budget: int, part: Part = WHOLE) -> TextRead:
+    async def read_text(self, place: Place, budget: int, turn: Turn, part: Part = WHOLE) -> TextRead:
         """A part of the text at `place`, `budget` bytes of JSON at most. Raises FilesError.
 
-        At once where that is quick: a small file in UTF-8. Else in a thread.
+        At once where that is quick: a small file in UTF-8. Else in a thread, and where that has to look for a line
+        from the start of a file of any size, in `turn`.
         """
         held = self.small.read(place)
         if held is None:
             check = from_thread.check_cancelled
-            return await to_thread.run_sync(pages.read_text, self.beneath, place, budget, part, check)
+            async with turn(brief=part.offset is None):
+                return await to_thread.run_sync(pages.read_text, self.beneath, place, budget, part, check)
         if plain(held.data) is None:
             return await to_thread.run_sync(pages.text_in, held, place, budget, part)
         return pages.text_in(held, place, budget, part)
 
     async def read_bytes(
-        self, place: Place, max_bytes: int, offset: int | None = None, length: int | None = None
+        self, place: Place, max_bytes: int, turn: Turn, offset: int | None = None, length: int | None = None
     ) -> BytesRead:
         """The bytes at `place`, or a part of them: at once or in a thread, as above. Raises FilesError."""
         held = self.small.read(place)
         if held is not None:
             return read.bytes_of(held, place, max_bytes, offset, length)
-        return await to_thread.run_sync(read.read_bytes, self.beneath, place, max_bytes, offset, length)
+        async with turn(brief=True):
+            return await to_thread.run_sync(read.read_bytes, self.beneath, place, max_bytes, offset, length)
 
 
 @asynccontextmanager

@@ -65,21 +65,23 @@ async def read_resource(ctx: Ctx, path: str, offset: Bytes = None, length: Bytes
         place = files.place(uri)
         try:
             if offset is not None or length is not None:
-                part = await files.read_bytes(place, as_base64(read_budget(ctx)), offset or 0, length)
+                part = await files.read_bytes(place, as_base64(read_budget(ctx)), ctx.turn, offset or 0, length)
                 return _part(f"{uri}?offset={offset or 0}&length={len(part.data)}", part, read_budget(ctx))
             return await _whole(ctx, uri, place)
         except FilesError as error:
             if error.code != "not_a_file":
                 raise
-        return await to_thread.run_sync(_directory, files, uri, place, read_budget(ctx), ctx.budget.entries)
+        async with ctx.turn(brief=True):
+            return await to_thread.run_sync(_directory, files, uri, place, read_budget(ctx), ctx.budget.entries)
 
 
 async def _whole(ctx: Ctx, uri: str, place: Place) -> Contents:
     budget, blob_budget = read_budget(ctx), as_base64(ctx.budget.result_bytes)
-    read = await ctx.state.read_bytes(place, max(budget, blob_budget))
+    read = await ctx.state.read_bytes(place, max(budget, blob_budget), ctx.turn)
     text, charset = plain(read.data), UTF8
     if text is None and (read.mime.startswith("text/") or marked(read.data)):
-        text, charset = await to_thread.run_sync(_text, read.data, uri)
+        async with ctx.turn(brief=True):
+            text, charset = await to_thread.run_sync(_text, read.data, uri)
     if text is None:
         if read.size > blob_budget:
             raise FilesError("too_large", uri, f"has {read.size} bytes; the limit is {blob_budget}")
@@ -125,7 +127,8 @@ async def list_resources(ctx: Ctx) -> list[Resource]:
     """The allowed directories, then the directories and files that stand directly in them."""
     if ctx.state is not app.state:
         await ctx.state.listings.watch(ctx.state.beneath, _tell_list)
-    return await to_thread.run_sync(_top_level, ctx.state, ctx.budget.entries)
+    async with ctx.turn(brief=True):
+        return await to_thread.run_sync(_top_level, ctx.state, ctx.budget.entries)
 
 
 def _top_level(files: Files, limit: int) -> list[Resource]:
@@ -169,7 +172,8 @@ def _moment(seconds: float) -> str | None:
 @app.completes("resource", _TEMPLATE, "path")
 async def complete_path(ctx: Ctx, typed: str, _settled: dict[str, str]) -> list[str]:
     """The paths that go on as was typed: a directory ends in a slash."""
-    return await to_thread.run_sync(completed, ctx.state.beneath, typed)
+    async with ctx.turn(brief=True):
+        return await to_thread.run_sync(completed, ctx.state.beneath, typed)
 
 
 @app.on_subscribe

@@ -91,7 +91,7 @@ class Server(Generic[State]):
         self.listings = Listings()
         self.deadlines = Deadlines()
         self.budget = Budget()
-        self.turns = Turns()
+        self.turns, self.brief_turns = Turns(), Turns()
         self.limits = Limits()
         self.page_size = 100
         self.trace: Observer | None = None

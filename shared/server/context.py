@@ -70,6 +70,7 @@ class Context(Generic[State]):
     budget: Budget
     changes: Changes
     turns: Turns
+    brief_turns: Turns
 
     async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
         """Tells the client how far the call is, if it asked; `progress` must grow from one report to the next."""
@@ -81,10 +82,11 @@ class Context(Generic[State]):
         self.link.session.log(self.id, level, data, logger)
         await self.link.flush()
 
-    def turn(self) -> AbstractAsyncContextManager[None]:
-        """Waits until it is this client's turn for long work in a thread, which it then has. What is short needs
-        none. The time counts against the budget of the call."""
-        return self.turns.take(self.link.client)
+    def turn(self, *, brief: bool = False) -> AbstractAsyncContextManager[None]:
+        """Waits until it is this client's turn for work in a thread, which it then has. The time counts against the
+        budget of the call. Work is `brief` where it is bounded to less than a second, and then waits for no other;
+        what takes a millisecond at most needs no turn."""
+        return (self.brief_turns if brief else self.turns).take(self.link.client)
 
     async def close_stream(self, retry_ms: int = 1_000) -> None:
         """Lets the client go while the call goes on: it comes back for the answer after `retry_ms`.

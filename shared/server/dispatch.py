@@ -256,7 +256,8 @@ class Connection:
         """Runs the handler. This is the one place where exceptions become answers."""
         app = self._app
         handler = app.handlers.get(call.method.name) or HANDLERS[call.method.name]
-        context = Context(call.id, call.peer, self, app.state, app.budget, app.changes, app.turns)
+        turns = app.turns, app.brief_turns
+        context = Context(call.id, call.peer, self, app.state, app.budget, app.changes, *turns)
         outcome: dict[str, Any] | McpError | InputRequired
         try:
             outcome = await handler(app, context, call.params)

@@ -1,5 +1,4 @@
-"""Long work in threads, in turn: so much at once, and client by client, so that whoever asks for much waits for
-itself."""
+"""Work in threads, in turn: so much at once, and client by client, so that whoever asks for much waits for itself."""
 
 import asyncio
 from collections import Counter, deque
@@ -9,7 +8,7 @@ from contextlib import asynccontextmanager
 __all__ = ["Turns"]
 
 AT_ONCE = 4
-"""Pieces of long work at once. More would not be faster, since one thread at a time runs Python, and each holds up
+"""Pieces of work at once. More would not be faster, since one thread at a time runs Python, and each holds up
 what is short, and the event loop, by a few milliseconds whenever it hands over."""
 
 

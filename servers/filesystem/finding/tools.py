@@ -40,8 +40,9 @@ async def list_directory(
     ctx: Ctx, path: PathArgument, limit: LimitArgument = None, cursor: CursorArgument = None
 ) -> str:
     """List what is in a directory by name: files, directories, links."""
-    page = _page(ctx, limit, cursor)
-    found = await to_thread.run_sync(listing.list_directory, ctx.state.beneath, ctx.state.place(path), page)
+    place, page = ctx.state.place(path), _page(ctx, limit, cursor)
+    async with ctx.turn(brief=True):
+        found = await to_thread.run_sync(listing.list_directory, ctx.state.beneath, place, page)
     return listing_text(found)
 
 
@@ -54,8 +55,9 @@ async def list_directory_with_sizes(
     cursor: CursorArgument = None,
 ) -> str:
     """List what is in a directory, with the size of each file, sorted by name or by size."""
-    page, by_size = _page(ctx, limit, cursor), sortBy == "size"
-    found = await to_thread.run_sync(listing.list_directory, ctx.state.beneath, ctx.state.place(path), page, by_size)
+    place, page = ctx.state.place(path), _page(ctx, limit, cursor)
+    async with ctx.turn(brief=True):
+        found = await to_thread.run_sync(listing.list_directory, ctx.state.beneath, place, page, sortBy == "size")
     return sized_text(found)
 
 

@@ -25,7 +25,7 @@ async def read_text_file(
 ) -> Text:
     """Read a text file, or some lines of it. A text that was cut has in its last line the cursor to go on with."""
     files = ctx.state
-    read = await files.read_text(files.place(path), read_budget(ctx), Part(head, tail, offset, cursor))
+    read = await files.read_text(files.place(path), read_budget(ctx), ctx.turn, Part(head, tail, offset, cursor))
     return Text(text_of(read), notes_of(read))
 
 
@@ -40,7 +40,7 @@ async def read_media_file(ctx: Ctx, path: PathArgument) -> CallToolResult:
     """Read an image or a sound as such, and any other file as its bytes."""
     files = ctx.state
     place = files.place(path)
-    read = await files.read_bytes(place, as_base64(ctx.budget.result_bytes))
+    read = await files.read_bytes(place, as_base64(ctx.budget.result_bytes), ctx.turn)
     return CallToolResult(content=[_block(files.uri(place), read)], meta={"etag": read.etag})
 
 
@@ -56,5 +56,6 @@ def _block(uri: str, read: BytesRead) -> ImageContent | AudioContent | EmbeddedR
 async def read_multiple_files(ctx: Ctx, paths: Annotated[list[str], Field(min_length=1, max_length=1_000)]) -> Text:
     """Read several text files at once. One that can't be read gives its error in its place."""
     beneath, check = ctx.state.beneath, from_thread.check_cancelled
-    many = await to_thread.run_sync(many_text, beneath, paths, read_budget(ctx), check)
+    async with ctx.turn():
+        many = await to_thread.run_sync(many_text, beneath, paths, read_budget(ctx), check)
     return Text(many.text, {"etags": many.etags})

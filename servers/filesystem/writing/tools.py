@@ -36,9 +36,9 @@ async def write_file(
         agreed = await _agreed(ctx, place, "Overwrite", follow=True)
         # What was not there when the user might have been asked is not overwritten without asking.
         mode, if_match = ("create", if_match) if agreed is None else (mode, if_match or agreed)
-    written = await to_thread.run_sync(
-        write.write_file, ctx.state.beneath, place, content, mode, if_match, app.settings.replace_protected
-    )
+    how = content, mode, if_match, app.settings.replace_protected
+    async with ctx.turn(brief=True):
+        written = await to_thread.run_sync(write.write_file, ctx.state.beneath, place, *how)
     did = "Created" if written.created else {"append": "Appended to"}.get(mode, "Replaced")
     return f"{did} {path}: {written.size:,} bytes, etag {written.etag}"
 

@@ -83,14 +83,39 @@ def greedy(url: httpx.URL, message: dict[str, Any], count: int) -> Iterator[None
         thread.join(PATIENCE)
 
 
+WORST = [
+    ("64 searches", ()),
+    ("45 edits of a large file", ()),
+    ("64 reads far into a huge file", pytest.mark.full),
+    ("64 listings of a large directory", pytest.mark.full),
+    ("64 reads of many files", pytest.mark.full),
+]
+
+
+def of(what: str, tree: Path) -> dict[str, Any]:
+    """A call that takes long."""
+    match what.partition(" ")[2]:
+        case "searches":
+            return call(1, "search_content", path=str(tree), pattern="fox [0-9]+ [a-z]+zz", glob="*.txt")
+        case "edits of a large file":
+            return call(1, "edit_file", path=str(tree / "large"), edits=EDITS, dryRun=True)
+        case "reads far into a huge file":
+            with (tree / "huge").open("wb") as file:
+                file.writelines((b"y" * 99 + b"\n") * 10_000 for _ in range(200))
+            return call(1, "read_text_file", path=str(tree / "huge"), offset=1_999_999)
+        case "reads of many files":
+            return call(1, "read_multiple_files", paths=[str(path) for path in tree.glob("d1*/*.txt")][:1_000])
+    (tree / "many").mkdir()
+    for number in range(20_000):
+        (tree / "many" / f"a name that takes some room {number}").touch()
+    return call(1, "list_directory", path=str(tree / "many"))
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(120)
-@pytest.mark.parametrize("what", ["64 searches", "45 edits of a large file"])
+@pytest.mark.parametrize("what", [pytest.param(what, marks=marks) for what, marks in WORST])
 def test_another_client_waits_a_second_at_most(what: str, tree: Path) -> None:
-    worst = {
-        "64 searches": call(1, "search_content", path=str(tree), pattern="fox [0-9]+ [a-z]+zz", glob="*.txt"),
-        "45 edits of a large file": call(1, "edit_file", path=str(tree / "large"), edits=EDITS, dryRun=True),
-    }[what]
+    worst = of(what, tree)
     asked = [call(1, "list_directory", path=str(tree / "listed")), request(1, "tools/list")]
     with Raw([*FILES, "--root", f"{tree}:rw", "--transport", "http", "--port", "0"]) as server:
         url = httpx.URL(listening(server))

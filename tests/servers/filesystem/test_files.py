@@ -1,6 +1,7 @@
 """The files of a running server: read at once or in a thread, with the same outcome."""
 
 import threading
+from contextlib import asynccontextmanager, nullcontext
 
 import pytest
 from hypothesis import given
@@ -10,7 +11,7 @@ from servers.filesystem.errors import FilesError
 from servers.filesystem.files import open_files
 from servers.filesystem.reading import pages, read
 from servers.filesystem.reading.pages import read_text, text_in
-from servers.filesystem.reading.parts import Part
+from servers.filesystem.reading.parts import WHOLE, Part
 from servers.filesystem.reading.read import bytes_of, read_bytes
 from servers.filesystem.reading.small import SmallFiles
 
@@ -31,13 +32,40 @@ def threads(monkeypatch):
     return seen
 
 
+def at_once(*, brief):
+    """There is nobody to wait for."""
+    return nullcontext()
+
+
+@pytest.mark.parametrize(
+    ("size", "part"),
+    [(1_000, WHOLE), (1_000, Part(offset=2)), (70_000, WHOLE), (70_000, Part(tail=1)), (70_000, Part(offset=2))],
+)
+async def test_a_large_file_is_read_in_turn_and_a_far_line_found_behind_other_long_work(root, size, part):
+    (root / "a.txt").write_text("x\n" * (size // 2))
+    asked = []
+
+    @asynccontextmanager
+    async def turn(*, brief):
+        asked.append(brief)
+        yield
+
+    async with open_files([root], False, print) as files:
+        place = files.place("a.txt")
+        is_local = files.small.read(place) is not None
+        await files.read_text(place, 1_000_000, turn, part)
+        await files.read_bytes(place, 1_000_000, turn)
+    assert asked == ([] if is_local else [part.offset is None, True])
+    assert asked or size < 70_000
+
+
 async def test_a_small_local_file_needs_no_thread(root, threads):
     (root / "a.txt").write_text("one\ntwo\n")
     async with open_files([root], False, print) as files:
         place = files.place("a.txt")
         is_local = files.small.read(place) is not None
-        assert (await files.read_text(place, 1_000, Part(head=1))).text == "one\n"
-        assert (await files.read_bytes(place, 1_000)).mime == "text/plain"
+        assert (await files.read_text(place, 1_000, at_once, Part(head=1))).text == "one\n"
+        assert (await files.read_bytes(place, 1_000, at_once)).mime == "text/plain"
     assert threads == ([] if is_local else ["read_text", "read_bytes"])
 
 
@@ -45,15 +73,15 @@ async def test_a_large_file_is_read_in_a_thread(root, threads):
     (root / "a.txt").write_text("x" * 70_000)
     async with open_files([root], False, print) as files:
         place = files.place("a.txt")
-        assert len((await files.read_text(place, 100_000)).text) == 70_000
-        assert len((await files.read_bytes(place, 100_000)).data) == 70_000
+        assert len((await files.read_text(place, 100_000, at_once)).text) == 70_000
+        assert len((await files.read_bytes(place, 100_000, at_once)).data) == 70_000
     assert threads == ["read_text", "read_bytes"]
 
 
 async def test_a_small_file_whose_charset_has_to_be_found_is_looked_at_in_a_thread(root, threads):
     (root / "a.txt").write_bytes(b"caf\xe9\n")
     async with open_files([root], False, print) as files:
-        found = await files.read_text(files.place("a.txt"), 1_000)
+        found = await files.read_text(files.place("a.txt"), 1_000, at_once)
     assert (found.text, found.charset.name) == ("café\n", "cp1252")
     assert len(threads) == 1
 
@@ -62,13 +90,13 @@ async def test_an_error_is_the_same_either_way(root):
     (root / "a").write_bytes(b"a\0")
     async with open_files([root], False, print) as files:
         with pytest.raises(FilesError, match=r"byte 1") as caught:
-            await files.read_text(files.place("a"), 1_000)
+            await files.read_text(files.place("a"), 1_000, at_once)
         assert caught.value.code == "not_text"
         with pytest.raises(FilesError) as caught:
-            await files.read_text(files.place("none"), 1_000)
+            await files.read_text(files.place("none"), 1_000, at_once)
         assert caught.value.code == "not_found"
         with pytest.raises(FilesError, match=r"has 2 bytes; the limit is 1") as caught:
-            await files.read_bytes(files.place("a"), 1)
+            await files.read_bytes(files.place("a"), 1, at_once)
         assert caught.value.code == "too_large"
 
 
