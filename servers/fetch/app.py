@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from typing import NamedTuple
 
 from shared import Context, Implementation, Server, ToolError, __version__
+from shared.server.turns import Turns
 
 from .errors import FetchError
 from .pages.opening import Opening, opening
@@ -19,6 +20,8 @@ class Opened(NamedTuple):
 
     opening: Opening
     snapshots: Snapshots
+    turns: Turns
+    """Who may fetch."""
 
 
 Ctx = Context[Opened]
@@ -39,7 +42,8 @@ app = Server[Opened](
 @app.lifespan
 async def _open(settings: Settings) -> AsyncIterator[Opened]:
     async with opening(settings, lambda: app.endpoints) as opened:
-        yield Opened(opened, Snapshots())
+        # A client leaves a place for others at each site, and so in all.
+        yield Opened(opened, Snapshots(), Turns(settings.max_concurrent, settings.max_per_host - 1))
 
 
 @app.on_ready
@@ -61,6 +65,7 @@ def _explain(error: FetchError) -> ToolError:
 async def snapshot_of(ctx: Ctx, wanted: Wanted, *, refresh: bool = False) -> Snapshot:
     """The page as it is now, which is kept to go on with. Raises FetchError."""
     fetcher = await ctx.state.opening.fetcher()
-    snapshot = await fetcher.fetch(wanted, refresh=refresh)
+    async with ctx.turn(ctx.state.turns):
+        snapshot = await fetcher.fetch(wanted, refresh=refresh)
     ctx.state.snapshots.put(ctx.peer.principal, wanted, snapshot)
     return snapshot

@@ -1,7 +1,8 @@
 """The server that the tools and resources beside it join, with what all of them need."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -10,8 +11,9 @@ import anyio
 
 from shared import Context, Implementation, Server, ToolError, __version__
 from shared.ops.memory import share_one_arena, stay_small
+from shared.server.turns import Turns
 
-from .access.database import Databases, open_databases
+from .access.database import Database, Databases, open_databases
 from .describing.insights import Insights
 from .errors import SqliteError
 from .exporting.exports import Exports
@@ -20,7 +22,7 @@ from .reading.snapshots import Snapshots
 from .settings import Settings
 from .watching.watch import Watch
 
-__all__ = ["Ctx", "Opened", "app", "background", "no_files", "read_only", "room"]
+__all__ = ["Ctx", "Opened", "app", "background", "no_files", "read_only", "reading", "room", "writing"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,8 @@ class Opened:
     exports: Exports
     settings: Settings
     insights: Insights
+    turns: Mapping[str, tuple[Turns, Turns]]
+    """Who may read each database, and who may change it."""
 
 
 Ctx = Context[Opened]
@@ -77,7 +81,8 @@ async def _open(settings: Settings) -> AsyncIterator[Opened]:
         tasks.start_soon(stay_small, used)
         watch = Watch(databases, tasks, app.changes.resource, app.changes.resources)
         with Exports(settings.max_export) as exports:
-            opened = Opened(databases, snapshots, watch, exports, settings, Insights())
+            turns = {database.name: (Turns(settings.readers), Turns(1)) for database in databases}
+            opened = Opened(databases, snapshots, watch, exports, settings, Insights(), turns)
             for task in _tasks:
                 await tasks.start(partial(task, opened))
             yield opened
@@ -107,6 +112,16 @@ def room(ctx: Ctx, max_rows: int | None) -> Room:
     settings = ctx.state.settings
     rows = settings.max_rows if max_rows is None else min(max_rows, settings.max_rows)
     return Room(rows, min(settings.max_page, ctx.budget.result_bytes), settings.max_cell)
+
+
+def reading(ctx: Ctx, database: Database) -> AbstractAsyncContextManager[None]:
+    """Waits until it is this client's turn to read. It leaves a connection for others."""
+    return ctx.turn(ctx.state.turns[database.name][0])
+
+
+def writing(ctx: Ctx, database: Database) -> AbstractAsyncContextManager[None]:
+    """Waits until it is this client's turn to change the database."""
+    return ctx.turn(ctx.state.turns[database.name][1])
 
 
 def read_only(settings: Settings) -> str | None:

@@ -9,7 +9,7 @@ from typing import Any
 from shared import InvalidParams, Resource, ResourceNotFound
 
 from .access.database import Database
-from .app import Ctx, app, room
+from .app import Ctx, app, reading, room
 from .describing.listing import ListedTable, TablePage, list_tables
 from .describing.names import select
 from .describing.rows import Rows, first_rows, in_order, keys_like, row_of
@@ -49,7 +49,9 @@ async def read_schema(ctx: Ctx, db: str) -> str:
     """The SQL that made the tables, indexes, views and triggers."""
     with _served(Target(db)):
         work = partial(schema_sql, room(ctx, None).bytes)
-        return await ctx.state.databases.named(db).read(work)
+        database = ctx.state.databases.named(db)
+        async with reading(ctx, database):
+            return await database.read(work)
 
 
 @app.resource(_TABLE, name="table", title="A table or view of a database", mime_type=_JSON)
@@ -58,7 +60,8 @@ async def read_table(ctx: Ctx, db: str, table: str) -> str:
     target = Target(db, table)
     with _served(target):
         database = ctx.state.databases.named(db)
-        found = await database.read(partial(first_rows, table, room(ctx, _ROWS)))
+        async with reading(ctx, database):
+            found = await database.read(partial(first_rows, table, room(ctx, _ROWS)))
     described: dict[str, Any] = {"note": NOTE, "database": db, **found}
     if found["key"]:
         described["row"] = f"{uri_of(Target(db, found['table']))}/{{+key}}"
@@ -73,7 +76,8 @@ async def read_row(ctx: Ctx, db: str, table: str, key: str) -> str:
     commas, each percent-encoded."""
     with _served(Target(db, table, key)):
         database = ctx.state.databases.named(db)
-        found = await database.read(partial(row_of, table, key, room(ctx, 1)))
+        async with reading(ctx, database):
+            found = await database.read(partial(row_of, table, key, room(ctx, 1)))
     row = dict(zip(found["columns"], found["rows"][0], strict=True))
     shown = {"note": NOTE, "database": db, "table": found["table"], "key": found["key"], "row": row}
     return json.dumps(shown, ensure_ascii=False)
@@ -102,7 +106,8 @@ async def list_resources(ctx: Ctx) -> list[Resource]:
 async def _tables(ctx: Ctx, database: Database, most: int) -> list[ListedTable]:
     """The first tables and views; none of a database that can't be read now."""
     try:
-        found = await database.read(partial(list_tables, TablePage(None, most, ctx.budget.result_bytes)))
+        async with reading(ctx, database):
+            found = await database.read(partial(list_tables, TablePage(None, most, ctx.budget.result_bytes)))
     except SqliteError:
         return []
     return found.tables
@@ -134,6 +139,7 @@ async def complete_key(ctx: Ctx, typed: str, settled: dict[str, str]) -> list[st
     """The keys that begin as was typed."""
     try:
         database = ctx.state.databases.named(settled.get("db"))
-        return await database.read(partial(keys_like, settled.get("table", ""), typed))
+        async with reading(ctx, database):
+            return await database.read(partial(keys_like, settled.get("table", ""), typed))
     except SqliteError:
         return []

@@ -82,11 +82,13 @@ class Context(Generic[State]):
         self.link.session.log(self.id, level, data, logger)
         await self.link.flush()
 
-    def turn(self, *, brief: bool = False) -> AbstractAsyncContextManager[None]:
-        """Waits until it is this client's turn for work in a thread, which it then has. The time counts against the
-        budget of the call. Work is `brief` where it is bounded to less than a second, and then waits for no other;
-        what takes a millisecond at most needs no turn."""
-        return (self.brief_turns if brief else self.turns).take(self.link.client)
+    def turn(self, of: Turns | None = None, *, brief: bool = False) -> AbstractAsyncContextManager[None]:
+        """Waits until it is this client's turn for work in a thread, or for what `of` is about, which it then has.
+
+        The time counts against the budget of the call. Work is `brief` where it is bounded to less than a second, and
+        then waits for no other; what takes a millisecond at most needs no turn.
+        """
+        return (of or (self.brief_turns if brief else self.turns)).take(self.link.client)
 
     async def close_stream(self, retry_ms: int = 1_000) -> None:
         """Lets the client go while the call goes on: it comes back for the answer after `retry_ms`.

@@ -15,15 +15,17 @@ what is short, and the event loop, by a few milliseconds whenever it hands over.
 class Turns:
     """Who may work and who waits. It is for one event loop."""
 
-    def __init__(self, at_once: int = AT_ONCE) -> None:
+    def __init__(self, at_once: int = AT_ONCE, each: int | None = None) -> None:
+        """`each` is how many of these places one client may have where there may be others: without it all but one,
+        which is left for those."""
         self._at_once = at_once
+        self._each = max(at_once - 1 if each is None else min(each, at_once), 1)
         self._working: Counter[str] = Counter()
         self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
 
     @asynccontextmanager
     async def take(self, client: str) -> AsyncIterator[None]:
-        """Waits for a turn of `client`, and has it meanwhile. Where there may be other clients, one place is never
-        this one's: "" stands for who is alone."""
+        """Waits for a turn of `client`, and has it meanwhile. "" stands for who is alone, and may have all places."""
         if self._may_work(client) and client not in self._waiting:
             self._working[client] += 1
         else:
@@ -34,7 +36,7 @@ class Turns:
             self._end(client)
 
     def _may_work(self, client: str) -> bool:
-        most = self._at_once - 1 if client else self._at_once
+        most = self._each if client else self._at_once
         return self._working.total() < self._at_once and self._working.get(client, 0) < most
 
     async def _wait(self, client: str) -> None:

@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import Field
 
 from ..access.database import Database
-from ..app import Ctx, app, room
+from ..app import Ctx, app, reading, room, writing
 from ..arguments import DatabaseArgument, ParametersArgument, QueryArgument
 from ..errors import SqliteError
 from ..reading.query import Query, bound
@@ -33,8 +33,9 @@ async def list_tables(
 ) -> str:
     """List the tables and views by name, with their kind and, after ANALYZE, about how many rows."""
     page = TablePage(cursor, min(limit, ctx.budget.entries), room(ctx, None).bytes)
-    found = await ctx.state.databases.named(database).read(partial(listed_tables, page))
-    return tables_text(found)
+    source = ctx.state.databases.named(database)
+    async with reading(ctx, source):
+        return tables_text(await source.read(partial(listed_tables, page)))
 
 
 @app.tool(title="Describe table", read_only=True)
@@ -46,8 +47,9 @@ async def describe_table(
     database: DatabaseArgument = None,
 ) -> str:
     """Tell all about a table: columns, keys, indexes, triggers, its CREATE statement with the checks."""
-    wanted = Wanted(table_name, sample, statistics)
-    return table_text(await ctx.state.databases.named(database).read(partial(describe, wanted, room(ctx, None))))
+    source, wanted = ctx.state.databases.named(database), Wanted(table_name, sample, statistics)
+    async with reading(ctx, source):
+        return table_text(await source.read(partial(describe, wanted, room(ctx, None))))
 
 
 @app.tool(title="Describe database", read_only=True)
@@ -67,7 +69,8 @@ async def describe_database(
     for index, one in enumerate(chosen):
         space = Space(left // (len(chosen) - index))
         left -= space.left
-        summaries.append(await _summary(one, space, alone=len(chosen) == 1))
+        async with reading(ctx, one):
+            summaries.append(await _summary(one, space, alone=len(chosen) == 1))
         left += max(space.left, 0)
     return overview_text(summaries)
 
@@ -93,11 +96,12 @@ async def explain_query(
     source = ctx.state.databases.named(database)
     work = partial(explain, Query(query, bound(parameters)), room(ctx, None).bytes)
     try:
-        plan = await source.read(work)
+        async with reading(ctx, source):
+            plan = await source.read(work)
     except SqliteError as error:
         if error.code != "refused" or not source.writable:
             raise
-        async with source.writer() as connection:
+        async with writing(ctx, source), source.writer() as connection:
             plan = await connection.run(work)
     return plan_text(plan)
 

@@ -2,7 +2,7 @@
 
 from shared import ResourceLink, TextContent
 
-from ..app import Ctx, app
+from ..app import Ctx, app, reading
 from ..arguments import DatabaseArgument, ParametersArgument, QueryArgument
 from ..reading.query import Query, bound
 from .formats import FormatName
@@ -22,7 +22,9 @@ async def export(
     In json and jsonl rows are arrays, as in the answers of read_query.
     """
     source = ctx.state.databases.named(database)
-    made = await ctx.state.exports.make(source, Query(query, bound(parameters)), format, ctx.peer.owner)
+    asked = Query(query, bound(parameters))
+    async with reading(ctx, source):
+        made = await ctx.state.exports.make(source, asked, format, ctx.peer.owner)
     uri = uri_of_export(made)
     rows = f"{made.rows} row{'' if made.rows == 1 else 's'}"
     link = ResourceLink(

@@ -3,7 +3,7 @@
 from shared import Data
 
 from ..access.database import Database
-from ..app import Ctx, app, room
+from ..app import Ctx, app, reading, room
 from ..arguments import CursorArgument, DatabaseArgument, MaxRowsArgument, ParametersArgument, QueryArgument
 from .query import Query, bound
 from .results import QueryResult, result_of, text_of
@@ -30,7 +30,8 @@ async def queried(
     ctx: Ctx, source: Database, query: Query, max_rows: int | None, cursor: str | None
 ) -> Data[QueryResult]:
     """The next rows of a query, in both forms. Raises SqliteError."""
-    found = await ctx.state.snapshots.read(source, query, room(ctx, max_rows), ctx.peer.owner, cursor)
-    declared = await source.declared(query.sql, found.answer.schema_version)
+    async with reading(ctx, source):
+        found = await ctx.state.snapshots.read(source, query, room(ctx, max_rows), ctx.peer.owner, cursor)
+        declared = await source.declared(query.sql, found.answer.schema_version)
     result = result_of(found, declared)
     return Data(result, text_of(result))

@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field, WithJsonSchema
 from shared import Data, MissingCapability
 
 from ..access.database import Database
-from ..app import Ctx, app, no_files, read_only, room
+from ..app import Ctx, app, no_files, read_only, reading, room, writing
 from ..arguments import SCALAR, DatabaseArgument
 from ..errors import SqliteError
 from ..reading.query import Parameters, bound
@@ -61,7 +61,8 @@ async def write_query(
     statements = _statements(query, parameters)
     if not dry_run:
         return await executed(ctx, source, statements, max_rows)
-    done = await write(source, partial(acts.dry_run, statements, _answering(ctx, max_rows)))
+    async with writing(ctx, source):
+        done = await write(source, partial(acts.dry_run, statements, _answering(ctx, max_rows)))
     return Data(done.value, done.text)
 
 
@@ -108,7 +109,9 @@ async def import_csv(
 async def backup(ctx: Ctx, database: DatabaseArgument = None) -> str:
     """Copy a database, while it is in use, to a new file in the operator's directory, and check the copy."""
     source = ctx.state.databases.named(database)
-    return backup_text(await source.read(partial(back_up, _files(ctx), source.name)))
+    work = partial(back_up, _files(ctx), source.name)
+    async with reading(ctx, source):
+        return backup_text(await source.read(work))
 
 
 async def executed(
@@ -164,13 +167,15 @@ async def agreed(
     """What `act` does, once the user has agreed to it where the operator wants that: to `what`, which is shown, with
     all that is `unsaid`. Raises SqliteError where the user does not agree, or can't be asked."""
     limit = ctx.state.settings.confirm
-    done = await write(source, partial(act, Consent(limit)))
+    async with writing(ctx, source):
+        done = await write(source, partial(act, Consent(limit)))
     if not isinstance(done, Figures):
         return done
     # The key names these very changes: consent to some is none to others.
     key = hashlib.sha256(repr((source.name, what, unsaid, done)).encode("utf-8", "replace")).hexdigest()[:16]
     await _ask(ctx, key, f"Change {source.name}? {done}:\n{_cut(what)}", done)
-    done = await write(source, partial(act, Consent(limit, done)))
+    async with writing(ctx, source):
+        done = await write(source, partial(act, Consent(limit, done)))
     assert not isinstance(done, Figures)
     return done
 
