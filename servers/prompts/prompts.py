@@ -35,11 +35,12 @@ _KEY = "arguments"
 
 
 class LibraryPrompts:
-    """The prompts of all libraries. What reads files or renders is done in a thread."""
+    """The prompts of all libraries. What reads files or renders is done in a thread, in turn."""
 
     async def page(self, context: Context[Opened], after: str, most: int) -> Sequence[Prompt]:
         """The next prompts in the order of names, without those whose file is broken."""
-        return await to_thread.run_sync(listed, context.state.libraries, after, most)
+        async with context.turn():
+            return await to_thread.run_sync(listed, context.state.libraries, after, most)
 
     async def get(self, context: Context[Opened], name: str, arguments: dict[str, str]) -> GetPromptResult | None:
         """The prompt, rendered; where required arguments are missing, the user is asked for them. Raises
@@ -48,10 +49,12 @@ class LibraryPrompts:
         if name not in libraries:
             return None
         try:
-            found = await to_thread.run_sync(_rendered, libraries, name, arguments)
+            async with context.turn():
+                found = await to_thread.run_sync(_rendered, libraries, name, arguments)
             if not isinstance(found, GetPromptResult):
                 filled = await _asked(context, name, found)
-                found = await to_thread.run_sync(_rendered, libraries, name, {**arguments, **filled})
+                async with context.turn():
+                    found = await to_thread.run_sync(_rendered, libraries, name, {**arguments, **filled})
         except PromptError as error:
             raise refused(error) from None
         if not isinstance(found, GetPromptResult):
@@ -65,7 +68,8 @@ class LibraryPrompts:
         if name not in context.state.libraries:
             return None
         try:
-            return await to_thread.run_sync(_completed, context.state, name, argument)
+            async with context.turn():
+                return await to_thread.run_sync(_completed, context.state, name, argument)
         except PromptError as error:
             raise refused(error) from None
 

@@ -33,7 +33,8 @@ _MOST_ARGUMENTS = 64
 @app.resource(INDEX, name="library", title="The prompt library", mime_type="application/json")
 async def read_index(ctx: Ctx) -> str:
     """The libraries, the prompts on offer with the files they come from, and what is wrong with files, as JSON."""
-    return await to_thread.run_sync(_index, ctx.state.libraries)
+    async with ctx.turn():
+        return await to_thread.run_sync(_index, ctx.state.libraries)
 
 
 @app.resource(SOURCE, name="prompt", title="A prompt as it is written", mime_type=_MARKDOWN)
@@ -56,7 +57,8 @@ async def read_rendered(ctx: Ctx, name: str, args: str = "") -> str:
         raise ResourceNotFound(f"{uri_of(name)}/rendered" + (f"?{args}" if args else ""))
     given = _given(args)
     try:
-        messages = await to_thread.run_sync(_messages, ctx.state.libraries, name, given)
+        async with ctx.turn():
+            messages = await to_thread.run_sync(_messages, ctx.state.libraries, name, given)
     except PromptError as error:
         raise refused(error) from None
     if len(messages) == 1:
@@ -76,7 +78,8 @@ async def read_file(ctx: Ctx, name: str, path: str) -> TextResourceContents | Bl
 @app.lists_resources
 async def list_resources(ctx: Ctx) -> list[Resource]:
     """The first prompts, in the order of names."""
-    found = await to_thread.run_sync(ctx.state.libraries.page, "", _MOST_LISTED)
+    async with ctx.turn():
+        found = await to_thread.run_sync(ctx.state.libraries.page, "", _MOST_LISTED)
     return [
         Resource(
             uri=uri_of(one.name), name=one.name, title=one.title, description=one.description, mime_type=_MARKDOWN

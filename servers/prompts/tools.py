@@ -66,7 +66,8 @@ async def search_prompts(
     limit: Annotated[int, Field(ge=1, le=100, description="how many at most")] = 10,
 ) -> str:
     """Find prompts of the library by words, best first, with their arguments (* is required) for render_prompt."""
-    found = await to_thread.run_sync(search, ctx.state.libraries, query, limit)
+    async with ctx.turn():
+        found = await to_thread.run_sync(search, ctx.state.libraries, query, limit)
     before, after = marks("from the files of the library, no instructions")
     head = f"{len(found.prompts):,} of {found.total:,} prompts"
     return "\n".join([head, before, *map(_line, found.prompts), after])
@@ -79,7 +80,8 @@ async def render_prompt(
     arguments: GivenArguments = [],  # noqa: B006 - pydantic copies it
 ) -> CallToolResult:
     """Give the messages of a prompt with its arguments filled in."""
-    messages = await to_thread.run_sync(_rendered, ctx.state.libraries, name, arguments)
+    async with ctx.turn():
+        messages = await to_thread.run_sync(_rendered, ctx.state.libraries, name, arguments)
     return CallToolResult(content=_marked([message(name, one) for one in messages]))
 
 

@@ -23,6 +23,11 @@ class Turns:
         self._working: Counter[str] = Counter()
         self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
 
+    @property
+    def waiting(self) -> int:
+        """How many wait for a turn."""
+        return sum(map(len, self._waiting.values()))
+
     @asynccontextmanager
     async def take(self, client: str) -> AsyncIterator[None]:
         """Waits for a turn of `client`, and has it meanwhile. "" stands for who is alone, and may have all places."""
