@@ -67,5 +67,5 @@ async def snapshot_of(ctx: Ctx, wanted: Wanted, *, refresh: bool = False) -> Sna
     fetcher = await ctx.state.opening.fetcher()
     async with ctx.turn(ctx.state.turns):
         snapshot = await fetcher.fetch(wanted, refresh=refresh)
-    ctx.state.snapshots.put(ctx.peer.principal, wanted, snapshot)
+    ctx.state.snapshots.put(ctx.owner, wanted, snapshot)
     return snapshot

@@ -48,7 +48,7 @@ async def _read(ctx: Ctx, uri: str) -> TextResourceContents | BlobResourceConten
 async def list_recent(ctx: Ctx) -> list[Resource]:
     """The pages that this client fetched last, each once, with the titles that they give themselves."""
     titles: dict[str, str] = {}
-    for wanted, snapshot in ctx.state.snapshots.recent(ctx.peer.principal):
+    for wanted, snapshot in ctx.state.snapshots.recent(ctx.owner):
         titles.setdefault(wanted.url, " ".join(snapshot.page.found.title.split())[:_TITLE])
     return [
         Resource(uri=url, name=url, title=title or None, mime_type=_MARKDOWN)

@@ -48,7 +48,7 @@ async def fetch(
     A text that was cut has in its last line the start_index to go on with."""
     wanted = Wanted(url, "raw" if raw else format, section)
     goes_on = start_index > 0 and not refresh
-    kept = ctx.state.snapshots.get(ctx.peer.principal, wanted) if goes_on else None
+    kept = ctx.state.snapshots.get(ctx.owner, wanted) if goes_on else None
     snapshot = kept or await snapshot_of(ctx, wanted, refresh=refresh)
     room = _room(ctx)
     piece = cut(snapshot.page.text, start_index, max_length, room)

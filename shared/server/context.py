@@ -72,6 +72,12 @@ class Context(Generic[State]):
     turns: Turns
     brief_turns: Turns
 
+    @property
+    def owner(self) -> str:
+        """To whom belongs what is kept for later calls: whom the transport authenticated, else the session; of a
+        request that stands for itself all that come from its address. Empty where nobody else is."""
+        return self.peer.owner or self.link.client
+
     async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
         """Tells the client how far the call is, if it asked; `progress` must grow from one report to the next."""
         self.link.session.progress(self.id, progress, total, message)

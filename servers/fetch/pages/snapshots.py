@@ -1,7 +1,7 @@
 """Pages as they were read, kept so that the next piece of one is a piece of the same text.
 
 A client goes on by a number of characters, so what it goes on with has to be what that number counted. Each client
-has snapshots of its own: what the operator's headers let one see is not told to another.
+has snapshots of its own: what one was shown, and that it asked for it, is not told to another.
 """
 
 from collections import OrderedDict

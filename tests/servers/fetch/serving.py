@@ -1,20 +1,51 @@
 """The server as a process, spoken to over a pipe."""
 
+import json
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx
 
 from tests.servers.peers import Peer
-from tests.wire import STATELESS, Wire
+from tests.wire import PATIENCE, STATELESS, Wire, start_http
 
-__all__ = ["served"]
+__all__ = ["asked_over_http", "served", "two_sessions"]
+
+COMMAND = [sys.executable, "-m", "servers.fetch", "--allow-private", "127.0.0.1:*"]
 
 
 @asynccontextmanager
 async def served(*options: str, era: str = "2025-11-25") -> AsyncIterator[Peer]:
     """A server started with these options, which may reach this machine."""
-    allowed = ["--allow-private", "127.0.0.1:*"]
-    async with Wire([sys.executable, "-m", "servers.fetch", *allowed, *options]) as wire:
+    async with Wire([*COMMAND, *options]) as wire:
         if era != STATELESS:
             await wire.initialize(era)
         yield Peer(wire, era)
+
+
+@asynccontextmanager
+async def two_sessions() -> AsyncIterator[tuple[httpx.AsyncClient, httpx.AsyncClient]]:
+    """Two clients of one server over HTTP, where nobody has a token."""
+    async with start_http(COMMAND) as url:
+        headers = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-11-25"}
+        one, other = (httpx.AsyncClient(base_url=url, headers=headers, trust_env=False) for _ in range(2))
+        async with one, other:
+            for client in (one, other):
+                info = {"name": "test", "version": "1"}
+                hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": info}
+                answer = await client.post("/mcp", json=_message("initialize", hello))
+                client.headers["Mcp-Session-Id"] = answer.headers["mcp-session-id"]
+            yield one, other
+
+
+async def asked_over_http(client: httpx.AsyncClient, method: str, **params: Any) -> Any:
+    """The result of a request."""
+    text = (await client.post("/mcp", json=_message(method, params), timeout=PATIENCE)).text
+    (found,) = [line.partition("data:")[2] or line for line in text.splitlines() if '"jsonrpc"' in line]
+    return json.loads(found)["result"]
+
+
+def _message(method: str, params: dict[str, Any]) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}

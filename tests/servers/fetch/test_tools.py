@@ -16,7 +16,7 @@ from tests.interop.pages import PIXEL
 from tests.servers.peers import ERAS, Peer
 from tests.wire import with_envelope
 
-from .serving import served
+from .serving import asked_over_http, served, two_sessions
 from .sites import Asked, Route, Site, answer, opened_site, redirect
 
 pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
@@ -93,6 +93,20 @@ async def test_h13_pieces_are_of_one_text_while_the_page_changes(peer: Peer, sit
 async def test_a_piece_of_what_was_never_read_says_that_it_was_fetched_anew(peer: Peer, site: Site) -> None:
     text = await peer.text("fetch", url=site.url(added(site, plain(LONG))), start_index=100)
     assert "note: this was fetched anew" in text
+
+
+async def test_without_tokens_a_page_belongs_to_its_session() -> None:
+    async with opened_site({"/": plain(LONG)}) as site, two_sessions() as (one, other):
+        arguments = {"url": site.url(), "max_length": 1_000}
+        await asked_over_http(one, "tools/call", name="fetch", arguments=arguments)
+        assert (await asked_over_http(other, "resources/list"))["resources"] == []
+        site.routes["/"] = plain("x" * 2_000)
+        on = {"name": "fetch", "arguments": {**arguments, "start_index": 1_000}}
+        theirs, mine = [await asked_over_http(client, "tools/call", **on) for client in (other, one)]
+        assert len(site.asked) == 2
+    assert within(mine["content"][0]["text"]) == LONG[1_000:2_000]
+    assert within(theirs["content"][0]["text"]) == "x" * 1_000
+    assert "note: this was fetched anew" in theirs["content"][0]["text"]
 
 
 async def test_a_refresh_asks_the_site_again(peer: Peer, site: Site) -> None:
