@@ -21,6 +21,7 @@ from shared.protocol.types.tools import ListParams
 
 from .errors import PromptError
 from .format import definitions
+from .format.characters import line
 from .library.folder import Folder
 from .library.libraries import Libraries
 from .settings import Settings
@@ -116,10 +117,18 @@ def listed(libraries: Libraries, after: str, most: int) -> list[Prompt]:
 
 def _listed(prompt: definitions.Prompt) -> Prompt:
     arguments = [
-        PromptArgument(name=one.name, title=one.title, description=one.description, required=one.required)
+        PromptArgument(
+            name=one.name, title=_line(one.title), description=_line(one.description), required=one.required
+        )
         for one in prompt.arguments
     ]
-    return Prompt(name=prompt.name, title=prompt.title, description=prompt.description, arguments=arguments)
+    return Prompt(
+        name=prompt.name, title=_line(prompt.title), description=line(prompt.description), arguments=arguments
+    )
+
+
+def _line(text: str | None) -> str | None:
+    return None if text is None else line(text)
 
 
 def explained(error: PromptError) -> str:

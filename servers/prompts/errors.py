@@ -11,7 +11,8 @@ __all__ = ["Problem", "PromptError"]
 
 
 class PromptError(Exception):
-    """A refusal or failure: `code` for programs, `reason` and `suggestion` for readers.
+    """A refusal or failure: `code` for programs, `reason` and `suggestion` for readers, each on one line, where what
+    files say stands in quotes.
 
     The codes: `bad_prompt` (the file), `bad_template`, `bad_arguments`, `missing_arguments`, `not_found`,
     `too_large`, and `too_long` for what took too many steps or too much time.
@@ -19,11 +20,11 @@ class PromptError(Exception):
 
     def __init__(self, code: str, reason: str, suggestion: str = "", line: int | None = None) -> None:
         self.code = code
-        self.reason = reason
-        self.suggestion = suggestion
+        self.reason = shown(reason)
+        self.suggestion = shown(suggestion)
         self.line = line
         """The line of the file, from 1, where that is known."""
-        super().__init__(code, reason, suggestion, line)
+        super().__init__(code, self.reason, self.suggestion, line)
 
     def __str__(self) -> str:
         return f"{self.reason}. {self.suggestion}" if self.suggestion else self.reason

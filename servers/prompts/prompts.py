@@ -22,9 +22,10 @@ from shared import (
 from .app import Ctx, Opened, app, listed, refused
 from .arguments.asking import form, texts
 from .arguments.completing import Completion, completed
-from .arguments.values import missing, values
+from .arguments.values import missing, named, values
 from .errors import PromptError
 from .format import definitions
+from .format.characters import line
 from .library.libraries import Libraries
 from .resources import contents
 from .templates.rendering import Embedded, Rendered, Text
@@ -91,7 +92,7 @@ def _rendered(
             return missing(prompt, given)
         raise
     messages = [message(name, one) for one in rendering.rendered(bound)]
-    return GetPromptResult(description=prompt.description, messages=messages)
+    return GetPromptResult(description=line(prompt.description), messages=messages)
 
 
 async def _asked(ctx: Ctx, name: str, absent: Sequence[definitions.Argument]) -> dict[str, str]:
@@ -107,15 +108,14 @@ async def _asked(ctx: Ctx, name: str, absent: Sequence[definitions.Argument]) ->
 
 
 def _missing(name: str, absent: Sequence[definitions.Argument], why: str = "") -> InvalidParams:
-    needed = ", ".join(one.name for one in absent)
-    return InvalidParams(f"missing_arguments: the prompt {name!r} needs: {needed}{why}")
+    return InvalidParams(f"missing_arguments: the prompt {name!r} needs: {named(absent)}{why}")
 
 
 def _completed(opened: Opened, name: str, argument: CompletionArgument) -> Completion:
     known = {one.name: one for one in opened.libraries.prompt(name).arguments}
     if argument.name not in known:
-        names = ", ".join(known) or "none"
-        raise PromptError("bad_arguments", f"{argument.name[:64]!r} is no argument of it", f"Its arguments: {names}.")
+        suggestion = f"Its arguments: {named(known.values())}."
+        raise PromptError("bad_arguments", f"{argument.name[:64]!r} is no argument of it", suggestion)
     return completed(known[argument.name], argument.value, opened.files)
 
 

@@ -13,7 +13,7 @@ from shared import BlobResourceContents, InvalidParams, Resource, ResourceNotFou
 from .app import Ctx, app, refused
 from .arguments.values import values
 from .errors import PromptError
-from .format.characters import shown
+from .format.characters import line, shown
 from .format.definitions import Prompt
 from .library.libraries import Libraries
 from .templates.rendering import Embedded, Rendered, Text
@@ -82,7 +82,11 @@ async def list_resources(ctx: Ctx) -> list[Resource]:
         found = await to_thread.run_sync(ctx.state.libraries.page, "", _MOST_LISTED)
     return [
         Resource(
-            uri=uri_of(one.name), name=one.name, title=one.title, description=one.description, mime_type=_MARKDOWN
+            uri=uri_of(one.name),
+            name=one.name,
+            title=None if one.title is None else line(one.title),
+            description=line(one.description),
+            mime_type=_MARKDOWN,
         )
         for one in found
     ]
@@ -138,14 +142,14 @@ def _text(message: Rendered) -> str:
         return content.text
     try:
         if content.kind == "resource":
-            return f"{content.path}:\n\n{content.data.decode()}"
+            return f"{shown(content.path)}:\n\n{content.data.decode()}"
     except UnicodeDecodeError:
         pass
     return _named(content)
 
 
 def _named(file: Embedded) -> str:
-    return f"[{file.kind}: {file.path}, {file.mime_type}, {len(file.data):,} bytes]"
+    return f"[{file.kind}: {shown(file.path)}, {file.mime_type}, {len(file.data):,} bytes]"
 
 
 def _index(libraries: Libraries) -> str:
@@ -165,10 +169,11 @@ def _index(libraries: Libraries) -> str:
 
 
 def _indexed(libraries: Libraries, numbers: Mapping[Path, int], prompt: Prompt) -> dict[str, Any]:
-    found = {"name": prompt.name, "title": prompt.title, "tags": list(prompt.tags), "uri": uri_of(prompt.name)}
+    title, tags = line(prompt.title or ""), list(map(line, prompt.tags))
+    found = {"name": prompt.name, "title": title, "tags": tags, "uri": uri_of(prompt.name)}
     try:
         library = libraries.library(prompt.name)
-        where = {"library": numbers[library.root], "file": library.path(prompt.name)}
+        where = {"library": numbers[library.root], "file": shown(library.path(prompt.name))}
     except PromptError:  # it went away
         where = {}
     return {key: value for key, value in found.items() if value} | where

@@ -13,6 +13,7 @@ from shared import CallToolResult, PromptMessage, TextContent
 from .app import Ctx, app
 from .arguments.values import values
 from .errors import PromptError
+from .format.characters import line
 from .format.definitions import Argument, Prompt
 from .library.libraries import Libraries
 from .marks import marks
@@ -99,7 +100,7 @@ async def save_prompt(
     messages (role, text). The template is Jinja: {{ name }}, {% if name %}, {{ code|fence }}."""
     saved = await to_thread.run_sync(saving.save_prompt, ctx.state.libraries, name, text, draft, if_match)
     await ctx.state.watch.look()
-    return f"{'Created' if saved.created else 'Replaced'} {saved.path}: etag {saved.etag}"
+    return f"{'Created' if saved.created else 'Replaced'} {saved.path!r}: etag {saved.etag}"
 
 
 @app.tool(title="Delete prompt", unavailable=_read_only)
@@ -107,13 +108,12 @@ async def delete_prompt(ctx: Ctx, name: NameArgument, draft: DraftArgument = Fal
     """Delete the file of a prompt, for good."""
     path = await to_thread.run_sync(saving.delete_prompt, ctx.state.libraries, name, draft, if_match)
     await ctx.state.watch.look()
-    return f"Deleted {path}"
+    return f"Deleted {path!r}"
 
 
 def _line(prompt: Prompt) -> str:
-    description = " ".join(prompt.description.split())
     takes = f" ({', '.join(map(_named, prompt.arguments))})" if prompt.arguments else ""
-    return f"{prompt.name}{takes}: {description}"
+    return line(f"{prompt.name}{takes}: {prompt.description}")
 
 
 def _named(argument: Argument) -> str:

@@ -118,8 +118,8 @@ class Skill:
         """One of its files as lists of resources show it."""
         size, kind = self.files[file].size, _kind(file)
         if file != MANIFEST:
-            return Resource(uri=self.uri(file), name=file.rpartition("/")[2], mime_type=kind, size=size)
-        name, description = self.frontmatter["name"], self.frontmatter["description"]
+            return Resource(uri=self.uri(file), name=_line(file.rpartition("/")[2]), mime_type=kind, size=size)
+        name, description = self.frontmatter["name"], _line(self.frontmatter["description"])
         return Resource(uri=self.uri(), name=name, description=description, mime_type=kind, size=size)
 
     def children(self, uri: str) -> list[Resource]:
@@ -129,7 +129,7 @@ class Skill:
             _, there, rest = self.uri(file).partition(inside)
             if there:
                 child, below, _ = rest.partition("/")
-                directory = Resource(uri=inside + child, name=unquote(child), mime_type=_DIRECTORY)
+                directory = Resource(uri=inside + child, name=_line(unquote(child)), mime_type=_DIRECTORY)
                 found[child] = directory if below else self.resource(file)
         return list(found.values())
 
@@ -186,6 +186,11 @@ class Skills:
                 if data is not None:
                     return _contents(uri, data, _kind(file))
         raise ResourceNotFound(uri)
+
+
+def _line(text: str) -> str:
+    """What files say of themselves, as it may stand in a list: on one line, with nothing that a terminal obeys."""
+    return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in " ".join(text.split()))
 
 
 def serve_skills(app: "Server[Any]", source: SkillSource) -> None:

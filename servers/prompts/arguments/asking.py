@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from servers.prompts.format.characters import line
 from servers.prompts.format.definitions import Argument
 
 __all__ = ["form", "texts"]
@@ -34,10 +35,10 @@ def _field(argument: Argument) -> dict[str, Any]:
     if argument.type == "enum":
         field = {"type": "string", "enum": list(argument.enum)}
     if argument.title:
-        field["title"] = argument.title
+        field["title"] = line(argument.title)
     said = [argument.description, _HINTS.get(argument.type), _examples(argument)]
     if any(said):
-        field["description"] = " ".join(filter(None, said))
+        field["description"] = line(" ".join(filter(None, said)))
     return field
 
 

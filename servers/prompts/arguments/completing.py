@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from servers.prompts.format.characters import is_unicode
 from servers.prompts.format.definitions import Argument
 from servers.prompts.library.folder import Folder
 
@@ -52,6 +51,6 @@ def _paths(folders: Sequence[Folder], typed: str) -> list[str]:
             name = entry.path.rpartition("/")[2]
             # What is hidden is suggested to those who ask for it.
             wanted = name.startswith(begun) and (begun or not name.startswith("."))
-            if entry.kind in ("file", "directory") and wanted and is_unicode(name):
+            if entry.kind in ("file", "directory") and wanted and name.isprintable():
                 found.append(entry.path + ("/" if entry.kind == "directory" else ""))
     return sorted(found)

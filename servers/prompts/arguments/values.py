@@ -3,7 +3,7 @@
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -11,7 +11,7 @@ from servers.prompts.errors import PromptError
 from servers.prompts.format.characters import is_unicode
 from servers.prompts.format.definitions import Argument, Prompt
 
-__all__ = ["MOST_CHARACTERS", "missing", "value", "values"]
+__all__ = ["MOST_CHARACTERS", "missing", "named", "value", "values"]
 
 MOST_CHARACTERS = 500_000
 """Of one argument."""
@@ -45,12 +45,16 @@ def values(prompt: Prompt, given: Mapping[str, str]) -> dict[str, Any]:
         except PromptError as error:
             wrong.append(error.reason)
     if wrong:
-        names = ", ".join(one.name for one in prompt.arguments) or "none"
+        names = named(prompt.arguments)
         raise PromptError("bad_arguments", "; ".join(wrong), f"Its arguments: {names}." if unknown else "")
     if absent:
-        needed = ", ".join(one.name for one in absent)
-        raise PromptError("missing_arguments", f"the prompt {prompt.name!r} needs: {needed}")
+        raise PromptError("missing_arguments", f"the prompt {prompt.name!r} needs: {named(absent)}")
     return found
+
+
+def named(arguments: Iterable[Argument]) -> str:
+    """The names of arguments, in quotes, as errors list them."""
+    return ", ".join(repr(one.name) for one in arguments) or "none"
 
 
 def value(argument: Argument, text: str) -> Any:
@@ -60,14 +64,14 @@ def value(argument: Argument, text: str) -> Any:
             return list(argument.default) if argument.type == "list" else argument.default
         return [] if argument.type == "list" else _EMPTY.get(argument.type, "")
     if len(text) > MOST_CHARACTERS:
-        raise PromptError("bad_arguments", f"{argument.name} has more than {MOST_CHARACTERS:,} characters")
+        raise PromptError("bad_arguments", f"{argument.name!r} has more than {MOST_CHARACTERS:,} characters")
     if argument.type == "string":
         return text
     if argument.type == "enum":
         return _choice(argument, text)
     found = _OF_TYPE[argument.type](text)
     if found is None:
-        reason = f"{argument.name} is no {_NAMES.get(argument.type, argument.type)}: {text[:80]!r}"
+        reason = f"{argument.name!r} is no {_NAMES.get(argument.type, argument.type)}: {text[:80]!r}"
         raise PromptError("bad_arguments", reason)
     return found
 
@@ -77,7 +81,7 @@ def _choice(argument: Argument, text: str) -> str:
         return text
     alike = [one for one in argument.enum if one.casefold() == text.strip().casefold()]
     if len(alike) != 1:
-        reason = f"{argument.name} is none of: {', '.join(argument.enum)}"
+        reason = f"{argument.name!r} is none of: {', '.join(map(repr, argument.enum))}"
         raise PromptError("bad_arguments", reason)
     return alike[0]
 

@@ -1,6 +1,6 @@
 """Characters that not every text can have, and how they are shown."""
 
-__all__ = ["is_unicode", "shown"]
+__all__ = ["is_unicode", "line", "shown"]
 
 
 def is_unicode(text: str) -> bool:
@@ -18,3 +18,8 @@ def shown(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
+
+
+def line(text: str) -> str:
+    """The same, with white space of any kind as single spaces."""
+    return shown(" ".join(text.split()))

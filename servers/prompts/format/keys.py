@@ -10,7 +10,8 @@ from servers.prompts.format.mappings import Mapped
 
 __all__ = ["ARGUMENT", "MESSAGE", "NAME", "PROMPT", "TYPES", "Key", "checked", "refuse"]
 
-NAME = re.compile(r"[^\s\x00-\x1f\x7f](?:[^\x00-\x1f\x7f]{0,126}[^\s\x00-\x1f\x7f])?")
+_CONTROLS = r"\x00-\x1f\x7f-\x9f\u2028\u2029"
+NAME = re.compile(rf"[^\s{_CONTROLS}](?:[^{_CONTROLS}]{{0,126}}[^\s{_CONTROLS}])?")
 """What can be the name of a prompt. Which of these reach a client unchanged is another question."""
 _ARGUMENT_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
 TYPES = ("string", "number", "boolean", "enum", "file", "url", "list")

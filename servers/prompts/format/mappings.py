@@ -158,7 +158,7 @@ class _Building:
     def _alias(self, anchor: str, line: int) -> None:
         self._no_key(line)
         if anchor not in self._anchors:
-            raise _wrong(f"the alias *{anchor[:80]} names nothing that is written before it", line)
+            raise _wrong(f"the alias {anchor[:80]!r} names nothing that is written before it", line)
         value, size = self._anchors[anchor]
         self._add(size, line)
         self._give(value, None, size)

@@ -140,7 +140,7 @@ class _Looking:
         for path, file in sorted(self._files.items()):
             first = names.setdefault(file.name, file)
             if first is not file:
-                self._problem(path, f"{first.path} has a prompt called {file.name!r} already")
+                self._problem(path, f"{first.path!r} has a prompt called {file.name!r} already")
         for path in _unfitting(self._seen):
             self._problem(path, f"the skill goes without it: {LIMIT}")
         number, directories = self._old.number + 1, frozenset(self._directories)

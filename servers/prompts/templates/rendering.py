@@ -175,7 +175,7 @@ class _Sources:
         if name in self.partials:
             return
         if name in chain:
-            circle = " includes ".join([*chain[chain.index(name) :], name])
+            circle = " includes ".join(map(repr, [*chain[chain.index(name) :], name]))
             raise PromptError("bad_template", f"includes go round in a circle: {circle}", line=line)
         if len(chain) >= _DEEPEST or len(self.partials) >= _MOST_PARTIALS:
             reason = f"includes go {_DEEPEST} levels deep and {_MOST_PARTIALS} files far at most"

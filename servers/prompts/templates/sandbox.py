@@ -168,15 +168,15 @@ def _check(node: nodes.Node) -> None:
         case _ if not isinstance(node, _ALLOWED):
             _refuse(node, f"{type(node).__name__} is not available in prompts")
         case nodes.Getattr() if not (_is_name(node.node, "loop") and node.attr in _OF_LOOP):
-            _refuse(node, f".{node.attr} is not available: values have no attributes or methods; use a filter")
+            _refuse(node, f"{node.attr!r} is not available: values have no attributes or methods; use a filter")
         case nodes.Call() if not _is_name(node.node, "range") or node.dyn_args or node.dyn_kwargs:
             _refuse(node, "nothing can be called but range(...); use a filter")
         case nodes.Filter() | nodes.Test() if node.dyn_args or node.dyn_kwargs:
             _refuse(node, "* and ** are not available")
         case nodes.Name() if node.name.startswith("_") or node.name == "self":
-            _refuse(node, f"{node.name} is no name for a value")
+            _refuse(node, f"{node.name!r} is no name for a value")
         case nodes.Name() if node.name in _SPECIAL and node.ctx != "load":
-            _refuse(node, f"{node.name} is no name for a value")
+            _refuse(node, f"{node.name!r} is no name for a value")
         case nodes.Const() if isinstance(node.value, float) and not math.isfinite(node.value):
             _refuse(node, "a number in the template is too large")
         case nodes.Const() if isinstance(node.value, str) and not is_unicode(node.value):

@@ -6,7 +6,7 @@ until somebody moves it beside the others.
 
 from typing import NamedTuple
 
-from servers.prompts.errors import PromptError
+from servers.prompts.errors import Problem, PromptError
 from servers.prompts.format.naming import objections
 from servers.prompts.library.folder import Folder
 from servers.prompts.library.forms import SKILL, Kind, parsed
@@ -93,19 +93,23 @@ def _place(library: Library, name: str) -> tuple[str, Kind]:
 def _require_good(library: Library, name: str, path: str, kind: Kind, data: bytes) -> None:
     found = lint_file(library, path, kind, data)
     if found:
-        raise PromptError("bad_prompt", "; ".join(map(str, found)), "Nothing was written.")
+        raise PromptError("bad_prompt", "; ".join(map(_said, found)), "Nothing was written.")
     inside = parsed(kind, data).name
     if inside != name:
         raise PromptError("bad_prompt", f"the front matter has the name {inside!r}, and it is saved as {name!r}")
 
 
+def _said(problem: Problem) -> str:
+    return problem.reason if problem.line is None else f"line {problem.line}: {problem.reason}"
+
+
 def _replacing(path: str, if_match: str | None) -> Check:
     def check(found: bytes | None) -> None:
         if found is None and if_match is not None:
-            raise PromptError("changed", f"there is no {path} any more")
+            raise PromptError("changed", f"there is no {path!r} any more")
         if found is not None and if_match is None:
             suggestion = f"To replace it, give its etag as if_match: {etag_of(found)}"
-            raise PromptError("already_exists", f"there is a {path} already", suggestion)
+            raise PromptError("already_exists", f"there is a {path!r} already", suggestion)
         _require_same(path, found, if_match)
 
     return check
@@ -114,7 +118,7 @@ def _replacing(path: str, if_match: str | None) -> Check:
 def _deleting(path: str, if_match: str | None) -> Check:
     def check(found: bytes | None) -> None:
         if found is None:
-            raise PromptError("not_found", f"there is no {path}")
+            raise PromptError("not_found", f"there is no {path!r}")
         _require_same(path, found, if_match)
 
     return check
@@ -122,4 +126,4 @@ def _deleting(path: str, if_match: str | None) -> Check:
 
 def _require_same(path: str, found: bytes | None, if_match: str | None) -> None:
     if found is not None and if_match not in (None, etag_of(found)):
-        raise PromptError("changed", f"{path} was changed meanwhile; its etag is {etag_of(found)} now")
+        raise PromptError("changed", f"{path!r} was changed meanwhile; its etag is {etag_of(found)} now")

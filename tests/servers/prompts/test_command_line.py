@@ -59,7 +59,7 @@ def test_lint_prints_json(capsys: pytest.CaptureFixture[str], tmp_path: Path) ->
         (["lint", "{}/empty"], "there is no prompt in"),
         (["lint", "--no", "{}"], "unrecognized arguments: --no"),
         (["render", "{}", "no"], "there is no prompt 'no'"),
-        (["render", "{}", "hello"], "needs: who"),
+        (["render", "{}", "hello"], "needs: 'who'"),
         (["render", "{}", "hello", "whom=Ann"], "'whom' is no argument of it"),
         (["render", "{}", "hello", "who"], "'who' is no KEY=VALUE"),
         (["render", "{}", "hello", "who=a", "who=b"], "'who' is given twice"),

@@ -45,7 +45,7 @@ def test_p3_two_names_that_become_one_in_a_client_are_found(tmp_path: Path) -> N
 
 def test_p3_two_files_with_one_name_are_found(tmp_path: Path) -> None:
     found = said(tmp_path, {"a.md": SIMPLE, "b.md": front("name: a")})
-    assert found == ["b.md: a.md has a prompt called 'a' already"]
+    assert found == ["b.md: 'a.md' has a prompt called 'a' already"]
 
 
 def test_a_skill_is_called_as_its_directory(tmp_path: Path) -> None:
@@ -84,7 +84,7 @@ def test_missing_descriptions_are_found(tmp_path: Path) -> None:
 
 def test_what_is_wrong_is_on_one_line(tmp_path: Path) -> None:
     found = said(tmp_path, {"a\n.md": front("name: one"), "b.md": front("name: one")})
-    assert found == ["b.md: a\\n.md has a prompt called 'one' already"]
+    assert found == ["b.md: 'a\\n.md' has a prompt called 'one' already"]
 
 
 def test_a_skill_has_its_name_in_it(tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ def test_tokens_are_a_fourth_of_the_bytes_and_at_least_one() -> None:
     [
         (front("colour: red"), "a.md:3: the front matter has 'colour', which means nothing"),
         (front(body="{% no %}"), "a.md:4: Encountered unknown tag 'no'."),
-        (front(body="Say\n{{ x.y }}"), "a.md:5: .y is not available"),
+        (front(body="Say\n{{ x.y }}"), "a.md:5: 'y' is not available"),
         (front(body="{% include 'no.md' %}"), "a.md:4: an include: there is no file 'no.md'"),
         (front("messages:", "  - image: no.png"), "a.md:4: there is no file 'no.png'"),
         ("Say it.", "a.md:1: it does not begin with front matter"),

@@ -80,10 +80,10 @@ def test_a_file_that_comes_at_the_last_moment_is_not_replaced(
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("Say it.", "new.md:1: it does not begin with front matter"),
-        (front(body="{{ x }}"), "new.md:4: the template uses 'x', which is no argument"),
-        (front(body="{% no %}"), "new.md:4: Encountered unknown tag"),
-        (front("arguments:", "  - name: x"), "'x' has no description; new.md:4: the argument 'x' is not used"),
+        ("Say it.", "line 1: it does not begin with front matter"),
+        (front(body="{{ x }}"), "line 4: the template uses 'x', which is no argument"),
+        (front(body="{% no %}"), "line 4: Encountered unknown tag"),
+        (front("arguments:", "  - name: x"), "'x' has no description; line 4: the argument 'x' is not used"),
         (front("name: other"), "the front matter has the name 'other', and it is saved as 'new'"),
         (front(body="\ud800"), "it is not UTF-8"),
         (front(body="x" * 300_000), "more than 256,000 bytes"),

@@ -202,11 +202,11 @@ async def test_messages_keep_their_roles_and_files(tmp_path: Path, era: str) -> 
     ("name", "arguments", "expected"),
     [
         ("none", {}, "unknown prompt: none"),
-        ("a", {}, "missing_arguments: the prompt 'a' needs: code, count"),
-        ("a", {"code": "x"}, "missing_arguments: the prompt 'a' needs: count"),
-        ("a", {"code": "x", "count": "two"}, "bad_arguments: count is no number: 'two'"),
-        ("a", {"count": "1", "style": "wide"}, "bad_arguments: style is none of: short, long"),
-        ("a", {"cod": "x"}, "bad_arguments: 'cod' is no argument of it. Its arguments: code, count, style."),
+        ("a", {}, "missing_arguments: the prompt 'a' needs: 'code', 'count'"),
+        ("a", {"code": "x"}, "missing_arguments: the prompt 'a' needs: 'count'"),
+        ("a", {"code": "x", "count": "two"}, "bad_arguments: 'count' is no number: 'two'"),
+        ("a", {"count": "1", "style": "wide"}, "bad_arguments: 'style' is none of: 'short', 'long'"),
+        ("a", {"cod": "x"}, "bad_arguments: 'cod' is no argument of it. Its arguments: 'code', 'count', 'style'."),
         ("broken", {}, "bad_prompt: it does not begin with front matter between two lines of ---"),
         ("template", {}, "bad_template: 'nothing' is undefined"),
         ("lost", {}, "not_found: there is no file 'gone.png', or it can't be read"),
@@ -289,7 +289,7 @@ async def test_every_type_can_be_asked_for(tmp_path: Path, era: str) -> None:
 async def test_a_user_may_decline(tmp_path: Path, era: str, action: str) -> None:
     async with asked(folder(tmp_path, {"a.md": ASKS}), era=era, actions=action) as peer:
         answer = await peer.request("prompts/get", {"name": "a", "arguments": {"code": "x"}})
-    text = "missing_arguments: the prompt 'a' needs: count; the user did not give them"
+    text = "missing_arguments: the prompt 'a' needs: 'count'; the user did not give them"
     assert (answer["error"]["code"], answer["error"]["message"]) == (-32602, text)
 
 
@@ -297,9 +297,9 @@ async def test_a_user_may_decline(tmp_path: Path, era: str, action: str) -> None
 @pytest.mark.parametrize(
     ("filled", "expected"),
     [
-        ({"count": "many"}, "bad_arguments: count is no number: 'many'"),
-        ({"count": ""}, "missing_arguments: the prompt 'a' needs: count"),
-        ({"code": "not asked for"}, "missing_arguments: the prompt 'a' needs: count"),
+        ({"count": "many"}, "bad_arguments: 'count' is no number: 'many'"),
+        ({"count": ""}, "missing_arguments: the prompt 'a' needs: 'count'"),
+        ({"code": "not asked for"}, "missing_arguments: the prompt 'a' needs: 'count'"),
     ],
 )
 async def test_a_form_that_is_filled_in_badly_is_an_error(
@@ -320,7 +320,7 @@ async def test_nobody_is_asked_where_other_arguments_are_wrong(tmp_path: Path) -
 @every_era
 async def test_a_client_that_can_not_ask_is_told_what_is_missing(tmp_path: Path, era: str) -> None:
     async with inside(folder(tmp_path, {"a.md": ASKS}), era=era) as peer:
-        assert await error(peer, "a", count="1") == "missing_arguments: the prompt 'a' needs: code"
+        assert await error(peer, "a", count="1") == "missing_arguments: the prompt 'a' needs: 'code'"
 
 
 # Completing

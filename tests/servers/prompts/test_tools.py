@@ -100,10 +100,10 @@ async def test_a_prompt_can_not_leave_its_marks(tmp_path: Path) -> None:
     ("name", "arguments", "expected"),
     [
         ("no", {}, "not_found: there is no prompt 'no'"),
-        ("greet", {}, "missing_arguments: the prompt 'greet' needs: names"),
-        ("greet", {"names": None}, "missing_arguments: the prompt 'greet' needs: names"),
-        ("greet", {"names": "a", "nome": 1}, "bad_arguments: 'nome' is no argument of it. Its arguments: names,"),
-        ("greet", {"names": "a", "loud": 7}, "bad_arguments: loud is no yes or no: '7'"),
+        ("greet", {}, "missing_arguments: the prompt 'greet' needs: 'names'"),
+        ("greet", {"names": None}, "missing_arguments: the prompt 'greet' needs: 'names'"),
+        ("greet", {"names": "a", "nome": 1}, "bad_arguments: 'nome' is no argument of it. Its arguments: 'names',"),
+        ("greet", {"names": "a", "loud": 7}, "bad_arguments: 'loud' is no yes or no: '7'"),
         ("greet", [{"name": "names", "value": "a"}] * 2, "bad_arguments: an argument is given twice"),
         (
             "greet",
@@ -131,13 +131,17 @@ async def test_a_prompt_is_saved_replaced_and_deleted(tmp_path: Path) -> None:
     folder(tmp_path, {"a.md": SIMPLE})
     first, second = SIMPLE + " 1", SIMPLE + " 2"
     async with inside(tmp_path, "--allow-write") as peer:
-        assert await peer.text("save_prompt", name="b", text=first) == f"Created b.md: etag {etag_of(first.encode())}"
+        assert (
+            await peer.text("save_prompt", name="b", text=first) == f"Created 'b.md': etag {etag_of(first.encode())}"
+        )
         error = await peer.error("save_prompt", name="b", text=second)
-        assert error.startswith("already_exists: there is a b.md already. To replace it, give its etag as if_match: ")
+        assert error.startswith(
+            "already_exists: there is a 'b.md' already. To replace it, give its etag as if_match: "
+        )
         replaced = await peer.text("save_prompt", name="b", text=second, if_match=error.split()[-1])
-        assert replaced.startswith("Replaced b.md: etag ")
+        assert replaced.startswith("Replaced 'b.md': etag ")
         assert (tmp_path / "b.md").read_text() == second
-        assert await peer.text("delete_prompt", name="a") == "Deleted a.md"
+        assert await peer.text("delete_prompt", name="a") == "Deleted 'a.md'"
     assert [one.name for one in tmp_path.iterdir()] == ["b.md"]
 
 
@@ -153,14 +157,16 @@ async def test_clients_are_told_of_a_prompt_that_was_saved_and_then_have_it(tmp_
 
 async def test_a_draft_is_saved_for_review(tmp_path: Path) -> None:
     async with inside(tmp_path, "--allow-write") as peer:
-        assert (await peer.text("save_prompt", name="b", text=SIMPLE, draft=True)).startswith("Created _drafts/b.md:")
-        assert await peer.text("delete_prompt", name="b", draft=True) == "Deleted _drafts/b.md"
+        assert (await peer.text("save_prompt", name="b", text=SIMPLE, draft=True)).startswith(
+            "Created '_drafts/b.md':"
+        )
+        assert await peer.text("delete_prompt", name="b", draft=True) == "Deleted '_drafts/b.md'"
 
 
 async def test_a_prompt_that_is_wrong_is_not_saved(tmp_path: Path) -> None:
     async with inside(tmp_path, "--allow-write") as peer:
         error = await peer.error("save_prompt", name="b", text=front(body="{{ x }}"))
-    assert error == "bad_prompt: b.md:4: the template uses 'x', which is no argument. Nothing was written."
+    assert error == "bad_prompt: line 4: the template uses 'x', which is no argument. Nothing was written."
     assert list(tmp_path.iterdir()) == []
 
 

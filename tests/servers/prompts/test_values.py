@@ -54,7 +54,7 @@ def test_a_text_becomes_a_value_of_the_type(kind: str, text: str, expected: Any)
 
 @pytest.mark.parametrize(("kind", "text"), BAD)
 def test_a_text_that_is_no_value_of_the_type_is_refused(kind: str, text: str) -> None:
-    with pytest.raises(PromptError, match=r"^a is no ") as caught:
+    with pytest.raises(PromptError, match=r"^'a' is no ") as caught:
         value(Argument("a", kind), text)
     assert caught.value.code == "bad_arguments"
     assert len(str(caught.value)) < 300
@@ -65,7 +65,7 @@ def test_a_value_of_an_enum_is_found_in_another_case() -> None:
     assert value(argument, " low") == "Low"
     assert value(argument, "HIGH") == "HIGH"
     for text in ("High", "medium"):
-        with pytest.raises(PromptError, match="a is none of: Low, high, HIGH"):
+        with pytest.raises(PromptError, match="'a' is none of: 'Low', 'high', 'HIGH'"):
             value(argument, text)
 
 
@@ -92,7 +92,7 @@ PROMPT = Prompt("one", "d", arguments=(Argument("a", required=True), Argument("b
 
 def test_what_is_missing_is_listed() -> None:
     assert [one.name for one in missing(PROMPT, {"b": "x", "a": ""})] == ["a"]
-    with pytest.raises(PromptError, match="the prompt 'one' needs: a, b") as caught:
+    with pytest.raises(PromptError, match="the prompt 'one' needs: 'a', 'b'") as caught:
         values(PROMPT, {"c": "x"})
     assert caught.value.code == "missing_arguments"
 
@@ -101,7 +101,7 @@ def test_all_that_is_wrong_is_said_at_once() -> None:
     prompt = Prompt("one", "d", arguments=(Argument("a", "number"), Argument("b", "boolean")))
     with pytest.raises(PromptError) as caught:
         values(prompt, {"a": "x", "b": "y", "d": "z"})
-    expected = "'d' is no argument of it; a is no number: 'x'; b is no yes or no: 'y'. Its arguments: a, b."
+    expected = "'d' is no argument of it; 'a' is no number: 'x'; 'b' is no yes or no: 'y'. Its arguments: 'a', 'b'."
     assert str(caught.value) == expected
 
 
