@@ -1,12 +1,13 @@
 """What can go wrong with a page, as one exception with a stable code.
 
 `FetchError` is the only exception the domain lets out on purpose. Nothing in it repeats credentials, addresses of
-the private network that a name led to, or paths of this machine.
+the private network that a name led to, or paths of this machine. What a site wrote forges no line of it.
 """
 
+import re
 from typing import NamedTuple
 
-__all__ = ["CODES", "Answered", "FetchError"]
+__all__ = ["CODES", "Answered", "FetchError", "one_line"]
 
 CODES = {
     "bad_url": "what was given is no URL that can be fetched",
@@ -30,6 +31,11 @@ CODES = {
 """Each code, and what it means."""
 
 
+def one_line(text: str) -> str:
+    """The text on one line: other white space as spaces, and what is not printed as escapes."""
+    return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in " ".join(text.split()))
+
+
 class Answered(NamedTuple):
     """What a site said when it did not give the page."""
 
@@ -43,18 +49,25 @@ class Answered(NamedTuple):
 class FetchError(Exception):
     """A refusal or failure: `code` for programs, `reason` and `suggestion` for readers.
 
-    What a page or a site wrote stands in neither of them, but in `quoted` and `answered`: it is not to be trusted.
+    What a page or a site wrote stands in neither of them, but in `quoted`, which is lines, and in `answered`: it is
+    not to be trusted. Only a host that a redirect names, and the type of a page, stand there, in quotes.
     """
 
     def __init__(
         self, code: str, reason: str, suggestion: str = "", answered: Answered | None = None, quoted: str = ""
     ) -> None:
         self.code = code
-        self.reason = reason
-        self.suggestion = suggestion
+        self.reason = one_line(reason)
+        self.suggestion = one_line(suggestion)
         self.answered = answered
-        self.quoted = quoted
-        super().__init__(code, reason, suggestion, answered, quoted)
+        self.quoted = "\n".join(map(one_line, quoted.split("\n")))
+        super().__init__(code, self.reason, self.suggestion, answered, self.quoted)
 
     def __str__(self) -> str:
         return f"{self.reason}. {self.suggestion}" if self.suggestion else self.reason
+
+    def naming(self, host: str, shown: str) -> "FetchError":
+        """The same with the host as it is `shown`."""
+        name = re.compile(rf"(?<![\w.-]){re.escape(host)}(?![\w-])")
+        reason, suggestion = (name.sub(shown, text) for text in (self.reason, self.suggestion))
+        return FetchError(self.code, reason, suggestion, self.answered, self.quoted)

@@ -75,7 +75,12 @@ class Loader:
                     share.limit = limit
                 return await self._follow(chain, refresh, share)
         except TimeoutError:
-            reason = f"{host_of(chain.url)} took longer than {self._rules.timeout:g} s"
+            reason = f"{chain.shown_host} took longer than {self._rules.timeout:g} s"
+        except FetchError as error:
+            host = host_of(chain.url)
+            if chain.shown_host == host:
+                raise
+            raise error.naming(host, chain.shown_host) from None
         raise FetchError("timeout", reason, "Try again later, or another page.")
 
     async def _follow(self, chain: Chain, refresh: bool, share: Share | None) -> Loaded:

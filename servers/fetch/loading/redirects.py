@@ -37,6 +37,13 @@ class Chain:
         self.was_safe = first.scheme == "https"
         """Whether a step came by https: what is secret is not sent without it from there on."""
         self._most = most
+        self._asked_host = host_of(first)
+
+    @property
+    def shown_host(self) -> str:
+        """The host, in quotes where it is the word of the site that redirects."""
+        host = host_of(self.url)
+        return host if host == self._asked_host else f'"{host}"'
 
     def step(self, location: str | None) -> None:
         """Goes on to where a redirect leads. Raises FetchError."""

@@ -1,7 +1,8 @@
 """A page as the model sees it, and the same facts for programs.
 
 What a site wrote stands between two lines with a mark that nobody can know beforehand, so it can't end them and go
-on as if the server spoke. That is true of titles and dates as well as of the text.
+on as if the server spoke. That is true of titles and dates as well as of the text; a URL that a redirect names, and
+the type of a page, stand in quotes, which neither can hold.
 """
 
 import json
@@ -9,7 +10,7 @@ import secrets
 import time
 from typing import Any, NamedTuple
 
-from servers.fetch.errors import FetchError
+from servers.fetch.errors import FetchError, one_line
 from servers.fetch.pages.snapshots import Snapshot
 
 __all__ = ["Piece", "cut", "explained", "facts_of", "fenced", "text_of"]
@@ -55,14 +56,16 @@ def fenced(text: str) -> str:
 def text_of(snapshot: Snapshot, piece: Piece, notes: tuple[str, ...] = ()) -> str:
     """A piece of a page with what one should know of it."""
     loaded, page = snapshot.loaded, snapshot.page
-    what = [loaded.media_type or "no content type", page.charset, f"{snapshot.size:,} bytes"]
+    media_type = f'"{loaded.media_type}"' if loaded.media_type else "no content type"
+    what = [media_type, page.charset, f"{snapshot.size:,} bytes"]
     when = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(loaded.fetched_at))
+    first, *further = map(_short, (*loaded.redirects, loaded.url))
     lines = [
-        f"{_short(loaded.url)} ({loaded.status}; {', '.join(filter(None, what))})",
+        f"{first} ({loaded.status}; {', '.join(filter(None, what))})",
         f"fetched {when}{', from the cache' if loaded.from_cache else ''}",
     ]
-    if loaded.redirects:
-        lines.append(f"redirected from {' to '.join(map(_short, loaded.redirects))}")
+    if further:
+        lines.append("redirected to " + ", then ".join(f'"{url}"' for url in further))
     lines += [f"note: {note}" for note in (*_left_out(snapshot), *page.notes, *notes)]
     told = _told(snapshot) if piece.start == 0 else []
     lines.append(fenced("\n".join([*told, piece.text])))
@@ -92,7 +95,7 @@ def facts_of(snapshot: Snapshot, piece: Piece) -> dict[str, Any]:
     }
     if piece.end < piece.total:
         facts["nextIndex"] = piece.end
-    return facts | {name: value[:_FACT] for name, value in page.found._asdict().items() if value}
+    return facts | {name: _fact(value) for name, value in page.found._asdict().items() if value}
 
 
 def explained(error: FetchError) -> str:
@@ -112,6 +115,10 @@ def _short(url: str) -> str:
     return url if len(url) <= _URL else f"{url[:_URL]}…"
 
 
+def _fact(text: str) -> str:
+    return one_line(text[: 2 * _FACT])[:_FACT]
+
+
 def _left_out(snapshot: Snapshot) -> list[str]:
     elements, characters = snapshot.page.removed
     counts = {"hidden element": elements, "invisible character": characters}
@@ -125,7 +132,7 @@ def _told(snapshot: Snapshot) -> list[str]:
         return []
     found = snapshot.page.found
     told = [
-        (name, " ".join(value.split())[:_FACT])
+        (name, _fact(value))
         for name, value in (
             ("title", found.title),
             ("language", found.language),

@@ -118,7 +118,7 @@ def _at(value: Any, pointer: str) -> Any:
         elif isinstance(value, list) and name.isascii() and name.isdigit() and int(name[:9]) < len(value):
             value = value[int(name[:9])]
         else:
-            raise FetchError("not_found", f"the JSON has nothing at {pointer[:200]}", *_choice(value))
+            raise FetchError("not_found", f"the JSON has nothing at {pointer[:200]!r}", *_choice(value))
     return value
 
 

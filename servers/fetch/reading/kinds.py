@@ -103,14 +103,14 @@ def as_source(kind: Kind) -> Kind:
 def check(kind: Kind, format: Format, section: str | None, length: int) -> None:
     """Raises FetchError for what a page of this kind and of `length` bytes can't be turned into."""
     if kind.name == "other":
-        reason = f"{kind.media_type[:100]}, {length:,} bytes: there is no text in it that could be shown"
+        reason = f'"{kind.media_type[:100]}", {length:,} bytes: there is no text in it that could be shown'
         raise FetchError("unsupported_type", reason)
     formats = _FORMATS[kind.name]
     if format not in formats:
-        reason = f"the page is {_NAMES[kind.name]} ({kind.media_type}), which can't be given as {format}"
+        reason = f'the page is {_NAMES[kind.name]} ("{kind.media_type}"), which can\'t be given as {format}'
         raise FetchError("bad_argument", reason, f"Formats for it: {', '.join(sorted(formats))}.")
     if section is not None and kind.name not in {"html", "json"}:
-        reason = f"the page is {_NAMES[kind.name]} ({kind.media_type}), which has no sections"
+        reason = f'the page is {_NAMES[kind.name]} ("{kind.media_type}"), which has no sections'
         raise FetchError("bad_argument", reason, "Leave section out.")
 
 

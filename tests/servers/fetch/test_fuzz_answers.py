@@ -25,13 +25,13 @@ from tests.servers.fetch.test_fuzz_urls import Names, assert_allowed
 PATIENCE = 30
 FENCED = re.compile(r"<page-(\w+)>[^\n]*\n.*\n</page-\1>", re.DOTALL)
 # The lines of an answer that the server itself says, in which a site has its URL and its type at most.
-URL = r"https?://[!-~]{1,560}…?"
+URL = r"https?://[!#-~]{1,560}…?"
 LINES = re.compile(
     "|".join(
         (
-            rf"{URL} \(\d+; (?:no content type|[!-~]{{1,260}}), (?:[a-z0-9_-]+, )?[\d,]+ bytes\)",
+            rf"{URL} \(\d+; (?:no content type|\"[!#-~]{{1,260}}\"), (?:[a-z0-9_-]+, )?[\d,]+ bytes\)",
             r"fetched [-0-9: ]+UTC(?:, from the cache)?",
-            rf"redirected from {URL}(?: to {URL})*",
+            rf'redirected to "{URL}"(?:, then "{URL}")*',
             r"note: [ -~]+",
             r"characters \d+ to \d+[ -~]{1,60}",
             "",

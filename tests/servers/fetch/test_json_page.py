@@ -72,7 +72,7 @@ def test_a_section_of_json_is_named_by_a_pointer(pointer: str, part: str):
 
 @pytest.mark.parametrize("pointer", ["/b", "/a/2", "/a/-1", "/a/x", "/a/0/b", "/a/" + "9" * 5_000])
 def test_a_pointer_that_leads_nowhere_says_so(pointer: str):
-    with pytest.raises(FetchError, match="the JSON has nothing at /") as caught:
+    with pytest.raises(FetchError, match="the JSON has nothing at '/") as caught:
         read_json(source("json", '{"a": [1, 2]}', section=pointer))
     assert caught.value.code == "not_found"
 

@@ -93,7 +93,7 @@ def test_h8_what_is_no_text_is_described(body: bytes, media_type: str):
     with pytest.raises(FetchError) as caught:
         check(kind, "markdown", None, 12_345)
     assert caught.value.code == "unsupported_type"
-    assert str(caught.value) == f"{kind.media_type}, 12,345 bytes: there is no text in it that could be shown"
+    assert str(caught.value) == f'"{kind.media_type}", 12,345 bytes: there is no text in it that could be shown'
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,8 @@ def test_a_format_that_does_not_fit_names_those_that_do():
         check(Kind("pdf", "application/pdf"), "html", None, 1)
     assert caught.value.code == "bad_argument"
     assert str(caught.value) == (
-        "the page is a PDF (application/pdf), which can't be given as html. Formats for it: markdown, metadata, text."
+        'the page is a PDF ("application/pdf"), which can\'t be given as html.'
+        " Formats for it: markdown, metadata, text."
     )
 
 

@@ -37,7 +37,7 @@ async def test_json_is_indented(reader: Reader):
 
 
 async def test_what_needs_no_parsing_needs_no_process(reader: Reader):
-    with pytest.raises(FetchError, match="application/zip, 5 bytes") as caught:
+    with pytest.raises(FetchError, match='application/zip", 5 bytes') as caught:
         await reader.read(loaded(b"PK\x03\x04\0", "application/zip"), "markdown")
     assert caught.value.code == "unsupported_type"
     png = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x02\0\0\0\x03"
@@ -78,7 +78,7 @@ async def test_h7_a_page_tells_its_charset(reader: Reader):
 
 @pytest.mark.slow
 async def test_an_error_of_a_reader_reaches_the_caller(reader: Reader):
-    with pytest.raises(FetchError, match="the JSON has nothing at /b") as caught:
+    with pytest.raises(FetchError, match="the JSON has nothing at '/b'") as caught:
         await reader.read(loaded('{"a": 1}', "application/json"), "markdown", "/b")
     assert caught.value.code == "not_found"
     assert caught.value.suggestion == "Where it ends there is an object of 1 members."

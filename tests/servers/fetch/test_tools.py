@@ -68,8 +68,8 @@ async def test_a_page_is_markdown_with_its_facts(peer: Peer, site: Site) -> None
     first = added(site, redirect(page))
     result = await peer.call("fetch", url=site.url(first))
     text = result["content"][0]["text"]
-    assert text.startswith(f"{site.url(page)} (200; text/html, utf-8, {len(PAGE)} bytes)\n")
-    assert f"\nredirected from {site.url(first)}\n" in text
+    assert text.startswith(f'{site.url(first)} (200; "text/html", utf-8, {len(PAGE)} bytes)\n')
+    assert f'\nredirected to "{site.url(page)}"\n' in text
     assert "# Brot\n\nEin Brot braucht zwei Tage Zeit." in within(text)
     facts = result["_meta"]
     assert (facts["url"], facts["status"], facts["language"]) == (site.url(page), 200, "de")
