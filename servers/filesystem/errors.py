@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from servers.filesystem.names import displayed
+from servers.filesystem.names import quoted
 
 _RETRY = "Try again."
 _BY_ERRNO: dict[int, tuple[str, str, str]] = {
@@ -49,7 +49,7 @@ class FilesError(Exception):
         super().__init__(code, path, reason, suggestion)
 
     def __str__(self) -> str:
-        subject = f"{displayed(self.path)}: " if self.path else ""
+        subject = f"{quoted(self.path)}: " if self.path else ""
         line = f"{subject}{self.reason}"
         return f"{line}. {self.suggestion}" if self.suggestion else line
 

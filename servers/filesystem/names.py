@@ -6,7 +6,8 @@ a name can neither forge a line of a listing nor display backwards. The backslas
 keeps the form reversible; the URI of an entry remains the form to hand back.
 
 In a result a name may not look like what the server itself says there either: a note in brackets, the mark of a link,
-a size, the number of a line. Where it does, one character of it is shown as an escape.
+a size, the number of a line. Where it does, one character of it is shown as an escape. In a sentence a name of
+several words stands in quotes.
 """
 
 import re
@@ -21,6 +22,9 @@ _OURS = re.compile(
     r"| (?=(?:\((?:link|special|not read: [a-z_]+)\)|\.\.\.|[\d,]+ bytes)\Z)"
 )
 """How a name would look like the server's own words, from the character on that is escaped then."""
+_BREAKING = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029]|\r(?!\n)")
+"""What could make one line of a file look like two, or move the cursor of a terminal. A tab is harmless."""
+_WORDS = re.compile(r'[\s"]')
 _SHORT = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
@@ -38,6 +42,17 @@ def _escaped(match: re.Match[str]) -> str:
 def displayed(name: str) -> str:
     """`name` safe to print: one line, no undecodable parts, distinct for distinct names."""
     return _FORGING.sub(_escaped, name)
+
+
+def quoted(name: str) -> str:
+    """`name` as `displayed`, in quotes where it could be words of the sentence around it."""
+    shown = displayed(name)
+    return '"' + shown.replace('"', '\\"') + '"' if _WORDS.search(shown) else shown
+
+
+def unbroken(lines: str) -> str:
+    """Lines of files with nothing in them that could make them look like others."""
+    return _BREAKING.sub(lambda found: found[0].encode("unicode_escape").decode(), lines)
 
 
 def told(name: str, uri: Callable[[], str]) -> str:

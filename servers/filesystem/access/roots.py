@@ -23,6 +23,7 @@ from urllib.parse import quote, unquote_to_bytes
 from servers.filesystem.access import windows
 from servers.filesystem.access.denylist import Denylist, Way
 from servers.filesystem.errors import FilesError
+from servers.filesystem.names import quoted
 
 MAX_PATH = 16_384
 """Longest written path in characters. Walking needs no PATH_MAX; this bounds the work, not the depth."""
@@ -138,7 +139,7 @@ class Roots:
 
     def outside(self, written: str) -> FilesError:
         """The one answer for everything that is not beneath a root."""
-        shown = ", ".join(map(str, self.paths[:3])) + (", ..." if len(self.paths) > 3 else "")
+        shown = ", ".join(quoted(str(path)) for path in self.paths[:3]) + (", ..." if len(self.paths) > 3 else "")
         return FilesError(
             "outside_roots", written, "is outside the allowed directories", f"Use a path beneath {shown}."
         )
@@ -165,7 +166,7 @@ class Roots:
         named = [i for i, root in enumerate(self.paths) if collapsed and root.name == collapsed[0]]
         if len(named) == 1:
             return Place(named[0], tuple(collapsed[1:]), written)
-        names = ", ".join(map(str, self.paths))
+        names = ", ".join(quoted(str(path)) for path in self.paths)
         reason = "a relative path must begin with the name of one root"
         raise FilesError("bad_path", written, reason, f"Use an absolute path; the roots are {names}.")
 

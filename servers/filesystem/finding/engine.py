@@ -9,7 +9,7 @@ import re
 from typing import Any, NamedTuple, Protocol
 
 from servers.filesystem.errors import FilesError
-from servers.filesystem.names import displayed
+from servers.filesystem.names import quoted
 
 _EACH_LINE = b"(?m)"
 """Makes `^` and `$` those of each line."""
@@ -101,9 +101,9 @@ def _regex(query: Query, pattern: bytes) -> Matcher:
 
 def _reason(error: Exception) -> str:
     said: bytes = error.args[0] if error.args else b""
-    return displayed(said.replace(_EACH_LINE, b"").decode("utf-8", "replace")[:200])
+    return quoted(said.replace(_EACH_LINE, b"").decode("utf-8", "replace")[:200])
 
 
 def _bad(pattern: str, reason: str) -> FilesError:
     suggestion = "RE2 has no backreferences and no lookaround; set literal for a plain text."
-    return FilesError("bad_pattern", "", f"pattern {displayed(pattern[:80])}: {reason}", suggestion)
+    return FilesError("bad_pattern", "", f"pattern {quoted(pattern[:80])}: {reason}", suggestion)

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import takewhile
 
 from servers.filesystem.errors import FilesError
-from servers.filesystem.names import displayed
+from servers.filesystem.names import quoted
 
 MAX_ALTERNATIVES = 64
 """How many patterns `{a,b}` groups may expand to."""
@@ -106,7 +106,7 @@ def _reach(directories: Sequence[str]) -> str:
 
 
 def _bad(pattern: str, reason: str) -> FilesError:
-    shown = f"pattern {displayed(pattern[:80])}: " if pattern else ""
+    shown = f"pattern {quoted(pattern[:80])}: " if pattern else ""
     return FilesError("bad_pattern", "", shown + reason, "Use a simpler glob, such as **/*.py.")
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from ..access.beneath import Beneath
 from ..errors import FilesError
-from ..names import displayed
+from ..names import quoted
 from .charsets import UTF8
 from .pages import TextRead, json_size, read_text
 from .parts import WHOLE
@@ -64,9 +64,9 @@ def many_text(beneath: Beneath, paths: Sequence[str], budget: int, check: Callab
         try:
             place = beneath.roots.place(path)
             read = read_text(beneath, place, max(budget // (len(paths) - done) - _SPARE, 1), WHOLE, check)
-            texts[at], etags[path] = f"{mark} {displayed(path)}:\n{text_of(read)}", read.etag
+            texts[at], etags[path] = f"{mark} {quoted(path)}:\n{text_of(read)}", read.etag
         except FilesError as error:
-            texts[at] = f"{mark} {displayed(path)}: Error - {error.code}: {error}"
+            texts[at] = f"{mark} {quoted(path)}: Error - {error.code}: {error}"
         budget -= json_size(texts[at])
     return Many("\n".join(texts), etags)
 

@@ -15,7 +15,6 @@ from itertools import accumulate, islice, pairwise
 from typing import NamedTuple
 
 from servers.filesystem.errors import FilesError
-from servers.filesystem.names import displayed
 from servers.filesystem.writing.pace import step
 from servers.filesystem.writing.spans import Edited, Replacement, Text, lf
 
@@ -158,6 +157,6 @@ def _no_match(lines: list[str], wanted: list[str], where: _Where) -> FilesError:
     close = difflib.get_close_matches(first[:200], near, n=1, cutoff=0.6) if first else []
     suggestion = "Read the file again and copy the old text exactly."
     if close:
-        shown = displayed(close[0][:80])
+        shown = close[0][:80]
         suggestion = f"The nearest is line {near[close[0]]}: {shown!r}. {suggestion}"
     return where.error("no_match", "the old text is not in the file", suggestion)

@@ -13,7 +13,7 @@ from servers.filesystem.access.beneath import Beneath, missing, opened
 from servers.filesystem.access.roots import Place, components
 from servers.filesystem.access.walk import Entry
 from servers.filesystem.errors import FilesError, os_errors
-from servers.filesystem.names import displayed
+from servers.filesystem.names import quoted
 from servers.filesystem.writing.checks import current, require_file_name
 from servers.filesystem.writing.deleting import empty
 from servers.filesystem.writing.locks import locked
@@ -137,7 +137,7 @@ class _Copying:
         elif stat.S_ISREG(mode):
             self._file(old, new, durable=depth == 1)
         else:
-            shown = displayed(old.place.parts[-1])
+            shown = quoted(old.place.parts[-1])
             raise FilesError("special_file", self._written, f"{shown} is neither a file, nor a directory, nor a link")
 
     def _directory(self, old: Entry, new: Entry, depth: int, mode: int) -> None:

@@ -13,7 +13,7 @@ from ..access.roots import Place
 from ..app import Ctx, app, read_budget, read_only
 from ..arguments import EditOperation, FileToEdit, IfMatch, PathArgument
 from ..errors import FilesError
-from ..names import displayed
+from ..names import quoted, unbroken
 from ..reading.pages import fit, json_size
 from . import deleting, editing, moving, write
 from .edits import Edit
@@ -40,7 +40,7 @@ async def write_file(
     async with ctx.turn(brief=True):
         written = await to_thread.run_sync(write.write_file, ctx.state.beneath, place, *how)
     did = "Created" if written.created else {"append": "Appended to"}.get(mode, "Replaced")
-    return f"{did} {path}: {written.size:,} bytes, etag {written.etag}"
+    return f"{did} {quoted(path)}: {written.size:,} bytes, etag {written.etag}"
 
 
 @app.tool(title="Edit file", unavailable=read_only)
@@ -65,7 +65,7 @@ async def edit_file(
     async with ctx.turn():
         edited = await to_thread.run_sync(editing.edit_files, ctx.state.beneath, wanted, *options)
     parts = [
-        f"{displayed(file.path)}: {one.size:,} bytes, etag {one.etag}\n{one.diff or 'no change'}"
+        f"{quoted(file.path)}: {one.size:,} bytes, etag {one.etag}\n{unbroken(one.diff) or 'no change'}"
         for file, one in zip(files, edited, strict=True)
     ]
     return _cut("\n".join(parts), read_budget(ctx) - _NOTE)
@@ -75,7 +75,7 @@ async def edit_file(
 async def create_directory(ctx: Ctx, path: PathArgument) -> str:
     """Make a directory and those above it; fine where it exists already."""
     created = await to_thread.run_sync(write.create_directory, ctx.state.beneath, ctx.state.place(path))
-    return f"Created {path}" if created else f"{path} exists already"
+    return f"Created {quoted(path)}" if created else f"{quoted(path)} exists already"
 
 
 @app.tool(title="Move file", unavailable=read_only, destructive=False)
@@ -83,7 +83,7 @@ async def move_file(ctx: Ctx, source: PathArgument, destination: PathArgument) -
     """Move or rename a file or a directory. The destination must not exist."""
     files = ctx.state
     await to_thread.run_sync(moving.move, files.beneath, files.place(source), files.place(destination))
-    return f"Moved {source} to {destination}"
+    return f"Moved {quoted(source)} to {quoted(destination)}"
 
 
 @app.tool(title="Copy file", unavailable=read_only, destructive=False)
@@ -93,7 +93,7 @@ async def copy_file(ctx: Ctx, source: PathArgument, destination: PathArgument) -
     places = files.place(source), files.place(destination)
     async with ctx.turn():
         entries, size = await to_thread.run_sync(moving.copy, files.beneath, *places, from_thread.check_cancelled)
-    return f"Copied {source} to {destination}: {_entries(entries)}, {size:,} bytes"
+    return f"Copied {quoted(source)} to {quoted(destination)}: {_entries(entries)}, {size:,} bytes"
 
 
 @app.tool(title="Delete file", unavailable=read_only)
@@ -111,7 +111,7 @@ async def delete_file(
         count = await to_thread.run_sync(
             deleting.delete, ctx.state.beneath, place, recursive, agreed, from_thread.check_cancelled
         )
-    return f"Deleted {path}: {_entries(count)}"
+    return f"Deleted {quoted(path)}: {_entries(count)}"
 
 
 async def _agreed(ctx: Ctx, place: Place, act: str, follow: bool) -> str | None:
@@ -125,14 +125,12 @@ async def _agreed(ctx: Ctx, place: Place, act: str, follow: bool) -> str | None:
         raise
     try:
         # The key names this very version: consent to one is none to another.
-        answer = await ctx.ask(
-            f"{act} {etag}", f"{act} {displayed(ctx.state.beneath.roots.path(place))}?", _Agreement
-        )
+        answer = await ctx.ask(f"{act} {etag}", f"{act} {quoted(ctx.state.beneath.roots.path(place))}?", _Agreement)
     except MissingCapability:
         reason = "this server asks the user first, and this client can't be asked"
-        raise ToolError(f"cannot_confirm: {displayed(place.written)}: {reason}") from None
+        raise ToolError(f"cannot_confirm: {quoted(place.written)}: {reason}") from None
     if answer.action != "accept":
-        raise ToolError(f"declined: {displayed(place.written)}: the user did not agree")
+        raise ToolError(f"declined: {quoted(place.written)}: the user did not agree")
     return etag
 
 

@@ -17,7 +17,7 @@ from servers.filesystem.access.etags import etag_of
 from servers.filesystem.access.roots import Place
 from servers.filesystem.access.walk import Entry
 from servers.filesystem.errors import FilesError
-from servers.filesystem.names import displayed
+from servers.filesystem.names import quoted
 from servers.filesystem.reading.charsets import UTF8, encode
 from servers.filesystem.writing.checks import current, require_file_name, require_replaceable, require_same
 from servers.filesystem.writing.editing import read_contents
@@ -127,7 +127,7 @@ def _make(beneath: Beneath, place: Place) -> bool:
     with beneath.locate(place) as entry:
         if entry.stat is not None:
             if not stat.S_ISDIR(entry.stat.st_mode):
-                reason = f"{displayed(place.parts[-1])} exists and is not a directory"
+                reason = f"{quoted(place.parts[-1])} exists and is not a directory"
                 raise FilesError("not_a_directory", place.written, reason)
             return False
         if entry.linked:
