@@ -59,6 +59,7 @@ def hostile(tmp_path: Path) -> Path:
 
 
 EDIT = [{"oldText": "x", "newText": "y"}]
+NEARLY = [{"oldText": TEXT.replace("one", "two"), "newText": ""}]
 ERRORS: dict[str, tuple[str, dict[str, Any]]] = {
     "no such file": ("read_text_file", {"path": f"{NAME}/{ORDER}"}),
     "no directory": ("list_directory", {"path": f"{NAME}/{NAME}"}),
@@ -78,7 +79,7 @@ ERRORS: dict[str, tuple[str, dict[str, Any]]] = {
     "there already": ("write_file", {"path": f"{NAME}/{NAME}", "content": "", "mode": "create"}),
     "hard links": ("write_file", {"path": f"{NAME}/{NAME}", "content": ""}),
     "changed": ("write_file", {"path": f"{NAME}/link", "content": "", "if_match": "0"}),
-    "no such text": ("edit_file", {"path": "text", "edits": [{"oldText": TEXT.replace("one", "two"), "newText": ""}]}),
+    "no such text": ("edit_file", {"path": "text", "edits": NEARLY}),
     "no such text in it": ("edit_file", {"path": f"{NAME}/{NAME}", "edits": EDIT}),
     "no directory to make": ("create_directory", {"path": f"{NAME}/{NAME}"}),
     "moved onto another": ("move_file", {"source": "text", "destination": f"{NAME}/{NAME}"}),
