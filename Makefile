@@ -8,7 +8,7 @@ CODE := shared servers tests docker
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check conformance bench lint types format serve clean
+.PHONY: help setup demo test check conformance bench mutants lint types format serve clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 13
@@ -34,6 +34,9 @@ conformance: .venv/.stamp ## Run the official conformance suite in every version
 
 bench: .venv/.stamp ## Measure our server beside its peers
 	$(BIN)/python -m tests.benchmarks.run
+
+mutants: .venv/.stamp ## Change the code of AREA in small ways, and list what no test noticed
+	@$(BIN)/python -m tests.mutation.run $(AREA)
 
 lint: .venv/.stamp ## Check style and format
 	$(BIN)/ruff check $(CODE)

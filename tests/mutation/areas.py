@@ -1,0 +1,37 @@
+"""Where a small mistake does harm that nobody sees at once, and the tests that are to notice it."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Area:
+    """Files that are changed, as patterns of their paths, and the tests that run for it."""
+
+    files: tuple[str, ...]
+    tests: tuple[str, ...]
+
+
+AREAS = {
+    "protocol": Area(("shared/protocol/*",), ("tests/protocol",)),
+    "limits": Area(
+        (
+            "shared/server/budget.py",
+            "shared/server/deadlines.py",
+            "shared/server/turns.py",
+            "shared/transports/http_connections.py",
+            "shared/transports/http_lapses.py",
+            "shared/transports/http_limits.py",
+            "shared/transports/http_replay.py",
+            "shared/transports/http_shares.py",
+            "shared/transports/stdio.py",
+        ),
+        ("tests/transports", "tests/server", "tests/faults/test_amounts.py"),
+    ),
+    "hosts": Area(("servers/hosts/*",), ("tests/bundle",)),
+    "filesystem": Area(
+        ("servers/filesystem/access/*", "servers/filesystem/writing/*"), ("tests/servers/filesystem",)
+    ),
+    "sqlite": Area(("servers/sqlite/access/*", "servers/sqlite/writing/*"), ("tests/servers/sqlite",)),
+    "fetch": Area(("servers/fetch/network/*", "servers/fetch/loading/robots.py"), ("tests/servers/fetch",)),
+    "prompts": Area(("servers/prompts/library/folder.py", "servers/prompts/writing/*"), ("tests/servers/prompts",)),
+}

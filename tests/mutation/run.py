@@ -1,0 +1,60 @@
+"""Changes the code of an area in small ways, one at a time, runs the tests that reach the change, and prints the
+changes that none of them noticed: `make mutants AREA=protocol`.
+
+All of it happens in a copy, `build/mutants/AREA`; a later run goes on where the code has changed since.
+"""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import tomli_w
+
+from tests.mutation.areas import AREAS, Area
+
+ROOT = Path(__file__).parents[2]
+HELD = (".git", ".venv", "build", "dist", "mutants", "pyproject.toml", "tests")
+"""What is not copied beside the code that is changed; the last two are by the tool itself."""
+
+
+def configuration(area: Area, beside: list[str]) -> str:
+    """The settings of the project, with those of the tool for one area."""
+    options = {
+        "source_paths": ["shared", "servers"],
+        "only_mutate": list(area.files),
+        "also_copy": beside,
+        "pytest_add_cli_args": ["-p", "tests.mutation.selection", "-p", "no:cacheprovider"],
+        "pytest_add_cli_args_test_selection": [*area.tests, "-m", "not full"],
+    }
+    return (ROOT / "pyproject.toml").read_text() + "\n" + tomli_w.dumps({"tool": {"mutmut": options}})
+
+
+def prepare(name: str) -> Path:
+    """A folder that looks like the checkout to the tool."""
+    place = ROOT / "build" / "mutants" / name
+    place.mkdir(parents=True, exist_ok=True)
+    beside = sorted(entry.name for entry in ROOT.iterdir() if entry.name not in HELD)
+    for entry in [*beside, "tests"]:
+        if not (place / entry).is_symlink():
+            (place / entry).symlink_to(ROOT / entry)
+    (place / "pyproject.toml").write_text(configuration(AREAS[name], beside))
+    return place
+
+
+def main(arguments: list[str]) -> int:
+    """The tool's exit code, or 2 where no area was named."""
+    if not arguments or arguments[0] not in AREAS:
+        print("name an area: " + ", ".join(AREAS), file=sys.stderr)
+        return 2
+    place = prepare(arguments[0])
+    tool = str(Path(sys.executable).with_name("mutmut"))
+    environment = {**os.environ, "PYTHONPATH": str(place / "mutants")}
+    done = subprocess.run([tool, "run", *arguments[1:]], cwd=place, env=environment)
+    print(f"Where tests noticed nothing (cd {place}; {tool} show NAME prints the change):")
+    subprocess.run([tool, "results"], cwd=place)
+    return done.returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,6 @@
+"""A plugin that names tests to pytest without their parameters: not every value of one can be named in a command."""
+
+
+def pytest_load_initial_conftests(args: list[str]) -> None:
+    tests = dict.fromkeys(arg.partition("[")[0] for arg in args if "::" in arg)
+    args[:] = [*(arg for arg in args if "::" not in arg), *tests]
