@@ -155,12 +155,19 @@ def _take_over(descriptor: int, found: os.stat_result) -> None:
     if not hasattr(os, "fchown"):
         return
     made = os.fstat(descriptor)
-    if (made.st_uid, made.st_gid) != (found.st_uid, found.st_gid):
+    # As any write does, this takes set-user-id and set-group-id away.
+    mode = stat.S_IMODE(found.st_mode) & ~(stat.S_ISUID | stat.S_ISGID)
+    if made.st_uid != found.st_uid:
         # Only root may give files away; everyone else keeps what they made.
         with suppress(PermissionError):
-            os.fchown(descriptor, found.st_uid, found.st_gid)
-    # As any write does, this takes set-user-id and set-group-id away.
-    os.chmod(descriptor, stat.S_IMODE(found.st_mode) & ~(stat.S_ISUID | stat.S_ISGID))
+            os.fchown(descriptor, found.st_uid, -1)
+    if made.st_gid != found.st_gid:
+        try:
+            os.fchown(descriptor, -1, found.st_gid)
+        except PermissionError:
+            # Another group must not read what only that one could.
+            mode &= ~stat.S_IRWXG
+    os.chmod(descriptor, mode)
 
 
 def sync_directory(entry: Entry) -> None:

@@ -106,16 +106,29 @@ def _status(directory: int, name: str) -> os.stat_result | None:
 
 
 def _write(directory: int, name: str, data: bytes, mode: int, like: os.stat_result | None) -> None:
-    descriptor = os.open(name, _NEW, mode, dir_fd=directory)
+    # Private until it has the mode of what it replaces.
+    descriptor = os.open(name, _NEW, mode if like is None else 0o600, dir_fd=directory)
     try:
         if like is not None:
-            os.fchmod(descriptor, stat.S_IMODE(like.st_mode))
+            _take_over(descriptor, like)
         rest = memoryview(data)
         while rest:
             rest = rest[os.write(descriptor, rest) :]
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def _take_over(descriptor: int, like: os.stat_result) -> None:
+    """Gives a file the mode and the group of the one it replaces."""
+    mode = stat.S_IMODE(like.st_mode)
+    if os.fstat(descriptor).st_gid != like.st_gid:
+        try:
+            os.fchown(descriptor, -1, like.st_gid)
+        except PermissionError:
+            # Another group must not read what only that one could.
+            mode &= ~stat.S_IRWXG
+    os.fchmod(descriptor, mode)
 
 
 def _give_name(directory: int, fresh: str, name: str) -> None:

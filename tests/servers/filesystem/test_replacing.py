@@ -1,5 +1,6 @@
 import os
 import resource
+import stat
 
 import pytest
 
@@ -82,3 +83,28 @@ def test_a_full_disk_leaves_nothing(files, root, at, no_leak):
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert caught.value.code == "io_error"
     assert list(root.iterdir()) == []
+
+
+def refuse(*_):
+    raise PermissionError
+
+
+def test_another_group_may_not_read_what_only_the_old_one_could(files, root, at, monkeypatch):
+    (root / "file").touch()
+    (root / "file").chmod(0o664)
+    found = list((root / "file").stat())
+    found[stat.ST_GID] += 1
+    monkeypatch.setattr(os, "fchown", refuse)
+    with files.locate(at("file")) as entry:
+        replace(entry, b"new", os.stat_result(found))
+    assert (root / "file").stat().st_mode & 0o777 == 0o604
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root has groups to choose from")
+def test_the_owner_and_the_group_stay(files, root, at):
+    (root / "file").touch()
+    os.chown(root / "file", 1234, 4321)
+    with files.locate(at("file")) as entry:
+        replace(entry, b"new", current(entry))
+    found = (root / "file").stat()
+    assert (found.st_uid, found.st_gid) == (1234, 4321)
