@@ -6,6 +6,7 @@ import resource
 import socket
 import stat
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from servers.hosts.installing import install as plan
 from servers.hosts.installing import uninstall as plan_removal
 from servers.hosts.launching import launch_command
 from servers.hosts.receipts import Receipts
+from tests import disk
 
 SERVER = Configured("notes", "/opt/mcp", ("/home/ann",), {"TOKEN": "hush"})
 SYSTEMS = ("linux", "macos", "windows")
@@ -343,6 +345,47 @@ def test_the_mode_of_a_file_stays(mode: int, tmp_path: Path) -> None:
     path.chmod(mode)
     write_atomically(path, b"new")
     assert (path.read_bytes(), stat.S_IMODE(path.stat().st_mode)) == (b"new", mode)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no such permissions")
+def test_only_its_owner_reads_a_file_that_is_not_there_yet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "x"
+    path.touch(0o644)
+    made = disk.made(monkeypatch)
+    write_atomically(path, b"new")
+    assert made == [0o600]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="directories are not synced there")
+def test_a_file_reaches_the_disk_and_then_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced = disk.synced(monkeypatch)
+    write_atomically(tmp_path / "made" / "x", b"new")
+    assert synced == [3, ["x"]]
+
+
+def _refuse(*_: object) -> None:
+    raise PermissionError
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no groups")
+def test_a_group_that_cant_be_kept_is_no_reason_to_let_another_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "x"
+    path.touch()
+    path.chmod(0o664)
+    of_another_group = list(path.stat())
+    of_another_group[stat.ST_GID] += 1
+    monkeypatch.setattr(Path, "stat", _seen_as(path, os.stat_result(of_another_group)))
+    monkeypatch.setattr(os, "chown", _refuse)
+    write_atomically(path, b"new")
+    monkeypatch.undo()
+    assert (path.read_bytes(), stat.S_IMODE(path.stat().st_mode)) == (b"new", 0o604)
+
+
+def _seen_as(path: Path, status: os.stat_result) -> Callable[..., os.stat_result]:
+    plain = Path.stat
+    return lambda one, **more: status if one == path else plain(one, **more)
 
 
 @pytest.mark.skipif(sys.platform == "win32" or os.getuid() != 0, reason="only root writes for others")

@@ -15,6 +15,7 @@ from servers.sqlite.access.stopping import Stop
 from servers.sqlite.errors import SqliteError
 from servers.sqlite.writing import folder
 from servers.sqlite.writing.backups import Backup, back_up
+from tests import disk
 from tests.servers.sqlite.serving import served
 from tests.servers.sqlite.writing import SCHEMA, opened
 
@@ -75,6 +76,15 @@ async def test_a_backup_holds_all_of_the_database(tmp_path: Path, files: Path, m
     assert [entry.name for entry in files.iterdir()] == [done.file]
     with closing(sqlite3.connect(path)) as one, closing(sqlite3.connect(files / done.file)) as other:
         assert list(one.iterdump()) == list(other.iterdump())
+
+
+async def test_a_backup_reaches_the_disk_and_then_its_name(
+    tmp_path: Path, files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced, made_with = disk.synced(monkeypatch), disk.made(monkeypatch)
+    done = await backed_up(made(tmp_path / "data.db"), files)
+    assert synced == [done.bytes, [done.file]]
+    assert made_with == [0o600]
 
 
 @MODES
