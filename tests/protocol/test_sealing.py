@@ -40,8 +40,15 @@ def test_another_purpose_does_not_open_it():
 
 
 def test_the_border_between_purpose_and_payload_can_not_be_moved():
-    text = SEAL.close("a", 5)
-    refused("a\0", text)
+    payload, _, tag = SEAL.close("a", 12345).partition(".")
+    refused(f"a{payload[0]}", f"{payload[1:]}.{tag}")
+    payload, _, tag = SEAL.close("ab", 12345).partition(".")
+    refused("a", f"b{payload}.{tag}")
+
+
+def test_a_purpose_that_holds_the_border_is_no_other_one():
+    payload, _, tag = SEAL.close("a\0b", 12345).partition(".")
+    refused("a", f"b\0{payload}.{tag}")
 
 
 @pytest.mark.parametrize(
