@@ -113,7 +113,7 @@ async def test_h9_rules_beyond_500_kibibytes_are_not_read() -> None:
     )
     async with opened_site(site(rules(text))) as one, opened_loader() as loader:
         await loader.load(one.url("/late"))
-        await loader.load(one.url("/cut"))
+        await loader.load(one.url("/cut-here"))
         assert (await refused(loader, one.url("/read"))).code == "robots"
 
 

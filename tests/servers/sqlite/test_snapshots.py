@@ -75,9 +75,13 @@ async def test_a_query_that_needs_a_connection_takes_that_of_a_kept_one(file: Pa
 async def test_kept_queries_leave_half_of_the_connections(file: Path) -> None:
     async with opened(file) as (database, snapshots):
         for _ in range(10):
-            await snapshots.read(database, ALL, TEN, None, None)
+            last = await snapshots.read(database, ALL, TEN, None, None)
+        # Nobody may have to press for it.
+        database.readers.pressed = None
         async with database.readers.lent(), database.readers.lent():
-            pass
+            assert not database.readers.is_free
+            second = await snapshots.read(database, ALL, TEN, None, last.cursor)
+        assert numbers(second) == list(range(10, 20))
 
 
 async def test_a_cursor_is_good_only_for_whom_it_was_given(file: Path) -> None:
