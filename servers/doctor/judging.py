@@ -1,7 +1,8 @@
 """What the two talks with a server that was started say about it."""
 
 import os
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from shared.protocol.versions import NEWEST, NEWEST_HANDSHAKE
@@ -11,7 +12,7 @@ from ..commands.program import program
 from .findings import Finding, fault, fine, warning
 from .speaking import Outcome, Talk
 
-__all__ = ["Tried", "judge", "judge_version", "masked"]
+__all__ = ["Tried", "judge", "judge_version", "masked", "with_parts"]
 
 _ERAS = {"handshake": NEWEST_HANDSHAKE.date, "stateless": NEWEST.date}
 _SHORTEST_SECRET = 4
@@ -52,9 +53,10 @@ def judge_version(tried: Tried, talk: Talk) -> Iterator[Finding]:
     """Whether the one that answered is the server and the version that the catalog has."""
     name, version = talk.info.get("name"), talk.info.get("version")
     if name != tried.entry.name:
-        yield fault(tried.where, f"it is not {tried.entry.name}: it calls itself {name!r}", tried.another)
+        called = masked(repr(name), tried.secrets)
+        yield fault(tried.where, f"it is not {tried.entry.name}: it calls itself {called}", tried.another)
     elif version != tried.entry.version:
-        what = f"it is version {version}, and here is {tried.entry.version}"
+        what = f"it is version {masked(str(version), tried.secrets)}, and here is {tried.entry.version}"
         yield warning(tried.where, what, f"update it where it is installed, or {tried.another}")
 
 
@@ -64,6 +66,11 @@ def masked(text: str, secrets: Sequence[str]) -> str:
         if len(secret) >= _SHORTEST_SECRET:
             text = text.replace(secret, "***")
     return text
+
+
+def with_parts(values: Iterable[str]) -> list[str]:
+    """These secrets, and what they are made of: who repeats a header may leave out the word before its token."""
+    return [part for value in values for part in (value, *re.split(r"[=:@\s]+", value))]
 
 
 def _one_era(tried: Tried, talk: Talk) -> Finding:

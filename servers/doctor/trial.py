@@ -1,6 +1,5 @@
 """One server as a client has it: looked at, started, and spoken to."""
 
-import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -10,7 +9,7 @@ from .configurations import Launch
 from .environments import environment_from
 from .findings import Finding, Severity, fault, fine
 from .installation import Installation
-from .judging import Tried, judge
+from .judging import Tried, judge, with_parts
 from .launches import check_launch, is_filled_in
 from .speaking import MODES, Start, talk
 from .urls import check_url
@@ -70,4 +69,4 @@ def _secrets(launch: Launch, machine: Machine) -> list[str]:
     values = [value for variable, value in launch.server.env.items() if variable not in known]
     values.append(machine.environment.get("MCP_TOKEN", ""))
     values += [value for one, value in read_arguments(launch.entry, launch.words).own if one.secret]
-    return [part for value in values for part in (value, *re.split(r"[=:@\s]+", value))]
+    return with_parts(values)

@@ -15,7 +15,7 @@ from .configurations import Launch
 from .environments import environment_from
 from .findings import Finding, Severity, fault, fine, warning
 from .installation import Installation
-from .judging import Tried, judge_version, masked
+from .judging import Tried, judge_version, masked, with_parts
 from .speaking import MODES, Outcome, Talk, converse
 
 __all__ = ["check_url"]
@@ -56,7 +56,7 @@ async def check_url(
     except (ValueError, InvalidURL):
         what = "its URL or one of its headers can't be sent"
         return [fault(launch.where, what, f"correct it in {launch.file}")], None
-    findings = list(_judge(launch, talks, [*headers.values(), token, url]))
+    findings = list(_judge(launch, talks, [*with_parts(headers.values()), token, url]))
     return findings, None if any(one.severity is Severity.FAULT for one in findings) else talks[0].tools
 
 
@@ -72,7 +72,7 @@ def _judge(launch: Launch, talks: list[Talk], secrets: Sequence[str]) -> Iterato
         yield _failed(launch, failed[0], secrets)
         return
     place = _place(launch.server.url or "")
-    tried = Tried(launch.where, launch.entry, f"correct the URL in {launch.file}", "")
+    tried = Tried(launch.where, launch.entry, f"correct the URL in {launch.file}", "", secrets)
     strange = list(judge_version(tried, talks[0]))
     yield from strange
     if not strange:

@@ -285,9 +285,23 @@ class Page(BaseHTTPRequestHandler):
         pass
 
 
+class Telltale(Page):
+    """A server that repeats the token that it does not like."""
+
+    def do_POST(self) -> None:
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        error = {"code": -32000, "message": f"unknown: {self.headers['Authorization'].split()[-1]}"}
+        body = json.dumps({"jsonrpc": "2.0", "id": asked.get("id"), "error": error}).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
 @pytest.fixture
-def site() -> Iterator[int]:
-    with HTTPServer(("127.0.0.1", 0), Page) as server:
+def site(request: pytest.FixtureRequest) -> Iterator[int]:
+    with HTTPServer(("127.0.0.1", 0), getattr(request, "param", Page)) as server:
         thread = Thread(target=partial(server.serve_forever, poll_interval=0.01))
         thread.start()
         yield server.server_port
@@ -301,6 +315,16 @@ async def test_a_url_at_which_another_program_listens(home: Home, site: int) -> 
     found = await home.only()
     assert f"what listens at http://127.0.0.1:{site}/mcp is no MCP server, or has another path" in found.what
     assert "give the server another --port" in found.fix
+
+
+@slow
+@pytest.mark.parametrize("site", [Telltale], indirect=True)
+async def test_the_token_is_not_shown_even_if_what_listens_at_a_url_repeats_it(home: Home, site: int) -> None:
+    headers = {"Authorization": f"Bearer {TOKEN}"}
+    home.cursor("filesystem", url=f"http://127.0.0.1:{site}/mcp", headers=headers)
+    found = await home.only()
+    assert "unknown: ***" in found.what
+    assert TOKEN not in repr(found)
 
 
 @asynccontextmanager
