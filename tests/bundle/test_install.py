@@ -217,6 +217,15 @@ def test_an_entry_of_the_user_is_replaced_only_when_asked(
     assert "mine" not in path.read_text()
 
 
+def test_an_entry_of_the_user_that_is_to_be_replaced_is_not_taken_for_ours(home: Path) -> None:
+    """Not even where the change is cut short between its receipt and its entry."""
+    path = home / ".cursor" / "mcp.json"
+    path.parent.mkdir()
+    path.write_text('{"mcpServers": {"fetch": {"command": "mine"}}}')
+    change = plan(target("cursor", home), Configured("fetch", "/bin/fetch"), replace=True)
+    assert not change.record.entries["fetch"].is_of({"command": "mine"})
+
+
 @pytest.mark.parametrize(
     ("own", "why"), [(False, "was not put there by install"), (True, "is not as install put it there")]
 )
