@@ -12,10 +12,16 @@ from pathlib import Path
 import tomli_w
 
 from tests.mutation.areas import AREAS, Area
+from tests.schemas import SPEC_DIR
 
 ROOT = Path(__file__).parents[2]
 HELD = (".git", ".venv", "build", "dist", "mutants", "pyproject.toml", "tests")
 """What is not copied beside the code that is changed; the last two are by the tool itself."""
+
+PLUGINS = ("-p", "tests.mutation.selection", "-p", "no:cacheprovider")
+LIBRARIES = ("anyio", "httpx", "hypothesis", "pydantic", "pytest", "pytest_asyncio", "starlette", "uvicorn")
+PRELOADED = "libraries.txt"
+"""The file that names them."""
 
 
 def configuration(area: Area, beside: list[str]) -> str:
@@ -24,8 +30,13 @@ def configuration(area: Area, beside: list[str]) -> str:
         "source_paths": ["shared", "servers"],
         "only_mutate": list(area.files),
         "also_copy": beside,
-        "pytest_add_cli_args": ["-p", "tests.mutation.selection", "-p", "no:cacheprovider"],
-        "pytest_add_cli_args_test_selection": [*area.tests, "-m", "not full"],
+        "pytest_add_cli_args": [*PLUGINS, "-W", "ignore::pytest.PytestAssertRewriteWarning"],
+        # What an earlier run has left in a cache would hide a change: each is looked at in a process that has
+        # imported nothing of ours.
+        "process_isolation": "forkserver",
+        "forkserver_warmup": "import",
+        "preload_modules_file": PRELOADED,
+        "pytest_add_cli_args_test_selection": [*area.tests, "-m", "not full and not slow"],
     }
     return (ROOT / "pyproject.toml").read_text() + "\n" + tomli_w.dumps({"tool": {"mutmut": options}})
 
@@ -38,6 +49,7 @@ def prepare(name: str) -> Path:
     for entry in [*beside, "tests"]:
         if not (place / entry).is_symlink():
             (place / entry).symlink_to(ROOT / entry)
+    (place / PRELOADED).write_text("\n".join(LIBRARIES))
     (place / "pyproject.toml").write_text(configuration(AREAS[name], beside))
     return place
 
@@ -49,7 +61,7 @@ def main(arguments: list[str]) -> int:
         return 2
     place = prepare(arguments[0])
     tool = str(Path(sys.executable).with_name("mutmut"))
-    environment = {**os.environ, "PYTHONPATH": str(place / "mutants")}
+    environment = {**os.environ, "PYTHONPATH": str(place / "mutants"), "MCP_SPEC_DIR": str(SPEC_DIR)}
     done = subprocess.run([tool, "run", *arguments[1:]], cwd=place, env=environment)
     print(f"Where tests noticed nothing (cd {place}; {tool} show NAME prints the change):")
     subprocess.run([tool, "results"], cwd=place)

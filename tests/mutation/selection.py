@@ -2,5 +2,5 @@
 
 
 def pytest_load_initial_conftests(args: list[str]) -> None:
-    tests = dict.fromkeys(arg.partition("[")[0] for arg in args if "::" in arg)
-    args[:] = [*(arg for arg in args if "::" not in arg), *tests]
+    tests = dict.fromkeys(arg.partition("[")[0] for arg in args if ".py::" in arg)
+    args[:] = [*(arg for arg in args if ".py::" not in arg), *tests]
