@@ -11,8 +11,9 @@ class Area:
     tests: tuple[str, ...]
 
 
+HOSTS = ("changing", "clients", "config", "differences", "edits", "install", "toml_edits")
 AREAS = {
-    "protocol": Area(("shared/protocol/*",), ("tests/protocol",)),
+    "protocol": Area(("shared/protocol/*",), ("tests/protocol", "tests/server", "tests/test_transcripts.py")),
     "limits": Area(
         (
             "shared/server/budget.py",
@@ -27,7 +28,7 @@ AREAS = {
         ),
         ("tests/transports", "tests/server", "tests/faults/test_amounts.py"),
     ),
-    "hosts": Area(("servers/hosts/*",), ("tests/bundle",)),
+    "hosts": Area(("servers/hosts/*",), tuple(f"tests/bundle/test_{name}.py" for name in HOSTS)),
     "filesystem": Area(
         ("servers/filesystem/access/*", "servers/filesystem/writing/*"), ("tests/servers/filesystem",)
     ),
