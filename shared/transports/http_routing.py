@@ -155,7 +155,12 @@ class Streams:
 
     def _left(self, stream: Stream) -> None:
         """Takes note of when to give `stream` up. Of those that have ended only the last few are kept."""
-        if stream.reader is not None or stream.name not in self._shown:
+        if stream.reader is not None:
+            return
+        if stream.name not in self._shown:
+            # Nobody can come back for it any more.
+            if stream.is_over:
+                stream.forget()
             return
         if stream.is_over or stream is self._own:
             self._unread.start(stream, self._give_up)

@@ -3,6 +3,7 @@
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 import anyio
@@ -394,7 +395,38 @@ async def test_the_oldest_streams_make_room() -> None:
     for reader in found:
         if isinstance(reader, Reader):
             one.leave(reader)
-            reader.stream.forget()
+    assert outer.used == 0
+
+
+async def test_all_sessions_together_keep_no_more_than_their_limit() -> None:
+    message, limit = 1_000, 5_000
+    all_of_them = Room(limit)
+    for number in range(3):
+        one = streams(SessionLimits(), Room(100_000, all_of_them))
+        reader = begin(one, one.post((number,)))
+        for _ in range(5):
+            one.send([Outgoing(Notification("notifications/message", {"data": "x" * message}), number)])
+            await taken(reader)
+            # The last message of each had to wait for its reader, and so was kept.
+            assert all_of_them.used < limit + 4 * message
+    assert all_of_them.used > limit
+
+
+@pytest.mark.parametrize("ended", ["answered", "cancelled", "open"])
+@pytest.mark.parametrize("first", ["session", "reader"])
+async def test_a_client_that_goes_gives_its_room_back(ended: str, first: str) -> None:
+    outer = Room(100_000)
+    one = streams(SessionLimits(), Room(100_000, outer))
+    reader = begin(one, one.post((1,)))
+    one.send([numbered(1)])
+    await taken(reader)
+    one.send([numbered(2)])
+    if ended != "open":
+        one.send([answer(1) if ended == "answered" else Outgoing(None, 1)])
+    assert outer.used > 0
+    leave, close = partial(one.leave, reader), partial(one.close, refuse(404, "the session has ended"))
+    for act in (close, leave) if first == "session" else (leave, close):
+        act()
     assert outer.used == 0
 
 

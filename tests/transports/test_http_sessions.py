@@ -7,6 +7,7 @@ import pytest
 from shared.server.limits import Limits
 from shared.transports.http_endpoint import EndpointLimits
 from shared.transports.http_limits import SessionLimits
+from shared.transports.http_sessions import Sessions
 from tests.transports.http_wire import Json, Site, events, first_lines, make_server, merged, served, visited
 
 VERSIONS = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"]
@@ -383,3 +384,21 @@ async def test_a_stop_has_its_limit() -> None:
             await anyio.lowlevel.checkpoint()
         site.stop.set()
     assert [one.status_code for one in answers] == [503, 503]
+
+
+async def test_a_session_that_is_being_opened_counts() -> None:
+    async with anyio.create_task_group() as tasks:
+        sessions = Sessions(make_server(), tasks, SessionLimits(sessions=2))
+        first, second = (sessions.open(None, name) for name in ("one", "two"))
+        assert sessions.open(None, "three") is None
+        assert first is not None
+        sessions.end(first)
+        third = sessions.open(None, "three")
+        assert third is not None
+        assert sessions.find(third.id, None) is None
+        sessions.confirm(third)
+        assert sessions.find(third.id, None) is third
+        assert sessions.open(None, "four") is None
+        for one in (second, third):
+            assert one is not None
+            sessions.end(one)
