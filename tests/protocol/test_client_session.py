@@ -325,7 +325,49 @@ def test_ping_is_answered_here() -> None:
 def test_a_mode_that_was_not_declared_is_refused() -> None:
     session = _open(NEWEST_HANDSHAKE)
     assert session.receive(Request(5, "elicitation/create", {"mode": "url"})) == []
-    assert _sent(session)[0].code == -32602
+    (refusal,) = _sent(session)
+    assert (refusal.code, refusal.message) == (-32602, "this mode of elicitation was not declared")
+
+
+@pytest.mark.parametrize(
+    ("declared", "params", "asked"),
+    [
+        ({"form": {}}, {}, True),
+        ({"form": {}}, {"mode": "form"}, True),
+        ({"url": {}}, {"mode": "url"}, True),
+        ({"url": {}}, {}, False),
+        ({"url": {}}, {"mode": "form"}, False),
+        ({}, {}, True),
+        ({}, {"mode": "form"}, True),
+        ({}, {"mode": "url"}, False),
+    ],
+)
+def test_the_modes_that_were_declared_are_asked(declared: Any, params: Any, asked: bool) -> None:
+    session = ClientSession(ClientIdentity(ME.info, {"elicitation": declared}), NEWEST_HANDSHAKE)
+    assert bool(session.receive(Request(5, "elicitation/create", params))) is asked
+
+
+def test_a_mode_is_of_elicitation_alone() -> None:
+    asked = Request(5, "roots/list", {"mode": "url"})
+    assert _open(NEWEST_HANDSHAKE).receive(asked) == [Asked(5, "roots/list", {"mode": "url"})]
+
+
+def test_what_is_said_about_a_message_of_the_server_names_it() -> None:
+    session = _open(NEWEST_HANDSHAKE)
+    for id_ in (1, 2, 3):
+        session.receive(Request(id_, "roots/list"))
+    session.receive(Request(3, "roots/list"))
+    session.respond(1, {})
+    session.fail(2, RpcError("no", code=-32000))
+    session.receive(Request(4, "ping"))
+    assert [one.about for one in session.outgoing()] == [3, 1, 2, 4]
+
+
+def test_why_the_client_failed_is_not_told() -> None:
+    session = _open(NEWEST_HANDSHAKE)
+    session.receive(Request(1, "roots/list"))
+    session.fail(1, KeyError("secret"))
+    assert [(one.code, one.message) for one in _sent(session)] == [(-32603, "the client could not answer")]
 
 
 def test_stateless_servers_may_not_ask() -> None:

@@ -416,4 +416,8 @@ def test_elsewhere_a_batch_is_refused_as_one(version):
 def test_a_batch_of_too_many_is_refused():
     made = session("2025-03-26")
     made.receive(Batch(tuple(Request(number, "ping") for number in range(1_001))))
-    assert [message.code for message in sent(made)] == [-32600]
+    (refusal,) = sent(made)
+    assert (refusal.code, refusal.message) == (-32600, "a batch may hold 1000 messages at most")
+    made.receive(Batch(tuple(Request(number, "ping") for number in range(1_000))))
+    (answered,) = sent(made)
+    assert len(answered.messages) == 1_000
