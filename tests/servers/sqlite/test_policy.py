@@ -19,6 +19,7 @@ READS = [
     "EXPLAIN QUERY PLAN SELECT * FROM numbers",
     "PRAGMA table_info(numbers)",
     "PRAGMA user_version",
+    "PRAGMA Table_Info(numbers)",
     "SELECT name FROM pragma_table_info('numbers')",
     "SELECT value FROM json_each('[1, 2]')",
     "SELECT * FROM words WHERE words MATCH 'one'",
@@ -41,6 +42,7 @@ CHANGES = [
     "CREATE INDEX i ON numbers (name)",
     "CREATE TRIGGER g AFTER INSERT ON numbers BEGIN SELECT 1; END",
     "CREATE VIRTUAL TABLE more USING fts5 (a)",
+    "CREATE VIRTUAL TABLE more USING FTS5 (a)",
     "ALTER TABLE numbers RENAME TO others",
     "ALTER TABLE numbers ADD COLUMN more",
     "DROP TABLE numbers",
@@ -71,6 +73,7 @@ NEVER = [
     "PRAGMA optimize",
     "SELECT * FROM pragma_database_list",
     "SELECT load_extension('x')",
+    "SELECT Load_Extension('x')",
     "SELECT fts3_tokenizer('simple')",
     "SELECT * FROM dbstat",
     "SELECT * FROM sqlite_stmt",
@@ -138,7 +141,7 @@ def test_a_writer_may_not(writer: tuple[sqlite3.Connection, Policy], statement: 
 
 def test_a_table_that_is_called_like_a_closed_module_can_be_read(file: Path) -> None:
     with closing(sqlite3.connect(file)) as connection, connection:
-        connection.execute("CREATE TABLE dbstat (a)")
+        connection.execute("CREATE TABLE DBSTAT (a)")
     for connection, _ in opened(file, "ro"):
         assert connection.execute("SELECT * FROM dbstat").fetchall() == []
 
@@ -151,3 +154,42 @@ def test_it_knows_the_tables_that_a_statement_changes(writer: tuple[sqlite3.Conn
     connection.execute("INSERT INTO numbers VALUES (-1, 'x')")
     assert policy.changed == {"numbers", "log"}
     assert not policy.defines
+
+
+def test_what_sqlite_notes_for_itself_is_no_change_of_a_table(writer: tuple[sqlite3.Connection, Policy]) -> None:
+    connection, policy = writer
+    connection.execute("CREATE TABLE counted (n INTEGER PRIMARY KEY AUTOINCREMENT)")
+    policy.forget()
+    connection.execute("INSERT INTO counted DEFAULT VALUES")
+    connection.execute("DELETE FROM sqlite_sequence")
+    assert policy.changed == {"counted"}
+
+
+@pytest.fixture
+def in_capitals(file: Path) -> Path:
+    """A database of names and words of SQL that are written large."""
+    with closing(sqlite3.connect(file)) as connection, connection:
+        connection.execute("CREATE VIRTUAL TABLE PAGES USING DBSTAT")
+        connection.execute("CREATE VIRTUAL TABLE WORDS USING FTS5 (WORD)")
+        connection.execute("CREATE TABLE SLOW (A, B AS (INSTR(A, 'x')))")
+    return file
+
+
+@pytest.mark.parametrize("table", ["PAGES", "pages", "Pages"])
+def test_a_closed_virtual_table_is_closed_in_any_case(in_capitals: Path, table: str) -> None:
+    for connection, policy in opened(in_capitals, "ro"):
+        with pytest.raises(sqlite3.DatabaseError):
+            connection.execute(f"SELECT * FROM {table}")
+        assert policy.refused == "it reads a virtual table that is not on the list"
+
+
+def test_an_open_virtual_table_is_open_in_any_case(in_capitals: Path) -> None:
+    for connection, _ in opened(in_capitals, "ro"):
+        assert connection.execute("SELECT * FROM words").fetchall() == []
+
+
+def test_what_cant_be_interrupted_is_known_in_any_case(in_capitals: Path) -> None:
+    for connection, policy in opened(in_capitals, "ro"):
+        with pytest.raises(sqlite3.DatabaseError):
+            connection.execute("SELECT b FROM slow")
+        assert policy.uninterruptible
