@@ -498,3 +498,14 @@ def test_the_readers_of_the_tests_see_what_is_there() -> None:
     made = stream.feed(b"id: a_0\nretry: 5\ndata: \n\n")
     assert made == [ServerSentEvent(b"", id="a_0", retry=5)]
     assert not any(isinstance(one, Oversized) for one in made)
+
+
+def test_a_stream_that_gave_up_everything_knows_how_far_it_was() -> None:
+    stream = Stream(SessionLimits(replay_events=2), Room(1), (1,))
+    for _ in range(5):
+        stream.put(b"x")
+    assert stream.follows(3)
+    assert stream.expire()
+    assert stream.has(5)
+    assert not stream.has(6)
+    assert not stream.follows(4)
