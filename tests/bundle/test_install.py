@@ -21,7 +21,7 @@ from servers.hosts.installing import Target
 from servers.hosts.installing import install as plan
 from servers.hosts.installing import uninstall as plan_removal
 from servers.hosts.launching import launch_command
-from servers.hosts.receipts import Receipts
+from servers.hosts.receipts import Receipts, state_folder
 from tests import disk
 
 SERVER = Configured("notes", "/opt/mcp", ("/home/ann",), {"TOKEN": "hush"})
@@ -469,6 +469,14 @@ def test_damaged_receipts_are_named(home: Path, capsys: pytest.CaptureFixture[st
     receipts.write_text("{")
     shown = refusal(capsys, install, "fetch", "--client", "cursor")
     assert shown == f"{receipts} is damaged: remove it, and take entries out by hand"
+
+
+@pytest.mark.parametrize(
+    ("system", "folder"),
+    [("linux", ".local/state"), ("macos", "Library/Application Support"), ("windows", "AppData/Local")],
+)
+def test_receipts_are_kept_where_each_system_keeps_such_things(system: Any, folder: str, tmp_path: Path) -> None:
+    assert state_folder(Machine(system, tmp_path, {})) == tmp_path / folder / "mcp-server-bundle"
 
 
 def test_receipts_have_no_secrets(home: Path) -> None:
