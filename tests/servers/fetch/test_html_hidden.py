@@ -99,6 +99,10 @@ def test_h12_a_rule_that_may_not_count_leaves_text(sheet):
     assert "shown" in read("<p class=x>shown</p>", f"<style>{sheet}</style>").text
 
 
+def test_h12_a_rule_for_an_id_hides_nothing_that_has_none():
+    assert "shown" in read("<p>shown", "<style>#None{display:none}</style>").text
+
+
 def test_h12_letters_without_size_go_and_those_that_have_one_stay():
     page = read('<div style="font-size:0">gone<p>gone</p><b style="font-size:14px">stays</b>gone</div>')
     assert "gone" not in page.text

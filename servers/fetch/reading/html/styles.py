@@ -17,7 +17,7 @@ _MOST_CHARACTERS = 500_000
 _LONGEST_VALUE = 200
 _MOST_RULES = 5_000
 _COMMENTS = re.compile(r"/\*.*?(?:\*/|$)", re.DOTALL)
-_BRACES = re.compile(r"[{}]")
+_PART = re.compile(r"([^{}]*)([{}])")
 _SHOWS = re.compile(r"display\s*:|visibility\s*:|opacity\s*:|position\s*:|clip", re.IGNORECASE)
 _SIMPLE = re.compile(r"([a-z][a-z0-9]*)?(?:([.#])(-?[_a-z][\w-]*))?", re.IGNORECASE)
 _SHOWN_MEDIA = re.compile(r"@(?:media\s+(?:all|screen|only screen)|layer\b[^;]*|supports\b[^;]*)\s*", re.IGNORECASE)
@@ -44,7 +44,9 @@ class Rules(NamedTuple):
             return False
         if tag in self.hidden:
             return True
-        names = [f"#{element.get('id')}", *(f".{name}" for name in (element.get("class") or "").split())]
+        classes, own = element.get("class"), element.get("id")
+        names = [f".{name}" for name in classes.split()] if classes else []
+        names += [f"#{own}"] if own else []
         return any(name in self.hidden or tag + name in self.hidden for name in names)
 
 
@@ -148,16 +150,12 @@ def _rules(sheet: str) -> Iterator[tuple[str, str]]:
     """Selectors and declarations that count on a screen."""
     head = ""
     skipped: list[bool] = []
-    sheet = _COMMENTS.sub("", sheet)
-    at = 0
-    for found in _BRACES.finditer(sheet):
-        text, brace = sheet[at : found.start()].strip(), found[0]
-        at = found.end()
-        text = text.rpartition(";")[2].strip() if brace == "{" else text
+    for text, brace in _PART.findall(_COMMENTS.sub("", sheet)):
         if brace == "{":
-            group = text.startswith("@")
-            skipped.append((group and not _SHOWN_MEDIA.fullmatch(text)) or bool(skipped and skipped[-1]))
-            head = "" if group else text
+            selector = text.rpartition(";")[2].strip()
+            group = selector.startswith("@")
+            skipped.append((group and not _SHOWN_MEDIA.fullmatch(selector)) or bool(skipped and skipped[-1]))
+            head = "" if group else selector
         else:
             if head and skipped and not skipped[-1]:
                 yield head, text
@@ -167,13 +165,14 @@ def _rules(sheet: str) -> Iterator[tuple[str, str]]:
 
 
 def _note(selectors: str, declarations: str, hidden: dict[str, bool]) -> None:
+    # Most rules have none that is simple, and their declarations need not be read.
+    found = [simple for one in selectors.split(",") if (simple := _SIMPLE.fullmatch(one.strip())) and simple[0]]
+    if not found:
+        return
     hiding = hides(declarations)
     if not hiding and not (hidden and _SHOWS.search(declarations)):
         return
-    for selector in selectors.split(","):
-        simple = _SIMPLE.fullmatch(selector.strip())
-        if simple is None or not simple[0]:
-            continue
+    for simple in found:
         name = (simple[1] or "").lower() + (simple[2] or "") + (simple[3] or "")
         if hiding or name in hidden:
             hidden[name] = hiding
