@@ -17,7 +17,7 @@ _MOST_CHARACTERS = 500_000
 _LONGEST_VALUE = 200
 _MOST_RULES = 5_000
 _COMMENTS = re.compile(r"/\*.*?(?:\*/|$)", re.DOTALL)
-_PART = re.compile(r"([^{}]*)([{}])")
+_BRACES = re.compile(r"([{}])")
 _SHOWS = re.compile(r"display\s*:|visibility\s*:|opacity\s*:|position\s*:|clip", re.IGNORECASE)
 _SIMPLE = re.compile(r"([a-z][a-z0-9]*)?(?:([.#])(-?[_a-z][\w-]*))?", re.IGNORECASE)
 _SHOWN_MEDIA = re.compile(r"@(?:media\s+(?:all|screen|only screen)|layer\b[^;]*|supports\b[^;]*)\s*", re.IGNORECASE)
@@ -150,7 +150,8 @@ def _rules(sheet: str) -> Iterator[tuple[str, str]]:
     """Selectors and declarations that count on a screen."""
     head = ""
     skipped: list[bool] = []
-    for text, brace in _PART.findall(_COMMENTS.sub("", sheet)):
+    parts = _BRACES.split(_COMMENTS.sub("", sheet))
+    for text, brace in zip(parts[::2], parts[1::2], strict=False):
         if brace == "{":
             selector = text.rpartition(";")[2].strip()
             group = selector.startswith("@")
