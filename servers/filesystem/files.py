@@ -60,6 +60,11 @@ class Files:
         beneath = narrowed(self.beneath, uris)
         return replace(self, beneath=beneath, small=NarrowedSmallFiles(self.small, beneath.roots))
 
+    def wrote(self, *places: Place) -> None:
+        """Has `changes` tell at once of what was changed there."""
+        for place in places:
+            self.journal.wrote(self.beneath.roots.outer(place))
+
     def key(self, uri: str) -> str:
         """Under which key changes of `uri` are told to those who work in these directories."""
         return self.beneath.roots.mark + uri

@@ -20,7 +20,9 @@ from servers.filesystem.access.roots import Place, uri
 from servers.filesystem.errors import FilesError
 from servers.filesystem.finding.patterns import Glob
 from servers.filesystem.names import displayed, told
+from servers.filesystem.watching.sightings import trail_of
 from servers.filesystem.watching.trees import Event, Tree
+from servers.filesystem.watching.watched import MAX_NOTICED
 from servers.filesystem.watching.watcher import Watcher
 
 SIZE = 10_000
@@ -82,6 +84,7 @@ class Journal:
     """The journal of a watcher. For one thread; `run` it in a task."""
 
     def __init__(self, beneath: Beneath, watcher: Watcher, size: int = SIZE, idle: float = IDLE_SECONDS) -> None:
+        self._beneath = beneath
         self._roots = beneath.roots
         self._watcher = watcher
         self._idle = idle
@@ -90,6 +93,8 @@ class Journal:
         """The number of the newest entry; they are counted from 1."""
         self._run = os.urandom(4).hex()
         self._trees: list[Tree] = []
+        self._written: list[Place] | None = []
+        """Where this server itself wrote since the last read, None for too many places to remember."""
         self._beginning = anyio.Lock()
         self._begun = anyio.Event()
         self._moved = anyio.Event()
@@ -111,6 +116,7 @@ class Journal:
         Without a cursor nothing but a cursor. Raises FilesError `bad_cursor`, and `too_many`.
         """
         await self._begin()
+        await self._note()
         number = self._last if cursor is None else self._number(cursor)
         if cursor is None or number is None:
             return self._changes([], self._last, overflow=cursor is not None)
@@ -124,6 +130,21 @@ class Journal:
                 return self._changes(found, number)
             with anyio.move_on_after(deadline - self._used):
                 await self._moved.wait()
+
+    def wrote(self, place: Place) -> None:
+        """This server itself changed something at `place`: whoever reads from now on reads of that, too."""
+        if self._trees and self._written is not None:
+            self._written.append(place)
+            if len(self._written) > MAX_NOTICED:
+                self._written = None
+
+    async def _note(self) -> None:
+        """Looks at once at what this server wrote: the notices may come later."""
+        places, self._written = self._written, []
+        if places != []:
+            for tree in self._trees:
+                await self._watcher.run_for(tree.place, _look, tree, self._beneath, places)
+                await self._record(tree.take())
 
     async def _begin(self) -> None:
         self._used = time.monotonic()
@@ -180,6 +201,15 @@ class Journal:
         changes = tuple(Change(one.kind, _told(one.path), one.time) for one in found)
         partial = any(tree.full for tree in self._trees)
         return Changes(changes, f"{self._run}-{number}", bool(found) and number < self._last, overflow, partial)
+
+
+def _look(tree: Tree, beneath: Beneath, places: Sequence[Place] | None) -> None:
+    """Looks at the places and at all directories on the way to them, which may be new; None is everything."""
+    if places is None:
+        tree.look(None)
+        return
+    below = os.path.join(beneath.roots.path(tree.place), "")  # noqa: PTH118
+    tree.look({path for place in places for path in trail_of(beneath, place) if path.startswith(below)})
 
 
 def _told(path: str) -> str:

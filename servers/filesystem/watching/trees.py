@@ -73,7 +73,7 @@ class _Directory(NamedTuple):
 
 
 class Tree:
-    """A watched tree. `take` gives what happened since it was last asked. Not thread-safe."""
+    """A watched tree. `take` gives what happened since it was last asked. One thread may look while another takes."""
 
     def __init__(self, beneath: Beneath, place: Place, glob: Glob, room: Room) -> None:
         self._beneath = beneath
@@ -85,6 +85,7 @@ class Tree:
         self._known: dict[Parts, _Directory] = {}
         self._events: list[Event] = []
         self._scanned = 0
+        self._looking = threading.Lock()
         self._begun = False
         self._path = ""
         self.full = False
@@ -96,6 +97,10 @@ class Tree:
 
     def look(self, noticed: Collection[str] | None) -> bool:
         """Look at the noticed paths, or at everything; whether there are changes since the look before."""
+        with self._looking:
+            return self._look(noticed)
+
+    def _look(self, noticed: Collection[str] | None) -> bool:
         before, self.trail = self.trail, trail_of(self._beneath, self._place)
         self._scanned = 0
         known = len(self._known)

@@ -39,6 +39,7 @@ async def write_file(
     how = content, mode, if_match, app.settings.replace_protected
     async with ctx.turn(brief=True):
         written = await to_thread.run_sync(write.write_file, ctx.state.beneath, place, *how)
+    ctx.state.wrote(place)
     did = "Created" if written.created else {"append": "Appended to"}.get(mode, "Replaced")
     return f"{did} {quoted(path)}: {written.size:,} bytes, etag {written.etag}"
 
@@ -64,6 +65,7 @@ async def edit_file(
     options = dryRun, app.settings.replace_protected, from_thread.check_cancelled
     async with ctx.turn():
         edited = await to_thread.run_sync(editing.edit_files, ctx.state.beneath, wanted, *options)
+    ctx.state.wrote(*(one.place for one in wanted))
     parts = [
         f"{quoted(file.path)}: {one.size:,} bytes, etag {one.etag}\n{unbroken(one.diff) or 'no change'}"
         for file, one in zip(files, edited, strict=True)
@@ -74,7 +76,9 @@ async def edit_file(
 @app.tool(title="Create directory", unavailable=read_only, destructive=False, idempotent=True)
 async def create_directory(ctx: Ctx, path: PathArgument) -> str:
     """Make a directory and those above it; fine where it exists already."""
-    created = await to_thread.run_sync(write.create_directory, ctx.state.beneath, ctx.state.place(path))
+    place = ctx.state.place(path)
+    created = await to_thread.run_sync(write.create_directory, ctx.state.beneath, place)
+    ctx.state.wrote(place)
     return f"Created {quoted(path)}" if created else f"{quoted(path)} exists already"
 
 
@@ -82,7 +86,9 @@ async def create_directory(ctx: Ctx, path: PathArgument) -> str:
 async def move_file(ctx: Ctx, source: PathArgument, destination: PathArgument) -> str:
     """Move or rename a file or a directory. The destination must not exist."""
     files = ctx.state
-    await to_thread.run_sync(moving.move, files.beneath, files.place(source), files.place(destination))
+    places = files.place(source), files.place(destination)
+    await to_thread.run_sync(moving.move, files.beneath, *places)
+    files.wrote(*places)
     return f"Moved {quoted(source)} to {quoted(destination)}"
 
 
@@ -93,6 +99,7 @@ async def copy_file(ctx: Ctx, source: PathArgument, destination: PathArgument) -
     places = files.place(source), files.place(destination)
     async with ctx.turn():
         entries, size = await to_thread.run_sync(moving.copy, files.beneath, *places, from_thread.check_cancelled)
+    files.wrote(places[1])
     return f"Copied {quoted(source)} to {quoted(destination)}: {_entries(entries)}, {size:,} bytes"
 
 
@@ -111,6 +118,7 @@ async def delete_file(
         count = await to_thread.run_sync(
             deleting.delete, ctx.state.beneath, place, recursive, agreed, from_thread.check_cancelled
         )
+    ctx.state.wrote(place)
     return f"Deleted {quoted(path)}: {_entries(count)}"
 
 

@@ -10,7 +10,7 @@ import pytest
 from servers.filesystem.watching.journal import Change, Changes
 from servers.filesystem.watching.texts import changes_text
 from tests.servers.filesystem.test_server import Peer, every_era, served
-from tests.wire import Wire, with_envelope
+from tests.wire import STATELESS, Wire, with_envelope
 
 pytestmark = pytest.mark.slow
 
@@ -28,6 +28,25 @@ async def test_w19_what_happened_since_the_cursor_is_told_in_every_version(tmp_p
     line, last = text.splitlines()
     assert line.endswith(f" created {tmp_path.resolve()}/a.txt")
     assert last.startswith("[cursor: ")
+
+
+async def test_what_a_client_wrote_is_told_in_its_next_call(tmp_path: Path) -> None:
+    async with served(tmp_path, STATELESS, "--allow-write") as peer:
+        cursor = await cursor_of(peer)
+        acts: list[tuple[str, dict[str, Any], list[str]]] = [
+            ("write_file", {"path": "a.txt", "content": "one"}, ["created a.txt"]),
+            ("edit_file", {"path": "a.txt", "edits": [{"oldText": "one", "newText": "two!"}]}, ["modified a.txt"]),
+            ("create_directory", {"path": "x/y"}, ["created x", "created x/y"]),
+            ("copy_file", {"source": "a.txt", "destination": "x/b.txt"}, ["created x/b.txt"]),
+            ("move_file", {"source": "x", "destination": "z"}, ["created z", "created z/b.txt", "created z/y"]),
+            ("delete_file", {"path": "a.txt"}, ["deleted a.txt"]),
+        ]
+        for tool, arguments, told in acts:
+            assert "isError" not in await peer.call(tool, **arguments)
+            *lines, last = (await peer.text("changes", cursor=cursor)).splitlines()
+            found = [line.split(" ", 1)[1].replace(f"{tmp_path.resolve()}/", "") for line in lines]
+            assert sorted(set(told) - set(found)) == []
+            cursor = last.removeprefix("[cursor: ").removesuffix("]")
 
 
 async def test_only_what_is_asked_for_is_told(tmp_path: Path) -> None:

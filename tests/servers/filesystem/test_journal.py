@@ -17,6 +17,11 @@ async def ignore(_key):
     pass
 
 
+async def still(far):
+    """A look that never comes."""
+    await anyio.sleep_forever()
+
+
 @asynccontextmanager
 async def journal_of(files, **options):
     watcher = Watcher(files, ignore)
@@ -178,3 +183,27 @@ async def test_a_root_within_another_is_watched_once(root, everything):
 )
 def test_a_selection_takes_what_is_below_and_matches(path, pattern, takes):
     assert Selection(["/r", "/s"], pattern).takes(path) == takes
+
+
+async def test_what_this_server_wrote_is_told_at_once(files, root, at, everything, monkeypatch):
+    """And once: the notice that comes later finds nothing new."""
+    async with journal_of(files) as journal:
+        cursor = (await journal.read(None, everything, 10, 0)).cursor
+        monkeypatch.setattr(journal.watcher, "_look_and_tell", still)
+        for act, kind in (
+            (lambda: (root / "file").touch(), "created"),
+            (lambda: (root / "file").write_text("a"), "modified"),
+            (lambda: (root / "file").unlink(), "deleted"),
+        ):
+            act()
+            journal.wrote(at("file"))
+            found = await journal.read(cursor, everything, 10, 0)
+            assert shown(found) == [(kind, "file")]
+            cursor = found.cursor
+        (root / "new" / "sub").mkdir(parents=True)
+        (root / "link").symlink_to("new/sub")
+        (root / "link" / "file").touch()
+        journal.wrote(at("link/file"))
+        found = await journal.read(cursor, everything, 10, 0)
+        assert shown(found) == [("created", "link"), ("created", "new"), ("created", "sub"), ("created", "file")]
+        assert (await journal.read(found.cursor, everything, 10, 0)).changes == ()
