@@ -19,7 +19,7 @@ BEFORE = 200
 def http_rows(peer: Peer, folder: Path) -> Iterator[tuple[Measure, float]]:
     """The rates of `peer`. Raises Unavailable where it, or the load, can't be had here."""
     call, stateless_call = (read(folder / messages.FILE) for read in (messages.read, messages.read_stateless))
-    with _serving(peer, folder) as web:
+    with serving(peer, folder) as web:
         session = in_session(web.open_session())
         for connections, measure in ((1, targets.SESSION_1), (32, targets.SESSION_32)):
             yield measure, load(web, call, [session], connections)
@@ -34,7 +34,7 @@ def growth_rows(peer: Peer, folder: Path) -> Iterator[tuple[Measure, float]]:
     """The rates of `peer` with more and more clients, a session and a connection for each. Raises Unavailable."""
     call = messages.read(folder / messages.FILE)
     rates = {}
-    with _serving(peer, folder) as web:
+    with serving(peer, folder) as web:
         for clients, measure in ((1, targets.CLIENTS_1), (8, targets.CLIENTS_8), (64, targets.CLIENTS_64)):
             sessions = [in_session(web.open_session()) for _ in range(clients)]
             rates[clients] = load(web, call, sessions, clients)
@@ -44,7 +44,7 @@ def growth_rows(peer: Peer, folder: Path) -> Iterator[tuple[Measure, float]]:
 
 def idle_rows(peer: Peer, folder: Path) -> Iterator[tuple[Measure, float]]:
     """What sessions that do nothing take of memory. Raises Unavailable."""
-    with _serving(peer, folder) as web:
+    with serving(peer, folder) as web:
         for _ in range(BEFORE):
             web.open_session()
         before = resident(web.pid)
@@ -53,7 +53,8 @@ def idle_rows(peer: Peer, folder: Path) -> Iterator[tuple[Measure, float]]:
         yield targets.IDLE, resident(web.pid) - before
 
 
-def _serving(peer: Peer, folder: Path) -> Web:
+def serving(peer: Peer, folder: Path) -> Web:
+    """A server of that kind over HTTP."""
     # Not every peer takes 0 for a port, nor says which it got.
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port: int = listener.getsockname()[1]

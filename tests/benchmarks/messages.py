@@ -13,7 +13,7 @@ INITIALIZED = b'{"jsonrpc":"2.0","method":"notifications/initialized"}'
 TEXT = "x" * 1_024
 FILE = "file.txt"
 """The name of the file that holds it."""
-_ENVELOPE = {
+ENVELOPE = {
     "io.modelcontextprotocol/protocolVersion": STATELESS,
     "io.modelcontextprotocol/clientCapabilities": {},
     "io.modelcontextprotocol/clientInfo": CLIENT_INFO,
@@ -58,4 +58,4 @@ def read(file: Path) -> Ask:
 def read_stateless(file: Path) -> Ask:
     """The same with the envelope of 2026-07-28."""
     ask = read(file)
-    return Ask(ask.method, {"_meta": _ENVELOPE, **ask.params}, ask.expected)
+    return Ask(ask.method, {"_meta": ENVELOPE, **ask.params}, ask.expected)

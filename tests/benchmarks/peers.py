@@ -87,4 +87,12 @@ OURS_WIDE = Peer(
     ),
 )
 RG = Peer("rg", lambda folder: [find_rg(), "--line-number", NEEDLE, str(folder)])
+OURS_SHARED = Peer(
+    "ours",
+    lambda folder: _module("servers.filesystem", "--allow-write", folder),
+    lambda folder, port: _module(
+        "servers.filesystem", "--allow-write", "--transport", "http", "--port", port, folder
+    ),
+)
+
 PEERS = (OURS, SDK, NPM, FLOOR)

@@ -19,6 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from tests.benchmarks import fetch_peers, messages, prompts_peers, sqlite_peers, targets
+from tests.benchmarks.fair_rows import fair_rows
 from tests.benchmarks.fetch_articles import ARTICLES
 from tests.benchmarks.fetch_rows import (
     article_rows,
@@ -31,7 +32,7 @@ from tests.benchmarks.fetch_rows import (
 from tests.benchmarks.files_rows import content_row, huge_row, notice_rows, text_rows, tree_rows
 from tests.benchmarks.http_rows import growth_rows, http_rows, idle_rows
 from tests.benchmarks.machine import describe
-from tests.benchmarks.peers import FLOOR, NPM, OURS, OURS_WIDE, RG, ROOT, SDK, Peer
+from tests.benchmarks.peers import FLOOR, NPM, OURS, OURS_SHARED, OURS_WIDE, RG, ROOT, SDK, Peer
 from tests.benchmarks.prompts_library import make_library
 from tests.benchmarks.prompts_rows import get_row, library_rows, told_row
 from tests.benchmarks.report import table
@@ -66,6 +67,7 @@ SERIES = (
     Series("files", tree_rows, targets.TREES, (OURS_WIDE, NPM)),
     Series("files", content_row, (targets.CONTENT,), (OURS_WIDE, RG)),
     Series("files", notice_rows, targets.NOTICES, (OURS,)),
+    Series("files", fair_rows, targets.FAIR, (OURS_SHARED,)),
     # The SDK's server takes no subscriptions to files.
     Series("sessions", subscription_rows, targets.SUBSCRIBED, (OURS,)),
     Series("sqlite", one_row, (targets.ONE_ROW,), (sqlite_peers.OURS, sqlite_peers.DBHUB, sqlite_peers.ARCHIVED)),

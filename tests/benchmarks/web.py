@@ -86,4 +86,5 @@ def in_session(session: str) -> dict[str, str]:
 
 def stateless(ask: Ask) -> dict[str, str]:
     """The headers with which a request of 2026-07-28 repeats its body."""
-    return {"MCP-Protocol-Version": STATELESS, "Mcp-Method": ask.method, "Mcp-Name": ask.params["name"]}
+    named = {"Mcp-Name": ask.params["name"]} if "name" in ask.params else {}
+    return {"MCP-Protocol-Version": STATELESS, "Mcp-Method": ask.method, **named}
