@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from importlib import import_module
 from io import TextIOWrapper
 
-from shared.extras import needs_extra
-from shared.options import LineParser
+from shared.kit.extras import needs_extra
+from shared.program.options import LineParser
 from shared.version import __version__
 
-from .commands.program import program, refuse
+from .bundle.program import program, refuse
 
 COMMANDS = {
     "list": "list the servers of the bundle",
@@ -25,8 +25,8 @@ COMMANDS = {
     "export": "write files for the MCP registry, desktop hosts and Docker",
     "demo": "start the servers as a desktop host would, and do real work",
 }
-"""Each is the module of that name in `commands`, loaded when it is called: its `main` takes the arguments after the
-name, and gives the exit code."""
+"""Each is the module of that name in `bundle/commands`, loaded when it is called: its `main` takes the arguments
+after the name, and gives the exit code."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -65,14 +65,14 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(name: str, words: Sequence[str]) -> int:
     try:
-        module = import_module(f".commands.{name}", __package__)
+        module = import_module(f".bundle.commands.{name}", __package__)
     except ModuleNotFoundError as error:
         library = (error.name or "").partition(".")[0]
         if library in ("servers", "shared"):
             raise
         if name == "doctor":
             # It is there to say what is missing.
-            shown: int = import_module(".doctor.bare", __package__).report(words)
+            shown: int = import_module(".bundle.doctor.bare", __package__).report(words)
             return shown
         extra = "all" if name == "demo" else "catalog"
         refuse(f"{program()} {name}", f"{library} is not installed; {needs_extra(extra)}")

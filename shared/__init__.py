@@ -1,11 +1,11 @@
 """The protocol package: what every server of the bundle stands on, and what a server author imports.
 
-It knows no server. Layers, each importing only those before it: errors, protocol, transport, server | client,
-transports, auth, ops, and last cli and testing.
+It knows no server. Layers, each importing only those before it: errors and kit, protocol, transport,
+server | client, transports, auth, ops, and last program and testing.
 """
 
 from .errors import InvalidParams, MissingCapability, ResourceNotFound, RpcError, ToolError
-from .protocol.questions import Question, elicit_form, elicit_url, list_roots, sample
+from .protocol.session.questions import Question, elicit_form, elicit_url, list_roots, sample
 from .protocol.types.base import Annotations, Icon, Implementation
 from .protocol.types.content import (
     AudioContent,

@@ -6,8 +6,8 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from .protocol.events import Outgoing
-from .protocol.jsonrpc import Message
+from .protocol.session.events import Outgoing
+from .protocol.wire.jsonrpc import Message
 
 __all__ = ["Transport"]
 

@@ -15,24 +15,22 @@ ROOT = Path(__file__).resolve().parents[1]
 
 # The import ladder: a part may import what stands on its own step or lower. "" is shared/__init__.py.
 LADDER = [
-    {"errors", "version", "installation", "extras"},
+    {"errors", "version", "kit"},
     {"protocol"},
     {"transport"},
     {"server", "client"},
     {"transports", "auth", "ops"},
     {""},
-    {"options", "settings_file"},
-    {"program"},
-    {"cli", "listening", "testing"},
+    {"program", "testing"},
 ]
-STRANGERS = {("server", "client"), ("client", "server")}
+STRANGERS = {("server", "client"), ("client", "server"), ("kit", "errors"), ("kit", "version")}
 STEP = {part: step for step, parts in enumerate(LADDER) for part in parts}
 
 IMPURE = set("anyio asyncio os sys socket threading time logging starlette httpx uvicorn".split())  # noqa: SIM905
 SDKS = {"mcp", "mcp_types", "fastmcp"}
 DATES = {"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"}
-# The folders of `servers` that concern the bundle as a whole, and are no server.
-BUNDLE = {"commands", "doctor", "exports", "hosts", "serving"}
+# The folder of `servers` that concerns the bundle as a whole, and is no server.
+BUNDLE = {"bundle"}
 # The files of a server that know `shared`.
 FACES = {"app.py", "server.py", "tools.py", "resources.py", "prompts.py", "__main__.py", "settings.py"}
 
@@ -47,11 +45,11 @@ COMMON: dict[str, str] = {  # modules beside the servers that the domain of any 
     "notices": "what the system says of changes is one thing for all domains, and knows nothing of the protocol",
 }
 LATE_IMPORTS: dict[str, str] = {
-    "shared/cli.py": "a transport is imported when it is chosen, a reader of files of settings where there is one",
-    "shared/extras.py": "most copies have what they need, and what says how to add it is loaded where they have not",
-    "servers/commands/serve.py": "it says which extra is missing, where there is no web server to load",
-    "shared/transports/http_probes.py": "prometheus-client takes a tenth of a second, and nobody may ever scrape",
-    "servers/doctor/urls.py": "httpx is an extra, and what finds a missing extra can't need one",
+    "shared/program/run.py": "a transport is imported when it is chosen, a reader of settings where there is a file",
+    "shared/kit/extras.py": "most copies have what they need; what says how to add it is loaded where they have not",
+    "servers/bundle/commands/serve.py": "it says which extra is missing, where there is no web server to load",
+    "shared/transports/http/probes.py": "prometheus-client takes a tenth of a second, and nobody may ever scrape",
+    "servers/bundle/doctor/urls.py": "httpx is an extra, and what finds a missing extra can't need one",
     "servers/fetch/pages/opening.py": "what loads and reads pages is big, and is loaded with the first page",
     "servers/fetch/network/hosts.py": "most names are ASCII, and the tables of all others take a while to load",
     "servers/fetch/reading/readers.py": "a worker loads what a kind of page needs with the first page of that kind",
@@ -69,7 +67,7 @@ LATE_IMPORTS: dict[str, str] = {
 BROAD_EXCEPTS: dict[str, str] = {  # one handler each, three at most
     "shared/server/dispatch.py": "the one place where any exception becomes an answer",
     "servers/fetch/reading/worker.py": "a damaged page may break its reader in any way, and costs itself only",
-    "shared/transports/http_sessions.py": "one session that fails must not take the others with it",
+    "shared/transports/http/sessions.py": "one session that fails must not take the others with it",
 }
 
 

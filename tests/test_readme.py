@@ -13,14 +13,14 @@ import pytest
 from pydantic import BaseModel
 
 from servers.__main__ import COMMANDS
-from servers.catalog import load_catalog
+from servers.bundle.catalog import load_catalog
+from servers.bundle.serve.choosing import choose
+from servers.bundle.serve.configuration import read_configuration
 from servers.fetch.server import app as fetch
 from servers.filesystem.server import app as filesystem
 from servers.prompts.server import app as prompts
-from servers.serving.choosing import choose
-from servers.serving.configuration import read_configuration
 from servers.sqlite.server import app as sqlite
-from shared.cli import Options
+from shared.program.run import Options
 from shared.server.app import Server
 from shared.testing import connected
 from tests.wire import Wire

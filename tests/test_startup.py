@@ -18,7 +18,7 @@ OTHERS = {
     "prometheus_client",  # loaded with the first scrape
     "jinja2",  # loaded with the first prompt
     *("h2", "httpcore", "lxml", "trafilatura", "protego", "pypdf", "brotli"),  # loaded with the first page
-    *("tomllib", "shared.settings_file"),  # for a file of settings
+    *("tomllib", "shared.program.settings_file"),  # for a file of settings
 }
 DEAR = {
     *("importlib.metadata", "email", "csv"),  # pydantic's search for plugins
@@ -73,8 +73,8 @@ async def test_serving_on_stdio_is_light(server: str, tmp_path: Path) -> None:
 
 def test_the_search_for_plugins_is_what_is_left_out() -> None:
     # Should pydantic come to search elsewhere, this says that `servers/__init__.py` has no effect any more.
-    assert "importlib.metadata" in _loaded_by("import shared.cli")
-    assert "importlib.metadata" not in _loaded_by("import servers, shared.cli")
+    assert "importlib.metadata" in _loaded_by("import shared.program.run")
+    assert "importlib.metadata" not in _loaded_by("import servers, shared.program.run")
 
 
 @pytest.mark.parametrize(

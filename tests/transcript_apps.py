@@ -29,7 +29,7 @@ from shared import (
     TextResourceContents,
     ToolError,
 )
-from shared.protocol.questions import elicit_form, list_roots, sample
+from shared.protocol.session.questions import elicit_form, list_roots, sample
 from shared.server.skills import Skill, SkillFile, serve_skills
 
 ICON = Icon(src="data:image/png;base64,AA==", mime_type="image/png", sizes=["16x16"])

@@ -6,7 +6,7 @@ import sys
 # Until `run` sets it up: what is loaded stays, so to look through it for garbage is a tenth of the start for nothing.
 gc.disable()
 
-from shared.cli import run  # noqa: E402
+from shared.program.run import run  # noqa: E402
 
 from .server import app  # noqa: E402
 

@@ -7,7 +7,7 @@ from typing import Any, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
 from shared import __version__
-from shared.extras import needs_extra
+from shared.kit.extras import needs_extra
 
 from .loading.agent import default_agent
 from .loading.hostheaders import HostHeader, parse_host_header

@@ -8,8 +8,8 @@ from typing import Any, Self
 
 from pydantic import BaseModel, Field, field_validator, model_validator
 
-from shared.extras import needs_extra
-from shared.options import positional
+from shared.kit.extras import needs_extra
+from shared.program.options import positional
 
 from .access.denylist import Denylist
 from .errors import FilesError

@@ -6,9 +6,9 @@ import sys
 # Until `run` sets it up: what is loaded stays, so to look through it for garbage is a tenth of the start for nothing.
 gc.disable()
 
-from shared.cli import run  # noqa: E402
-from shared.extras import needs_extra  # noqa: E402
-from shared.options import called  # noqa: E402
+from shared.kit.extras import needs_extra  # noqa: E402
+from shared.program.options import called  # noqa: E402
+from shared.program.run import run  # noqa: E402
 
 try:
     from .server import app

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from pydantic import BaseModel, Field, field_validator, model_validator
 
-from shared.options import positional
+from shared.program.options import positional
 
 from .access.database import MEMORY, Source
 from .access.limits import Limits

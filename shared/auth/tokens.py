@@ -9,7 +9,7 @@ import hmac
 from collections.abc import Iterable
 from hashlib import sha256
 
-from ..protocol.http_rules import Headers, Refusal, refuse
+from ..protocol.http.rules import Headers, Refusal, refuse
 
 __all__ = ["Tokens"]
 

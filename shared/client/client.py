@@ -16,11 +16,11 @@ from typing import Any, Self
 import anyio
 
 from ..errors import McpError, PeerError
-from ..protocol.client_events import InputWanted, Notified
-from ..protocol.client_identity import ServerDescription
-from ..protocol.client_session import ClientSession, first_version
-from ..protocol.jsonrpc import Failure
-from ..protocol.rounds import MAX_ROUNDS
+from ..protocol.session.client import ClientSession, first_version
+from ..protocol.session.client_events import InputWanted, Notified
+from ..protocol.session.client_identity import ServerDescription
+from ..protocol.session.rounds import MAX_ROUNDS
+from ..protocol.wire.jsonrpc import Failure
 from .connection import ClientTransport, Connection, Waiter, result_of
 from .opening import OPENING_SECONDS, open_session
 from .options import ClientOptions, Notify, Progress

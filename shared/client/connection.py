@@ -14,10 +14,10 @@ import anyio
 from anyio.abc import TaskGroup
 
 from ..errors import McpError, MethodNotFound, PeerError
-from ..protocol.client_events import Asked, ClientEvent, InputWanted, Notified, Unusable
-from ..protocol.client_session import ClientSession
-from ..protocol.events import Answered, Cancelled
-from ..protocol.jsonrpc import Failure, Message, RequestId, Response
+from ..protocol.session.client import ClientSession
+from ..protocol.session.client_events import Asked, ClientEvent, InputWanted, Notified, Unusable
+from ..protocol.session.events import Answered, Cancelled
+from ..protocol.wire.jsonrpc import Failure, Message, RequestId, Response
 from ..transport import Transport
 from .options import Handler
 from .tasks import background

@@ -4,9 +4,9 @@ With "auto" the stateless era is tried first. Whatever an old server answers, al
 handshake; what only a stateless server can answer does not.
 """
 
-from ..protocol.client_events import InputWanted
-from ..protocol.client_session import Era
-from ..protocol.jsonrpc import Failure, Response
+from ..protocol.session.client import Era
+from ..protocol.session.client_events import InputWanted
+from ..protocol.wire.jsonrpc import Failure, Response
 from .connection import Connection, result_of
 from .options import ClientOptions
 

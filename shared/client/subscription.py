@@ -7,7 +7,7 @@ from typing import Any
 
 import anyio
 
-from ..protocol.client_events import Notified
+from ..protocol.session.client_events import Notified
 from .options import Notify
 
 __all__ = ["Subscription"]

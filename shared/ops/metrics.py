@@ -11,8 +11,8 @@ from functools import cached_property
 from time import perf_counter
 from typing import Any, Literal, NamedTuple
 
-from ..protocol.events import Outgoing
-from ..protocol.jsonrpc import Batch, Failure, Message, Request, RequestId, Response
+from ..protocol.session.events import Outgoing
+from ..protocol.wire.jsonrpc import Batch, Failure, Message, Request, RequestId, Response
 from ..server.app import Server
 
 __all__ = ["BUCKETS", "Figures", "Kind", "Labels", "Meter", "Metrics", "Series"]

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 __all__ = ["ending_signals"]
 
-log = logging.getLogger("shared.cli")
+log = logging.getLogger("shared.program")
 
 
 @contextmanager

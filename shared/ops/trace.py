@@ -17,8 +17,8 @@ from typing import Any
 
 from pydantic_core import from_json, to_json
 
-from ..protocol.events import Outgoing
-from ..protocol.jsonrpc import Malformed, Message, encode
+from ..protocol.session.events import Outgoing
+from ..protocol.wire.jsonrpc import Malformed, Message, encode
 
 __all__ = ["Trace", "redacted"]
 

@@ -7,7 +7,7 @@ the same, following the cursors shows each entry once.
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-from .sealing import Seal
+from .signing import Seal
 
 __all__ = ["cursor_at", "page", "position_of"]
 

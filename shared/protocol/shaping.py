@@ -13,9 +13,9 @@ Content that a version can't carry is put into words, so that nothing is lost wi
 from functools import cache
 from typing import Any
 
-from .jsonrpc import Prepared
 from .methods import REQUESTS, Method
 from .versions import V2025_03_26, V2025_06_18, V2025_11_25, Version
+from .wire.jsonrpc import Prepared
 
 __all__ = ["SERVER_INFO", "SUBSCRIPTION_ID", "Lasting", "shape", "shape_question"]
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from ..protocol.jsonrpc import Failure, RequestId, Response
+from ..protocol.wire.jsonrpc import Failure, RequestId, Response
 from .signal import Signal
 
 __all__ = ["Answers"]

@@ -27,8 +27,8 @@ from pydantic import BaseModel
 from ..errors import DeclarationError, InputRequired, InternalError, McpError
 from ..protocol.identity import Identity
 from ..protocol.methods import SKILLS, Method, MethodTable, method_table
-from ..protocol.sealing import Seal
-from ..protocol.session import ServerSession
+from ..protocol.session.server import ServerSession
+from ..protocol.signing import Seal
 from ..protocol.types.base import Implementation, Params
 from .budget import Budget
 from .changes import Changes

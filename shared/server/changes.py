@@ -18,7 +18,7 @@ from anyio import CancelScope
 from anyio.lowlevel import checkpoint_if_cancelled
 
 from ..errors import InvalidParams, ResourceNotFound
-from ..protocol.events import Change
+from ..protocol.session.events import Change
 
 __all__ = ["Changes", "Listener"]
 

@@ -15,7 +15,7 @@ import anyio
 
 from ..errors import InvalidParams, PeerError, ToolError
 from ..protocol.methods import REQUESTS
-from ..protocol.session import ServerSession
+from ..protocol.session.server import ServerSession
 from .app import Server
 from .context import Context
 from .handlers import HANDLERS, Handler

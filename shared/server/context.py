@@ -8,14 +8,14 @@ from typing import Any, Generic, Literal, Protocol, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from ..errors import InvalidParams, PeerError
-from ..protocol.events import Outgoing
-from ..protocol.jsonrpc import Failure, RequestId, Response
 from ..protocol.peer import Peer
-from ..protocol.questions import Question, elicit_form, elicit_url, list_roots, read_answer, sample
 from ..protocol.records import record
-from ..protocol.session import ServerSession
+from ..protocol.session.events import Outgoing
+from ..protocol.session.questions import Question, elicit_form, elicit_url, list_roots, read_answer, sample
+from ..protocol.session.server import ServerSession
 from ..protocol.types.client import CreateMessageResult, ElicitResult, Root
 from ..protocol.types.lifecycle import LogLevel
+from ..protocol.wire.jsonrpc import Failure, RequestId, Response
 from .answers import Answers
 from .budget import Budget
 from .changes import Changes

@@ -18,8 +18,8 @@ import anyio.lowlevel
 from anyio import CancelScope, create_task_group
 
 from ..errors import CallTimeout, InputRequired, InternalError, McpError
-from ..protocol.events import Call, Cancelled, Change, Outgoing
-from ..protocol.jsonrpc import Failure, Message, RequestId, Response
+from ..protocol.session.events import Call, Cancelled, Change, Outgoing
+from ..protocol.wire.jsonrpc import Failure, Message, RequestId, Response
 from ..transport import Transport
 from .answers import Answers
 from .app import Server

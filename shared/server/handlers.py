@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import InvalidParams, MethodNotFound, ResourceNotFound
 from ..protocol.paging import cursor_at, page, position_of
-from ..protocol.subscriptions import LISTS, Listen
+from ..protocol.session.subscriptions import LISTS, Listen
 from ..protocol.types.prompts import CompleteParams, GetPromptParams, PromptReference
 from ..protocol.types.resources import (
     DirectoryParams,

@@ -8,8 +8,8 @@ were issued.
 from typing import Any
 
 from ..protocol.paging import page
-from ..protocol.sealing import Seal
 from ..protocol.shaping import Lasting
+from ..protocol.signing import Seal
 
 __all__ = ["FRESH_MS", "Listings"]
 

@@ -13,10 +13,10 @@ from typing import Any, Generic, TypeVar, get_args, get_origin
 from pydantic import PydanticUserError, TypeAdapter
 
 from ..errors import DeclarationError, ToolError
-from ..protocol.jsonrpc import json_of
 from ..protocol.records import record
 from ..protocol.types.base import Meta, Wire
 from ..protocol.types.tools import CallToolResult
+from ..protocol.wire.jsonrpc import json_of
 from .functions import is_data, output_schema
 
 __all__ = ["Data", "Result", "Text", "content_of"]

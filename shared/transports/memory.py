@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
-from ..protocol.events import Outgoing
-from ..protocol.jsonrpc import Message, decode, encode
+from ..protocol.session.events import Outgoing
+from ..protocol.wire.jsonrpc import Message, decode, encode
 
 __all__ = ["MemoryTransport", "memory_pair"]
 

@@ -20,9 +20,9 @@ from ..client.client import Client
 from ..client.options import ClientOptions
 from ..client.tasks import background
 from ..errors import ParseError
-from ..protocol.events import Outgoing
-from ..protocol.framing import LineBuffer, Oversized
-from ..protocol.jsonrpc import Malformed, Message, decode, encode, failure
+from ..protocol.session.events import Outgoing
+from ..protocol.wire.framing import LineBuffer, Oversized
+from ..protocol.wire.jsonrpc import Malformed, Message, decode, encode, failure
 
 __all__ = ["ProcessTransport", "connect_stdio", "start_process"]
 

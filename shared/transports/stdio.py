@@ -35,9 +35,9 @@ else:
 
 from ..errors import InvalidRequest
 from ..ops.garbage import count_bytes
-from ..protocol.events import Outgoing
-from ..protocol.framing import LineBuffer, Oversized
-from ..protocol.jsonrpc import Malformed, Message, decode, encode, failure
+from ..protocol.session.events import Outgoing
+from ..protocol.wire.framing import LineBuffer, Oversized
+from ..protocol.wire.jsonrpc import Malformed, Message, decode, encode, failure
 
 __all__ = ["StdioTransport", "stdio"]
 

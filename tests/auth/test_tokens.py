@@ -3,7 +3,7 @@
 import pytest
 
 from shared.auth.tokens import Tokens
-from shared.protocol.http_rules import Headers, Refusal
+from shared.protocol.http.rules import Headers, Refusal
 
 TOKENS = Tokens(["secret-one", "secret-two"])
 

@@ -11,9 +11,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from servers.hosts.clients import Machine, client_named
-from servers.hosts.configured import Configured, read_bytes
-from servers.hosts.installing import Target, install, uninstall
+from servers.bundle.hosts.clients import Machine, client_named
+from servers.bundle.hosts.configured import Configured, read_bytes
+from servers.bundle.hosts.installing import Target, install, uninstall
 
 HOME = Path(sys.argv[1])
 FILES = {"cursor": HOME / ".cursor" / "mcp.json", "codex": HOME / ".codex" / "config.toml"}

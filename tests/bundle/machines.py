@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from servers.catalog import load_catalog
-from servers.doctor.configurations import of_machine
-from servers.doctor.findings import Finding, Severity
-from servers.doctor.installation import Installation
-from servers.doctor.running import Examination, examine
-from servers.hosts.clients import Machine
+from servers.bundle.catalog import load_catalog
+from servers.bundle.doctor.configurations import of_machine
+from servers.bundle.doctor.findings import Finding, Severity
+from servers.bundle.doctor.installation import Installation
+from servers.bundle.doctor.running import Examination, examine
+from servers.bundle.hosts.clients import Machine
 
 ROOT = Path(__file__).resolve().parents[2]
 CATALOG = load_catalog()

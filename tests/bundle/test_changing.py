@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from servers.hosts.locking import held
+from servers.bundle.hosts.locking import held
 from tests.bundle.machines import ROOT
 
 Start = Callable[..., "subprocess.Popen[str]"]
@@ -18,14 +18,14 @@ STATE = Path(".local/state/mcp-server-bundle")
 # Says when all is loaded, so that several start at the same moment.
 COMMAND = """
 import sys
-from servers.commands import install, uninstall
+from servers.bundle.commands import install, uninstall
 print("ready", flush=True)
 sys.stdin.readline()
 sys.exit({"install": install, "uninstall": uninstall}[sys.argv[1]].main(sys.argv[2:]))
 """
 AT_ONCE = """
 import multiprocessing, sys
-from servers.commands import install, uninstall
+from servers.bundle.commands import install, uninstall
 context = multiprocessing.get_context("fork")
 
 def run(barrier, command, words):
@@ -50,7 +50,7 @@ while line := sys.stdin.readline():
 MEDDLED = """
 import sys
 from pathlib import Path
-from servers.commands import install
+from servers.bundle.commands import install
 
 def meddle(event, args):
     if event == "open" and "/..claude.json." in str(args[0]):
@@ -64,7 +64,7 @@ sys.exit(install.main(["fetch", "--client", "claude-code"]))
 HOLDER = """
 import sys
 from pathlib import Path
-from servers.hosts.locking import held
+from servers.bundle.hosts.locking import held
 with held(Path(sys.argv[1])):
     print("ready", flush=True)
     sys.stdin.readline()
@@ -139,7 +139,7 @@ def test_who_dies_holds_nothing(tmp_path: Path, start: Start) -> None:
 
 
 def test_who_holds_it_for_long_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("servers.hosts.locking._WAIT_SECONDS", 0)
+    monkeypatch.setattr("servers.bundle.hosts.locking._WAIT_SECONDS", 0)
     lock = tmp_path / "state" / "lock"
     with held(lock), pytest.raises(ValueError, match=f"another install or uninstall holds {lock}"), held(lock):
         pass

@@ -4,8 +4,8 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 
 import pytest
 
-from servers.hosts.clients import CLIENTS, Client, Machine, client_named
-from servers.hosts.configured import Configured, as_configured, as_entry, read_entries
+from servers.bundle.hosts.clients import CLIENTS, Client, Machine, client_named
+from servers.bundle.hosts.configured import Configured, as_configured, as_entry, read_entries
 
 LINUX = Machine("linux", PurePosixPath("/home/ann"), {})
 MACOS = Machine("macos", PurePosixPath("/Users/ann"), {})

@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from servers.catalog import CATALOG, load_catalog
-from servers.commands import config
-from servers.commands.hosting import HostParser
-from servers.hosts.clients import CLIENTS, Client, client_named
-from servers.hosts.configured import Configured, as_configured, read_entries
-from servers.hosts.launching import launch_command
-from shared.cli import Options
-from shared.extras import needs_extra
+from servers.bundle.catalog import CATALOG, load_catalog
+from servers.bundle.commands import config
+from servers.bundle.commands.hosting import HostParser
+from servers.bundle.hosts.clients import CLIENTS, Client, client_named
+from servers.bundle.hosts.configured import Configured, as_configured, read_entries
+from servers.bundle.hosts.launching import launch_command
+from shared.kit.extras import needs_extra
+from shared.program.run import Options
 from tests.bundle.machines import ROOT
 from tests.wire import Wire
 
@@ -168,7 +168,7 @@ def test_where_nobody_knows_what_uvx_was_given_nothing_is_printed(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("sys.executable", PASSING)
-    monkeypatch.setattr("shared.installation._HERE", Path("/nowhere"))
+    monkeypatch.setattr("shared.kit.installation._HERE", Path("/nowhere"))
     shown = refusal(capsys, "filesystem", "notes", "--client", "cursor")
     assert shown.startswith("this copy is in uv's cache, which is emptied now and then, and the wheel or checkout")
     assert shown.endswith(": install it by `uv tool install`, and call that one")
@@ -302,7 +302,7 @@ def test_a_server_that_can_not_be_started_here_is_told_with_its_extra(
     copy = shutil.copy(CATALOG, tmp_path / "catalog.yaml")
     text = Path(copy).read_text().replace("module: servers.fetch", "module: servers.nowhere")
     Path(copy).write_text(text)
-    monkeypatch.setattr("servers.commands.hosting.CATALOG", Path(copy))
+    monkeypatch.setattr("servers.bundle.commands.hosting.CATALOG", Path(copy))
     shown = refusal(capsys, "fetch", "--client", "cursor", "--catalog", str(copy))
     assert shown.endswith(needs_extra("fetch"))
 

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from servers.commands import install
-from servers.hosts import toml_edits
-from servers.hosts.clients import client_named
-from servers.hosts.differences import MAX_LINE, Line, differences
-from servers.hosts.edits import put
+from servers.bundle.commands import install
+from servers.bundle.hosts import toml_edits
+from servers.bundle.hosts.clients import client_named
+from servers.bundle.hosts.differences import MAX_LINE, Line, differences
+from servers.bundle.hosts.edits import put
 
 CURSOR, CODEX = client_named("cursor"), client_named("codex")
 ENTRY = {"command": "/opt/mcp", "args": ["--header", "X:hush"], "env": {"TOKEN": "hush"}}

@@ -16,13 +16,13 @@ import anyio
 import pytest
 
 from servers.__main__ import main
-from servers.doctor.bare import look
-from servers.doctor.command_line import read_arguments
-from servers.doctor.findings import Severity
-from servers.doctor.installation import check_installation, this_installation
-from servers.doctor.programs import interpreter_of
-from servers.doctor.running import SECONDS, Examination, examine
-from shared.installation import Installation as BareInstallation
+from servers.bundle.doctor.bare import look
+from servers.bundle.doctor.command_line import read_arguments
+from servers.bundle.doctor.findings import Severity
+from servers.bundle.doctor.installation import check_installation, this_installation
+from servers.bundle.doctor.programs import interpreter_of
+from servers.bundle.doctor.running import SECONDS, Examination, examine
+from shared.kit.installation import Installation as BareInstallation
 from tests.bundle.machines import CATALOG, OLD_SERVER, ROOT, Home, home, installed, wheel_of
 
 __all__ = ["home"]

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from servers.hosts.clients import Client, client_named
-from servers.hosts.edits import Receipt, put, take
-from servers.hosts.jsonc import parse
+from servers.bundle.hosts.clients import Client, client_named
+from servers.bundle.hosts.edits import Receipt, put, take
+from servers.bundle.hosts.jsonc import parse
 from tests.bundle.documents import Document, documents
 
 ENTRY = {"command": "/opt/mcp", "args": ["--root", "/tmp/ü"], "env": {"K": "V"}}

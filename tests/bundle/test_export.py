@@ -14,8 +14,8 @@ import jsonschema
 import pytest
 import yaml
 
-from servers.catalog import Entry, load_catalog
-from servers.commands.export import main
+from servers.bundle.catalog import Entry, load_catalog
+from servers.bundle.commands.export import main
 from tests import schemas
 from tests.wire import Wire
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from servers.commands.export import main
+from servers.bundle.commands.export import main
 
 HOSTILE = "$(reboot) `reboot` ${HOME} {{fetch.x}} {x} 'q' \"q\" - a: b # c"
 ENTRY: dict[str, Any] = {

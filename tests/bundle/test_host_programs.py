@@ -9,12 +9,12 @@ from typing import NamedTuple
 
 import pytest
 
-from servers.catalog import load_catalog
-from servers.commands import install, uninstall
-from servers.hosts.clients import client_named
-from servers.hosts.configured import read_entries
-from servers.hosts.launching import launch_command
-from servers.hosts.machine import this_machine
+from servers.bundle.catalog import load_catalog
+from servers.bundle.commands import install, uninstall
+from servers.bundle.hosts.clients import client_named
+from servers.bundle.hosts.configured import read_entries
+from servers.bundle.hosts.launching import launch_command
+from servers.bundle.hosts.machine import this_machine
 
 pytestmark = [pytest.mark.full, pytest.mark.timeout(600)]
 

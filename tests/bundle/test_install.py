@@ -12,16 +12,16 @@ from typing import Any
 
 import pytest
 
-from servers.catalog import load_catalog
-from servers.commands import install, uninstall
-from servers.hosts.clients import CLIENTS, Machine, client_named
-from servers.hosts.configured import Configured, as_configured, read_entries
-from servers.hosts.files import KEPT_BACKUPS, back_up, write_atomically
-from servers.hosts.installing import Target
-from servers.hosts.installing import install as plan
-from servers.hosts.installing import uninstall as plan_removal
-from servers.hosts.launching import launch_command
-from servers.hosts.receipts import Receipts, state_folder
+from servers.bundle.catalog import load_catalog
+from servers.bundle.commands import install, uninstall
+from servers.bundle.hosts.clients import CLIENTS, Machine, client_named
+from servers.bundle.hosts.configured import Configured, as_configured, read_entries
+from servers.bundle.hosts.files import KEPT_BACKUPS, back_up, write_atomically
+from servers.bundle.hosts.installing import Target
+from servers.bundle.hosts.installing import install as plan
+from servers.bundle.hosts.installing import uninstall as plan_removal
+from servers.bundle.hosts.launching import launch_command
+from servers.bundle.hosts.receipts import Receipts, state_folder
 from tests import disk
 
 SERVER = Configured("notes", "/opt/mcp", ("/home/ann",), {"TOKEN": "hush"})
@@ -263,7 +263,7 @@ def test_from_the_cache_of_uv_an_entry_is_taken_out_though_its_wheel_is_gone(
 ) -> None:
     put("cursor", home)
     monkeypatch.setattr("sys.executable", f"{home}/.cache/uv/archive-v0/x1/bin/python")
-    monkeypatch.setattr("shared.installation._HERE", home)
+    monkeypatch.setattr("shared.kit.installation._HERE", home)
     run(uninstall, "fetch", "--client", "cursor")
     assert not (home / ".cursor").exists()
 

@@ -14,8 +14,8 @@ import pytest
 import yaml
 
 from servers.__main__ import COMMANDS, main
-from servers.catalog import Catalog, load_catalog
-from shared.extras import needs_extra
+from servers.bundle.catalog import Catalog, load_catalog
+from shared.kit.extras import needs_extra
 from shared.version import __version__
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -17,11 +17,11 @@ import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
-from servers.catalog import CATALOG
-from servers.commands.serve import main
+from servers.bundle.catalog import CATALOG
+from servers.bundle.commands.serve import main
 from tests.faults.raw import ROOT, Raw
 from tests.faults.test_http_process import listening
-from tests.transports.http_wire import PATIENCE, Json, envelope, merged, routing
+from tests.transports.http.http_wire import PATIENCE, Json, envelope, merged, routing
 
 SERVE = [sys.executable, "-m", "servers", "serve", "--port", "0"]
 FAULTY = {

@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 from starlette.requests import Request
 
-from servers.catalog import CATALOG, Catalog, load_catalog
-from servers.serving.choosing import DEFAULTS, Chosen, choose
-from servers.serving.configuration import OPTIONS, Configuration, read_configuration
-from servers.serving.page import Page
+from servers.bundle.catalog import CATALOG, Catalog, load_catalog
+from servers.bundle.serve.choosing import DEFAULTS, Chosen, choose
+from servers.bundle.serve.configuration import OPTIONS, Configuration, read_configuration
+from servers.bundle.serve.page import Page
 from shared import Implementation, Server
-from shared.protocol.http_rules import refuse
-from shared.transports.http_endpoint import EndpointLimits
-from shared.transports.http_mount import Mount
+from shared.protocol.http.rules import refuse
+from shared.transports.http.endpoint import EndpointLimits
+from shared.transports.http.mount import Mount
 
 OURS = load_catalog(CATALOG)
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from servers.hosts.clients import client_named
-from servers.hosts.edits import Receipt
-from servers.hosts.toml_edits import put, take
+from servers.bundle.hosts.clients import client_named
+from servers.bundle.hosts.edits import Receipt
+from servers.bundle.hosts.toml_edits import put, take
 from tests.bundle.documents import Document
 from tests.bundle.toml_documents import toml_documents
 

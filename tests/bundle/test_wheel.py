@@ -12,9 +12,9 @@ import anyio
 import pytest
 from anyio.streams.buffered import BufferedByteReceiveStream
 
-from servers.catalog import CATALOG, Entry, load_catalog
-from servers.commands.export import main as export
-from shared.transports.http_client import connect_http
+from servers.bundle.catalog import CATALOG, Entry, load_catalog
+from servers.bundle.commands.export import main as export
+from shared.transports.http.client import connect_http
 from tests.bundle.programs import BARE, INSTALLING, run
 from tests.interop.pages import served
 from tests.wire import Wire

@@ -4,10 +4,10 @@ import anyio
 import pytest
 
 from shared.client.connection import Connection
-from shared.protocol.client_identity import ClientIdentity
-from shared.protocol.client_session import ClientSession
-from shared.protocol.jsonrpc import Notification, Request
+from shared.protocol.session.client import ClientSession
+from shared.protocol.session.client_identity import ClientIdentity
 from shared.protocol.versions import NEWEST_HANDSHAKE
+from shared.protocol.wire.jsonrpc import Notification, Request
 from shared.transports.memory import MemoryTransport, memory_pair
 from tests.client.small import End
 

@@ -11,8 +11,8 @@ from shared.client.client import Client
 from shared.client.options import ClientOptions
 from shared.client.tasks import background
 from shared.errors import PeerError
-from shared.protocol.events import Outgoing
-from shared.protocol.jsonrpc import Failure, Message, Notification, Request, Response
+from shared.protocol.session.events import Outgoing
+from shared.protocol.wire.jsonrpc import Failure, Message, Notification, Request, Response
 from shared.transports.memory import MemoryTransport, memory_pair
 from tests.client.small import End, Small
 

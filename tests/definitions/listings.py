@@ -6,7 +6,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from servers.catalog import Entry, load_catalog
+from servers.bundle.catalog import Entry, load_catalog
 from tests.servers.peers import inside
 
 ROOT = Path(__file__).resolve().parents[2]

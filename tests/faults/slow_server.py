@@ -17,7 +17,7 @@ from anyio import to_thread
 from pydantic import BaseModel, Field
 
 from shared import Context, Data, Implementation, ResourceNotFound, Server
-from shared.cli import run
+from shared.program.run import run
 
 URI = "slow:///thing"
 COMMAND = [sys.executable, "-m", "tests.faults.slow_server"]

@@ -22,7 +22,7 @@ gc.disable()
 gc.enable = gc.collect = lambda *_: 0
 from importlib import import_module
 sys.argv[0:2] = [sys.argv[1]]
-from shared.cli import run
+from shared.program.run import run
 sys.exit(run(import_module(sys.argv[0]).app))
 """
 BIG = "x" * 3_000_000

@@ -27,8 +27,8 @@ from shared import (
     TextContent,
     TextResourceContents,
 )
-from shared.cli import run
-from shared.protocol.questions import elicit_form
+from shared.program.run import run
+from shared.protocol.session.questions import elicit_form
 from shared.server.forms import form_schema
 
 CITIES = ["Bergen", "Berlin", "Bern", "Oslo"]

@@ -4,9 +4,9 @@ from collections import Counter
 from typing import Any
 
 from shared.ops.metrics import BUCKETS, Labels, Metrics, Series
-from shared.protocol.events import Outgoing
-from shared.protocol.jsonrpc import Batch, Failure, Message, Notification, Request, Response
-from tests.transports.http_wire import make_server
+from shared.protocol.session.events import Outgoing
+from shared.protocol.wire.jsonrpc import Batch, Failure, Message, Notification, Request, Response
+from tests.transports.http.http_wire import make_server
 
 
 def call(id: int, tool: Any) -> Request:

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from shared.ops.trace import Trace, redacted
-from shared.protocol.events import Outgoing
-from shared.protocol.jsonrpc import Message, Notification, Request, Response, decode
+from shared.protocol.session.events import Outgoing
+from shared.protocol.wire.jsonrpc import Message, Notification, Request, Response, decode
 
 SECRETS = [
     "token",

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from shared.errors import InvalidParams
 from shared.protocol.paging import page
-from shared.protocol.sealing import Seal
+from shared.protocol.signing import Seal
 
 SEAL = Seal(b"key")
 

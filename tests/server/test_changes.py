@@ -4,7 +4,7 @@ import anyio
 import pytest
 
 from shared import Context, InvalidParams, ResourceNotFound
-from shared.protocol.events import Change
+from shared.protocol.session.events import Change
 from shared.server.changes import Changes
 from tests.quiet import quiet
 from tests.server.peer import STATELESS, server, talking

@@ -7,7 +7,7 @@ import pytest
 from pydantic import BaseModel, Field
 
 from shared import Context, MissingCapability, ToolError
-from shared.protocol.questions import list_roots, sample
+from shared.protocol.session.questions import list_roots, sample
 from tests.quiet import quiet
 from tests.server.peer import ERAS, NEWEST_HANDSHAKE, STATELESS, server, talking
 

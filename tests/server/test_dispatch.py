@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from shared import Context
-from shared.protocol.jsonrpc import Notification, Request, Response, decode
+from shared.protocol.wire.jsonrpc import Notification, Request, Response, decode
 from shared.server.dispatch import serve
 from shared.server.limits import Limits
 from shared.testing import connected

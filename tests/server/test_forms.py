@@ -8,7 +8,7 @@ import pytest
 from pydantic import BaseModel, Field, create_model
 
 from shared.errors import DeclarationError
-from shared.protocol.questions import elicit_form
+from shared.protocol.session.questions import elicit_form
 from shared.protocol.shaping import shape_question
 from shared.protocol.versions import V2025_11_25
 from shared.server.forms import form_schema

@@ -3,7 +3,7 @@
 import pytest
 
 from shared.errors import InvalidParams
-from shared.protocol.sealing import Seal
+from shared.protocol.signing import Seal
 from shared.server.listings import Listings
 from tests.server.peer import ERAS, server, talking
 

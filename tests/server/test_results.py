@@ -8,7 +8,7 @@ from pydantic import BaseModel
 
 from shared import CallToolResult, Data, ImageContent, ResourceLink, Text, TextContent
 from shared.errors import DeclarationError, ToolError
-from shared.protocol.jsonrpc import Response, encode
+from shared.protocol.wire.jsonrpc import Response, encode
 from shared.server.results import Result, content_of
 
 PLENTY = 10_000

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from shared import Server
-from shared.options import OptionParser, add_options, read_options
+from shared.program.options import OptionParser, add_options, read_options
 from tests.server import peer as inner
 from tests.wire import STATELESS, Wire
 

@@ -2,7 +2,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.transports.http_wire import Site, served_meanwhile
+from tests.transports.http.http_wire import Site, served_meanwhile
 
 
 @pytest.fixture(scope="module")

@@ -12,8 +12,8 @@ import anyio
 import pytest
 
 from shared.client.options import ClientOptions
-from shared.protocol.events import Outgoing
-from shared.protocol.jsonrpc import Malformed, Notification
+from shared.protocol.session.events import Outgoing
+from shared.protocol.wire.jsonrpc import Malformed, Notification
 from shared.transports.process import ProcessTransport, connect_stdio, start_process
 
 ROOT = Path(__file__).resolve().parents[2]

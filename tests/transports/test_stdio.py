@@ -14,8 +14,8 @@ import anyio.lowlevel
 import pytest
 from anyio import to_thread
 
-from shared.protocol.events import Outgoing
-from shared.protocol.jsonrpc import Malformed, Message, Notification, Request
+from shared.protocol.session.events import Outgoing
+from shared.protocol.wire.jsonrpc import Malformed, Message, Notification, Request
 from shared.transports import stdio
 from shared.transports.stdio import StdioTransport
 from tests.wire import PATIENCE

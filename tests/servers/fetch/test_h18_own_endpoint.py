@@ -10,7 +10,7 @@ from servers.fetch.network.client import ClientOptions, opened_client
 from servers.fetch.network.policy import Policy, Rules
 from servers.fetch.network.urls import parse_url
 from shared import Implementation, Server
-from shared.transports.http_server import HttpOptions, run_http
+from shared.transports.http.server import HttpOptions, run_http
 from tests.servers.fetch.reaching import PATIENCE, Answers
 
 ANYWHERE = Rules(allow_private=["0.0.0.0/0:*", "[::/0]:*", "localhost:*", "own.test:*"])

@@ -10,7 +10,7 @@ import pytest
 from servers.fetch.reading.frames import MAX_BODY
 from servers.fetch.server import app
 from servers.fetch.settings import Settings
-from shared.cli import check_arguments
+from shared.program.run import check_arguments
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from tests.servers.filesystem.test_changes import cursor_of
 from tests.servers.filesystem.test_confinement import filled
 from tests.servers.filesystem.test_server import Peer, subscribe, updated, uri_of
 from tests.servers.filesystem.test_subscriptions import http
-from tests.transports.http_wire import Json, Site, events
+from tests.transports.http.http_wire import Json, Site, events
 from tests.wire import Wire, with_envelope
 
 ROOTS = {"roots": {"listChanged": True}}

@@ -15,10 +15,10 @@ from servers.prompts.arguments.values import values
 from servers.prompts.format.definitions import Prompt
 from servers.prompts.server import app
 from servers.prompts.settings import Settings
-from shared.protocol.sealing import Seal
+from shared.protocol.signing import Seal
 from tests.servers.prompts.folders import SIMPLE, asking, front, put
 from tests.servers.prompts.serving import ERAS, asked, completed, error, folder, got, inside, names, served
-from tests.transports.http_wire import Site
+from tests.transports.http.http_wire import Site
 from tests.wire import STATELESS, start_http
 
 every_era = pytest.mark.parametrize("era", ERAS)

@@ -1,0 +1,1 @@
+"""What concerns the bundle as a whole: its catalog, its commands, and what they need."""

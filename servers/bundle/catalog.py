@@ -1,0 +1,168 @@
+"""`catalog.yaml` as typed records: which servers there are, how each is started, what it offers and what it asks for.
+
+What stands in a catalog is data: nothing in it is expanded or given to a shell. `catalog.schema.json` beside this
+file is the JSON Schema of these records, for editors.
+"""
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+
+from .yaml_text import parse_yaml
+
+__all__ = ["CATALOG", "Argument", "Catalog", "Entry", "Permissions", "Tools", "catalog_schema", "load_catalog"]
+
+_SERVERS = Path(__file__).resolve().parents[1]
+CATALOG = next(path for path in (_SERVERS / "catalog.yaml", _SERVERS.parent / "catalog.yaml") if path.exists())
+"""The bundle's own catalog: in `servers` in an installed wheel, in the directory above it in a checkout."""
+
+MAX_CATALOG = 1_000_000
+"""Bytes of a catalog."""
+
+# What becomes part of a command or of a path may not be taken for an option, nor for anything but a name.
+Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]{0,63}$")]
+Key = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
+Module = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$")]
+Script = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+Option = Annotated[str, StringConstraints(pattern=r"^--[a-z][a-z0-9-]*$")]
+Variable = Annotated[str, StringConstraints(pattern=r"^[A-Z][A-Z0-9_]*$")]
+Line = Annotated[str, StringConstraints(pattern=r"^[^\x00-\x1f\x7f]+$")]
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Argument(_Record):
+    """One thing the operator may set; without an `option` it takes the arguments that have no name."""
+
+    name: Key
+    type: Literal["string", "integer", "number", "boolean", "file", "directory"]
+    description: Line
+    metavar: Line | None = None
+    """How its value is called in a usage line."""
+    option: Option | None = None
+    environment: Variable | None = None
+    """The variable that sets it as well."""
+    repeated: bool = False
+    """Whether it may be given several times, each time with one value."""
+    required: bool = False
+    default: bool | int | float | str | list[int] | None = None
+    choices: list[str] = []
+    secret: bool = False
+    """Whether its value is to be kept from logs, from screens and from links."""
+
+
+class Tools(_Record):
+    """The tools on offer at once, and those that need writing to be allowed."""
+
+    read: list[str] = []
+    write: list[str] = []
+
+
+class Permissions(_Record):
+    """What a server takes hold of on the machine it runs on."""
+
+    paths: list[str] = []
+    """The arguments whose files and directories it opens; it opens no others."""
+    network: Literal["none", "public", "any"] = "none"
+    """Which hosts it connects to unless told otherwise: no host, hosts of the public internet, or any host."""
+    writing: Option | None = None
+    """The option without which it changes nothing; a server without one never does."""
+
+
+class Entry(_Record):
+    """One server."""
+
+    name: Name
+    title: Line
+    version: Line
+    summary: Annotated[Line, StringConstraints(max_length=100)]
+    """One sentence."""
+    description: Line
+    """What it is for and how it behaves, in a few sentences."""
+    category: Literal["files", "data", "web", "prompts", "testing"]
+    icon: str | None = None
+    """A picture, best a PNG file of 512 by 512 pixels, as a path from the catalog's directory, or as a URL."""
+    module: Module
+    """What `python -m` starts."""
+    script: Script | None = None
+    """The console script that starts it, where there is one."""
+    extra: str | None = None
+    """The extra that brings the libraries only this server needs."""
+    transports: list[Literal["stdio", "http"]] = Field(min_length=1)
+    arguments: list[Argument] = []
+    permissions: Permissions = Permissions()
+    tools: Tools = Tools()
+    resources: list[str] = []
+    """URIs of the resources it always has."""
+    resource_templates: list[str] = []
+    prompts: list[str] = []
+    documentation: str | None = None
+    """A text, as a path from the catalog's directory, or as a URL."""
+    image: str | None = None
+    """The container image, by the name it is built under."""
+    licence: str | None = None
+    """An SPDX licence expression."""
+
+
+class Catalog(_Record):
+    """All servers."""
+
+    servers: list[Entry]
+
+    def entry(self, name: str) -> Entry:
+        """The server called `name`. Raises ValueError, naming those there are."""
+        for entry in self.servers:
+            if entry.name == name:
+                return entry
+        known = ", ".join(entry.name for entry in self.servers)
+        raise ValueError(f"there is no server {name!r} in the catalog; there are: {known}")
+
+
+def load_catalog(path: Path = CATALOG) -> Catalog:
+    """The catalog in the file at `path`, with the files that it names by their absolute paths.
+
+    Raises ValueError, in one line, for what can't be read or is no catalog.
+    """
+    try:
+        with path.open("rb") as file:
+            text = file.read(MAX_CATALOG + 1)
+    except OSError as error:
+        raise ValueError(f"{path}: {error.strerror}") from None
+    if len(text) > MAX_CATALOG:
+        raise ValueError(f"{path}: a catalog has at most {MAX_CATALOG} bytes")
+    try:
+        catalog = Catalog.model_validate(parse_yaml(text))
+    except ValidationError as error:
+        raise ValueError(f"{path}: {_first_of(error)}") from None
+    except ValueError as error:
+        raise ValueError(f"{path} {error}") from None
+    names = [entry.name for entry in catalog.servers]
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"{path}: two servers are called {name!r}")
+    # The bundle's own is a directory deeper in a wheel than in a checkout; what it names is not.
+    directory = _SERVERS.parent if path == CATALOG else path.absolute().parent
+    return Catalog(servers=[_placed(entry, directory) for entry in catalog.servers])
+
+
+def _placed(entry: Entry, directory: Path) -> Entry:
+    """The entry with the paths of its texts and pictures from the root; a URL stays."""
+    named = {"icon": entry.icon, "documentation": entry.documentation}
+    return entry.model_copy(
+        update={key: str(directory / text) for key, text in named.items() if text and "://" not in text}
+    )
+
+
+def catalog_schema() -> dict[str, Any]:
+    """The JSON Schema (2020-12) of a catalog."""
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **Catalog.model_json_schema()}
+
+
+def _first_of(error: ValidationError) -> str:
+    """The first fault, with the place it is at."""
+    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    place = ".".join(str(part) for part in first["loc"])
+    return f"{place}: {first['msg']}" if place else first["msg"]

@@ -1,0 +1,70 @@
+"""`python -m servers doctor`: what keeps the servers from running, and how to fix it."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import anyio
+from rich.text import Text
+
+from ..catalog import load_catalog
+from ..doctor.findings import Finding, Severity
+from ..doctor.installation import this_installation
+from ..doctor.running import Examination, examine
+from ..hosts.clients import CLIENTS, client_named
+from ..hosts.machine import this_machine
+from ..program import plain
+from .arguments import CommandParser, refuse
+from .showing import console, json_out, wrapped
+
+__all__ = ["main"]
+
+_STYLES = {Severity.OK: "green", Severity.WARNING: "yellow", Severity.FAULT: "bold red"}
+
+
+def main(argv: Sequence[str]) -> int:
+    """Prints what was found; the exit code is 1 where something does not work."""
+    parser = CommandParser(
+        "doctor",
+        "Look at the installation, at the configuration of each client, and at this shell; start each of our servers "
+        "as its client would, and speak to it. Say in plain words what to do.",
+    )
+    parser.add_argument("names", nargs="*", metavar="NAME", help="servers to look at (default: all)")
+    parser.add_argument("--client", metavar="CLIENT", help=f"the only client to look at: {_clients()}")
+    parser.add_catalog()
+    parser.add_json()
+    given = parser.parse_args(argv)
+    try:
+        catalog = load_catalog(given.catalog)
+        entries = [catalog.entry(name) for name in dict.fromkeys(given.names)] or catalog.servers
+        clients = [client_named(given.client)] if given.client is not None else []
+        machine = this_machine()
+    except ValueError as error:
+        refuse(parser.prog, str(error))
+    asked = bool(given.names)
+    examination = Examination(machine, this_installation(), Path.cwd(), entries, asked=asked, clients=clients)
+    with console().status("starting the servers"):
+        found = anyio.run(examine, examination)
+    if given.json:
+        json_out([finding._asdict() for finding in found])
+    else:
+        _show(found)
+    return 1 if any(finding.severity is Severity.FAULT for finding in found) else 0
+
+
+def _clients() -> str:
+    return ", ".join(client.name for client in CLIENTS)
+
+
+def _show(found: Sequence[Finding]) -> None:
+    out = console()
+    for severity, where, what, fix in found:
+        line = f"{where}: {what}" + (f". Fix: {fix}" if fix else "")
+        told = Text(wrapped(out, plain(f"{severity:8}{line}"), " " * 8))
+        told.stylize(_STYLES[severity], 0, 8)
+        out.print(told)
+    faults, warnings = (
+        sum(finding.severity is severity for finding in found) for severity in (Severity.FAULT, Severity.WARNING)
+    )
+    out.print(
+        f"{faults} {'fault' if faults == 1 else 'faults'}, {warnings} {'warning' if warnings == 1 else 'warnings'}"
+    )

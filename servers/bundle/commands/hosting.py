@@ -1,0 +1,157 @@
+"""What the commands that tell a client of a server are told themselves."""
+
+import re
+from argparse import Namespace
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+from shared.program.options import is_hidden
+from shared.program.run import Options
+
+from ..catalog import CATALOG, Entry, load_catalog
+from ..hosts.checking import check
+from ..hosts.clients import CLIENTS, SCOPES, Client, client_named
+from ..hosts.configured import Configured
+from ..hosts.launching import launch_command, launch_environment
+from .arguments import CommandParser
+
+__all__ = ["HostParser", "Wanted", "wanted"]
+
+_VARIABLE = re.compile(r"[A-Za-z_]\w*")
+# Claude Code refuses any other.
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+
+
+class Wanted(NamedTuple):
+    """A server, and the client that shall know it."""
+
+    client: Client
+    entry: Entry
+    server: Configured
+    words: tuple[str, ...]
+    """The arguments of the server itself, without those of what starts it."""
+    secrets: frozenset[str]
+    """What of it nobody should see."""
+
+
+class HostParser(CommandParser):
+    """The parser of a command about one server in one client; what is no option of the command is the server's."""
+
+    def __init__(self, name: str, description: str) -> None:
+        super().__init__(name, description)
+        self.add_argument("server", metavar="NAME", help="server, by its name in the catalog")
+        names = [client.name for client in CLIENTS]
+        self.add_argument("--client", choices=names, required=True, metavar="CLIENT", help=f"{', '.join(names)}")
+        self.add_catalog()
+        self._takes_value = {"--client", "--catalog"}
+        self._switches = {"-h", "--help"}
+
+    def add_entry(self) -> None:
+        """Takes `--name`, under which the server stands in the client."""
+        self.add_valued("--name", "ENTRY", "name the client knows it by (default: NAME)")
+
+    def add_scope(self) -> None:
+        """Takes `--scope`."""
+        self.add_argument(
+            "--scope", choices=SCOPES, default="user", help="for the user, or for the project in this directory"
+        )
+        self._takes_value.add("--scope")
+
+    def add_server(self) -> None:
+        """Takes what an entry consists of."""
+        self.usage = f"{self.prog} NAME [ARGUMENT ...] --client CLIENT\n       [OPTION ...] [-- ARGUMENT ...]"
+        self.epilog = "What stands after `--` goes to the server, also where this command has an option of that name."
+        self.add_valued("--env", "NAME=VALUE", "variable the client sets for the server", repeated=True)
+        self.add_valued("--url", "URL", "the server runs already, and is reached there over HTTP")
+        self.add_valued("--token-variable", "NAME", "variable of the client's environment with the token for --url")
+
+    def add_valued(self, option: str, metavar: str, text: str, repeated: bool = False) -> None:
+        """Takes an option with a value."""
+        if repeated:
+            self.add_argument(option, metavar=metavar, help=text, action="append", default=[])
+        else:
+            self.add_argument(option, metavar=metavar, help=text)
+        self._takes_value.add(option)
+
+    def add_switch(self, option: str, text: str) -> None:
+        """Takes an option without a value."""
+        self.add_argument(option, action="store_true", help=text)
+        self._switches.add(option)
+
+    def read(self, argv: Sequence[str]) -> tuple[Namespace, list[str]]:
+        """The options of the command, and the arguments of the server, in their order."""
+        ours: list[str] = []
+        theirs: list[str] = []
+        named = False
+        words = iter(argv)
+        for word in words:
+            option, equals, _ = word.partition("=")
+            if word == "--":
+                theirs.extend(words)
+            elif option in self._takes_value and not equals:
+                ours.extend([word, *([value] if (value := next(words, None)) is not None else [])])
+            elif option in self._takes_value or word in self._switches or not (named or word.startswith("-")):
+                named = named or not word.startswith("-")
+                ours.append(word)
+            else:
+                theirs.append(word)
+        return self.parse_args(ours), theirs
+
+
+def wanted(options: Namespace, arguments: Sequence[str], name: str) -> Wanted:
+    """What shall stand in the client, checked. Raises ValueError, in one line, for what can't work."""
+    client = client_named(options.client)
+    if not _NAME.fullmatch(name):
+        raise ValueError("--name takes letters, digits, - and _ (64 at most), as all clients do")
+    entry = load_catalog(options.catalog).entry(options.server)
+    if options.url is not None:
+        return Wanted(client, entry, _reached(entry, options, arguments, name), (), _secrets_of(options.url))
+    if options.token_variable is not None:
+        raise ValueError("--token-variable goes with --url: a server that is started needs no token")
+    if "stdio" not in entry.transports:
+        raise ValueError(f"{entry.name} is reached over HTTP only: give its --url")
+    environment = dict(_variable(text) for text in options.env)
+    if any(word.partition("=")[0] == "--transport" for word in arguments):
+        raise ValueError("a client speaks to the server it starts over stdio; for one that runs already give --url")
+    checked = check(entry, arguments, environment, bundled=options.catalog == CATALOG)
+    command, *words = launch_command(entry, checked.words)
+    try:
+        "".join((command, *words, *environment.values())).encode()
+    except UnicodeEncodeError:
+        raise ValueError("a path that is not UTF-8 can't stand in the file of a client") from None
+    server = Configured(name, command, tuple(words), {**launch_environment(), **environment})
+    return Wanted(client, entry, server, checked.words, checked.secrets | _hidden(entry, environment))
+
+
+def _secrets_of(url: str) -> frozenset[str]:
+    """The URL itself where it has a password or a key in it."""
+    parts = urlsplit(url)
+    return frozenset([url] if parts.query or parts.username or parts.password else [])
+
+
+def _hidden(entry: Entry, environment: Mapping[str, str]) -> frozenset[str]:
+    """The values of variables of which nobody says that they are no secrets."""
+    known = {argument.environment for argument in entry.arguments if not argument.secret}
+    known |= {f"MCP_{name}".upper() for name, field in Options.model_fields.items() if not is_hidden(field)}
+    return frozenset(value for name, value in environment.items() if name not in known)
+
+
+def _variable(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or not _VARIABLE.fullmatch(name):
+        raise ValueError("--env takes NAME=VALUE")
+    return name, value
+
+
+def _reached(entry: Entry, options: Namespace, arguments: Sequence[str], name: str) -> Configured:
+    if "http" not in entry.transports:
+        raise ValueError(f"{entry.name} is not reached over HTTP: leave out --url")
+    if arguments or options.env:
+        raise ValueError("a server with a --url is started elsewhere: give its arguments and variables there")
+    parts = urlsplit(options.url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError("--url takes the URL of an endpoint, such as http://127.0.0.1:8000/mcp")
+    if options.token_variable is not None and not _VARIABLE.fullmatch(options.token_variable):
+        raise ValueError("--token-variable takes the name of a variable, not the token")
+    return Configured(name, url=options.url, token_variable=options.token_variable)

@@ -1,0 +1,99 @@
+"""`python -m servers info NAME`: everything that the catalog says of one server."""
+
+import textwrap
+from collections.abc import Iterator, Sequence
+
+from rich.console import Console
+
+from ..catalog import Argument, Entry, load_catalog
+from ..program import program
+from .arguments import CommandParser, refuse
+from .showing import asked_for, console, json_out, shown, table
+
+__all__ = ["main"]
+
+
+def main(argv: Sequence[str]) -> int:
+    """Shows one server; the exit code."""
+    parser = CommandParser("info", "Show everything that the catalog says of a server.")
+    parser.add_argument("name", metavar="NAME", help="which server")
+    parser.add_catalog()
+    parser.add_json()
+    given = parser.parse_args(argv)
+    try:
+        entry = load_catalog(given.catalog).entry(given.name)
+    except ValueError as error:
+        refuse(parser.prog, str(error))
+    if given.json:
+        json_out(entry.model_dump(mode="json"))
+    else:
+        _show(console(), entry)
+    return 0
+
+
+def _show(out: Console, entry: Entry) -> None:
+    out.print(shown(f"{entry.title} {entry.version}", "bold"))
+    out.print(shown(entry.description), soft_wrap=False)
+    for heading, lines in _sections(entry, out.width - 2):
+        out.print(shown(f"\n{heading}", "bold"))
+        for line in lines:
+            out.print(shown(f"  {line}"))
+    if entry.arguments:
+        out.print()
+        headings = ("Argument", "Type", "Default", "What it does, and its variable")
+        out.print(table(headings, map(_row, entry.arguments)), soft_wrap=False)
+
+
+def _sections(entry: Entry, width: int) -> Iterator[tuple[str, list[str]]]:
+    """What is shown above the arguments, by its headings. Commands, paths and URIs stay on a line, to be copied."""
+    yield "Start over stdio", [_example(entry, [])]
+    if "http" in entry.transports:
+        told = "then connect to http://127.0.0.1:8000/mcp; to serve other machines add --host and --token-file FILE"
+        command = _example(entry, ["--transport", "http", "--port", "8000"])
+        yield "Start over HTTP", [command, *_wrapped(told, width)]
+    yield "Put into a host", [" ".join([f"{program()} config {entry.name}", *_needed(entry), "--client CLIENT"])]
+    yield "Asks for", [line for asked in asked_for(entry) for line in _wrapped(asked, width)]
+    if entry.tools.read:
+        yield "Tools", _wrapped(", ".join(entry.tools.read), width)
+    if entry.tools.write:
+        yield f"Tools that write, with {entry.permissions.writing}", _wrapped(", ".join(entry.tools.write), width)
+    if entry.resources or entry.resource_templates:
+        yield "Resources", [*entry.resources, *entry.resource_templates]
+    if entry.prompts:
+        yield "Prompts", _wrapped(", ".join(entry.prompts), width)
+    if entry.documentation:
+        yield "Documentation", [entry.documentation]
+    named = {"licence": entry.licence, "container image": entry.image, "extra of the package": entry.extra}
+    named |= {"module": entry.module, "category": entry.category, "icon": entry.icon}
+    yield "Besides", [f"{what} {value}" for what, value in named.items() if value]
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    return textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
+
+
+def _example(entry: Entry, options: Sequence[str]) -> str:
+    start = [entry.script] if entry.script else ["python", "-m", entry.module]
+    return " ".join([*start, *options, *_needed(entry)])
+
+
+def _needed(entry: Entry) -> list[str]:
+    """The arguments to give where nothing else is said."""
+    unnamed = [one.metavar or one.name.upper() for one in entry.arguments if one.option is None]
+    named = [one for one in entry.arguments if one.option is not None and one.required]
+    return [part for one in named for part in (str(one.option), one.metavar or "VALUE")] + unnamed
+
+
+def _row(one: Argument) -> tuple[str, str, str, str]:
+    value = one.metavar or ("" if one.type == "boolean" else "VALUE")
+    name = f"{one.option or ''} {value}{' ...' if one.repeated else ''}".strip()
+    notes = [*(["required"] if one.required else []), *(["a secret"] if one.secret else [])]
+    choices = [f"one of {', '.join(one.choices)}"] if one.choices else []
+    text = "; ".join([one.description, *choices, *notes])
+    return name, one.type, _default(one), f"{text}\n{one.environment}" if one.environment else text
+
+
+def _default(one: Argument) -> str:
+    if one.default in (None, False):
+        return ""
+    return ", ".join(map(str, one.default)) if isinstance(one.default, list) else str(one.default)

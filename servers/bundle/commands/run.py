@@ -1,0 +1,31 @@
+"""`python -m servers run NAME`: one server, by its name.
+
+Clients of the MCP registry start a package by the program that is called as the package, and give it arguments. So
+`mcp-server-bundle run filesystem DIR` is `mcp-bundle-filesystem DIR`. It reads no catalog: it must not need more than
+the server does.
+"""
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+
+from shared.program.options import LineParser
+
+from ..program import program
+
+__all__ = ["main"]
+
+SERVERS = Path(__file__).resolve().parents[2]
+
+
+def main(argv: Sequence[str]) -> int:
+    """Runs the server, which ends the program with its own exit code."""
+    names = sorted(path.parent.name for path in SERVERS.glob("*/__main__.py"))
+    usage = "%(prog)s NAME [ARGUMENT ...]"
+    parser = LineParser(f"{program()} run", usage, "Start one server, over stdio unless it is told otherwise.")
+    parser.add_argument("name", metavar="NAME", choices=names, help=f"{', '.join(names)}; NAME --help says more")
+    name = parser.parse_args(argv[:1]).name
+    sys.argv = [f"mcp-bundle-{name}", *argv[1:]]
+    import_module(f"{SERVERS.name}.{name}.__main__").main()
+    return 0

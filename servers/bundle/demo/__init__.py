@@ -1,0 +1,1 @@
+"""The servers at work, as a desktop host would start them."""

@@ -1,0 +1,113 @@
+"""`mcp-server-bundle demo`: real work on real files, through the servers as a desktop host would start them.
+
+It needs no Node and no network. Everything happens in a temporary directory, which is gone at the end.
+"""
+
+import os
+import secrets
+import tempfile
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import anyio
+
+from shared.client.client import Client
+from shared.client.options import ClientOptions
+from shared.transports.http.client import connect_http
+from shared.transports.process import connect_stdio
+
+from ..catalog import load_catalog
+from ..hosts.clients import client_named
+from ..hosts.configured import Configured
+from ..hosts.launching import local_command
+from ..hosts.snippets import snippet
+from . import database, files, pages, prompts
+from .telling import Teller, say
+
+__all__ = ["run_demo"]
+
+MODES = ("handshake", "stateless")
+
+
+class Part(NamedTuple):
+    """What is shown of one server."""
+
+    server: str
+    arguments: Callable[[Path], list[str]]
+    """Lays something out in a directory, and starts the server over it."""
+    work: Callable[[Client, Path, Teller], Awaitable[None]]
+
+
+PARTS = (
+    Part("filesystem", files.arguments, files.work),
+    Part("sqlite", database.arguments, database.work),
+    Part("fetch", pages.arguments, pages.work),
+    Part("prompts", prompts.arguments, prompts.work),
+)
+
+
+def run_demo(verbose: bool) -> int:
+    """Runs the demo; 0 when all of it worked. It tells a line for each thing that was done, and every call with its
+    answer where it is to be `verbose`. Raises what went wrong."""
+    for part in PARTS:
+        with tempfile.TemporaryDirectory(prefix="mcp-demo-") as folder:
+            anyio.run(_show, part, Path(folder).resolve(), verbose)
+    say("\nThe first in Claude Desktop: use `install`, or paste this into claude_desktop_config.json:")
+    command, *words = _command("filesystem", [str(Path.cwd())])
+    say(snippet(client_named("claude-desktop"), [Configured("filesystem", command, tuple(words))]))
+    return 0
+
+
+def _command(name: str, arguments: list[str]) -> list[str]:
+    return local_command(load_catalog().entry(name), arguments)
+
+
+async def _show(part: Part, folder: Path, verbose: bool) -> None:
+    command = _command(part.server, part.arguments(folder))
+    versions = []
+    for mode in MODES:
+        teller = Teller(full=verbose, brief=not verbose and mode == MODES[0])
+        teller.show(f"\n=== {part.server}, stdio, {mode}")
+        async with connect_stdio(command, ClientOptions(mode=mode)) as client:
+            await _work(part, client, folder, teller)
+            versions.append(client.server.version)
+    token = secrets.token_urlsafe(24)
+    async with _http_server(command, token) as url:
+        for mode in MODES:
+            teller = Teller(full=verbose, brief=False)
+            teller.show(f"\n=== {part.server}, HTTP at {url} with a token, {mode}")
+            async with connect_http(url, ClientOptions(mode=mode), token=token) as client:
+                await _work(part, client, folder, teller)
+    say(f"  done over stdio and over HTTP with a token, in {' and in '.join(versions)}")
+
+
+async def _work(part: Part, client: Client, folder: Path, teller: Teller) -> None:
+    tools = await client.list_tools()
+    names = ", ".join(tool["name"] for tool in tools)
+    name, version = client.server.info["name"], client.server.info["version"]
+    teller.show(f"{name} {version} speaks {client.server.version} and offers {len(tools)} tools: {names}")
+    if teller.brief:
+        say(f"{name} {version}, {len(tools)} tools")
+    await part.work(client, folder, teller)
+
+
+@asynccontextmanager
+async def _http_server(command: list[str], token: str) -> AsyncIterator[str]:
+    """The server over HTTP on a free port, until the end of the block; its URL is what it says on stderr."""
+    served = [*command, "--transport", "http", "--port", "0"]
+    async with await anyio.open_process(served, env={**os.environ, "MCP_TOKEN": token}, stdout=None) as process:
+        try:
+            yield await _announced(process)
+        finally:
+            process.terminate()
+
+
+async def _announced(process: anyio.abc.Process) -> str:
+    said = b""
+    stderr = process.stderr
+    with anyio.fail_after(20):
+        while stderr is not None and not said.endswith(b"\n"):
+            said += await stderr.receive()
+    return said.decode().removeprefix("listening on ").strip()

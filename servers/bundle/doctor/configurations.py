@@ -1,0 +1,171 @@
+"""Which of our servers stand in the configuration of which client, and can the client read it?"""
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from shared.kit.installation import shell_line
+
+from ..catalog import Entry
+from ..hosts import jsonc
+from ..hosts.clients import CLIENTS, SCOPES, Client, Machine
+from ..hosts.configured import Configured, as_configured, read_bytes, read_entries
+from ..hosts.launching import launch_command
+from .findings import Finding, fault, fine
+
+__all__ = ["Configuration", "Launch", "of_machine"]
+
+_LISTS = ("mcpServers", "servers", "context_servers")
+_LAST = re.compile(r"[^\\/]*$")
+
+
+class Launch(NamedTuple):
+    """One of our servers as a client starts or reaches it."""
+
+    client: Client
+    file: Path
+    directory: Path
+    """Where it is started: clients do not agree, nor document it."""
+    server: Configured
+    entry: Entry
+    words: tuple[str, ...] = ()
+    """The arguments of the server itself, without those of what starts it."""
+
+    @property
+    def where(self) -> str:
+        """How a finding names it."""
+        return f"{self.client.title}, {self.server.name!r}"
+
+    @property
+    def another(self) -> str:
+        """How to have the client start the server of this installation."""
+        try:
+            return f"in {self.file} let it start {shell_line(launch_command(self.entry))}"
+        except ValueError as error:
+            return str(error)
+
+
+class Configuration(NamedTuple):
+    """What was found in the files of the clients."""
+
+    launches: list[Launch]
+    findings: list[Finding]
+
+
+def of_machine(machine: Machine, project: Path, entries: Sequence[Entry], clients: Sequence[Client]) -> Configuration:
+    """Reads the files of the `clients` that are there, all clients' where none is named: the user's files, and those
+    of the `project`."""
+    found = Configuration([], [])
+    seen: set[Path] = set()
+    for source in _sources(machine, project, clients or CLIENTS):
+        if source.path not in seen and os.path.lexists(source.path):
+            seen.add(source.path)
+            _read(found, source, project, entries)
+    return found
+
+
+class _Source(NamedTuple):
+    """One file of a client; `directory` is where its servers are started."""
+
+    client: Client
+    path: Path
+    directory: Path
+
+    @property
+    def where(self) -> str:
+        return f"{self.client.title}, {self.path}"
+
+
+def _sources(machine: Machine, project: Path, clients: Sequence[Client]) -> Iterator[_Source]:
+    for client in clients:
+        for scope in SCOPES:
+            if scope == "user":
+                yield _Source(client, client.file(machine, scope, project), Path(machine.home))
+            elif client.project is not None:
+                yield _Source(client, client.file(machine, scope, project), project)
+
+
+def _read(found: Configuration, source: _Source, project: Path, entries: Sequence[Entry]) -> None:
+    client, path, where = source.client, source.path, source.where
+    try:
+        listed = {**read_entries(client, path), **_of_project(client, path, project)}
+        other = _other_list(client, path) if not listed else None
+    except ValueError as error:
+        reason = str(error).removeprefix(f"{path}: ")
+        found.findings.append(fault(where, f"{client.title} can't read it: {reason}", _fix(client, path)))
+        return
+    if other is not None:
+        fix = f"rename {other!r} to {client.key!r} in that file"
+        found.findings.append(fault(where, f"its servers stand under {other!r}, which nobody reads", fix))
+        return
+    before = len(found.launches)
+    for name, value in listed.items():
+        _add(found, source, name, value, entries)
+    count = len(found.launches) - before
+    found.findings.append(fine(where, f"can be read; {count} of its {len(listed)} servers are ours"))
+
+
+def _of_project(client: Client, path: Path, project: Path) -> dict[str, Any]:
+    """What Claude Code has for a project by itself: where `claude mcp add` puts a server unless it is told otherwise
+    (https://code.claude.com/docs/en/mcp, "Local scope")."""
+    root = jsonc.parse(read_bytes(path) or b"", False) if client.name == "claude-code" else None
+    found = root.value() if root is not None and root.is_object else {}
+    for key in ("projects", project.as_posix(), client.key):
+        found = found.get(key)
+        if not isinstance(found, dict):
+            return {}
+    return found
+
+
+def _fix(client: Client, path: Path) -> str:
+    if path.is_symlink() and not path.exists():
+        return "the link leads nowhere: put the file back that it leads to, or remove the link"
+    if path.is_file() and not os.access(path, os.R_OK):
+        return f"let its owner read it: chmod u+rw '{path}'"
+    return f"correct it in an editor, or remove it; until then {client.title} starts none of its servers"
+
+
+def _other_list(client: Client, path: Path) -> str | None:
+    """The key under which another client would look for servers, where this one finds none."""
+    root = None if client.format == "toml" else jsonc.parse(read_bytes(path) or b"", client.format == "jsonc")
+    members = root.members() if root is not None else []
+    return next((one.name for one in members if one.name in _LISTS and one.name != client.key), None)
+
+
+def _add(found: Configuration, source: _Source, name: str, value: Any, entries: Sequence[Entry]) -> None:
+    """Adds the server that `value` describes, where it is ours."""
+    client = source.client
+    try:
+        server = as_configured(client, name, value)
+    except ValueError as error:
+        # It can't be seen whose it is, but for its name.
+        if any(entry.name in name.lower() for entry in entries):
+            what = f"{client.title} can't use it: {error}"
+            found.findings.append(fault(source.where, what, f"correct the entry in {source.path}"))
+        return
+    ours = None if server is None else _ours(server, entries)
+    if server is not None and ours is not None:
+        found.launches.append(Launch(client, source.path, source.directory, server, *ours))
+
+
+def _ours(server: Configured, entries: Sequence[Entry]) -> tuple[Entry, tuple[str, ...]] | None:
+    """Which of the `entries` it is, and the arguments that are its own."""
+    if server.url is not None:
+        # `serve` has each at `/NAME/mcp`; a server by itself does not say in its URL which it is.
+        named = {server.name, *server.url.partition("?")[0].split("/")}
+        return next(((entry, ()) for entry in entries if entry.name in named), None)
+    words = (server.command or "", *server.args)
+    for number, word in enumerate(words):
+        for entry in entries:
+            if _starts(entry, word, words[number - 1] if number else ""):
+                return entry, words[number + 1 :]
+    return None
+
+
+def _starts(entry: Entry, word: str, before: str) -> bool:
+    """Whether the word is its console script, its image, or its module after `-m`."""
+    last = _LAST.search(word)
+    name = last[0].removesuffix(".exe").partition(":")[0] if last else ""
+    return name in {entry.script, entry.image} if before != "-m" else word == entry.module

@@ -1,0 +1,128 @@
+"""Is the bundle installed whole: its Python, its console scripts, the libraries of each server?"""
+
+import os
+import platform
+import sys
+from collections.abc import Collection, Iterator, Sequence
+from importlib.metadata import Distribution, PackageNotFoundError
+from pathlib import Path
+from typing import NamedTuple
+
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+
+from shared.kit import installation
+from shared.kit.installation import NAME
+
+from ..catalog import Entry
+from .findings import Finding, fault, fine, warning
+from .programs import environment_of, interpreter_of
+
+__all__ = ["Installation", "check_installation", "this_installation"]
+
+
+class Installation(NamedTuple):
+    """A Python, and what it knows of the bundle."""
+
+    python: Path
+    distribution: Distribution | None
+    """None where the bundle runs from a directory, without being installed."""
+
+    def line(self, *extras: str, again: bool = False) -> str:
+        """The command that adds extras to it, or installs it anew."""
+        if self.distribution is None:
+            return installation.this_installation().line(*extras)
+        site = Path(str(self.distribution.locate_file("")))
+        return installation.Installation.in_site(self.python, site).line(*extras, again=again)
+
+
+def this_installation() -> Installation:
+    """The one that runs."""
+    try:
+        return Installation(Path(sys.executable), Distribution.from_name(NAME))
+    except PackageNotFoundError:
+        return Installation(Path(sys.executable), None)
+
+
+def check_installation(bundle: Installation, entries: Sequence[Entry], used: Collection[str]) -> Iterator[Finding]:
+    """Looks at Python, at the console scripts, and at the libraries of the `entries`; those of the servers that are
+    `used` have to be there."""
+    python, distribution = bundle
+    if distribution is None:
+        what = "the bundle runs from a directory and is not installed in this Python"
+        yield warning(str(python), what, f"install it: {bundle.line('all')}")
+        return
+    yield _python(python, distribution)
+    yield from _scripts(bundle, distribution)
+    for entry in entries:
+        if entry.extra is not None:
+            yield _extra(bundle, entry.name, entry.extra, entry.name in used)
+
+
+def _python(python: Path, distribution: Distribution) -> Finding:
+    running, wanted = platform.python_version(), distribution.metadata["Requires-Python"] or ""
+    if SpecifierSet(wanted).contains(running, prereleases=True):
+        return fine(str(python), f"Python {running}, with {NAME} {distribution.version}")
+    fix = "install a newer Python, and the bundle with that one"
+    return fault(str(python), f"this is Python {running}, the bundle needs {wanted}", fix)
+
+
+def _scripts(bundle: Installation, distribution: Distribution) -> Iterator[Finding]:
+    """What is wrong with the console scripts: one finding for all that have the same fault."""
+    wrong: dict[str, list[str]] = {}
+    for name in sorted(script.name for script in distribution.entry_points.select(group="console_scripts")):
+        path = _script(distribution, name) or bundle.python.parent / name
+        reason = _wrong(path, bundle.python)
+        if reason:
+            wrong.setdefault(reason, []).append(name)
+    where = f"console scripts of {bundle.python}"
+    for reason, names in wrong.items():
+        yield fault(where, f"{reason}: {', '.join(names)}", f"write them again: {bundle.line(again=True)}")
+
+
+def _wrong(script: Path, python: Path) -> str:
+    if not script.is_file():
+        return "they are missing"
+    interpreter = interpreter_of(script)
+    if interpreter is None:
+        return ""
+    if not interpreter.exists():
+        return f"they start {interpreter}, which does not exist"
+    same = environment_of(interpreter).samefile(environment_of(python))
+    return "" if same else f"they start another Python, {interpreter}"
+
+
+def _script(distribution: Distribution, name: str) -> Path | None:
+    """Where the script was installed: beside the interpreter, or in the directory of the user."""
+    for file in distribution.files or ():
+        if file.name in (name, f"{name}.exe"):
+            return Path(os.path.normpath(str(distribution.locate_file(file))))
+    return None
+
+
+def _extra(bundle: Installation, server: str, extra: str, used: bool) -> Finding:
+    lacking = sorted(set(_lacking(bundle.distribution, extra)))
+    if not lacking:
+        return fine(server, f"the libraries of its extra {extra!r} are installed")
+    fix = bundle.line(extra)
+    what = f"its extra {extra!r} is not installed: {', '.join(lacking)}"
+    return (fault if used else warning)(server, what, fix)
+
+
+def _lacking(distribution: Distribution | None, extra: str) -> Iterator[str]:
+    """The libraries of an extra that are missing or too old, with what their own extras need."""
+    for line in (distribution.requires if distribution else None) or ():
+        requirement = Requirement(line)
+        marker = requirement.marker
+        # What is needed without the extra is needed for anything, this command included.
+        if marker is None or not marker.evaluate({"extra": extra}) or marker.evaluate({"extra": ""}):
+            continue
+        try:
+            installed = Distribution.from_name(requirement.name)
+        except PackageNotFoundError:
+            yield requirement.name
+            continue
+        if not requirement.specifier.contains(installed.version, prereleases=True):
+            yield f"{requirement.name}{requirement.specifier} (there is {installed.version})"
+        for inner in requirement.extras:
+            yield from _lacking(installed, inner)

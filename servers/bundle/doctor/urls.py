@@ -1,0 +1,120 @@
+"""Does a server answer at the URL that a client has for it?
+
+This is the one file here that imports inside a function: the HTTP client is an extra, and a doctor has to work where
+it is missing.
+"""
+
+from collections.abc import Iterator, Sequence
+from urllib.parse import urlsplit
+
+from shared.client.options import ClientOptions
+
+from ..catalog import Entry
+from ..hosts.clients import Machine
+from .configurations import Launch
+from .environments import environment_from
+from .findings import Finding, Severity, fault, fine, warning
+from .installation import Installation
+from .judging import Tried, judge_version, masked, with_parts
+from .speaking import MODES, Outcome, Talk, converse
+
+__all__ = ["check_url"]
+
+_TOKENS = ("authorization", "x-api-key")
+_UNREACHED = ("ConnectError", "ConnectTimeout")
+
+
+async def check_url(
+    launch: Launch, machine: Machine, installation: Installation, seconds: float, modes: Sequence[str] = MODES
+) -> tuple[list[Finding], int | None]:
+    """Speaks to the server in each of the `modes`, with the headers of the entry; how many tools it has where all is
+    well."""
+    url, headers, token = launch.server.url or "", dict(launch.server.headers), ""
+    if variable := launch.server.token_variable:
+        token = environment_from(launch.client, machine).get(variable, "")
+        if not token:
+            return [_unset(launch, variable)], None
+        headers["Authorization"] = f"Bearer {token}"
+    if "${" in url or any("${" in value for value in headers.values()):
+        return [fine(launch.where, "not asked: its entry has variables that only the client knows")], None
+    try:
+        from httpx import URL, InvalidURL
+
+        from shared.transports.http.client import connect_http
+    except ImportError:
+        return [warning(launch.where, "not asked: httpx is missing", installation.line("client"))], None
+    try:
+        if urlsplit(url).scheme not in ("http", "https"):
+            return [fine(launch.where, "not asked: its URL is neither of HTTP nor of HTTPS")], None
+        if (URL(url).port or 0) > 65_535:
+            raise ValueError
+        # One after the other: a server may take one session only.
+        talks = [
+            await converse(connect_http(url, ClientOptions(mode=mode), headers=headers), mode, seconds)
+            for mode in modes
+        ]
+    except (ValueError, InvalidURL):
+        what = "its URL or one of its headers can't be sent"
+        return [fault(launch.where, what, f"correct it in {launch.file}")], None
+    findings = list(_judge(launch, talks, [*with_parts(headers.values()), token, url]))
+    return findings, None if any(one.severity is Severity.FAULT for one in findings) else talks[0].tools
+
+
+def _unset(launch: Launch, variable: str) -> Finding:
+    title = launch.client.title
+    what = f"not asked: {variable}, from which {title} takes the token, is not set in this shell"
+    return warning(launch.where, what, f"set {variable} where {title} is started")
+
+
+def _judge(launch: Launch, talks: list[Talk], secrets: Sequence[str]) -> Iterator[Finding]:
+    failed = [talk for talk in talks if talk.outcome is not Outcome.ANSWERED]
+    if failed:
+        yield _failed(launch, failed[0], secrets)
+        return
+    place = _place(launch.server.url or "")
+    tried = Tried(launch.where, launch.entry, f"correct the URL in {launch.file}", "", secrets)
+    strange = list(judge_version(tried, talks[0]))
+    yield from strange
+    if not strange:
+        yield fine(launch.where, f"{place} answers, and speaks {' and '.join(talk.version for talk in talks)}")
+
+
+def _failed(launch: Launch, talk: Talk, secrets: Sequence[str]) -> Finding:
+    where, place, entry = launch.where, _place(launch.server.url or ""), launch.entry
+    reason = masked(talk.reason, secrets)
+    if reason.startswith(_UNREACHED):
+        what = f"nothing answers at {place} ({reason.partition(': ')[2]})"
+        return fault(where, what, f"start it: {_started(entry, launch)}, or correct the URL in {launch.file}")
+    if talk.outcome is Outcome.SILENT:
+        return fault(
+            where, f"{place} takes the connection and gives {talk.reason}", "end what listens there, start it anew"
+        )
+    if talk.code == 401 and (variable := launch.server.token_variable):
+        what = f"{place} wants another token than {variable} has"
+        return fault(where, what, f"set it to the right one where {launch.client.title} is started")
+    if talk.code == 401:
+        fix = f"put its token into {launch.file}, as the header Authorization: Bearer TOKEN"
+        if not any(name.lower() in _TOKENS for name in launch.server.headers):
+            # Some clients have other places for it.
+            return warning(where, f"{place} wants a token, and no header of the entry has one", fix)
+        return fault(where, f"{place} wants another token than the entry has", fix)
+    if talk.code == 403:
+        return fault(
+            where, f"{place} does not let this client in", "start it with --allowed-host or --allowed-origin"
+        )
+    what = f"what listens at {place} is no MCP server, or has another path: {reason}"
+    fix = "the path is /mcp, or /NAME/mcp with serve; is it another program, give the server another --port"
+    return fault(where, what, f"{fix}, and correct the URL in {launch.file}")
+
+
+def _started(entry: Entry, launch: Launch) -> str:
+    port = urlsplit(launch.server.url or "").port
+    start = entry.script or f"python -m {entry.module}"
+    unnamed = [one.metavar or one.name for one in entry.arguments if one.option is None]
+    return " ".join([start, "--transport http", *([f"--port {port}"] if port else []), *unnamed])
+
+
+def _place(url: str) -> str:
+    """The URL without what may be secret: a password, a query."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"

@@ -1,0 +1,82 @@
+"""A file of settings for several servers, in YAML: the options of every server, and the settings of each.
+
+    port: 8080
+    token-file: token
+    servers:
+      filesystem: {roots: [src, ~/notes]}
+      sqlite: {databases: [shop.db], allow-write: true}
+
+Names, checks and paths are those of a file of settings for one server (`shared/program/settings_file.py`).
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pydantic.fields import FieldInfo
+
+from shared.program.options import Written, is_hidden
+from shared.program.process import Options
+from shared.program.settings_file import read_text, settings_in
+
+from ..yaml_text import parse_yaml
+
+__all__ = ["OPTIONS", "Configuration", "read_configuration"]
+
+OPTIONS: Mapping[str, FieldInfo] = {
+    # It has no other such file, and where each server is follows from its name.
+    name: field
+    for name, field in Options.model_fields.items()
+    if name not in {"settings", "transport", "path"}
+}
+"""The options of every server that several have in common."""
+
+
+class Configuration(NamedTuple):
+    """What stands in such a file."""
+
+    path: Path | None = None
+    options: Mapping[str, Written] = {}
+    servers: Mapping[str, Mapping[str, Any]] | None = None
+    """The settings of each server as they were written; None where the file names no servers."""
+    readable_by_others: bool = False
+
+    def settings(self, name: str, fields: Mapping[str, FieldInfo]) -> Mapping[str, Written]:
+        """What is set for the server called `name`. Raises ValueError for a key that is none of `fields`."""
+        if self.path is None or self.servers is None:
+            return {}
+        return settings_in(self.servers.get(name, {}), fields, self.path, f"servers.{name}.")
+
+    def exposed(self, settings: Mapping[str, Written], fields: Mapping[str, FieldInfo]) -> str | None:
+        """The first secret among `settings` that others on this machine can read."""
+        if not self.readable_by_others:
+            return None
+        return next((found.source for name, found in settings.items() if is_hidden(fields[name])), None)
+
+
+def read_configuration(path: Path) -> Configuration:
+    """Reads the file at `path`. Raises ValueError, in one line, for what is no such file."""
+    text, readable_by_others = read_text(path)
+    try:
+        content = parse_yaml(text)
+    except ValueError as error:
+        raise ValueError(f"{path} {error}") from None
+    content = _mapping(content, f"{path}")
+    written = content.pop("servers", None)
+    servers = None if written is None else _mapping(written, f"{path}: servers")
+    return Configuration(
+        path,
+        settings_in(content, OPTIONS, path),
+        servers and {name: _mapping(one, f"{path}: servers.{name}") for name, one in servers.items()},
+        readable_by_others,
+    )
+
+
+def _mapping(value: Any, where: str) -> dict[str, Any]:
+    """`value`, where nothing stands for no keys. Raises ValueError where it is no mapping of names."""
+    if not isinstance(value, dict | None):
+        raise ValueError(f"{where}: has to be a mapping of names to values")
+    for key in value or ():
+        if not isinstance(key, str):
+            raise ValueError(f"{where}: {key!r} is no name")
+    return value or {}

@@ -1,0 +1,75 @@
+"""Runs several servers in one process, on one port, until a signal ends it.
+
+They share the event loop and the threads: one that waits, fails or hangs harms no other, but one that never gives the
+loop back would hold up all of them.
+"""
+
+from argparse import ArgumentParser
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import anyio
+from anyio import to_thread
+
+from shared.program.listening import address, http_options
+from shared.program.options import complain
+from shared.program.process import (
+    Options,
+    announce,
+    bound,
+    leave_behind,
+    run_to_the_end,
+    set_limits,
+    set_up_process,
+    token_of,
+)
+from shared.program.run import open_trace
+from shared.transports.http.app import HttpOptions
+from shared.transports.http.mount import Mount
+from shared.transports.http.server import run_mounts
+
+from .choosing import Chosen
+from .page import Page
+
+__all__ = ["run_all"]
+
+
+def run_all(parser: ArgumentParser, options: Options, chosen: Sequence[Chosen], exposed: str | None) -> int:
+    """Serves what is `chosen`, each server at `/NAME/mcp`; the exit code. Ends the program where it can't start."""
+    try:
+        http = http_options(options, token_of(options))
+        trace = open_trace(options)
+    except ValueError as error:
+        complain(parser, str(error))
+    set_up_process(options, exposed)
+    mounts = [_mounted(one, options, http, trace) for one in chosen]
+    try:
+        return run_to_the_end(parser, partial(_run, mounts, options, http), fast=True)
+    finally:
+        if trace is not None:
+            trace.close()
+
+
+def _mounted(one: Chosen, options: Options, http: HttpOptions, trace: Any) -> Mount:
+    one.app.trace = trace and trace.of(one.name)
+    set_limits(one.app, options)
+    return Mount(one.app, f"/{one.name}/mcp", http.limits, one.settings, one.name)
+
+
+async def _run(mounts: Sequence[Mount], options: Options, http: HttpOptions) -> None:
+    # Each server has as many threads on average as it would have alone.
+    to_thread.current_default_thread_limiter().total_tokens *= len(mounts)
+    paths = ", ".join(mount.path.removeprefix("/") for mount in mounts)
+
+    def started(host: str, port: int) -> None:
+        announce(options, f"listening on {address(host, port)}/ ({paths})")
+
+    page = Page(mounts, asks_for_token=bool(http.tokens))
+    drain_seconds = max(mount.app.limits.drain_seconds for mount in mounts)
+    async with anyio.create_task_group() as tasks:
+        with bound(options, tasks, drain_seconds) as stop:
+            ended = await run_mounts(mounts, http, page, started=started, stop=stop)
+        if not ended:
+            leave_behind()
+        tasks.cancel_scope.cancel()

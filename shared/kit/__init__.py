@@ -1,0 +1,1 @@
+"""What servers and the protocol package share and that knows nothing of either."""

@@ -1,0 +1,1 @@
+"""A server as a program: its options, how it starts, and how it ends."""

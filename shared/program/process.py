@@ -1,0 +1,219 @@
+"""What every program does that runs servers, be it one or several: its options, how it starts, and how it ends.
+
+Exit codes: 0 when it ended in order, 2 for a refused option or a busy port, 1 for a failure of ours.
+"""
+
+import argparse
+import errno
+import logging
+import os
+import re
+import sys
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import anyio
+from anyio.abc import TaskGroup
+from pydantic import AfterValidator, BaseModel, Field
+
+from ..ops.garbage import settle
+from ..ops.logs import set_up_logging
+from ..ops.signals import ending_signals
+from ..server.app import Server
+from .options import complain, hidden
+
+__all__ = [
+    "LOOPBACK",
+    "Options",
+    "announce",
+    "bound",
+    "end_in_time",
+    "leave_behind",
+    "missing_extra",
+    "open_standard_streams",
+    "run_to_the_end",
+    "set_limits",
+    "set_up_process",
+    "starting",
+    "tell_in_terminal",
+    "token_of",
+]
+
+log = logging.getLogger("shared.program")
+
+_TOKEN = re.compile(r"[!-~]+")
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
+
+
+def _one_word(token: str) -> str:
+    if not _TOKEN.fullmatch(token):
+        raise ValueError("a token is one word of printable ASCII characters")
+    return token
+
+
+class Options(BaseModel):
+    """The options of every server."""
+
+    settings: Path | None = Field(None, description="TOML file of options by their names, such as log-level")
+    transport: Literal["stdio", "http"] = Field("stdio", description="how clients connect")
+    host: str = Field("127.0.0.1", description="address to bind, for HTTP")
+    port: int = Field(8000, ge=0, le=65535, description="port to bind, for HTTP; 0 takes a free one")
+    path: str = Field("/mcp", pattern="^/", description="path of the endpoint, for HTTP")
+    allowed_host: list[str] = Field(
+        [], description="host name that clients may use; beyond loopback any, until one is given"
+    )
+    allowed_origin: list[str] = Field([], description="origin of web pages that may connect")
+    token_file: Path | None = Field(None, description="file with the token that every HTTP request must carry")
+    token: Annotated[str, AfterValidator(_one_word)] | None = hidden(None, "the token itself")
+    no_auth: bool = Field(False, description="serve beyond loopback without a token")
+    log_level: Literal["debug", "info", "warning", "error"] = Field("warning", description="what is logged to stderr")
+    log_format: Literal["text", "json"] = Field("text", description="how log lines look")
+    trace: Path | None = Field(None, description="file to write every message to, as JSON lines without secrets")
+    max_message: int | None = Field(None, ge=1024, description="bytes of one message (default: 64 MiB, HTTP 4 MiB)")
+    max_result: int = Field(900_000, ge=1024, description="bytes of one tool result; hosts drop what exceeds 1 MB")
+    max_seconds: float = Field(45.0, gt=0, description="seconds that one call may take")
+    max_entries: int = Field(10_000, ge=1, description="entries that one call may list")
+    max_calls: int = Field(64, ge=1, description="calls of one client that run at the same time")
+    max_sessions: int = Field(10_000, ge=1, description="sessions open at the same time, for HTTP")
+    idle_seconds: float = Field(1_800.0, gt=0, description="seconds until an unused session ends, for HTTP")
+
+
+# What the options say
+
+
+def token_of(options: Options) -> str | None:
+    """The token that HTTP requests must carry. Raises ValueError where it is missing but needed, or unusable."""
+    token = options.token if options.token_file is None else _read_token(options.token_file)
+    if options.transport == "http" and not (token or options.no_auth or options.host in LOOPBACK):
+        raise ValueError(
+            f"--host {options.host} is reachable from other machines: give a token by --token-file or MCP_TOKEN, "
+            "or say --no-auth"
+        )
+    return token
+
+
+def _read_token(path: Path) -> str:
+    try:
+        token = path.read_bytes().decode("ascii", "replace").strip()
+    except OSError as error:
+        raise ValueError(f"--token-file: {path}: {error.strerror}") from None
+    if not token:
+        raise ValueError(f"--token-file: {path} is empty")
+    try:
+        return _one_word(token)
+    except ValueError as error:
+        raise ValueError(f"--token-file: {path}: {error}") from None
+
+
+def missing_extra() -> bool:
+    """Whether what HTTP needs is not installed."""
+    return any(find_spec(name) is None for name in ("starlette", "uvicorn", "httptools"))
+
+
+def open_standard_streams() -> None:
+    """Puts something behind 0, 1 and 2 where the caller has closed them, lest a file of ours comes to stand there."""
+    for fd in (0, 1, 2):
+        try:
+            os.fstat(fd)
+        except OSError:
+            # The lowest free number is given out first, which is `fd`.
+            os.open(os.devnull, os.O_RDWR)
+
+
+def set_up_process(options: Options, exposed: str | None) -> None:
+    """Begins to log, and settles what is for the whole process. `exposed` is a secret that others can read."""
+    set_up_logging(options.log_level, options.log_format)
+    if exposed is not None:
+        log.warning("%s: others can read this secret; let nobody but the owner read the file", exposed)
+    settle()
+
+
+def set_limits(app: Server[Any], options: Options) -> None:
+    """Has `app` keep to the limits of the operator."""
+    app.budget = replace(
+        app.budget, result_bytes=options.max_result, seconds=options.max_seconds, entries=options.max_entries
+    )
+    app.limits = replace(app.limits, concurrent_calls=options.max_calls)
+
+
+# From the start to the end
+
+
+class _CannotStart(Exception):
+    """The program can't start as the operator has set it up; the text says why, in one line."""
+
+
+@contextmanager
+def starting(what: str = "") -> Iterator[None]:
+    """Has what goes wrong in the block, for which the operator is to blame, end the program in one line."""
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or str(error)
+        if error.errno == errno.EADDRINUSE:
+            reason += "; --port takes another one, 0 any that is free"
+        raise _CannotStart(f"{what or error.filename or ''}: {reason}".removeprefix(": ")) from error
+    except ValueError as error:
+        raise _CannotStart(str(error)) from error
+
+
+def run_to_the_end(parser: argparse.ArgumentParser, main: Callable[[], Awaitable[None]], *, fast: bool) -> int:
+    """Runs `main` in an event loop, `fast` with uvloop where there is that; the exit code. Ends the program where it
+    can't start."""
+    refusal: str | None = None
+    code = 0
+    try:
+        anyio.run(main, backend_options={"use_uvloop": fast and find_spec("uvloop") is not None})
+    except* _CannotStart as group:
+        refusal = str(_first(group))
+    except* KeyboardInterrupt:
+        code = 130
+    if refusal is not None:
+        complain(parser, refusal)
+    return code
+
+
+def _first(group: BaseExceptionGroup[Any]) -> BaseException:
+    inner = group.exceptions[0]
+    return _first(inner) if isinstance(inner, BaseExceptionGroup) else inner
+
+
+@contextmanager
+def bound(options: Options, tasks: TaskGroup, drain_seconds: float) -> Iterator[anyio.Event]:
+    """For the time of a listener: gives what is set when a signal ends the program, in time."""
+    stop = anyio.Event()
+    tasks.start_soon(end_in_time, stop, 2 * drain_seconds)
+    with ending_signals(stop.set), starting(f"can't listen on {options.host} port {options.port}"):
+        yield stop
+
+
+async def end_in_time(ended: anyio.Event, seconds: float) -> None:
+    """Ends the program some time after its input, whatever keeps it: work in a thread can't be cancelled."""
+    await ended.wait()
+    await anyio.sleep(seconds)
+    log.error("something did not end within %g s and is left behind", seconds)
+    leave_behind()
+
+
+def leave_behind() -> None:
+    """Ends the program at once, with what will not end."""
+    logging.shutdown()
+    os._exit(1)
+
+
+def tell_in_terminal(parser: argparse.ArgumentParser) -> None:
+    """Says what it waits for, to whoever has started it by hand and otherwise would see nothing."""
+    waits = "a client is to start this program and speak MCP to it; Ctrl-D ends it, --transport http serves a port"
+    print(f"{parser.prog}: {waits}", file=sys.stderr, flush=True)  # noqa: T201
+
+
+def announce(options: Options, text: str) -> None:
+    """Says where it listens, whatever the log level is: people and programs wait for this line."""
+    if options.log_format == "json":
+        log.handle(log.makeRecord(log.name, logging.INFO, __file__, 0, text, (), None))
+    else:
+        print(text, file=sys.stderr, flush=True)  # noqa: T201

@@ -1,0 +1,167 @@
+"""`run(app)`: any server as a program, with the same options for all of them.
+
+Exit codes: 0 when it ended in order, 2 for a refused option or a busy port, 1 for a failure of ours.
+What a chosen transport needs is loaded when it is chosen, so that a stdio server never loads a web server, and what
+reads a file of settings where there is one.
+"""
+
+import os
+from argparse import Namespace
+from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import anyio
+from anyio.abc import TaskGroup
+from pydantic import BaseModel
+
+from ..kit.extras import needs_extra
+from ..ops.signals import ending_signals
+from ..server.app import Server
+from ..server.dispatch import serve
+from .options import OptionParser, Written, add_options, called, complain, read_options
+from .process import (
+    Options,
+    announce,
+    bound,
+    end_in_time,
+    missing_extra,
+    open_standard_streams,
+    run_to_the_end,
+    set_limits,
+    set_up_process,
+    starting,
+    tell_in_terminal,
+    token_of,
+)
+
+__all__ = ["Options", "check_arguments", "open_trace", "own_prefix", "run"]
+
+
+def run(app: Server[Any], argv: Sequence[str] | None = None, *, epilog: str = "") -> int:
+    """Runs `app` until its client or a signal ends it; the exit code. `epilog` ends its help."""
+    open_standard_streams()
+    parser = _parser(app, called() if argv is None else app.implementation.name, epilog)
+    given = parser.read(argv)
+    try:
+        file, exposed = _settings_file(app, given)
+        options = read_options(Options, given, os.environ, "MCP", file)
+        settings = read_options(app.settings_model, given, os.environ, own_prefix(app), file)
+        token = token_of(options)
+        if options.transport == "http" and missing_extra():
+            raise ValueError(f"--transport http: {needs_extra('http')}")
+        trace = open_trace(options)
+    except ValueError as error:
+        complain(parser, str(error))
+    set_up_process(options, exposed)
+    app.trace = trace
+    set_limits(app, options)
+    if options.transport == "stdio" and os.isatty(0):
+        tell_in_terminal(parser)
+    try:
+        return run_to_the_end(parser, partial(_run, app, options, settings, token), fast=options.transport == "http")
+    finally:
+        if trace is not None:
+            trace.close()
+
+
+def check_arguments(app: Server[Any], arguments: Sequence[str], environment: Mapping[str, str]) -> None:
+    """Reads `arguments` and the variables of `environment` as `run` would, and starts nothing.
+
+    Ends the program, as `run` does, where an option is unknown or has no value. Raises ValueError, in one line, for a
+    value that `run` would refuse; what only a start can tell stays untold.
+    """
+    given = _parser(app, app.implementation.name).read(arguments)
+    file, _ = _settings_file(app, given)
+    read_options(Options, given, environment, "MCP", file)
+    read_options(app.settings_model, given, environment, own_prefix(app), file)
+
+
+def own_prefix(app: Server[Any]) -> str:
+    """What the variables of a server's own options begin with."""
+    return f"MCP_{app.implementation.name.replace('-', '_')}"
+
+
+def _parser(app: Server[Any], program: str, epilog: str = "") -> OptionParser:
+    implementation = app.implementation
+    name = implementation.name
+    parser = OptionParser(
+        program,
+        implementation.description,
+        f"Each option can also be set by the environment variable in brackets. {epilog}",
+    )
+    parser.add_argument("--version", action="version", version=f"{name} {implementation.version}")
+    add_options(parser, app.settings_model.model_fields, f"{name} options", own_prefix(app))
+    add_options(parser, Options.model_fields, "options of every server", "MCP")
+    return parser
+
+
+def _settings_file(app: Server[Any], given: Namespace) -> tuple[Mapping[str, Written], str | None]:
+    """What stands in the file of settings, and which secret in it others can read. Raises ValueError."""
+    path = getattr(given, "settings", os.environ.get("MCP_SETTINGS") or None)
+    if path is None:
+        return {}, None
+    from .settings_file import read_settings_file
+
+    # It can't name another such file.
+    own = {name: field for name, field in Options.model_fields.items() if name != "settings"}
+    return read_settings_file(Path(path), {**app.settings_model.model_fields, **own})
+
+
+def open_trace(options: Options) -> Any:
+    """The trace that was asked for, or None. Raises ValueError where its file can't be had."""
+    if options.trace is None:
+        return None
+    from ..ops.trace import Trace
+
+    try:
+        return Trace(options.trace)
+    except OSError as error:
+        raise ValueError(f"--trace: {options.trace}: {error.strerror}") from None
+    except ValueError as error:
+        raise ValueError(f"--trace: {error}") from None
+
+
+async def _run(app: Server[Any], options: Options, settings: BaseModel, token: str | None) -> None:
+    async with anyio.create_task_group() as tasks, AsyncExitStack() as stack:
+        stack.callback(tasks.cancel_scope.cancel)
+        with starting():
+            await stack.enter_async_context(app.running(settings))
+        if options.transport == "stdio":
+            await _run_stdio(app, options, tasks)
+        else:
+            await _run_http(app, options, token, tasks)
+
+
+async def _run_stdio(app: Server[Any], options: Options, tasks: TaskGroup) -> None:
+    from ..transports.stdio import MAX_MESSAGE, stdio
+
+    async with stdio(options.max_message or MAX_MESSAGE) as transport:
+        tasks.start_soon(end_in_time, transport.ended, 2 * app.limits.drain_seconds)
+        with anyio.CancelScope() as serving:
+
+            def stop() -> None:
+                # A client that has ended its stream and sends a signal nevertheless has lost its patience.
+                (serving.cancel if transport.ended.is_set() else transport.stop)()
+
+            async def cancel_when_gone() -> None:
+                # Whoever is told of no result must not find it done: the work is given up as if it were cancelled.
+                await transport.gone()
+                serving.cancel()
+
+            tasks.start_soon(cancel_when_gone)
+            with ending_signals(stop):
+                await serve(app, transport)
+
+
+async def _run_http(app: Server[Any], options: Options, token: str | None, tasks: TaskGroup) -> None:
+    from ..transports.http.server import run_http
+    from .listening import address, http_options
+
+    def started(host: str, port: int) -> None:
+        announce(options, f"listening on {address(host, port)}{options.path}")
+
+    with bound(options, tasks, app.limits.drain_seconds) as stop:
+        await run_http(app, http_options(options, token), started=started, stop=stop)

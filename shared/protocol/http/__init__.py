@@ -1,0 +1,1 @@
+"""What HTTP adds to the protocol, without a socket."""

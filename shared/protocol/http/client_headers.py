@@ -1,0 +1,90 @@
+"""The headers of a client's HTTP requests, as far as the protocol decides them.
+
+Stateless requests repeat their body in headers (`routing_headers.py` checks them on the other side). In the
+handshake era every request after `initialize` names the session and the version (2025-11-25, Streamable HTTP).
+"""
+
+from base64 import b64encode
+from collections.abc import Mapping
+from typing import Any
+
+from ..session.envelope import PROTOCOL_VERSION, claims_envelope
+from ..wire.jsonrpc import Failure, Message, Notification, Request, Response
+from .routing_headers import METHOD_HEADER, NAME_HEADER, parameter_headers
+from .rules import EVENT_STREAM, JSON, SESSION_ID, VERSION_HEADER, is_session_id
+
+__all__ = ["ClientHeaders", "encode_value"]
+
+_NAMED_BY = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+
+
+def encode_value(text: str) -> str:
+    """`text` as a header value: as it is, or marked and in base64 where a header would not carry it unchanged or
+    where it looks as if it were marked already."""
+    marked = text.startswith("=?base64?") and text.endswith("?=")
+    if text.isascii() and text.isprintable() and text == text.strip() and not marked:
+        return text
+    return f"=?base64?{b64encode(text.encode('utf-8', 'replace')).decode()}?="
+
+
+class ClientHeaders:
+    """What the answers of one server have taught us that later requests must say."""
+
+    def __init__(self) -> None:
+        self.session_id: str | None = None
+        self._version: str | None = None
+        self._schemas: dict[str, Mapping[str, Any]] = {}
+
+    def of_post(self, message: Request | Notification | Response | Failure) -> dict[str, str]:
+        """The headers of a POST with `message`."""
+        types = {"content-type": JSON, "accept": f"{JSON}, {EVENT_STREAM}"}
+        if isinstance(message, Request) and claims_envelope(message.params):
+            return {**types, **self._routing(message)}
+        return {**types, **self.of_session()}
+
+    def of_session(self) -> dict[str, str]:
+        """What every request of the handshake era says."""
+        session = {} if self.session_id is None else {SESSION_ID: self.session_id}
+        return session if self._version is None else {**session, VERSION_HEADER: self._version}
+
+    def learn(self, request: Request, answer: Message, session_id: str | None) -> None:
+        """Takes the answer to `request`, and the session that its HTTP response named."""
+        if not isinstance(answer, Response):
+            return
+        if request.method == "initialize":
+            version = answer.result.get("protocolVersion")
+            self._version = version if isinstance(version, str) and version.isascii() else None
+            self.session_id = session_id if session_id is not None and is_session_id(session_id) else None
+        elif request.method == "tools/list":
+            self._learn_tools(answer.result.get("tools"))
+
+    def _learn_tools(self, tools: object) -> None:
+        for tool in tools if isinstance(tools, list) else ():
+            schema = tool.get("inputSchema") if isinstance(tool, dict) else None
+            if isinstance(schema, dict) and isinstance(tool.get("name"), str):
+                self._schemas[tool["name"]] = schema
+
+    def _routing(self, request: Request) -> dict[str, str]:
+        headers = {
+            VERSION_HEADER: request.params["_meta"][PROTOCOL_VERSION],
+            METHOD_HEADER: encode_value(request.method),
+        }
+        name = request.params.get(_NAMED_BY.get(request.method, ""))
+        if not isinstance(name, str):
+            return headers
+        headers[NAME_HEADER] = encode_value(name)
+        return {**headers, **self._parameters(name, request.params.get("arguments"))}
+
+    def _parameters(self, tool: str, arguments: Any) -> dict[str, str]:
+        headers: dict[str, str] = {}
+        for parameter in parameter_headers(self._schemas.get(tool, {})):
+            value = arguments
+            for name in parameter.path:
+                value = value.get(name) if isinstance(value, Mapping) else None
+            if value is not None:
+                headers[parameter.header] = encode_value(_text(value))
+        return headers
+
+
+def _text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,101 @@
+"""Which hosts a request may name and which origins may send it: the defence against DNS rebinding.
+
+Both are compared as parsed values, never as strings (2025-11-25, Transports, Security Warning; RFC 6454).
+"""
+
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+from ipaddress import ip_address
+from typing import TypeVar
+
+from .rules import Headers, Refusal, refuse
+
+__all__ = ["Sites", "is_loopback"]
+
+Parsed = TypeVar("Parsed")
+
+_HOST = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::([0-9]{1,5}))?", re.IGNORECASE)
+_ORIGIN = re.compile(r"([a-z][a-z0-9+.-]*)://(.+)", re.IGNORECASE)
+_DEFAULT_PORTS = {"http": "80", "https": "443"}
+
+
+def is_loopback(host: str) -> bool:
+    """Whether `host` is this machine as seen by itself only."""
+    if host.lower() == "localhost":
+        return True
+    try:
+        return ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+@lru_cache(64)  # a client names the same one with every request
+def _host(text: str) -> tuple[str, str | None] | None:
+    match = _HOST.fullmatch(text)
+    return None if match is None else (match[1].lower(), match[2])
+
+
+def _origin(text: str) -> tuple[str, str, str | None] | None:
+    match = _ORIGIN.fullmatch(text)
+    host = _host(match[2]) if match is not None else None
+    if match is None or host is None:
+        return None
+    scheme = match[1].lower()
+    return scheme, host[0], host[1] or _DEFAULT_PORTS.get(scheme)
+
+
+class Sites:
+    """Which hosts a request may name and which origins may send one: the defence against DNS rebinding.
+
+    Bound to a loopback address, the machine's own names are allowed with any port, and nothing else unless
+    listed. Bound to another address, hosts are checked where some are listed. A request from a browser page
+    (one with `Origin`) needs a listed origin, or, on loopback, a page of this machine.
+    """
+
+    def __init__(self, bound_to: str, hosts: Iterable[str] = (), origins: Iterable[str] = ()) -> None:
+        """A host without a port stands for any port; "*" stands for all, but never for `null`.
+
+        Raises ValueError for an entry that is no host or no origin.
+        """
+        hosts, origins = tuple(hosts), tuple(origins)
+        self._local = is_loopback(bound_to)
+        self._any_host = "*" in hosts or not (self._local or hosts)
+        self._any_origin = "*" in origins
+        self._hosts = {_known(_host(one), one) for one in hosts if one != "*"}
+        self._origins = {_known(_origin(one), one) for one in origins if one != "*"}
+
+    def check(self, headers: Headers) -> Refusal | None:
+        """403 for a host or an origin that is not allowed."""
+        return self.check_host(headers) or self.check_origin(headers)
+
+    def check_host(self, headers: Headers) -> Refusal | None:
+        """403 for a `Host` that is not allowed."""
+        host = _host(headers.get("host") or "")
+        if self._any_host:
+            return None
+        if host is not None and (host in self._hosts or (host[0], None) in self._hosts or self._is_ours(host[0])):
+            return None
+        return refuse(403, "this host is none of those that the server allows")
+
+    def check_origin(self, headers: Headers) -> Refusal | None:
+        """403 for an `Origin` that is not allowed; a request without one comes from no browser."""
+        sent = headers.get("origin")
+        if sent is None:
+            return None
+        origin = _origin(sent)
+        if origin is not None and (self._any_origin or origin in self._origins or self._is_our_page(origin)):
+            return None
+        return refuse(403, "this origin is none of those that the server allows")
+
+    def _is_our_page(self, origin: tuple[str, str, str | None]) -> bool:
+        return origin[0] in _DEFAULT_PORTS and self._is_ours(origin[1])
+
+    def _is_ours(self, host: str) -> bool:
+        return self._local and host in ("localhost", "127.0.0.1", "[::1]")
+
+
+def _known(parsed: Parsed | None, text: str) -> Parsed:
+    if parsed is None:
+        raise ValueError(f"not a host or an origin: {text!r}")
+    return parsed

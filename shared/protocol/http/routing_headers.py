@@ -1,0 +1,185 @@
+"""The headers with which a stateless HTTP request repeats its body, so that a proxy can route it unread.
+
+`MCP-Protocol-Version` repeats the version in `_meta`, `Mcp-Method` the method, `Mcp-Name` what is called or
+read, and `Mcp-Param-*` the arguments that a tool's schema marks with `x-mcp-header`. A difference is refused
+with -32020, for a proxy may have decided by the header (2026-07-28, Streamable HTTP, Request Headers).
+
+The order of the checks decides which fault is reported first: repeated headers, the envelope, the version
+header, the method, the name, whether the version is served, the parameters. What comes after, unknown methods
+and bad params, is the session's.
+"""
+
+import re
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from ...errors import InvalidRequest, RpcError
+from ..session.envelope import PROTOCOL_VERSION, check_envelope, unsupported_version
+from ..versions import find_version
+from ..wire.jsonrpc import Batch, Failure, Malformed, Message, Request, RequestId, Response, failure
+from .rules import REPEATED, VERSION_HEADER, Headers, Refusal, stateless_status
+
+__all__ = [
+    "HeaderMismatch",
+    "Parameter",
+    "ParametersOf",
+    "check_stateless",
+    "check_stateless_body",
+    "decode_value",
+    "parameter_headers",
+]
+
+ParametersOf = Callable[[str], Iterable["Parameter"]]
+"""The arguments that headers repeat, of the tool of that name; none where there is no such tool."""
+
+METHOD_HEADER = "mcp-method"
+NAME_HEADER = "mcp-name"
+PARAM_PREFIX = "mcp-param-"
+
+_NAMED_BY = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+"""The param that `Mcp-Name` repeats; other methods have none, and a stray header is ignored."""
+
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_SENTINEL = re.compile(r"=\?base64\?(.*)\?=", re.DOTALL)
+_NUMBER = re.compile(r"-?[0-9]{1,40}(\.[0-9]{1,40})?([eE][+-]?[0-9]{1,3})?")
+
+
+class HeaderMismatch(RpcError):
+    """A header does not say what the body says (2026-07-28, -32020)."""
+
+    code = -32020
+
+
+def check_stateless_body(message: Message) -> Refusal | None:
+    """400 for a body that is not one request or one notification."""
+    match message:
+        case Malformed(answer):
+            return Refusal(400, answer)
+        case Batch() | Response() | Failure():
+            return Refusal(400, failure(None, InvalidRequest("the body must be one request or one notification")))
+    return None
+
+
+def check_stateless(headers: Headers, request: Request, parameters_of: ParametersOf) -> Refusal | None:
+    """The first fault of a stateless request, in the order above, with its HTTP status."""
+    try:
+        _check_routing(headers, request)
+        _check_version(request.params)
+        if request.method == "tools/call":
+            _check_parameters(headers, request.params, parameters_of)
+    except RpcError as error:
+        return _refusal(request.id, error)
+    return None
+
+
+def _refusal(id: RequestId, error: RpcError) -> Refusal:
+    return Refusal(stateless_status(error), failure(id, error))
+
+
+def _check_routing(headers: Headers, request: Request) -> None:
+    if headers.repeated:
+        raise HeaderMismatch(REPEATED)
+    meta = check_envelope(request.params)
+    if headers.get(VERSION_HEADER) != meta[PROTOCOL_VERSION]:
+        raise HeaderMismatch("the MCP-Protocol-Version header must equal the version in params._meta")
+    if _decoded(headers, METHOD_HEADER) != request.method:
+        raise HeaderMismatch("the Mcp-Method header must equal the method")
+    named_by = _NAMED_BY.get(request.method)
+    name = request.params.get(named_by) if named_by is not None else None
+    # A name that is no string can't be repeated; the params' own check refuses it.
+    if isinstance(name, str) and _decoded(headers, NAME_HEADER) != name:
+        raise HeaderMismatch(f"the Mcp-Name header must equal params.{named_by}")
+
+
+def _check_version(params: Mapping[str, Any]) -> None:
+    requested = params["_meta"][PROTOCOL_VERSION]
+    version = find_version(requested)
+    if version is None or not version.stateless:
+        raise unsupported_version(requested)
+
+
+def _decoded(headers: Headers, name: str) -> str | None:
+    value = headers.get(name)
+    return None if value is None else decode_value(value)
+
+
+def decode_value(value: str) -> str | None:
+    """What a header value says. `=?base64?…?=` holds UTF-8 in base64, for text that a header can't carry;
+    anything else stands for itself. None where what is between the markers is not canonical base64 of UTF-8."""
+    match = _SENTINEL.fullmatch(value)
+    if match is None:
+        return value
+    try:
+        encoded = match[1].encode("ascii")
+        data = b64decode(encoded, validate=True)
+        return data.decode("utf-8") if b64encode(data) == encoded else None
+    except ValueError:
+        return None
+
+
+# Parameters
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """An argument that a header repeats."""
+
+    header: str
+    path: tuple[str, ...]
+
+
+def parameter_headers(schema: Mapping[str, Any]) -> Iterator[Parameter]:
+    """The arguments that `schema` marks with a usable `x-mcp-header`: strings, integers and booleans that can
+    be reached through `properties` alone."""
+    yield from _marked(schema, ())
+
+
+def _marked(schema: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[Parameter]:
+    properties = schema.get("properties")
+    for name, field in properties.items() if isinstance(properties, Mapping) else ():
+        if not isinstance(field, Mapping):
+            continue
+        here, mark = (*path, name), field.get("x-mcp-header")
+        if isinstance(mark, str) and _TOKEN.fullmatch(mark) and field.get("type") in _TEXTS:
+            yield Parameter(PARAM_PREFIX + mark.lower(), here)
+        yield from _marked(field, here)
+
+
+def _check_parameters(headers: Headers, params: Mapping[str, Any], parameters_of: ParametersOf) -> None:
+    name, arguments = params.get("name"), params.get("arguments", {})
+    for parameter in parameters_of(name) if isinstance(name, str) else ():
+        value = _argument(arguments, parameter.path)
+        sent = headers.get(parameter.header)
+        if value is None and sent is None:
+            continue
+        said = None if sent is None else decode_value(sent)
+        if value is None or said is None or not _says(said, value):
+            raise HeaderMismatch(f"the header {parameter.header} must equal the argument {'.'.join(parameter.path)}")
+
+
+def _argument(arguments: Any, path: tuple[str, ...]) -> Any:
+    for name in path:
+        arguments = arguments.get(name) if isinstance(arguments, Mapping) else None
+    return arguments
+
+
+def _says(text: str, value: Any) -> bool:
+    compare = _COMPARE.get(type(value))
+    # A value of any other type breaks the tool's schema, which is for the tool to report.
+    return True if compare is None else compare(text, value)
+
+
+def _same_number(text: str, value: float) -> bool:
+    return _NUMBER.fullmatch(text) is not None and Decimal(text) == Decimal(value)
+
+
+_TEXTS = ("string", "integer", "boolean")
+_COMPARE: dict[type, Callable[[str, Any], bool]] = {
+    str: lambda text, value: text == value,
+    bool: lambda text, value: text == ("true" if value else "false"),
+    int: _same_number,
+    float: _same_number,
+}

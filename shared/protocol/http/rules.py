@@ -1,0 +1,261 @@
+"""What HTTP adds to the protocol, as plain functions: headers, media types, statuses, eras.
+
+Nothing here reads a socket. A check gives None where all is well, else the `Refusal` to answer with. Refusals
+never repeat what the caller sent. Which status belongs to which fault stands in the tables of this file.
+
+Hosts and origins are the matter of `hosts`; the headers with which a stateless request repeats its body, of
+`routing_headers`.
+(2025-11-25 and 2026-07-28, Transports, Streamable HTTP; RFC 9110.)
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+from ...errors import InvalidRequest, RpcError
+from ..records import record
+from ..session.batches import MAX_BATCH
+from ..session.envelope import claims_envelope
+from ..versions import HANDSHAKE_VERSIONS, Version, find_version
+from ..wire.jsonrpc import Batch, Failure, Malformed, Message, Notification, Request, RequestId, Response, failure
+
+__all__ = [
+    "EVENT_STREAM",
+    "JSON",
+    "LAST_EVENT_ID",
+    "REPEATED",
+    "SESSION_ID",
+    "VERSION_HEADER",
+    "Headers",
+    "Refusal",
+    "accepts",
+    "accepts_gzip",
+    "check_accept",
+    "check_content",
+    "check_handshake_body",
+    "check_single",
+    "check_version_header",
+    "is_session_id",
+    "is_stateless",
+    "negotiated",
+    "read_event_id",
+    "read_headers",
+    "refuse",
+    "request_ids",
+    "stateless_status",
+]
+
+JSON = "application/json"
+EVENT_STREAM = "text/event-stream"
+SESSION_ID = "mcp-session-id"
+LAST_EVENT_ID = "last-event-id"
+VERSION_HEADER = "mcp-protocol-version"
+
+REPEATED = "a header that may come once came more often"
+_GUARDED = frozenset({"host", "origin", "authorization", "x-api-key", "content-type", "content-length"})
+"""Headers whose repetition could make two readers see two different requests."""
+_SINGLE = _GUARDED | {SESSION_ID, VERSION_HEADER, "mcp-method", "mcp-name", LAST_EVENT_ID}
+_SINGLE_PREFIX = "mcp-param-"
+
+_STATUSES = {
+    -32700: 400,
+    -32600: 400,
+    -32601: 404,
+    -32602: 400,
+    -32020: 400,
+    -32021: 400,
+    -32022: 400,
+}
+"""2026-07-28 fixes these. An error of the handler itself (-32603, a server's own code) is a served request: 200."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """An answer that the transport gives by itself."""
+
+    status: int
+    failure: Failure
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+def refuse(status: int, reason: str, **headers: str) -> Refusal:
+    """A refusal for `reason`; `Allow="POST"` and the like become headers, `_` standing for `-`."""
+    sent = tuple((name.replace("_", "-").lower(), value) for name, value in headers.items())
+    return Refusal(status, failure(None, InvalidRequest(reason)), sent)
+
+
+# Headers
+
+
+_NONE: frozenset[str] = frozenset()
+
+
+@record
+class Headers:
+    """A request's headers by lower-case name. `repeated` names those that may come once and came more often."""
+
+    values: Mapping[str, str]
+    repeated: frozenset[str] = _NONE
+
+    def get(self, name: str) -> str | None:
+        """The value of a header, several joined by commas; None where it is absent."""
+        return self.values.get(name)
+
+
+def read_headers(raw: Iterable[tuple[bytes, bytes]]) -> Headers:
+    """The headers as they came. Blanks around a value are not part of it (RFC 9110, section 5.5): some web
+    servers leave them on."""
+    values: dict[str, str] = {}
+    repeated = _NONE
+    for raw_name, raw_value in raw:
+        name, value = _name(raw_name), raw_value.decode("latin-1").strip(" \t")
+        if name not in values:
+            values[name] = value
+        elif name in _SINGLE or name.startswith(_SINGLE_PREFIX):
+            repeated |= {name}
+        else:
+            values[name] += f", {value}"
+    return Headers(values, repeated)
+
+
+@lru_cache(256)
+def _name(raw: bytes) -> str:
+    return raw.decode("latin-1").lower()
+
+
+def check_single(headers: Headers, *, all_of_them: bool) -> Refusal | None:
+    """400 for a repeated header: of HTTP's own, or of `all_of_them`, where those of MCP matter too."""
+    matters = headers.repeated and (all_of_them or headers.repeated & _GUARDED)
+    return refuse(400, REPEATED) if matters else None
+
+
+# Media types. A client sends the same few headers with every request, so what they say is remembered.
+
+
+@lru_cache(64)
+def accepts(accept: str | None, media_type: str) -> bool:
+    """Whether an `Accept` header takes `media_type`: the most specific range that matches decides."""
+    return _best_quality(accept, {media_type: 2, f"{media_type.partition('/')[0]}/*": 1, "*/*": 0}) > 0
+
+
+@lru_cache(64)
+def accepts_gzip(accept_encoding: str | None) -> bool:
+    """Whether an `Accept-Encoding` header takes gzip (RFC 9110, section 12.5.3)."""
+    return _best_quality(accept_encoding, {"gzip": 1, "x-gzip": 1, "*": 0}) > 0
+
+
+def _best_quality(header: str | None, wanted: Mapping[str, int]) -> float:
+    best, quality = -1, 0.0
+    for part in (header or "").lower().split(","):
+        name, *parameters = (piece.strip(" \t") for piece in part.split(";"))
+        if wanted.get(name, -1) > best:
+            best, quality = wanted[name], _quality(parameters)
+    return quality
+
+
+def _quality(parameters: list[str]) -> float:
+    for parameter in parameters:
+        name, _, value = parameter.partition("=")
+        if name.strip() == "q":
+            return float(value) if re.fullmatch(r"[01](\.[0-9]{0,3})?", value.strip()) else 0.0
+    return 1.0
+
+
+def check_accept(headers: Headers, *needed: str) -> Refusal | None:
+    """406 unless the client takes every one of `needed`."""
+    accept = headers.get("accept")
+    for media_type in needed:
+        if not accepts(accept, media_type):
+            return refuse(406, f"the Accept header must list {' and '.join(needed)}")
+    return None
+
+
+def check_content(headers: Headers) -> Refusal | None:
+    """415 unless the body is plain JSON."""
+    if not _is_json(headers.get("content-type")):
+        return refuse(415, f"the Content-Type must be {JSON}")
+    if (headers.get("content-encoding") or "identity").lower() != "identity":
+        return refuse(415, "compressed bodies are not accepted")
+    return None
+
+
+@lru_cache(64)
+def _is_json(content_type: str | None) -> bool:
+    return (content_type or "").partition(";")[0].strip(" \t").lower() == JSON
+
+
+# Eras, versions, sessions
+
+
+def is_stateless(headers: Headers, message: Message | None = None) -> bool:
+    """Whether a request belongs to the era without sessions: its header names such a version, or its body does.
+
+    A body that names a version is enough: a missing or older header is then this era's fault to report."""
+    if isinstance(message, (Request, Notification)) and claims_envelope(message.params):
+        return True
+    version = find_version(headers.get(VERSION_HEADER))
+    return version is not None and version.stateless
+
+
+def check_version_header(headers: Headers, version: Version | None) -> Refusal | None:
+    """400 where the version header names none that has sessions, or another than the session's `version`.
+    Without the header the session's version counts."""
+    sent = headers.get(VERSION_HEADER)
+    if sent is None:
+        return None
+    named = find_version(sent)
+    if named is None or named.stateless:
+        supported = [one.date for one in HANDSHAKE_VERSIONS]
+        error = InvalidRequest("unsupported MCP-Protocol-Version", data={"supported": supported})
+        return Refusal(400, failure(None, error))
+    if version is not None and named is not version:
+        return refuse(400, "MCP-Protocol-Version is not the version this session has negotiated")
+    return None
+
+
+def negotiated(answer: Response) -> Version | None:
+    """The version that the answer to `initialize` settles."""
+    return find_version(answer.result.get("protocolVersion"))
+
+
+def is_session_id(text: str) -> bool:
+    """Whether `text` has the form of a session id: visible ASCII."""
+    return re.fullmatch(r"[\x21-\x7e]{1,256}", text) is not None
+
+
+def read_event_id(text: str) -> tuple[str, int] | None:
+    """The stream and the number that an event's id names; None where it names nothing."""
+    match = re.fullmatch(r"([0-9a-f]{1,64})_([0-9]{1,15})", text, re.ASCII)
+    return None if match is None else (match[1], int(match[2]))
+
+
+def check_handshake_body(message: Message, version: Version | None) -> Refusal | None:
+    """400 for what must not reach a session: no message, or an array where the version has none."""
+    match message:
+        case Malformed(answer):
+            return Refusal(400, answer)
+        case Batch(messages) if version is None or not version.batching:
+            return refuse(400, "the body must be one message: this protocol version has no batches")
+        case Batch(messages) if len(messages) > MAX_BATCH:
+            return refuse(400, f"a batch may hold {MAX_BATCH} messages at most")
+        case Batch(messages) if not request_ids(message):
+            faults = [one.failure for one in messages if isinstance(one, Malformed)]
+            return Refusal(400, faults[0]) if faults else None
+    return None
+
+
+def request_ids(message: Message) -> tuple[RequestId, ...]:
+    """The ids under which answers to `message` will come."""
+    # No `match`: CPython makes the name `__match_args__` anew each time, and its cache of attributes keeps thousands
+    # of them, strewn over the memory of whatever was alive then, which so never goes back to the system.
+    if isinstance(message, Request):
+        return (message.id,)
+    if isinstance(message, Batch):
+        return tuple(one.id for one in message.messages if isinstance(one, Request))
+    return ()
+
+
+def stateless_status(answer: Response | Failure | RpcError) -> int:
+    """The HTTP status of an answer from 2026-07-28 on (Streamable HTTP, Response Status)."""
+    return 200 if isinstance(answer, Response) else _STATUSES.get(answer.code, 200)

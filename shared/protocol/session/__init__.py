@@ -1,0 +1,1 @@
+"""What a message means to a session, in both eras and on both sides."""

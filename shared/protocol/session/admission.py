@@ -1,0 +1,74 @@
+"""May this request be served, and who sends it? Every refusal of the protocol itself is made here.
+
+In this order: the era, the envelope or the handshake, the method's row, its params,
+the state of earlier rounds. What passes is a request in flight, with its params as a model.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from pydantic import ValidationError
+
+from ...errors import InvalidParams, InvalidRequest, MethodNotFound
+from ..methods import Method, MethodTable
+from ..peer import Peer
+from ..signing import Seal
+from ..wire.jsonrpc import Request
+from .envelope import admit, claims_envelope
+from .exchange import InFlight
+from .handshake import FIRST_PEER, Handshake
+from .rounds import FIRST_ROUND, open_round
+
+__all__ = ["Admission"]
+
+_BEFORE_INITIALIZE = ("initialize", "ping")
+
+
+class Admission:
+    """The gate of one session."""
+
+    __slots__ = ("_handshake", "_methods", "_now", "_seal")
+
+    def __init__(self, methods: MethodTable, handshake: Handshake, seal: Seal, now: Callable[[], float]) -> None:
+        self._methods = methods
+        self._handshake = handshake
+        self._seal = seal
+        self._now = now
+
+    def admit(self, request: Request, principal: str | None) -> tuple[InFlight, Any]:
+        """The request in flight and its params. Raises RpcError where it may not be served."""
+        peer, method = self._sender(request, principal)
+        try:
+            # What `model_validate` does, without its own arguments: this runs for every request.
+            params = method.params.__pydantic_validator__.validate_python(request.params)
+        except ValidationError as error:
+            raise InvalidParams(_first_fault(error)) from None
+        token = params.meta.get("progressToken")
+        if token is not None and type(token) not in (str, int):
+            raise InvalidParams('"progressToken" must be a string or an integer')
+        if method.multi_round and peer.version.stateless:
+            round_ = open_round(method.name, request.params, principal, seal=self._seal, now=self._now())
+        else:
+            round_ = FIRST_ROUND
+        return InFlight(method, peer, request.params, round_, token), params
+
+    def _sender(self, request: Request, principal: str | None) -> tuple[Peer, Method]:
+        if "_meta" in request.params and claims_envelope(request.params):
+            peer = admit(request.params, principal)
+        elif self._handshake.peer is not None:
+            peer = self._handshake.peer
+        elif request.method in _BEFORE_INITIALIZE:
+            peer = FIRST_PEER
+        else:
+            raise InvalidRequest(
+                'send "initialize" first, or name a protocol version in "params._meta" with every request'
+            )
+        method = self._methods.get((request.method, peer.version))
+        if method is None:
+            raise MethodNotFound(f"method not found: {request.method[:100]}")
+        return peer, method
+
+
+def _first_fault(error: ValidationError) -> str:
+    first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+    return f"{'.'.join(str(part) for part in first['loc'])}: {first['msg']}"

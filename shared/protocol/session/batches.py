@@ -1,0 +1,89 @@
+"""Batches of 2025-03-26: messages that came in one array are answered in one array.
+
+Answers are collected until every request of the batch has one or is cancelled. A batch of notifications gets
+no answer at all (JSON-RPC 2.0, section 6).
+"""
+
+from dataclasses import dataclass, field
+
+from ...errors import InvalidRequest
+from ..wire.jsonrpc import Batch, Failure, Malformed, Message, Request, RequestId, Response, failure
+from .events import Outgoing
+
+__all__ = ["MAX_BATCH", "Batches"]
+
+MAX_BATCH = 1_000
+"""Messages in one batch; more are refused, for each may cost an answer."""
+
+
+@dataclass(slots=True)
+class _Pending:
+    first: RequestId | None
+    """The first request in it, by which HTTP knows where the answer belongs."""
+    ids: set[RequestId] = field(default_factory=set)
+    """The calls under way."""
+    answers: list[Response | Failure] = field(default_factory=list)
+
+
+class Batches:
+    """The batches of one peer that are not answered yet."""
+
+    def __init__(self) -> None:
+        self._by_id: dict[RequestId, _Pending] = {}
+        self._opening: _Pending | None = None
+
+    def open(self, batch: Batch) -> tuple[Message, ...]:
+        """Starts taking in `batch`; its messages, with those that may not be in one already refused."""
+        ids = [message.id for message in batch.messages if isinstance(message, Request)]
+        self._opening = _Pending(ids[0] if ids else None)
+        return tuple(_allowed(message) for message in batch.messages)
+
+    def expect(self, id: RequestId) -> None:
+        """The request `id` of the open batch is under way and will be answered, or cancelled, later."""
+        if self._opening is not None:
+            self._opening.ids.add(id)
+            self._by_id[id] = self._opening
+
+    def close(self) -> Outgoing | None:
+        """All messages are taken in; the answer, if it is complete already."""
+        pending, self._opening = self._opening, None
+        return self._complete(pending)
+
+    def takes(self, answer: Response | Failure) -> bool:
+        """Whether `answer` belongs into a batch."""
+        return self._opening is not None or answer.id in self._by_id
+
+    def has(self, id: RequestId) -> bool:
+        """Whether the request `id` came in a batch and is unanswered."""
+        return id in self._by_id
+
+    def add(self, answer: Response | Failure) -> Outgoing | None:
+        """Collects `answer`; the whole answer, if this completes it."""
+        pending = self._opening or self._taken(answer.id)
+        if pending is not None:
+            pending.answers.append(answer)
+        return self._complete(pending)
+
+    def drop(self, id: RequestId) -> Outgoing | None:
+        """A request was cancelled and gets no answer; the whole answer, if nothing else is missing."""
+        return self._complete(self._taken(id))
+
+    def _taken(self, id: RequestId | None) -> _Pending | None:
+        pending = self._by_id.pop(id, None) if id is not None else None
+        if pending is not None and id is not None:
+            pending.ids.discard(id)
+        return pending
+
+    def _complete(self, pending: _Pending | None) -> Outgoing | None:
+        if pending is None or pending is self._opening or pending.ids:
+            return None
+        answers, pending.answers = tuple(pending.answers), []
+        if answers:
+            return Outgoing(Batch(answers), pending.first)
+        return None if pending.first is None else Outgoing(None, pending.first)
+
+
+def _allowed(message: Message) -> Message:
+    if isinstance(message, Request) and message.method == "initialize":
+        return Malformed(failure(message.id, InvalidRequest("initialize may not be part of a batch")))
+    return message

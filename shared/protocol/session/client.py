@@ -1,0 +1,287 @@
+"""The client's side of the protocol with one server, without I/O: the mirror of `ServerSession`.
+
+Each `request` gives an id and queues a message; each message that comes goes to `receive`, which gives the events
+to carry out; `outgoing` gives what is to be sent. A session speaks one era at a time. It may begin with
+`server/discover` and go over to the handshake, when the answer says so:
+
+    discover() ──▶ discovered(answer) ──▶ STATELESS   go on
+                                      ──▶ HANDSHAKE   initialize() ──▶ initialized(result)
+                                      ──▶ NONE        no version in common, or not let in
+
+The session answers `ping` by itself and refuses what was not declared. It never raises for what the server did:
+answers to nothing, late progress and malformed input are dropped, and an answer that can't be used becomes
+`Unusable`.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from ...errors import InternalError, InvalidParams, InvalidRequest, McpError, RpcError
+from ..shaping import SERVER_INFO, SUBSCRIPTION_ID
+from ..versions import HANDSHAKE_VERSIONS, NEWEST, NEWEST_HANDSHAKE, Version, find_version
+from ..wire.jsonrpc import Batch, Failure, Malformed, Message, Notification, Request, RequestId, Response, failure
+from .client_events import Asked, ClientEvent, Notified, Unusable, read_input_wanted
+from .client_identity import ClientIdentity, ServerDescription, describe
+from .events import Answered, Cancelled, Outgoing
+
+__all__ = [
+    "ClientSession",
+    "Era",
+    "first_version",
+]
+
+_MODERN_ERRORS = (-32020, -32021)
+_UNSUPPORTED_VERSION = -32022
+_NOT_LET_IN = (401, 403)
+_MULTI_ROUND = ("tools/call", "prompts/get", "resources/read")
+_NOT_CANCELLABLE = ("initialize", "server/discover")
+
+
+class Era(Enum):
+    """How to go on after `server/discover`."""
+
+    STATELESS = "stateless"
+    HANDSHAKE = "handshake"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class _Sent:
+    method: str
+    progress: bool
+
+
+def first_version(mode: str) -> Version:
+    """The version to begin with: `mode` is "auto", "stateless", "handshake" or the date of a version.
+
+    Raises ValueError for anything else.
+    """
+    version = {"auto": NEWEST, "stateless": NEWEST, "handshake": NEWEST_HANDSHAKE}.get(mode) or find_version(mode)
+    if version is None:
+        raise ValueError(f"the mode is auto, stateless, handshake or the date of a protocol version, not {mode!r}")
+    return version
+
+
+class ClientSession:
+    """The protocol with one server. `mode` is the version to speak, or in the handshake era to offer."""
+
+    def __init__(self, identity: ClientIdentity, mode: Version = NEWEST) -> None:
+        self.server: ServerDescription | None = None
+        self._identity = identity
+        self._mode = mode
+        self._sent: dict[RequestId, _Sent] = {}
+        self._asked: set[RequestId] = set()
+        self._outgoing: list[Outgoing] = []
+        self._last_id = 0
+
+    @property
+    def stateless(self) -> bool:
+        """Whether every request carries its own envelope."""
+        return self._mode.stateless
+
+    @property
+    def asked(self) -> int:
+        """How many questions of the server's we have not answered yet."""
+        return len(self._asked)
+
+    def outgoing(self) -> list[Outgoing]:
+        """The messages due to the server, oldest first; each is given once."""
+        waiting, self._outgoing = self._outgoing, []
+        return waiting
+
+    # Opening
+
+    def discover(self) -> RequestId:
+        """Asks what the server is and which versions it speaks."""
+        return self.request("server/discover", {})
+
+    def discovered(self, answer: Response | Failure | None) -> Era:
+        """Takes the answer to `discover`, or None where none came in time; how to go on.
+
+        Servers of the handshake era answer in every way there is, or not at all, so only what a stateless
+        server alone can say keeps us there (2026-07-28, Versioning). A refused version is not tried again:
+        we know one stateless version only.
+        """
+        if isinstance(answer, Response):
+            return self._choose(answer.result.get("supportedVersions"), answer.result)
+        if answer is None:
+            return Era.HANDSHAKE
+        if answer.code in _MODERN_ERRORS:
+            self.server = ServerDescription(self._mode.date, {}, {})
+            return Era.STATELESS
+        if answer.code == _UNSUPPORTED_VERSION and isinstance(answer.data, dict):
+            return self._choose(answer.data.get("supported"), None)
+        return Era.NONE if answer.code in _NOT_LET_IN else Era.HANDSHAKE
+
+    def initialize(self) -> RequestId:
+        """Offers a handshake."""
+        if self._mode.stateless:
+            self._mode = NEWEST_HANDSHAKE
+        identity = self._identity
+        offer = {"protocolVersion": self._mode.date, "capabilities": identity.capabilities}
+        return self.request("initialize", {**offer, "clientInfo": identity.info})
+
+    def initialized(self, result: dict[str, Any]) -> bool:
+        """Takes the result of `initialize` and completes the handshake; False where the server chose a version
+        that we don't speak: hang up (2025-11-25, Lifecycle)."""
+        version = find_version(result.get("protocolVersion"))
+        if version is None or version.stateless:
+            return False
+        self._mode = version
+        self.server = describe(version, result, result.get("serverInfo"))
+        self.notify("notifications/initialized", {})
+        return True
+
+    def _choose(self, dates: object, result: dict[str, Any] | None) -> Era:
+        if not isinstance(dates, list):
+            return Era.HANDSHAKE
+        if self._mode.date in dates and result is not None:
+            self.server = describe(self._mode, result, _meta(result).get(SERVER_INFO))
+            return Era.STATELESS
+        common = [version for version in HANDSHAKE_VERSIONS if version.date in dates]
+        if not common:
+            return Era.NONE
+        self._mode = common[-1]
+        return Era.HANDSHAKE
+
+    # What we say
+
+    def request(self, method: str, params: dict[str, Any], *, progress: bool = False) -> RequestId:
+        """Queues a request; the id of its answer."""
+        self._last_id += 1
+        id_ = self._last_id
+        meta = {**_meta(params), **({"progressToken": id_} if progress else {})}
+        if self._mode.stateless:
+            meta |= self._identity.envelope(self._mode)
+        self._sent[id_] = _Sent(method, progress)
+        self._send(Request(id_, method, {**params, "_meta": meta} if meta else params))
+        return id_
+
+    def notify(self, method: str, params: dict[str, Any]) -> None:
+        """Queues a notification."""
+        self._send(Notification(method, params))
+
+    def cancel(self, id: RequestId, reason: str) -> None:
+        """Gives up our request `id`: its answer, if it still comes, is dropped. Nothing where it is over."""
+        sent = self._sent.pop(id, None)
+        if sent is not None and sent.method not in _NOT_CANCELLABLE:
+            self._send(Notification("notifications/cancelled", {"requestId": id, "reason": reason}), id)
+
+    def respond(self, id: RequestId, result: dict[str, Any]) -> None:
+        """Answers the server's question `id`; nothing where it was taken back."""
+        self._settle(id, Response(id, result))
+
+    def fail(self, id: RequestId, error: McpError) -> None:
+        """Answers the server's question `id` with an error; nothing where it was taken back."""
+        refusal = error if isinstance(error, RpcError) else InternalError("the client could not answer")
+        self._settle(id, failure(id, refusal))
+
+    def _settle(self, id: RequestId, answer: Response | Failure) -> None:
+        if id in self._asked:
+            self._asked.discard(id)
+            self._send(answer, id)
+
+    def _send(self, message: Request | Notification | Response | Failure, about: RequestId | None = None) -> None:
+        self._outgoing.append(Outgoing(message, about))
+
+    # What the server says
+
+    def receive(self, message: Message) -> list[ClientEvent]:
+        """Takes one message in; what to do about it."""
+        messages = message.messages if isinstance(message, Batch) else (message,)
+        return [event for event in map(self._one, messages) if event is not None]
+
+    def _one(self, message: Message) -> ClientEvent | None:
+        match message:
+            case Response():
+                return self._answered(message)
+            case Failure(id_):
+                return Answered(id_, message) if id_ is not None and self._forget(id_) else None
+            case Notification():
+                return self._notified(message)
+            case Request():
+                return self._question(message)
+            case Malformed(refused):
+                return self._unusable(refused.id, refused.message)
+        return None
+
+    def _answered(self, answer: Response) -> ClientEvent | None:
+        sent = self._sent.pop(answer.id, None)
+        if sent is None:
+            return None
+        kind = answer.result.get("resultType", "complete") if self._mode.stateless else "complete"
+        if kind == "complete":
+            return Answered(answer.id, answer)
+        wanted = read_input_wanted(answer) if kind == "input_required" and sent.method in _MULTI_ROUND else None
+        return wanted or Unusable(answer.id, f"the server answered {sent.method} with a result of no known type")
+
+    def _unusable(self, id: RequestId | None, reason: str) -> Unusable | None:
+        return Unusable(id, reason) if id is not None and self._forget(id) else None
+
+    def _forget(self, id: RequestId) -> bool:
+        """Takes our request out; False where there is none."""
+        return self._sent.pop(id, None) is not None
+
+    def _notified(self, message: Notification) -> ClientEvent | None:
+        method, params = message.method, message.params
+        if method == "notifications/cancelled":
+            return self._withdrawn(_as_id(params.get("requestId")), params.get("reason"))
+        if method == "notifications/progress":
+            token = _as_id(params.get("progressToken"))
+            sent = None if token is None else self._sent.get(token)
+            return Notified(method, params, token) if sent is not None and sent.progress else None
+        if SUBSCRIPTION_ID not in _meta(params):
+            return Notified(method, params)
+        stream = _as_id(_meta(params)[SUBSCRIPTION_ID])
+        return Notified(method, params, stream) if stream in self._sent else None
+
+    def _withdrawn(self, id: RequestId | None, reason: object) -> ClientEvent | None:
+        """Handshake: the server takes a question back. Stateless: it ends a listen stream of ours."""
+        if id is None:
+            return None
+        if self._mode.stateless:
+            sent = self._sent.get(id)
+            is_listen = sent is not None and sent.method == "subscriptions/listen"
+            return self._unusable(id, "the server ended the stream") if is_listen else None
+        if id not in self._asked:
+            return None
+        self._asked.discard(id)
+        return Cancelled(id, reason if isinstance(reason, str) else None)
+
+    def _question(self, request: Request) -> Asked | None:
+        if self._mode.stateless:
+            # Neither may the server ask here nor we answer (2026-07-28, Transports, stdio).
+            return None
+        refusal = self._refusal(request)
+        if refusal is not None:
+            self._send(failure(request.id, refusal), request.id)
+        elif request.method == "ping":
+            self._send(Response(request.id, {}), request.id)
+        else:
+            self._asked.add(request.id)
+            return Asked(request.id, request.method, request.params)
+        return None
+
+    def _refusal(self, request: Request) -> RpcError | None:
+        if request.id in self._asked:
+            return InvalidRequest("this id is in use by a request that has no answer yet")
+        mode = request.params.get("mode", "form")
+        if request.method == "elicitation/create" and mode not in self._elicitation_modes():
+            return InvalidParams("this mode of elicitation was not declared")
+        return None
+
+    def _elicitation_modes(self) -> Iterable[str]:
+        # An empty capability means forms; without any, the missing handler is the answer.
+        return self._identity.capabilities.get("elicitation") or ("form",)
+
+
+def _as_id(value: object) -> RequestId | None:
+    # `True` equals 1 and would find the request of that id.
+    return value if isinstance(value, str | int) and not isinstance(value, bool) else None
+
+
+def _meta(params: dict[str, Any]) -> dict[str, Any]:
+    meta = params.get("_meta")
+    return meta if isinstance(meta, dict) else {}

@@ -1,0 +1,63 @@
+"""What `ClientSession` tells the application of the server; the mirror of `events.py`."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from ..wire.jsonrpc import RequestId, Response
+from .events import Answered, Cancelled
+
+__all__ = ["Asked", "ClientEvent", "InputWanted", "Notified", "Unusable", "read_input_wanted"]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The server asks us: answer with `respond` or `fail`."""
+
+    id: RequestId
+    method: str
+    params: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Notified:
+    """The server tells us something; `about` is our request that it belongs to, or None."""
+
+    method: str
+    params: dict[str, Any]
+    about: RequestId | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class InputWanted:
+    """Our request `id` is over and has to be made again, with answers to `requests` (key to method and params)
+    and with `state` as it came (2026-07-28, multi-round-trip requests)."""
+
+    id: RequestId
+    requests: dict[str, tuple[str, dict[str, Any]]]
+    state: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Unusable:
+    """Our request `id` is over without an answer that can be used."""
+
+    id: RequestId
+    reason: str
+
+
+ClientEvent = Answered | Asked | Cancelled | InputWanted | Notified | Unusable
+
+
+def read_input_wanted(answer: Response) -> InputWanted | None:
+    """The questions of an `input_required` result; None where it has neither questions nor a state, or where they
+    are not shaped as they must be."""
+    requests, state = answer.result.get("inputRequests", {}), answer.result.get("requestState")
+    if not isinstance(requests, dict) or not isinstance(state, str | None) or (not requests and state is None):
+        return None
+    questions: dict[str, tuple[str, dict[str, Any]]] = {}
+    for key, one in requests.items():
+        method, params = (one.get("method"), one.get("params", {})) if isinstance(one, dict) else (None, None)
+        if not isinstance(method, str) or not isinstance(params, dict):
+            return None
+        questions[key] = (method, params)
+    return InputWanted(answer.id, questions, state)

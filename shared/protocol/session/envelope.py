@@ -1,0 +1,83 @@
+"""The lifecycle from 2026-07-28 on: every request brings its own envelope in `params._meta`.
+
+Nothing is remembered from one request to the next: not the version, not the capabilities, not the level of
+logging (2026-07-28, Basic Protocol, Statelessness).
+"""
+
+from typing import Any
+
+from ...errors import InvalidParams, RpcError
+from ..identity import Identity
+from ..peer import LOG_LEVELS, Peer
+from ..versions import VERSIONS, find_version
+
+__all__ = [
+    "CLIENT_CAPABILITIES",
+    "CLIENT_INFO",
+    "LOG_LEVEL",
+    "PROTOCOL_VERSION",
+    "admit",
+    "check_envelope",
+    "claims_envelope",
+    "discover",
+    "unsupported_version",
+]
+
+PROTOCOL_VERSION = "io.modelcontextprotocol/protocolVersion"
+CLIENT_CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
+CLIENT_INFO = "io.modelcontextprotocol/clientInfo"
+LOG_LEVEL = "io.modelcontextprotocol/logLevel"
+
+_STATELESS = tuple(version for version in VERSIONS if version.stateless)
+
+
+def claims_envelope(params: dict[str, Any]) -> bool:
+    """Whether a request belongs to this era: the version key alone is the signal."""
+    meta = params.get("_meta")
+    return isinstance(meta, dict) and PROTOCOL_VERSION in meta
+
+
+def admit(params: dict[str, Any], principal: str | None) -> Peer:
+    """The sender of a request with these `params`.
+
+    Raises InvalidParams for an incomplete envelope, and RpcError -32022 for a version we don't serve here.
+    """
+    meta = check_envelope(params)
+    version = find_version(meta[PROTOCOL_VERSION])
+    if version is None or not version.stateless:
+        raise unsupported_version(meta[PROTOCOL_VERSION])
+    info, level = meta.get(CLIENT_INFO), meta.get(LOG_LEVEL)
+    if level is not None and level not in LOG_LEVELS:
+        raise InvalidParams(f"{LOG_LEVEL} must be one of {', '.join(LOG_LEVELS)}")
+    return Peer(version, meta[CLIENT_CAPABILITIES], info if isinstance(info, dict) else None, level, principal)
+
+
+def check_envelope(params: dict[str, Any]) -> dict[str, Any]:
+    """The `_meta` of `params`. Raises InvalidParams where a required key is missing or of the wrong type."""
+    meta = params.get("_meta")
+    if not isinstance(meta, dict):
+        raise InvalidParams('"params._meta" is required')
+    if not isinstance(meta.get(PROTOCOL_VERSION), str):
+        raise InvalidParams(f'"{PROTOCOL_VERSION}" must be a string in "params._meta"')
+    if not isinstance(meta.get(CLIENT_CAPABILITIES), dict):
+        raise InvalidParams(f'"{CLIENT_CAPABILITIES}" must be an object in "params._meta"')
+    return meta
+
+
+def unsupported_version(requested: str) -> RpcError:
+    """The error for a version that can't be served without a handshake."""
+    data = {"supported": [version.date for version in _STATELESS], "requested": requested}
+    return RpcError("unsupported protocol version", code=-32022, data=data)
+
+
+def discover(identity: Identity) -> dict[str, Any]:
+    """The result of `server/discover`. Only versions without a handshake are offered: a client that picks
+    another one from this list would have to know that it must start over with `initialize`."""
+    result: dict[str, Any] = {
+        "supportedVersions": [version.date for version in _STATELESS],
+        "capabilities": identity.capabilities,
+        "cacheScope": "public",
+    }
+    if identity.instructions is not None:
+        result["instructions"] = identity.instructions
+    return result

@@ -1,0 +1,79 @@
+"""The lifecycle up to 2025-11-25: `initialize`, its answer, `notifications/initialized`.
+
+    state      initialize    ping      any other request    notifications/initialized
+    NEW        → OPENING     served    -32600               ignored
+    OPENING    -32600        served    served               → OPEN
+    OPEN       -32600        served    served               ignored
+
+Requests are served from the answer to `initialize` on: clients that pipeline don't wait for their own
+`initialized` to arrive. Only what we send unasked waits for OPEN (2025-11-25, Lifecycle, Initialization).
+"""
+
+from dataclasses import replace
+from enum import Enum
+from itertools import count
+from typing import Any
+
+from ...errors import InvalidRequest
+from ..identity import Identity
+from ..peer import Peer
+from ..types.lifecycle import InitializeParams
+from ..versions import NEWEST_HANDSHAKE, find_version
+
+__all__ = ["FIRST_PEER", "Handshake", "State"]
+
+FIRST_PEER = Peer(NEWEST_HANDSHAKE)
+"""Whoever speaks before `initialize`: nothing is known of it."""
+
+
+_SESSIONS = count()
+
+
+class State(Enum):
+    """How far the handshake has come."""
+
+    NEW = "new"
+    OPENING = "opening"
+    OPEN = "open"
+
+
+class Handshake:
+    """One peer's handshake. `peer` is there from `initialize` on."""
+
+    __slots__ = ("_principal", "peer", "state")
+
+    def __init__(self, principal: str | None) -> None:
+        self.state = State.NEW
+        self.peer: Peer | None = None
+        self._principal = principal
+
+    def initialize(self, params: InitializeParams, identity: Identity) -> dict[str, Any]:
+        """The result of `initialize`: the version asked for, or our newest one where we don't speak it.
+
+        Raises InvalidRequest when the session is initialized already.
+        """
+        if self.state is not State.NEW:
+            raise InvalidRequest("this session is initialized already")
+        asked = find_version(params.protocol_version)
+        version = asked if asked is not None and not asked.stateless else NEWEST_HANDSHAKE
+        info = params.client_info.to_wire()
+        self.peer = Peer(version, params.capabilities, info, "info", self._principal, next(_SESSIONS))
+        self.state = State.OPENING
+        result: dict[str, Any] = {
+            "protocolVersion": version.date,
+            "capabilities": identity.capabilities,
+            "serverInfo": identity.server_info,
+        }
+        if identity.instructions is not None:
+            result["instructions"] = identity.instructions
+        return result
+
+    def set_log_level(self, level: str) -> None:
+        """Takes `logging/setLevel`: the mildest level this peer wants from now on."""
+        if self.peer is not None:
+            self.peer = replace(self.peer, log_level=level)
+
+    def initialized(self) -> None:
+        """Takes `notifications/initialized`."""
+        if self.state is State.OPENING:
+            self.state = State.OPEN

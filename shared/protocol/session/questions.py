@@ -1,0 +1,128 @@
+"""What a server may ask of a client while it serves a call: a form, a URL to visit, a completion, its roots.
+
+The same question travels as a request up to 2025-11-25 and inside an `input_required` result after that.
+Either way only what the client declared may be asked, and what it answers is checked here.
+"""
+
+from collections.abc import Mapping
+from dataclasses import field
+from typing import Any
+
+from pydantic import ValidationError
+
+from ...errors import InputRequired, InvalidParams, MissingCapability
+from ..peer import Peer
+from ..records import record
+from ..shaping import shape_question
+from ..types.base import Wire
+from ..types.client import CreateMessageResult, ElicitResult, ListRootsResult
+from ..versions import V2024_11_05, V2025_06_18, V2025_11_25, Version
+
+__all__ = [
+    "Question",
+    "brought_answers",
+    "elicit_form",
+    "elicit_url",
+    "list_roots",
+    "missing_capability",
+    "read_answer",
+    "require_capabilities",
+    "sample",
+]
+
+
+@record
+class Question:
+    """A request to the client, and the capability it takes."""
+
+    method: str
+    params: dict[str, Any] = field(default_factory=dict)
+    capability: tuple[str, ...] = ()
+    first: Version = V2024_11_05
+
+
+_ANSWERS: dict[str, type[Wire]] = {
+    "elicitation/create": ElicitResult,
+    "sampling/createMessage": CreateMessageResult,
+    "roots/list": ListRootsResult,
+}
+
+
+def elicit_form(message: str, schema: dict[str, Any]) -> Question:
+    """A form to fill in: `schema` is a flat object of strings, numbers, booleans and choices."""
+    params = {"mode": "form", "message": message, "requestedSchema": schema}
+    several = any(field.get("type") == "array" for field in schema.get("properties", {}).values())
+    first = V2025_11_25 if several else V2025_06_18
+    return Question("elicitation/create", params, ("elicitation", "form"), first)
+
+
+def elicit_url(message: str, url: str, elicitation_id: str) -> Question:
+    """A page to visit, for what must not pass through the client, such as secrets. The id is the server's own and
+    must not be used again (2025-11-25, Elicitation, URL Mode)."""
+    params = {"mode": "url", "message": message, "url": url, "elicitationId": elicitation_id}
+    return Question("elicitation/create", params, ("elicitation", "url"), V2025_11_25)
+
+
+def sample(params: dict[str, Any]) -> Question:
+    """A completion by the client's model; `params` as in `sampling/createMessage`."""
+    if "tools" in params or "toolChoice" in params:
+        return Question("sampling/createMessage", params, ("sampling", "tools"), V2025_11_25)
+    return Question("sampling/createMessage", params, ("sampling",))
+
+
+def list_roots() -> Question:
+    """The directories the user works in."""
+    return Question("roots/list", {}, ("roots",))
+
+
+def missing_capability(question: Question, peer: Peer) -> dict[str, Any] | None:
+    """The capability that `peer` would have to declare to be asked, shaped as on the wire; None if it did.
+
+    An empty `elicitation` means forms (2025-11-25, Elicitation, Capabilities).
+    """
+    path = question.capability
+    if peer.version.order >= question.first.order and peer.can(*path):
+        return None
+    if path == ("elicitation", "form") and peer.version.order >= question.first.order:
+        declared = peer.capabilities.get("elicitation")
+        if isinstance(declared, dict) and "url" not in declared:
+            return None
+    required: dict[str, Any] = {}
+    for name in reversed(path):
+        required = {name: required}
+    return required
+
+
+def require_capabilities(questions: Mapping[str, Question], peer: Peer) -> None:
+    """Raises MissingCapability where `peer` did not declare what it takes to be asked all of this."""
+    for question in questions.values():
+        missing = missing_capability(question, peer)
+        if missing is not None:
+            raise MissingCapability(missing)
+
+
+def brought_answers(
+    questions: Mapping[str, Question], brought: Mapping[str, Any], version: Version
+) -> dict[str, Any]:
+    """The answers to `questions` among those a call of this `version` brought along, as models.
+
+    Raises InputRequired with the questions that have none, InvalidParams for an answer that does not fit.
+    """
+    missing = {key: question for key, question in questions.items() if key not in brought}
+    if missing:
+        raise InputRequired({key: _as_sent(question, version) for key, question in missing.items()})
+    return {key: read_answer(question, brought[key]) for key, question in questions.items()}
+
+
+def _as_sent(question: Question, version: Version) -> dict[str, Any]:
+    return {"method": question.method, "params": shape_question(question.method, question.params, version)}
+
+
+def read_answer(question: Question, answer: Any) -> Any:
+    """`answer` as a model. Raises InvalidParams where it does not fit the question."""
+    try:
+        return _ANSWERS[question.method].model_validate(answer)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise InvalidParams(f"the answer to {question.method} does not fit: {where}: {first['msg']}") from None

@@ -1,0 +1,110 @@
+"""Which changes one peer wants to hear of: one table, fed by `resources/subscribe` and by `subscriptions/listen`.
+
+A resource is known to the server by a key and to the client by the URI it wrote; several spellings may share
+a key. A change is matched by key and told under the client's own spelling.
+
+In the handshake era list changes go to every open session, and one subscription per URI exists. From
+2026-07-28 on each listen stream has its own filter and gets its own copy, marked with its subscription id.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import field
+
+from ..records import record
+from ..shaping import SUBSCRIPTION_ID
+from ..wire.jsonrpc import Notification, RequestId
+from .events import Change
+
+__all__ = ["LISTS", "Listen", "Subscriptions"]
+
+LISTS = ("tools", "prompts", "resources")
+"""The lists that may change, under the names of their `list_changed` notifications."""
+
+
+@record
+class Listen:
+    """One acknowledged `subscriptions/listen` stream."""
+
+    id: RequestId
+    lists: frozenset[str] = frozenset()
+    uris: dict[str, str] = field(default_factory=dict)
+    """The client's spelling of each resource, to its key."""
+
+    def honoured(self) -> dict[str, object]:
+        """What the acknowledgement says: the filter as far as it is served."""
+        filter_: dict[str, object] = {f"{name}ListChanged": True for name in LISTS if name in self.lists}
+        if self.uris:
+            filter_["resourceSubscriptions"] = list(self.uris)
+        return filter_
+
+
+class Subscriptions:
+    """The subscriptions of one peer."""
+
+    __slots__ = ("_coming", "_listens", "_subscribed")
+
+    def __init__(self) -> None:
+        self._subscribed: dict[str, str] = {}
+        self._coming: dict[str, object] = {}
+        self._listens: dict[RequestId, Listen] = {}
+
+    @contextmanager
+    def coming(self, uri: str) -> Iterator[Callable[[], bool]]:
+        """While a subscription is being made: gives what tells whether it is still wanted, so that an unsubscription
+        that overtakes it counts."""
+        token = self._coming[uri] = object()
+        try:
+            yield lambda: self._coming.get(uri) is token
+        finally:
+            if self._coming.get(uri) is token:
+                del self._coming[uri]
+
+    def subscribe(self, uri: str, key: str) -> list[str]:
+        """Adds a subscription of the handshake era; the key of the one it replaces."""
+        replaced = self.unsubscribe(uri)
+        self._subscribed[uri] = key
+        return replaced
+
+    def unsubscribe(self, uri: str) -> list[str]:
+        """Removes it; the key it had, or nothing."""
+        self._coming.pop(uri, None)
+        return [self._subscribed.pop(uri)] if uri in self._subscribed else []
+
+    def listen(self, listen: Listen) -> None:
+        """Adds a stream."""
+        self._listens[listen.id] = listen
+
+    def close(self, id: RequestId) -> Listen | None:
+        """Removes a stream."""
+        return self._listens.pop(id, None)
+
+    @property
+    def subscribed(self) -> Mapping[str, str]:
+        """The subscriptions of the handshake era: the client's spelling of each resource, to its key."""
+        return self._subscribed
+
+    def matching(self, change: Change, *, handshake_open: bool) -> Iterator[tuple[Notification, RequestId | None]]:
+        """The notifications that tell of `change`, each with the listen stream it belongs to."""
+        if change.uri is None:
+            yield from self._list_changed(change.what, handshake_open)
+        else:
+            yield from self._updated(change.uri)
+
+    def _list_changed(self, what: str, handshake_open: bool) -> Iterator[tuple[Notification, RequestId | None]]:
+        method = f"notifications/{what}/list_changed"
+        if handshake_open:
+            yield Notification(method), None
+        for listen in self._listens.values():
+            if what in listen.lists:
+                yield Notification(method, {"_meta": {SUBSCRIPTION_ID: listen.id}}), listen.id
+
+    def _updated(self, key: str) -> Iterator[tuple[Notification, RequestId | None]]:
+        method = "notifications/resources/updated"
+        for uri, its_key in self._subscribed.items():
+            if its_key == key:
+                yield Notification(method, {"uri": uri}), None
+        for listen in self._listens.values():
+            for uri, its_key in listen.uris.items():
+                if its_key == key:
+                    yield Notification(method, {"_meta": {SUBSCRIPTION_ID: listen.id}, "uri": uri}), listen.id

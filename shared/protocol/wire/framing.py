@@ -1,0 +1,118 @@
+"""Bytes to messages' bytes and back: newline-delimited JSON (stdio) and server-sent events (HTTP).
+
+`LineBuffer` searches only what is new, drops what exceeds its limit but for its two ends, and finds its feet
+again at the next newline. Lines end with LF; a CR before it is white space to JSON. A byte order mark is
+accepted at the very start of a stream, where some shells put one, and nowhere else (RFC 8259, section 8.1).
+"""
+
+from ..records import record
+from .salvage import EDGE, read_edges
+
+__all__ = ["LineBuffer", "Oversized", "ServerSentEvent", "encode_event"]
+
+_BOM = b"\xef\xbb\xbf"
+
+
+@record
+class Oversized:
+    """Stands where a line longer than `limit` bytes was dropped."""
+
+    limit: int
+    id: str | int | None = None
+    """The id of the request that it was, where its ends show one."""
+
+
+class LineBuffer:
+    """Collects chunks of a byte stream and gives back its lines, without their ends, blank ones left out."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._buffer = bytearray()
+        self._dropping = self._is_told = False
+        self._tail = b""
+        self._at_start = True
+
+    def feed(self, chunk: bytes) -> list[bytes | Oversized]:
+        """The lines that `chunk` completes, and what is too long already."""
+        if self._at_start:
+            chunk = self._without_mark(chunk)
+        *complete, tail = chunk.split(b"\n")
+        first: list[bytes | Oversized] = []
+        if complete and self._dropping:
+            first = self._dropped(complete.pop(0))
+        elif complete and self._buffer:
+            complete[0] = self._finished(complete[0])
+        limit = self._limit
+        lines = [line if len(line) <= limit else _oversized(limit, line, line) for line in complete if line.strip()]
+        if first:
+            lines = first + lines
+        return lines + self._store(tail) if tail else lines
+
+    def end(self) -> list[bytes | Oversized]:
+        """The last line, where the stream ended without a newline."""
+        if self._dropping:
+            return self._dropped(b"")
+        line = self._finished(b"")
+        return [line] if line.strip() else []
+
+    def _finished(self, end: bytes) -> bytes:
+        line = bytes(self._buffer) + end
+        self._buffer.clear()
+        return line
+
+    def _dropped(self, end: bytes) -> list[bytes | Oversized]:
+        told, head, tail = self._is_told, bytes(self._buffer), self._tail + end
+        self._buffer.clear()
+        self._dropping, self._tail = False, b""
+        return [] if told else [_oversized(self._limit, head, tail)]
+
+    def _store(self, part: bytes) -> list[bytes | Oversized]:
+        if self._dropping:
+            self._buffer += part[: max(EDGE - len(self._buffer), 0)]
+            self._tail = (self._tail + part)[-EDGE:]
+            return []
+        self._buffer += part
+        if len(self._buffer) <= self._limit:
+            return []
+        self._dropping, self._tail = True, bytes(self._buffer[-EDGE:])
+        self._buffer = self._buffer[:EDGE]
+        return self._told()
+
+    def _told(self) -> list[bytes | Oversized]:
+        """At once, unless the end of the line may show the id of a request."""
+        found = _oversized(self._limit, bytes(self._buffer), b"")
+        self._is_told = found.id is not None or not self._buffer.lstrip().startswith(b"{")
+        return [found] if self._is_told else []
+
+    def _without_mark(self, chunk: bytes) -> bytes:
+        start = bytes(self._buffer) + chunk
+        if len(start) < len(_BOM) and _BOM.startswith(start):
+            return chunk
+        self._at_start = False
+        self._buffer.clear()
+        return start.removeprefix(_BOM)
+
+
+def _oversized(limit: int, head: bytes, tail: bytes) -> Oversized:
+    return Oversized(limit, read_edges(head[:EDGE], tail[-EDGE:]))
+
+
+@record
+class ServerSentEvent:
+    """One event of a `text/event-stream` (WHATWG HTML, section 9.2)."""
+
+    data: bytes
+    event: str = "message"
+    id: str | None = None
+    retry: int | None = None
+
+
+def encode_event(event: ServerSentEvent) -> bytes:
+    """`event` as bytes. Its data must hold no newline, which compact JSON never does."""
+    lines = [b"event: " + event.event.encode()]
+    if event.id is not None:
+        lines.append(b"id: " + event.id.encode())
+    if event.retry is not None:
+        lines.append(b"retry: %d" % event.retry)
+    lines.append(b"data: " + event.data)
+    return b"\n".join(lines) + b"\n\n"

@@ -1,0 +1,116 @@
+"""What is known of a message that can't be taken as it is: the id to answer under, and where the fault stands.
+
+JSON can spell what no text in UTF-8 holds: `"\\ud83d"`, half of the pair that stands for an emoji, comes from clients
+that cut text by UTF-16 units. Others send NaN, or bytes that are not UTF-8. The parser of `jsonrpc` refuses all of
+it, and with it the id without which a client waits in vain. So what it refuses is read once more, leniently.
+"""
+
+import json
+import re
+from typing import Any
+
+from pydantic_core import from_json
+
+from ..records import record
+
+__all__ = ["EDGE", "Fault", "find_fault", "is_text", "read_edges", "read_leniently"]
+
+EDGE = 4_096
+"""Bytes of the beginning and of the end of a text that `read_edges` looks at."""
+MAX_DEPTH = 200
+"""Levels of nesting that the parser takes."""
+MAX_VALUES = 100_000
+"""Values among which a fault is looked for: a client can send millions of them, and they would hold up all others."""
+_PLACE = 100
+"""Characters of a place that are told; the names in it are the peer's."""
+
+_HALF = re.compile("[\ud800-\udfff]")
+_NO_TEXT = "is not valid Unicode: it has half of a surrogate pair, or bytes that are not UTF-8"
+
+
+@record
+class Fault:
+    """What is wrong with a value, and where it stands."""
+
+    place: str
+    """The names on the way there, with dots between: `params.arguments.text`."""
+    reason: str
+    in_text: bool
+    """Whether only text is wrong, which U+FFFD could stand for."""
+
+
+class _NoNumber(float):
+    """NaN and Infinity, as Python and JavaScript write them."""
+
+
+def read_leniently(data: bytes) -> Any:
+    """The value in `data`: JSON, in which text may be none and numbers may be NaN. Bytes that are not UTF-8 are read
+    as halves of surrogate pairs. Raises JSONDecodeError for what is no JSON even so, and RecursionError or another
+    ValueError for what is too deep or has a number that is too long."""
+    return _LENIENT.decode(data.decode("utf-8", "surrogateescape"))
+
+
+_LENIENT = json.JSONDecoder(parse_constant=_NoNumber, strict=False)
+
+
+def is_text(value: str) -> bool:
+    """Whether `value` can be written in UTF-8."""
+    return value.isascii() or _HALF.search(value) is None
+
+
+def find_fault(value: Any) -> Fault | None:
+    """What is wrong with a value that was read leniently; None where nothing is, or too much would have to be looked
+    at. What is wrong with more than a text counts first."""
+    found: Fault | None = None
+    waiting: list[tuple[Any, tuple[str, ...]]] = [(value, ())]
+    left = MAX_VALUES
+    while waiting:
+        parent, path = waiting.pop()
+        left -= len(parent)
+        if left < 0:
+            return None if found is None else Fault(found.place, found.reason, in_text=False)
+        if len(path) >= MAX_DEPTH:
+            return _fault(path, f"is nested more than {MAX_DEPTH} levels deep")
+        items = parent.items() if isinstance(parent, dict) else enumerate(parent)
+        for key, item in items:
+            kind = type(item)
+            if kind is dict or kind is list:
+                waiting.append((item, (*path, str(key))))
+            elif kind is _NoNumber:
+                return _fault((*path, str(key)), "is NaN or Infinity, which JSON has no numbers for")
+            elif kind is str and not is_text(item) and found is None:
+                found = _fault((*path, str(key)), _NO_TEXT, in_text=True)
+            if type(key) is str and not is_text(key) and found is None:
+                found = _fault((*path, key), _NO_TEXT, in_text=True)
+    return found
+
+
+def _fault(path: tuple[str, ...], reason: str, *, in_text: bool = False) -> Fault:
+    place = ".".join(path)
+    shown = place if len(place) <= _PLACE else f"{place[:_PLACE]}..."
+    return Fault(_HALF.sub("\ufffd", shown), reason, in_text)
+
+
+# Without reading it
+
+_MEMBER = rb'\s*"(jsonrpc|id|method)"\s*:\s*("[^"\\]*"|-?[0-9]{1,4300})\s*'
+_HEAD = re.compile(rb"\s*\{((?:" + _MEMBER + rb",)*)")
+_TAIL = re.compile(rb"((?:," + _MEMBER + rb")+)\}\s*\Z")
+_MEMBERS = re.compile(_MEMBER)
+
+
+def read_edges(head: bytes, tail: bytes) -> str | int | None:
+    """The id of the request of which this is the beginning and the end, for one that is too much to be read; None
+    where neither shows that it is a request, and its id. Programs write what is short before the params, or after
+    them; what stands between two of these members is in no string and in no deeper object."""
+    found: dict[bytes, bytes] = {}
+    for part in (_HEAD.match(head), _TAIL.search(tail)):
+        if part is not None:
+            found.update(_MEMBERS.findall(part[1]))
+    if b"method" not in found or b"id" not in found:
+        return None
+    try:
+        known: str | int = from_json(found[b"id"])
+    except ValueError:
+        return None
+    return known

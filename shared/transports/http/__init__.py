@@ -1,0 +1,1 @@
+"""Streamable HTTP: the endpoint, its sessions and streams, and a client."""

@@ -1,0 +1,204 @@
+"""The HTTP servers of one listener as one ASGI application: guards, endpoints, and what operators ask.
+
+Every request is guarded before anything else looks at it: repeated headers, host and origin; then the token.
+Pages of an allowed origin get the CORS headers without which browsers keep the answers from them.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+from ...auth.tokens import Tokens
+from ...protocol.http.hosts import Sites, is_loopback
+from ...protocol.http.rules import Headers, Refusal, accepts_gzip, check_single, read_headers, refuse
+from .endpoint import Endpoint, EndpointLimits
+from .mount import Mount
+from .probes import HEALTH, METRICS, READY, Probes, refused
+from .shares import client_name
+from .streams import Http, Reply
+
+__all__ = ["Front", "HttpApp", "HttpOptions"]
+
+_METHODS = ("GET", "POST", "DELETE")
+_EXPOSED = ("Mcp-Session-Id", "WWW-Authenticate")
+"""What pages of an allowed origin may send, and which headers of the answers they may see."""
+_PROBED = frozenset({HEALTH, READY, METRICS})
+
+Front = Callable[[Request, Refusal | None], Awaitable[Response]]
+"""Answers a request, knowing the refusal of whoever may not use the servers."""
+
+
+@dataclass(frozen=True, slots=True)
+class HttpOptions:
+    """Where to listen, whom to serve, and how much."""
+
+    host: str = "127.0.0.1"
+    port: int = 8000
+    """0 takes any free port."""
+    path: str = "/mcp"
+    """Where a server is that is alone."""
+    allowed_hosts: tuple[str, ...] = ()
+    """Hosts that requests may name, besides this machine's own when bound to it; "*" for any."""
+    allowed_origins: tuple[str, ...] = ()
+    """Origins of browser pages that may send requests, besides this machine's own; "*" for any."""
+    tokens: tuple[str, ...] = ()
+    """Bearer tokens, one of which every request needs; none: no token is needed."""
+    limits: EndpointLimits = field(default_factory=EndpointLimits)
+    backlog: int = 2_048
+    connections: int | None = None
+    """Connections served at once; more get 503."""
+
+
+class HttpApp:
+    """The ASGI application.
+
+    The guards come first. A request for an endpoint then goes straight there, unless it comes from a page, which is
+    Starlette's matter, as is everything else.
+    """
+
+    def __init__(self, mounts: Sequence[Mount], options: HttpOptions, front: Front | None = None) -> None:
+        """`front` answers at `/`, where there are several servers. Raises ValueError for unusable options."""
+        self.mounts = tuple(mounts)
+        self.left_behind = False
+        """Whether a server did not end when it should have."""
+        self._sites = Sites(options.host, options.allowed_hosts, options.allowed_origins)
+        # An orchestrator's check uses whatever address it has, and only a server of this machine alone has to fear
+        # DNS rebinding.
+        self._probed = frozenset() if is_loopback(options.host) else _PROBED
+        self._tokens = Tokens(options.tokens)
+        self._gates = {mount.path: _Gate(mount, self._tokens) for mount in self.mounts}
+        probes = Probes(self.mounts, alone=front is None)
+        routes = [
+            *(Route(path, gate) for path, gate in self._gates.items()),
+            Route(HEALTH, self._admitted(probes.health), methods=["GET"]),
+            Route(READY, self._admitted(probes.ready), methods=["GET"]),
+            Route(METRICS, self._admitted(probes.metrics), methods=["GET"]),
+        ]
+        if front is not None:
+            routes.append(Route("/", self._admitted(front), methods=["GET"]))
+        # Other origins have been refused by then. A preflight carries no token, so this comes before the gate.
+        cors = Middleware(
+            CORSMiddleware,
+            allow_origins=["*"],
+            allow_headers=["*"],
+            allow_methods=_METHODS,
+            expose_headers=_EXPOSED,
+        )
+        self._rest = Starlette(
+            routes=routes,
+            middleware=[cors],
+            exception_handlers={HTTPException: self._refuse},
+            lifespan=self._living,
+        )
+        self._rest.router.redirect_slashes = False
+        self._nowhere = self._rest.router.default = _Nowhere(self._tokens, self._gates)
+        self._pages = _PROBED if front is None else {*_PROBED, "/"}
+
+    @property
+    def endpoint(self) -> Endpoint:
+        """The endpoint of the first server, or the only one."""
+        return self.mounts[0].endpoint
+
+    def stop(self) -> None:
+        """Takes no more requests; what is under way is finished."""
+        for mount in self.mounts:
+            mount.endpoint.stop()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serves one request, or the life of the application."""
+        if scope["type"] == "http":
+            headers = read_headers(scope["headers"])
+            gate = self._gates.get(scope["path"])
+            refusal = self._check(scope, headers)
+            if refusal is not None:
+                if gate is not None:
+                    gate.refused(refusal)
+                await Reply(send).refuse(refusal)
+                return
+            if headers.get("origin") is None and scope["path"] not in self._pages:
+                await (gate or self._nowhere).serve(scope, headers, receive, send)
+                return
+        await self._rest(scope, receive, send)
+
+    def _check(self, scope: Scope, headers: Headers) -> Refusal | None:
+        """What is not for this server: repeated headers, other hosts and origins."""
+        refusal = check_single(headers, all_of_them=False) or self._sites.check_origin(headers)
+        if refusal is None and scope["path"] not in self._probed:
+            refusal = self._sites.check_host(headers)
+        return refusal
+
+    def _admitted(self, answer: Front) -> Callable[[Request], Awaitable[Response]]:
+        """`answer` as Starlette calls it."""
+
+        async def respond(request: Request) -> Response:
+            principal = self._tokens.admit(read_headers(request.scope["headers"]))
+            return await answer(request, principal if isinstance(principal, Refusal) else None)
+
+        return respond
+
+    async def _refuse(self, request: Request, error: Exception) -> Response:
+        """A method that a page does not have, in the form of every other refusal."""
+        refusal = self._tokens.admit(read_headers(request.scope["headers"]))
+        if not isinstance(refusal, Refusal):
+            status = error.status_code if isinstance(error, HTTPException) else 500
+            headers = error.headers if isinstance(error, HTTPException) else None
+            refusal = refuse(status, "there is nothing here", **(headers or {}))
+        return refused(refusal)
+
+    @asynccontextmanager
+    async def _living(self, _app: Starlette) -> AsyncIterator[None]:
+        for mount in self.mounts:
+            await mount.open()
+        yield
+        ended = await asyncio.gather(*(mount.close() for mount in self.mounts))
+        self.left_behind = not all(ended)
+
+
+class _Gate:
+    """Lets through to a server who brings a token."""
+
+    def __init__(self, mount: Mount, tokens: Tokens) -> None:
+        self._mount = mount
+        self._tokens = tokens
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self.serve(scope, read_headers(scope["headers"]), receive, send)
+
+    async def serve(self, scope: Scope, headers: Headers, receive: Receive, send: Send) -> None:
+        reply = Reply(send, gzip=accepts_gzip(headers.get("accept-encoding")))
+        principal = self._tokens.admit(headers)
+        if isinstance(principal, Refusal):
+            self.refused(principal)
+            await reply.refuse(principal)
+        else:
+            client = client_name(principal, (scope.get("client") or ("",))[0])
+            await self._mount.serve(scope["method"], Http(headers, principal, client, receive, reply))
+
+    def refused(self, refusal: Refusal) -> None:
+        self._mount.endpoint.refused[refusal.status] += 1
+
+
+class _Nowhere:
+    """Answers at every other path. Who has no token can't tell it from a server that is there, not even by the order
+    of the headers."""
+
+    def __init__(self, tokens: Tokens, paths: Iterable[str]) -> None:
+        self._tokens = tokens
+        self._refusal = refuse(404, f"there is nothing here, only at {', '.join(paths)}")
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self.serve(scope, read_headers(scope["headers"]), receive, send)
+
+    async def serve(self, _scope: Scope, headers: Headers, _receive: Receive, send: Send) -> None:
+        principal = self._tokens.admit(headers)
+        await Reply(send).refuse(principal if isinstance(principal, Refusal) else self._refusal)

@@ -1,0 +1,282 @@
+"""A server behind a URL: every message is a POST, and the answer is its body or an event stream (Streamable HTTP).
+
+In the handshake era a GET stream brings what belongs to no request, a stream that breaks is resumed where the
+server gave its events ids, and DELETE ends the session. In the stateless era a request is cancelled by closing
+its stream. An answer that is no message becomes an error whose code is the HTTP status, and a request whose
+connection fails gets `Malformed`, so that no other request suffers.
+"""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field, replace
+
+import anyio
+import httpx
+from anyio.abc import TaskGroup
+
+from ...client.client import Client
+from ...client.options import ClientOptions
+from ...client.tasks import background
+from ...errors import ParseError
+from ...protocol.http.client_headers import ClientHeaders
+from ...protocol.http.rules import EVENT_STREAM, SESSION_ID
+from ...protocol.session.envelope import claims_envelope
+from ...protocol.session.events import Outgoing
+from ...protocol.wire.framing import Oversized
+from ...protocol.wire.jsonrpc import (
+    Batch,
+    Failure,
+    Malformed,
+    Message,
+    Notification,
+    Request,
+    RequestId,
+    Response,
+    decode,
+    encode,
+    failure,
+)
+from ...protocol.wire.sse import EventStream
+
+__all__ = ["HttpTransport", "connect_http", "open_http"]
+
+MAX_MESSAGE = 64 * 1024 * 1024
+"""Bytes of one message; longer ones are dropped."""
+CONNECT_SECONDS = 30.0
+FAREWELL_SECONDS = 2.0
+"""Time for the DELETE that ends a session."""
+RETRY_SECONDS = 1.0
+"""Pause before a stream is opened again, where the server named none."""
+MAX_RETRIES = 5
+"""Attempts in a row to open a stream again before it is given up."""
+_TELLING = (httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN)
+
+
+@dataclass(slots=True)
+class _Post:
+    """A request on its way."""
+
+    request: Request
+    scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
+    answered: bool = False
+
+
+class HttpTransport:
+    """Messages with one endpoint."""
+
+    def __init__(self, url: str, http: httpx.AsyncClient, tasks: TaskGroup, headers: Mapping[str, str]) -> None:
+        self._url = url
+        self._fixed = dict(headers)
+        self._http = http
+        self._tasks = tasks
+        self._headers = ClientHeaders()
+        self._posts: dict[RequestId, _Post] = {}
+        self._streams = anyio.CancelScope()
+        self._outbox, self._inbox = anyio.create_memory_object_stream[Message](256)
+
+    async def receive(self) -> Sequence[Message]:
+        """The next message, from any stream. Raises EndOfStream when the transport is closed."""
+        try:
+            return [await self._inbox.receive()]
+        except anyio.ClosedResourceError:
+            raise anyio.EndOfStream from None
+
+    async def send(self, outgoing: Sequence[Outgoing]) -> None:
+        """Begins a POST for each request; waits until the server has taken each other message.
+
+        Raises BrokenResourceError when a message that is no request can't be delivered.
+        """
+        for one in outgoing:
+            match one.message:
+                case Request() as request:
+                    post = self._posts[request.id] = _Post(request)
+                    self._tasks.start_soon(self._ask, post)
+                case Notification("notifications/cancelled") as message if one.about is not None:
+                    await self._cancel(one.about, message)
+                case Notification() | Response() | Failure() as message:
+                    await self._tell(message)
+
+    async def aclose(self) -> None:
+        """Ends all streams, and the session where there is one."""
+        self._outbox.close()
+        self._inbox.close()
+        self._streams.cancel()
+        for post in self._posts.values():
+            post.scope.cancel()
+        headers = {**self._fixed, **self._headers.of_session()}
+        with anyio.CancelScope(shield=True), anyio.move_on_after(FAREWELL_SECONDS), suppress(httpx.HTTPError):
+            if self._headers.session_id is not None:
+                self._headers.session_id = None
+                await self._http.delete(self._url, headers=headers)
+
+    # What we say
+
+    async def _cancel(self, id: RequestId, message: Notification) -> None:
+        post = self._posts.get(id)
+        if post is None:
+            return
+        if not claims_envelope(post.request.params):
+            await self._tell(message)
+        post.scope.cancel()
+
+    async def _tell(self, message: Notification | Response | Failure) -> None:
+        headers = {**self._fixed, **self._headers.of_post(message)}
+        try:
+            await self._http.post(self._url, content=encode(message), headers=headers)
+        except httpx.HTTPError:
+            raise anyio.BrokenResourceError from None
+        if isinstance(message, Notification) and message.method == "notifications/initialized":
+            self._tasks.start_soon(self._listen)
+
+    async def _ask(self, post: _Post) -> None:
+        reason = "the stream ended without an answer"
+        with post.scope:
+            try:
+                await self._exchange(post)
+            except httpx.HTTPError as error:
+                reason = f"{type(error).__name__}: {error}"
+            if not post.answered:
+                await self._deliver(Malformed(failure(post.request.id, ParseError(reason))), post)
+        self._posts.pop(post.request.id, None)
+
+    async def _exchange(self, post: _Post) -> None:
+        events, request = EventStream(MAX_MESSAGE), post.request
+        headers = {**self._fixed, **self._headers.of_post(request)}
+        try:
+            async with self._http.stream("POST", self._url, content=encode(request), headers=headers) as response:
+                if _is_stream(response):
+                    await self._read(response, events, post)
+                else:
+                    await self._deliver(await _answer(response, request), post, response.headers.get(SESSION_ID))
+        except httpx.TransportError:
+            if not events.last_id:
+                raise
+        if events.last_id and not post.answered:
+            await self._follow(events, post)
+
+    # What the server says
+
+    async def _listen(self) -> None:
+        """Takes what belongs to no request, as long as the server offers a stream for it."""
+        with self._streams:
+            await self._follow(EventStream(MAX_MESSAGE), None)
+
+    async def _follow(self, events: EventStream, post: _Post | None) -> None:
+        """Opens a stream by GET, again and again, until it has brought the answer or is no longer offered."""
+        failed, pause = 0, post is not None
+        while failed < MAX_RETRIES and not (post is not None and post.answered):
+            if pause:
+                await anyio.sleep(RETRY_SECONDS if events.retry is None else events.retry / 1000)
+            pause = True
+            try:
+                if not await self._get(events, post):
+                    return
+                failed = 0
+            except httpx.TransportError:
+                failed += 1
+
+    async def _get(self, events: EventStream, post: _Post | None) -> bool:
+        """Reads one stream to its end; False where none is offered."""
+        resume = {"last-event-id": events.last_id} if events.last_id else {}
+        headers = {**self._fixed, "accept": EVENT_STREAM, **self._headers.of_session(), **resume}
+        events.restart()
+        async with self._http.stream("GET", self._url, headers=headers) as response:
+            if not _is_stream(response):
+                return False
+            await self._read(response, events, post)
+        return True
+
+    async def _read(self, response: httpx.Response, events: EventStream, post: _Post | None) -> None:
+        session_id = response.headers.get(SESSION_ID)
+        async for chunk in response.aiter_bytes():
+            for event in events.feed(chunk):
+                # An event without data only tells its id (2025-11-25, Streamable HTTP).
+                if not isinstance(event, Oversized) and event.data and event.event == "message":
+                    await self._deliver(decode(event.data), post, session_id)
+
+    async def _deliver(self, message: Message, post: _Post | None, session_id: str | None = None) -> None:
+        if post is not None:
+            message = _attributed(message, post.request)
+            if isinstance(message, Response | Failure) and message.id == post.request.id:
+                self._headers.learn(post.request, message, session_id)
+                post.answered = True
+        with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
+            await self._outbox.send(message)
+
+
+def _is_stream(response: httpx.Response) -> bool:
+    media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+    return response.status_code == httpx.codes.OK and media_type == EVENT_STREAM
+
+
+def _attributed(message: Message, request: Request) -> Message:
+    """An error that names no request is about the one it answers."""
+    return replace(message, id=request.id) if isinstance(message, Failure) and message.id is None else message
+
+
+async def _answer(response: httpx.Response, request: Request) -> Message:
+    """The message in the body. Where there is none, and where only the status says what is wrong, an error with
+    the HTTP status as its code: not let in, or a session that is over."""
+    body = bytearray()
+    async for chunk in response.aiter_bytes():
+        body += chunk
+        if len(body) > MAX_MESSAGE:
+            return Malformed(failure(request.id, ParseError(f"an answer of more than {MAX_MESSAGE:,} bytes")))
+    message, status = decode(body), response.status_code
+    said = message.message if isinstance(message, Failure) else response.reason_phrase
+    if status in _TELLING or (status == httpx.codes.NOT_FOUND and not claims_envelope(request.params)):
+        return Failure(request.id, status, f"HTTP {status}: {said}")
+    if isinstance(message, Response | Failure | Batch):
+        return message
+    if response.is_success:
+        return Malformed(failure(request.id, ParseError("the body of the HTTP response is no answer")))
+    return Failure(request.id, status, f"HTTP {status}: {said}")
+
+
+@asynccontextmanager
+async def open_http(
+    url: str, http: httpx.AsyncClient, headers: Mapping[str, str] | None = None
+) -> AsyncIterator[HttpTransport]:
+    """A transport to `url` as long as the block. `headers` go with every request; `http` stays open."""
+    async with background() as tasks:
+        transport = HttpTransport(url, http, tasks, headers or {})
+        try:
+            yield transport
+        finally:
+            await transport.aclose()
+
+
+@asynccontextmanager
+async def connect_http(
+    url: str,
+    options: ClientOptions | None = None,
+    *,
+    token: str | None = None,
+    headers: Mapping[str, str] | None = None,
+    http: httpx.AsyncClient | None = None,
+) -> AsyncIterator[Client]:
+    """A client of the server at `url`. `token` is sent as a bearer token; `headers` go with every request; `http`
+    replaces the HTTP client, for proxies and certificates, and is not closed.
+
+    Raises what entering a `Client` raises. A server that wants another token, or any, answers PeerError 401 or 403.
+    """
+    fixed = dict(headers or {})
+    if token is not None:
+        fixed["authorization"] = f"Bearer {token}"
+    async with (
+        _borrowed(http) as used,
+        open_http(url, used, fixed) as transport,
+        Client(transport, options) as client,
+    ):
+        yield client
+
+
+@asynccontextmanager
+async def _borrowed(http: httpx.AsyncClient | None) -> AsyncIterator[httpx.AsyncClient]:
+    if http is not None:
+        yield http
+        return
+    # Streams are silent as long as nothing happens, and each takes a connection.
+    timeout = httpx.Timeout(CONNECT_SECONDS, read=None, pool=None)
+    async with httpx.AsyncClient(timeout=timeout, limits=httpx.Limits(max_connections=None)) as made:
+        yield made

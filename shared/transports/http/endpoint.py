@@ -1,0 +1,266 @@
+"""The one HTTP endpoint of both eras (2025-11-25 and 2026-07-28, Transports, Streamable HTTP).
+
+    POST    2026-07-28: one request, served by itself.   Before: a message for a session, or the `initialize` that
+            opens one.
+    GET     the session's stream for what no request asked for, or the rest of any stream of which the client has
+            seen an event.
+    DELETE  the end of a session.
+
+The checks run from the cheap to the dear and before anything is started: headers, body, era, session, message.
+Each handler gives back the refusal to answer with, or None once it has answered itself.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from anyio.abc import TaskGroup
+
+from ...errors import McpError
+from ...protocol.http.routing_headers import Parameter, check_stateless, check_stateless_body, parameter_headers
+from ...protocol.http.rules import (
+    EVENT_STREAM,
+    JSON,
+    LAST_EVENT_ID,
+    SESSION_ID,
+    Refusal,
+    check_accept,
+    check_content,
+    check_handshake_body,
+    check_single,
+    check_version_header,
+    is_stateless,
+    refuse,
+)
+from ...protocol.wire.jsonrpc import Malformed, Message, Request, decode
+from ...server.app import Server
+from ...server.tools import RegisteredTool
+from .follow import follow
+from .limits import SessionLimits
+from .session import HttpSession
+from .sessions import Sessions
+from .shares import Portions
+from .stateless import Exchange
+from .streams import Gone, Http, Stage, read_body
+
+__all__ = ["Endpoint", "EndpointLimits"]
+
+_STARTING = refuse(503, "the server is starting; try again in a moment", Retry_After="2")
+_TOO_MANY = refuse(429, "too many of your requests are being served; wait for their answers", Retry_After="1")
+_STOPPING = refuse(503, "the server is stopping", Connection="close")
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointLimits:
+    """What one request may take, and all of them and all sessions together."""
+
+    body_bytes: int = 4 * 1_048_576
+    body_seconds: float = 30.0
+    keep_alive_seconds: float = 15.0
+    """Pause after which a comment is sent on a stream."""
+    requests: int = 1_024
+    """Requests without a session that are served at once, besides as many listen streams as there may be sessions.
+    One client has half of either at most."""
+    sessions: SessionLimits = field(default_factory=SessionLimits)
+
+
+class Endpoint:
+    """The endpoint. It serves from `start` on."""
+
+    def __init__(self, app: Server[Any], limits: EndpointLimits) -> None:
+        self._app = app
+        self._limits = limits
+        self._sessions: Sessions | None = None
+        self._exchanges: set[Exchange] = set()
+        self._requests, self._listening = Portions(limits.requests), Portions(limits.sessions.sessions)
+        self._parameters: WeakKeyDictionary[RegisteredTool, Sequence[Parameter]] = WeakKeyDictionary()
+        self._closed: Refusal | None = _STARTING
+        """Why no request is taken."""
+        self.refused: Counter[int] = Counter()
+        """How many requests were refused before the protocol came to them, by HTTP status."""
+
+    def start(self, tasks: TaskGroup) -> None:
+        """Has sessions live in `tasks`."""
+        self._sessions = Sessions(self._app, tasks, self._limits.sessions)
+        self._closed = None
+
+    def stop(self) -> None:
+        """Takes no more requests; what is under way is finished, streams are ended in order."""
+        self._closed = _STOPPING
+        for exchange in self._exchanges:
+            exchange.end()
+        if self._sessions is not None:
+            self._sessions.end_all(orderly=True)
+
+    def fail(self, refusal: Refusal) -> None:
+        """Takes no more requests, since there is nothing left to serve them; what is under way is cancelled."""
+        self._closed = refusal
+        for exchange in self._exchanges:
+            exchange.give_up()
+        if self._sessions is not None:
+            self._sessions.end_all(orderly=False)
+
+    @property
+    def sessions(self) -> int:
+        """How many sessions are open."""
+        return 0 if self._sessions is None else len(self._sessions)
+
+    @property
+    def streams(self) -> int:
+        """How many requests and streams are being served."""
+        return len(self._exchanges) + (0 if self._sessions is None else self._sessions.streams)
+
+    async def serve(self, method: str, http: Http) -> None:
+        """Serves one request, which has passed the guards."""
+        try:
+            refusal = await self._handle(method, http)
+        except Gone:
+            return
+        if refusal is not None:
+            self.refused[refusal.status] += 1
+            await http.reply.refuse(refusal)
+
+    async def _handle(self, method: str, http: Http) -> Refusal | None:
+        if self._closed is not None or self._sessions is None:
+            return self._closed
+        if method != "POST" and is_stateless(http.headers):
+            return refuse(405, "this protocol version has POST only", Allow="POST")
+        match method:
+            case "POST":
+                return await self._post(http, self._sessions)
+            case "GET":
+                return await self._get(http, self._sessions)
+            case "DELETE":
+                return await self._delete(http, self._sessions)
+            case _:
+                return refuse(405, "this method is not offered", Allow="POST, GET, DELETE")
+
+    async def _post(self, http: Http, sessions: Sessions) -> Refusal | None:
+        refusal = check_accept(http.headers, JSON, EVENT_STREAM) or check_content(http.headers)
+        if refusal is not None:
+            return refusal
+        body = await read_body(http.receive, http.headers, self._limits.body_bytes)
+        if isinstance(body, Refusal):
+            return body
+        if self._closed is not None:
+            return self._closed
+        message = decode(body)
+        if isinstance(message, Malformed):
+            return Refusal(400, message.failure)
+        if is_stateless(http.headers, message):
+            return await self._post_stateless(http, message)
+        return await self._post_session(http, sessions, message)
+
+    # From 2026-07-28 on
+
+    async def _post_stateless(self, http: Http, message: Message) -> Refusal | None:
+        refusal = check_stateless_body(message)
+        if refusal is not None:
+            return refusal
+        if not isinstance(message, Request):
+            await http.reply.json(202, b"")
+            return None
+        refusal = check_stateless(http.headers, message, self._mirrored)
+        return refusal or await self._exchange(http, message)
+
+    async def _exchange(self, http: Http, request: Request) -> Refusal | None:
+        portions = self._listening if request.method == "subscriptions/listen" else self._requests
+        if not portions.take(http.client):
+            return _TOO_MANY
+        exchange = Exchange(self._app, http)
+        self._exchanges.add(exchange)
+        try:
+            await exchange.run(http, request, self._limits.keep_alive_seconds)
+        finally:
+            self._exchanges.discard(exchange)
+            portions.give(http.client)
+        return None
+
+    def _mirrored(self, name: str) -> Sequence[Parameter]:
+        """The arguments of that tool which headers repeat."""
+        try:
+            tool = self._app.tools.find(name, self._app.settings)
+        except McpError:
+            return ()
+        known = self._parameters.get(tool)
+        if known is None:
+            known = self._parameters[tool] = tuple(parameter_headers(tool.listed["inputSchema"]))
+        return known
+
+    # Up to 2025-11-25
+
+    async def _post_session(self, http: Http, sessions: Sessions, message: Message) -> Refusal | None:
+        opens = isinstance(message, Request) and message.method == "initialize"
+        if opens and http.headers.get(SESSION_ID) is None:
+            return await self._initialize(http, sessions, message)
+        session = _find(http, sessions)
+        if isinstance(session, Refusal):
+            return session
+        refusal = check_handshake_body(message, session.spoken)
+        if refusal is not None:
+            return refusal
+        if session.in_use(message):
+            return refuse(400, "this id is in use by a request that has no answer yet")
+        await follow(http, session, session.post(message), self._limits.keep_alive_seconds)
+        return None
+
+    async def _initialize(self, http: Http, sessions: Sessions, message: Message) -> Refusal | None:
+        refusal = check_single(http.headers, all_of_them=True) or check_version_header(http.headers, None)
+        if refusal is not None:
+            return refusal
+        session = sessions.open(http.principal, http.client)
+        if session is None:
+            return refuse(503, "too many sessions are open", Retry_After="60")
+        try:
+            opening = partial(_opening, sessions, session)
+            await follow(http, session, session.post(message), self._limits.keep_alive_seconds, opening)
+        finally:
+            if session.spoken is None or http.reply.stage is not Stage.ENDED:
+                sessions.end(session)
+        return None
+
+    async def _get(self, http: Http, sessions: Sessions) -> Refusal | None:
+        refusal = check_accept(http.headers, EVENT_STREAM)
+        if refusal is not None:
+            return refusal
+        session = _find(http, sessions)
+        if isinstance(session, Refusal):
+            return session
+        last_event = http.headers.get(LAST_EVENT_ID)
+        reader = session.resume(last_event) if last_event else session.listen()
+        if isinstance(reader, Refusal):
+            return reader
+        await follow(http, session, reader, self._limits.keep_alive_seconds)
+        return None
+
+    async def _delete(self, http: Http, sessions: Sessions) -> Refusal | None:
+        session = _find(http, sessions)
+        if isinstance(session, Refusal):
+            return session
+        sessions.end(session)
+        await http.reply.json(200, b"")
+        return None
+
+
+def _opening(sessions: Sessions, session: HttpSession) -> tuple[tuple[str, str], ...]:
+    """The headers of the answer to `initialize`: the session's id leaves with a good answer only."""
+    if session.spoken is None:
+        return ()
+    sessions.confirm(session)
+    return ((SESSION_ID, session.id),)
+
+
+def _find(http: Http, sessions: Sessions) -> HttpSession | Refusal:
+    refusal = check_single(http.headers, all_of_them=True)
+    if refusal is not None:
+        return refusal
+    sent = http.headers.get(SESSION_ID)
+    if sent is None:
+        return refuse(400, "the Mcp-Session-Id header is required")
+    session = sessions.find(sent, http.principal)
+    if session is None:
+        return refuse(404, "there is no such session; initialize a new one")
+    return check_version_header(http.headers, session.spoken) or session

@@ -1,0 +1,70 @@
+"""One HTTP response that follows a stream of a session: JSON where the answer comes first, else an event stream.
+
+A call that is silent for long begins its event stream by itself, so that the connection is seen to live, and so
+that the client may come back if it does not. Otherwise the stream begins with the first message before the answer.
+"""
+
+from collections.abc import Callable
+
+from .connections import break_off
+from .replay import Reader
+from .session import HttpSession
+from .streams import Http, Reply, Stage, Watch
+
+__all__ = ["SentHeaders", "follow"]
+
+SentHeaders = Callable[[], tuple[tuple[str, str], ...]]
+"""The headers of a JSON answer, made when it is sent."""
+
+
+async def follow(
+    http: Http, session: HttpSession, reader: Reader | None, pause: float, headers: SentHeaders = tuple
+) -> None:
+    """Sends what `reader` brings until it ends or the client goes away; a comment every `pause` seconds keeps the
+    connection open. Nothing to follow is 202."""
+    if reader is None:
+        await http.reply.json(202, b"")
+        return
+
+    async def keep_alive() -> None:
+        # The answer to `initialize` takes the session's id along, so it can't come on a stream that has begun.
+        if http.reply.stage is Stage.NEW and session.spoken is not None:
+            reader.begin()
+        await http.reply.comment()
+
+    session.opened()
+    try:
+        with Watch(http.receive, keep_alive, pause, gone=reader.cut):
+            await _write(http.reply, session, reader, headers)
+    finally:
+        session.closed(reader)
+    if reader.is_cut and http.reply.stage is not Stage.ENDED:
+        break_off(http.receive)
+
+
+async def _write(reply: Reply, session: HttpSession, reader: Reader, headers: SentHeaders) -> None:
+    stream = reader.stream
+    await reader.wait()
+    if reader.is_cut:
+        return
+    answer = stream.sole_answer
+    if answer is not None:
+        await reply.json(200, answer, headers())
+    elif stream.refusal is not None and stream.is_sent:
+        await reply.refuse(stream.refusal)
+    else:
+        with reader.writing():
+            await _write_events(reply, session, reader)
+
+
+async def _write_events(reply: Reply, session: HttpSession, reader: Reader) -> None:
+    stream, events = reader.stream, session.begin(reader)
+    while not (reader.is_cut or reply.stage is Stage.ENDED):
+        events += stream.take()
+        if reader.retry_ms is not None and not stream.is_over:
+            events.append(stream.position(reader.retry_ms))
+        last = reader.is_ending
+        session.caught_up()  # which may put more
+        await reply.events(events, last=last)
+        await reader.wait()
+        events = []

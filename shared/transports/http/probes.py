@@ -1,0 +1,83 @@
+"""What operators and their programs ask an HTTP listener: is it alive, are its servers ready, what have they done.
+
+`/healthz` asks no server anything, so none can hold it up. `/readyz` asks each of them, all at once and not for long;
+who has no token, where one is needed, learns from either the one thing that an orchestrator has to know.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Sequence
+from importlib.util import find_spec
+from typing import Any
+
+from anyio import to_thread
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from ...ops.health import health
+from ...ops.metrics import Figures
+from ...ops.readiness import Phase, State
+from ...protocol.http.rules import JSON, Refusal, refuse
+from ...protocol.wire.jsonrpc import encode
+from ...version import __version__
+from .mount import Mount
+
+__all__ = ["HEALTH", "METRICS", "READY", "Probes", "refused"]
+
+HEALTH, READY, METRICS = "/healthz", "/readyz", "/metrics"
+
+
+class Probes:
+    """The answers of one listener. Each is told the refusal of whoever has no right to more."""
+
+    def __init__(self, mounts: Sequence[Mount], *, alone: bool) -> None:
+        """`alone` where the one server is the whole program."""
+        self._mounts = mounts
+        self._alone = alone
+
+    async def health(self, _request: Request, refusal: Refusal | None) -> Response:
+        """That the process answers, and how much it holds open; who the servers are only where there is one."""
+        if refusal is not None:
+            return JSONResponse({"status": "ok"})
+        counts = Counter[str]()
+        for mount in self._mounts:
+            counts.update(sessions=mount.endpoint.sessions, streams=mount.endpoint.streams)
+        if self._alone:
+            return JSONResponse(health(self._mounts[0].app, **counts))
+        return JSONResponse({"status": "ok", "version": __version__, **counts})
+
+    async def ready(self, _request: Request, refusal: Refusal | None) -> Response:
+        """200 where every server can do its work, else 503."""
+        states = await asyncio.gather(*(mount.state() for mount in self._mounts))
+        is_ready = all(state.phase is Phase.READY for state in states)
+        body: dict[str, Any] = {"status": "ready" if is_ready else "not ready"}
+        if refusal is None:
+            body["servers"] = {mount.name: _told(state) for mount, state in zip(self._mounts, states, strict=True)}
+        return JSONResponse(body, 200 if is_ready else 503, {"cache-control": "no-store"})
+
+    async def metrics(self, request: Request, refusal: Refusal | None) -> Response:
+        """What the servers have done, as Prometheus reads it."""
+        if refusal is not None:
+            return refused(refusal)
+        if find_spec("prometheus_client") is None:
+            return refused(refuse(501, "this needs the extra 'http', which is not installed here"))
+        write = await to_thread.run_sync(_loaded)
+        text, content_type = write([mount.figures() for mount in self._mounts], request.headers.get("accept", ""))
+        return Response(text, media_type=None, headers={"content-type": content_type})
+
+
+def refused(refusal: Refusal) -> Response:
+    """A refusal as Starlette sends it."""
+    return Response(encode(refusal.failure), refusal.status, dict(refusal.headers), media_type=JSON)
+
+
+def _told(state: State) -> dict[str, str]:
+    reason = {} if state.reason is None else {"reason": state.reason}
+    return {"status": state.phase.value, **reason}
+
+
+def _loaded() -> Callable[[Sequence[Figures], str], tuple[bytes, str]]:
+    # A tenth of a second, during which others are answered.
+    from ...ops.exposition import exposition
+
+    return exposition

@@ -1,0 +1,152 @@
+"""uvicorn around the servers of one listener: they are bound, served, and stopped in order."""
+
+import math
+import socket
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import anyio
+import uvicorn
+from anyio import CancelScope, create_task_group
+
+from ...ops.memory import fill_free_lists
+from ...server.app import Server
+from .app import Front, HttpApp, HttpOptions
+from .connections import Connection
+from .mount import Mount
+
+__all__ = ["HttpOptions", "http_app", "run_http", "run_mounts"]
+
+KEEP_ALIVE = 30
+"""Seconds an unused connection stays open: longer than common clients keep theirs, so that they close first."""
+
+Started = Callable[[str, int], None]
+
+
+def http_app(app: Server[Any], options: HttpOptions) -> HttpApp:
+    """The ASGI application that serves `app`, which must be running. Raises ValueError for unusable options."""
+    return HttpApp([Mount(app, options.path, options.limits)], options)
+
+
+async def run_http(
+    app: Server[Any],
+    options: HttpOptions,
+    *,
+    started: Started | None = None,
+    stop: anyio.Event | None = None,
+) -> None:
+    """Serves `app`, which must be running, until `stop` is set or this is cancelled.
+
+    `started` is told the address and port once requests are taken. Then what is under way gets the seconds of
+    `app.limits.drain_seconds` to finish. Raises OSError, before anything starts, where the address can't be
+    bound; ValueError for unusable options.
+    """
+    await _run(http_app(app, options), options, started, stop)
+
+
+async def run_mounts(
+    mounts: Sequence[Mount],
+    options: HttpOptions,
+    front: Front,
+    *,
+    started: Started | None = None,
+    stop: anyio.Event | None = None,
+) -> bool:
+    """Serves several servers, each of which is opened and ended here; `front` answers at `/`. Otherwise as
+    `run_http`. Whether all of them did end."""
+    asgi = HttpApp(mounts, options, front)
+    await _run(asgi, options, started, stop)
+    return not asgi.left_behind
+
+
+async def _run(asgi: HttpApp, options: HttpOptions, started: Started | None, stop: anyio.Event | None) -> None:
+    apps = [mount.app for mount in asgi.mounts]
+    drain_seconds = max(app.limits.drain_seconds for app in apps)
+    with _bound(apps, options) as listener:
+        server = _Uvicorn(_config(asgi, options, math.ceil(drain_seconds) + 1))
+        if started is not None:
+            host, port = listener.getsockname()[:2]
+            server.on_started = lambda: started(host, port)
+        fill_free_lists()
+        async with create_task_group() as tasks:
+            tasks.start_soon(_serve, server, listener, tasks.cancel_scope)
+            try:
+                await (stop or anyio.Event()).wait()
+            finally:
+                asgi.stop()
+                server.stop()
+
+
+def _config(asgi: HttpApp, options: HttpOptions, stop_seconds: int) -> uvicorn.Config:
+    class Timed(Connection):
+        body_seconds = options.limits.body_seconds
+
+    return uvicorn.Config(
+        asgi,
+        http=Timed,
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        date_header=False,
+        proxy_headers=False,
+        limit_concurrency=options.connections,
+        backlog=options.backlog,
+        timeout_keep_alive=KEEP_ALIVE,
+        timeout_graceful_shutdown=stop_seconds,
+    )
+
+
+async def _serve(server: "_Uvicorn", listener: socket.socket, around: CancelScope) -> None:
+    # Shielded: uvicorn, cancelled, would leave its connections open. It ends by `stop`, within bounded time.
+    with CancelScope(shield=True):
+        await server.serve([listener])
+    around.cancel()
+
+
+@contextmanager
+def _bound(apps: Sequence[Server[Any]], options: HttpOptions) -> Iterator[socket.socket]:
+    host = options.host.strip("[]")
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    # With the protocol named: asyncio turns Nagle's delay off only where it sees that a socket is TCP.
+    with socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, options.port))
+        listener.listen(options.backlog)
+        listener.setblocking(False)
+        host, port = listener.getsockname()[:2]
+        with ExitStack() as known:
+            for app in apps:
+                app.endpoints.append((host, port))
+                known.callback(app.endpoints.remove, (host, port))
+            yield listener
+
+
+class _Uvicorn(uvicorn.Server):
+    """uvicorn that leaves signals alone, says when it has started, and stops without polling: idle, it sleeps."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.on_started: Callable[[], None] = lambda: None
+        self._stopped = anyio.Event()
+
+    def stop(self) -> None:
+        """Has it close its connections and return."""
+        self.should_exit = True
+        self._stopped.set()
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Signals are the caller's."""
+        yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Starts, and says so."""
+        await super().startup(sockets)
+        self.on_started()
+
+    async def main_loop(self) -> None:
+        """Does nothing until stopped: there is no limit to look after, and connections see to the date."""
+        await self._stopped.wait()

@@ -1,0 +1,75 @@
+"""One request of 2026-07-28: each POST is a peer of its own, served inside its HTTP request.
+
+The reply is JSON when the answer is the first thing to send, with the status that belongs to it, and an event
+stream when a notification comes before. A client that goes away has cancelled its request.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+from ...protocol.http.rules import refuse, stateless_status
+from ...protocol.session.events import Outgoing
+from ...protocol.wire.framing import ServerSentEvent
+from ...protocol.wire.jsonrpc import Failure, Request, Response, encode
+from ...server.app import Server
+from ...server.dispatch import Connection
+from ...server.signal import Signal
+from .streams import Http, Stage, Watch
+
+__all__ = ["Exchange"]
+
+
+class Exchange:
+    """One request and its answer."""
+
+    def __init__(self, app: Server[Any], http: Http) -> None:
+        self._reply = http.reply
+        self._ready = Signal()
+        self._over = False
+        self._connection = Connection(app, http.principal, self._ready.wake, http.client)
+        self._drain_seconds = app.limits.drain_seconds
+        self._timer: asyncio.TimerHandle | None = None
+
+    async def run(self, http: Http, request: Request, pause: float) -> None:
+        """Answers `request`; after each `pause` in seconds without a message a comment shows that it is served."""
+        try:
+            with Watch(http.receive, self._reply.comment, pause, gone=self.give_up):
+                self._connection.take(request)
+                await self._send_all()
+        finally:
+            if self._timer is not None:
+                self._timer.cancel()
+            await self._connection.close()
+        if self._reply.stage is not Stage.ENDED:
+            await self._reply.refuse(refuse(503, "the server is stopping"))
+
+    async def _send_all(self) -> None:
+        while not self._over:
+            outgoing = self._connection.outgoing()
+            if outgoing:
+                await self._write(outgoing)
+            else:
+                await self._ready.wait()
+
+    def end(self) -> None:
+        """The server stops: a listen stream ends, and a call is given some time to finish."""
+        self._connection.finish()
+        self._timer = asyncio.get_running_loop().call_later(self._drain_seconds, self.give_up)
+
+    def give_up(self) -> None:
+        """Ends it as it is: the client has gone away, or time is up, or the server has failed."""
+        self._over = True
+        self._ready.wake()
+
+    async def _write(self, outgoing: Sequence[Outgoing]) -> None:
+        """Writes messages into the reply, the answer last."""
+        answer = next((one.message for one in outgoing if isinstance(one.message, (Response, Failure))), None)
+        if answer is not None and self._reply.stage is Stage.NEW and outgoing[0].message is answer:
+            await self._reply.json(stateless_status(answer), encode(answer))
+        else:
+            events = [ServerSentEvent(encode(one.message)) for one in outgoing if one.message is not None]
+            if events:
+                await self._reply.events(events, last=answer is not None)
+        if answer is not None:
+            self._over = True

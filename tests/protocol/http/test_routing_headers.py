@@ -1,0 +1,227 @@
+"""What stateless requests repeat in headers: the ladder of checks, and each rung of it."""
+
+from base64 import b64encode
+from typing import Any
+
+import pytest
+
+from shared.protocol.http.routing_headers import (
+    Parameter,
+    check_stateless,
+    check_stateless_body,
+    decode_value,
+    parameter_headers,
+)
+from shared.protocol.http.rules import Headers, Refusal
+from shared.protocol.wire.jsonrpc import Batch, Message, Notification, Request, Response, decode
+
+META = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "region": {"type": "string", "x-mcp-header": "Region"},
+        "count": {"type": "integer", "x-mcp-header": "Count"},
+        "dry": {"type": "boolean", "x-mcp-header": "Dry"},
+        "nested": {"type": "object", "properties": {"zone": {"type": "string", "x-mcp-header": "Zone"}}},
+        "plain": {"type": "string"},
+    },
+}
+
+
+def check(method: str, params: dict[str, Any], **headers: str) -> Refusal | None:
+    """Checks a request with the right version and method, unless `headers` say otherwise; "-" leaves one out."""
+    usual = {"mcp_protocol_version": "2026-07-28", "mcp_method": method}
+    sent = {name.replace("_", "-"): value for name, value in {**usual, **headers}.items() if value != "-"}
+    request = Request(1, method, {"_meta": META, **params})
+    return check_stateless(Headers(sent), request, lambda name: parameter_headers(SCHEMA) if name == "routed" else ())
+
+
+def code(refusal: Refusal | None) -> tuple[int, int] | None:
+    return None if refusal is None else (refusal.status, refusal.failure.code)
+
+
+MISMATCH = (400, -32020)
+
+
+# The ladder: each row is fine up to its fault, and has every later fault as well.
+
+LATER = {"mcp_method": "wrong", "mcp_name": "wrong"}
+
+
+@pytest.mark.parametrize(
+    ("params", "headers", "expected"),
+    [
+        ({"_meta": None}, {**LATER, "mcp_protocol_version": "wrong"}, (400, -32602)),
+        ({"_meta": {}}, {**LATER, "mcp_protocol_version": "wrong"}, (400, -32602)),
+        ({"_meta": {**META, "io.modelcontextprotocol/clientCapabilities": 1}}, LATER, (400, -32602)),
+        ({"name": "x"}, {**LATER, "mcp_protocol_version": "-"}, MISMATCH),
+        ({"name": "x"}, {**LATER, "mcp_protocol_version": "2025-11-25"}, MISMATCH),
+        ({"name": "x"}, {"mcp_method": "TOOLS/CALL", "mcp_name": "wrong"}, MISMATCH),
+        ({"name": "x"}, {"mcp_method": "-", "mcp_name": "x"}, MISMATCH),
+        ({"name": "x"}, {"mcp_name": "X"}, MISMATCH),
+        ({"name": "x"}, {}, MISMATCH),
+        ({"name": "x"}, {"mcp_name": "x"}, None),
+        ({"name": 5}, {}, None),
+        ({}, {}, None),
+    ],
+)
+def test_the_ladder(params: dict[str, Any], headers: dict[str, str], expected: tuple[int, int] | None) -> None:
+    assert code(check("tools/call", params, **headers)) == expected
+
+
+def test_a_repeated_header_comes_first() -> None:
+    headers = Headers({"mcp-method": "wrong"}, frozenset({"mcp-method"}))
+    refusal = check_stateless(headers, Request(1, "tools/list"), lambda _name: ())
+    assert code(refusal) == MISMATCH
+    assert refusal is not None
+    assert refusal.failure.id == 1
+
+
+def test_a_difference_comes_before_an_unsupported_version() -> None:
+    params = {"_meta": {**META, "io.modelcontextprotocol/protocolVersion": "2099-01-01"}, "name": "x"}
+    assert code(check("tools/call", params, mcp_name="x")) == MISMATCH
+    assert code(check("tools/call", params, mcp_protocol_version="2099-01-01", mcp_name="y")) == MISMATCH
+    refusal = check("tools/call", params, mcp_protocol_version="2099-01-01", mcp_name="x")
+    assert code(refusal) == (400, -32022)
+    assert refusal is not None
+    assert refusal.failure.data == {"supported": ["2026-07-28"], "requested": "2099-01-01"}
+
+
+def test_a_handshake_version_in_the_envelope_is_unsupported() -> None:
+    params = {"_meta": {**META, "io.modelcontextprotocol/protocolVersion": "2025-11-25"}}
+    assert code(check("tools/list", params, mcp_protocol_version="2025-11-25")) == (400, -32022)
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "name"),
+    [
+        ("tools/call", {"name": "a-b"}, "a-b"),
+        ("prompts/get", {"name": "p"}, "p"),
+        ("resources/read", {"uri": "file:///a%20b"}, "file:///a%20b"),
+        ("resources/read", {"uri": "memo://é"}, f"=?base64?{b64encode('memo://é'.encode()).decode()}?="),
+    ],
+)
+def test_names(method: str, params: dict[str, Any], name: str) -> None:
+    assert check(method, params, mcp_name=name) is None
+    assert code(check(method, params, mcp_name=f"{name}x")) == MISMATCH
+    assert code(check(method, params)) == MISMATCH
+
+
+@pytest.mark.parametrize("method", ["tools/list", "tasks/result", "nonsense"])
+def test_other_methods_have_no_name(method: str) -> None:
+    assert check(method, {"name": "x"}, mcp_name="whatever") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "meaning"),
+    [
+        ("plain", "plain"),
+        ("", ""),
+        ("=?base64?SGVsbG8=?=", "Hello"),
+        ("=?base64??=", ""),
+        ("=?base64?SGVsbG8?=", None),
+        ("=?base64?SGVs!G8=?=", None),
+        ("=?base64?SGVsbG9=?=", None),
+        ("=?base64?/w==?=", None),
+        ("=?base64?é?=", None),
+        ("=?BASE64?SGVsbG8=?=", "=?BASE64?SGVsbG8=?="),
+        ("=?base64?SGVsbG8=", "=?base64?SGVsbG8="),
+        ("SGVsbG8=?=", "SGVsbG8=?="),
+    ],
+)
+def test_sentinels(text: str, meaning: str | None) -> None:
+    assert decode_value(text) == meaning
+
+
+# Parameters
+
+
+@pytest.mark.parametrize(
+    ("arguments", "headers", "fine"),
+    [
+        ({}, {}, True),
+        ({"plain": "x"}, {}, True),
+        ({"region": None}, {}, True),
+        ({"region": "eu"}, {"mcp_param_region": "eu"}, True),
+        ({"region": "eu"}, {"mcp_param_region": "EU"}, False),
+        ({"region": "eu"}, {}, False),
+        ({}, {"mcp_param_region": "eu"}, False),
+        ({"region": ""}, {"mcp_param_region": ""}, True),
+        ({"region": "é"}, {"mcp_param_region": "=?base64?w6k=?="}, True),
+        ({"region": "é"}, {"mcp_param_region": "=?base64?w6k?="}, False),
+        ({"region": "=?base64?SGVsbG8="}, {"mcp_param_region": "=?base64?SGVsbG8="}, True),
+        ({"count": 42}, {"mcp_param_count": "42"}, True),
+        ({"count": 42}, {"mcp_param_count": "42.0"}, True),
+        ({"count": 42.0}, {"mcp_param_count": "42"}, True),
+        ({"count": 42}, {"mcp_param_count": "43"}, False),
+        ({"count": 42}, {"mcp_param_count": "0x2a"}, False),
+        ({"count": 42}, {"mcp_param_count": "42 "}, False),
+        ({"count": 0}, {"mcp_param_count": "9e999"}, False),
+        ({"dry": True}, {"mcp_param_dry": "true"}, True),
+        ({"dry": False}, {"mcp_param_dry": "false"}, True),
+        ({"dry": True}, {"mcp_param_dry": "1"}, False),
+        ({"nested": {"zone": "a"}}, {"mcp_param_zone": "a"}, True),
+        ({"nested": {"zone": "a"}}, {"mcp_param_zone": "b"}, False),
+        ({"nested": {"zone": "a"}}, {}, False),
+        ({"nested": "a"}, {}, True),
+        ({"region": ["eu"]}, {"mcp_param_region": "eu"}, True),
+        ({}, {"mcp_param_unknown": "x"}, True),
+        ("no object", {}, True),
+    ],
+)
+def test_parameters(arguments: Any, headers: dict[str, str], fine: bool) -> None:
+    refusal = check("tools/call", {"name": "routed", "arguments": arguments}, mcp_name="routed", **headers)
+    assert code(refusal) == (None if fine else MISMATCH)
+
+
+def test_an_unknown_tool_has_no_parameters() -> None:
+    assert check("tools/call", {"name": "other", "arguments": {"region": "x"}}, mcp_name="other") is None
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {},
+        {"properties": 5},
+        {"properties": {"a": True}},
+        {"properties": {"a": {"type": "number", "x-mcp-header": "A"}}},
+        {"properties": {"a": {"type": ["string", "null"], "x-mcp-header": "A"}}},
+        {"properties": {"a": {"type": "string", "x-mcp-header": ""}}},
+        {"properties": {"a": {"type": "string", "x-mcp-header": "a b"}}},
+        {"properties": {"a": {"type": "string", "x-mcp-header": 5}}},
+        {"properties": {"a": {"items": {"type": "string", "x-mcp-header": "A"}}}},
+        {"$defs": {"a": {"properties": {"b": {"type": "string", "x-mcp-header": "A"}}}}},
+        {"anyOf": [{"properties": {"b": {"type": "string", "x-mcp-header": "A"}}}]},
+    ],
+)
+def test_unusable_marks(schema: dict[str, Any]) -> None:
+    assert list(parameter_headers(schema)) == []
+
+
+def test_marks_may_be_nested() -> None:
+    found = list(parameter_headers(SCHEMA))
+    assert Parameter("mcp-param-zone", ("nested", "zone")) in found
+    assert len(found) == 4
+
+
+# Bodies
+
+
+@pytest.mark.parametrize(
+    ("message", "code_"),
+    [
+        (Request(1, "x"), None),
+        (Notification("x"), None),
+        (Response(1, {}), -32600),
+        (Batch((Request(1, "x"),)), -32600),
+        (decode(b"nonsense"), -32700),
+        (decode(b"[]"), -32600),
+        (decode(b'{"jsonrpc": "2.0", "id": null, "method": "x"}'), -32600),
+    ],
+)
+def test_bodies(message: Message, code_: int | None) -> None:
+    refusal = check_stateless_body(message)
+    assert (refusal.failure.code if refusal is not None else None) == code_

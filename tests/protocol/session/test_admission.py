@@ -1,0 +1,139 @@
+"""Which requests may be served, and as whom."""
+
+import pytest
+
+from shared.errors import InvalidParams, InvalidRequest, MethodNotFound, RpcError
+from shared.protocol.identity import Identity
+from shared.protocol.methods import method_table
+from shared.protocol.session.admission import Admission
+from shared.protocol.session.handshake import Handshake
+from shared.protocol.session.rounds import Round, close_state
+from shared.protocol.signing import Seal
+from shared.protocol.types.base import Implementation
+from shared.protocol.types.lifecycle import InitializeParams
+from shared.protocol.wire.jsonrpc import Request
+
+IDENTITY = Identity(Implementation(name="a", version="1"), capabilities={"tools": {}})
+SEAL = Seal(b"key")
+ENVELOPE = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+HELLO = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}}
+
+
+def gate(version=None):
+    handshake = Handshake("ada")
+    if version is not None:
+        handshake.initialize(InitializeParams.model_validate({**HELLO, "protocolVersion": version}), IDENTITY)
+    return Admission(method_table(IDENTITY), handshake, SEAL, lambda: 0.0)
+
+
+def admit(method, params=None, *, version=None):
+    return gate(version).admit(Request(1, method, params or {}), "ada")
+
+
+@pytest.mark.parametrize(("method", "params"), [("ping", {}), ("initialize", HELLO)])
+def test_before_the_handshake_only_it_and_ping_are_served(method, params):
+    assert admit(method, params)[0].method.name == method
+
+
+@pytest.mark.parametrize("method", ["tools/list", "no/such/method", "server/discover"])
+def test_before_the_handshake_anything_else_is_refused(method):
+    with pytest.raises(InvalidRequest, match="initialize"):
+        admit(method)
+
+
+def test_after_it_the_peer_is_the_handshakes():
+    entry, _ = admit("tools/list", version="2025-06-18")
+    assert (entry.peer.version.date, entry.peer.principal) == ("2025-06-18", "ada")
+
+
+@pytest.mark.parametrize("version", [None, "2025-06-18"])
+def test_a_request_with_an_envelope_is_its_own_peer_at_any_time(version):
+    entry, _ = admit("tools/list", {"_meta": ENVELOPE}, version=version)
+    assert (entry.peer.version.date, entry.peer.principal) == ("2026-07-28", "ada")
+
+
+@pytest.mark.parametrize(
+    ("method", "meta"),
+    [
+        ("ping", ENVELOPE),
+        ("initialize", ENVELOPE),
+        ("server/discover", {}),
+        ("prompts/list", {}),
+        ("", {}),
+        ("Ping", {}),
+    ],
+)
+def test_a_method_that_its_version_or_server_lacks_does_not_exist(method, meta):
+    with pytest.raises(MethodNotFound, match=f"^method not found: {method}$"):
+        admit(method, {"_meta": meta}, version="2025-06-18")
+
+
+def test_a_long_method_is_not_repeated_in_full():
+    with pytest.raises(MethodNotFound) as caught:
+        admit("x" * 1_000_000, version="2025-06-18")
+    assert len(caught.value.message) < 200
+
+
+def test_params_become_a_model_and_stay_as_they_came():
+    params = {"name": "echo", "arguments": {"a": 1}, "later": [1]}
+    entry, model = admit("tools/call", params, version="2025-06-18")
+    assert (model.name, model.arguments) == ("echo", {"a": 1})
+    assert entry.params == params
+
+
+@pytest.mark.parametrize(
+    ("params", "where"),
+    [
+        ({}, "name"),
+        ({"name": 1}, "name"),
+        ({"name": "a", "arguments": []}, "arguments"),
+        ({"_meta": 1, "name": "a"}, "_meta"),
+    ],
+)
+def test_params_that_do_not_fit_are_named(params, where):
+    with pytest.raises(InvalidParams, match=f"^{where}: "):
+        admit("tools/call", params, version="2025-06-18")
+
+
+@pytest.mark.parametrize("token", ["", "a", 0, 10**20])
+def test_a_progress_token_is_kept(token):
+    assert admit("ping", {"_meta": {"progressToken": token}})[0].progress_token == token
+
+
+@pytest.mark.parametrize("token", [True, 1.5, [], {}])
+def test_a_progress_token_is_a_string_or_an_integer(token):
+    with pytest.raises(InvalidParams, match="progressToken"):
+        admit("ping", {"_meta": {"progressToken": token}})
+
+
+def test_a_version_that_is_not_served_is_refused_before_anything_else():
+    meta = {**ENVELOPE, "io.modelcontextprotocol/protocolVersion": "2099-01-01"}
+    with pytest.raises(RpcError) as caught:
+        admit("no/such/method", {"_meta": meta})
+    assert caught.value.code == -32022
+
+
+CALL = {"name": "echo", "arguments": {}}
+
+
+def test_a_state_brings_the_round_back():
+    state = close_state("tools/call", CALL, "ada", Round(3), seal=SEAL, now=0)
+    entry, _ = admit("tools/call", {**CALL, "requestState": state, "_meta": ENVELOPE})
+    assert entry.round.number == 4
+
+
+def test_a_forged_state_is_refused():
+    with pytest.raises(InvalidParams, match="requestState"):
+        admit("tools/call", {**CALL, "requestState": "forged", "_meta": ENVELOPE})
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "version"),
+    [("tools/call", CALL, "2025-06-18"), ("tools/list", {"_meta": ENVELOPE}, None)],
+)
+def test_where_there_are_no_rounds_a_state_is_ignored(method, params, version):
+    entry, _ = admit(method, {**params, "requestState": "forged"}, version=version)
+    assert entry.round == Round()

@@ -1,0 +1,78 @@
+"""Answers to a batch are collected until none is missing."""
+
+from shared.protocol.session.batches import Batches
+from shared.protocol.session.events import Outgoing
+from shared.protocol.wire.jsonrpc import Batch, Malformed, Notification, Request, Response
+
+
+def opened(*messages):
+    batches = Batches()
+    batches.open(Batch(messages))
+    return batches
+
+
+def expecting(*ids):
+    batches = opened(*(Request(id_, "m") for id_ in ids))
+    for id_ in ids:
+        batches.expect(id_)
+    assert batches.close() is None
+    return batches
+
+
+def test_answers_given_at_once_leave_when_the_batch_is_taken_in():
+    batches = opened(Request(1, "ping"), Request(2, "ping"))
+    assert batches.add(Response(1, {})) is None
+    assert batches.add(Response(2, {})) is None
+    assert batches.close() == Outgoing(Batch((Response(1, {}), Response(2, {}))), 1)
+
+
+def test_the_last_answer_completes_the_batch():
+    batches = expecting(1, 2)
+    assert batches.add(Response(2, {})) is None
+    assert batches.add(Response(1, {})) == Outgoing(Batch((Response(2, {}), Response(1, {}))), 1)
+
+
+def test_a_batch_of_notifications_gets_no_answer():
+    assert opened(Notification("m")).close() is None
+
+
+def test_a_cancelled_call_is_not_waited_for():
+    batches = expecting(1, 2)
+    assert batches.add(Response(2, {})) is None
+    assert batches.drop(1) == Outgoing(Batch((Response(2, {}),)), 1)
+
+
+def test_when_all_are_cancelled_there_is_no_message_but_an_end():
+    batches = expecting(1)
+    assert batches.drop(1) == Outgoing(None, 1)
+
+
+def test_to_drop_what_is_in_no_batch_does_nothing():
+    assert expecting(1).drop(2) is None
+
+
+def test_ids_keep_their_type():
+    batches = expecting(1)
+    assert not batches.has("1")
+    assert not batches.takes(Response("1", {}))
+
+
+def test_batches_that_overlap_are_kept_apart():
+    batches = expecting(1)
+    batches.open(Batch((Request(1, "m"), Request(2, "m"))))
+    refusal = Response(1, {"refused": True})
+    batches.add(refusal)
+    batches.add(Response(2, {}))
+    assert batches.close() == Outgoing(Batch((refusal, Response(2, {}))), 1)
+    assert batches.add(Response(1, {})) == Outgoing(Batch((Response(1, {}),)), 1)
+
+
+def test_an_answer_that_belongs_to_no_batch_is_not_taken():
+    assert not expecting(1).takes(Response(2, {}))
+
+
+def test_initialize_may_not_be_part_of_a_batch():
+    (refused, kept) = Batches().open(Batch((Request(1, "initialize"), Request(2, "ping"))))
+    assert isinstance(refused, Malformed)
+    assert (refused.failure.id, refused.failure.code) == (1, -32600)
+    assert kept == Request(2, "ping")

@@ -1,0 +1,82 @@
+"""The envelope of every request of 2026-07-28."""
+
+import pytest
+
+from shared.errors import InvalidParams, RpcError
+from shared.protocol.identity import Identity
+from shared.protocol.session.envelope import (
+    CLIENT_CAPABILITIES,
+    CLIENT_INFO,
+    LOG_LEVEL,
+    PROTOCOL_VERSION,
+    admit,
+    claims_envelope,
+    discover,
+)
+from shared.protocol.types.base import Implementation
+
+
+def envelope(**more):
+    return {"_meta": {PROTOCOL_VERSION: "2026-07-28", CLIENT_CAPABILITIES: {}, **more}}
+
+
+def test_the_version_key_alone_is_the_signal():
+    assert claims_envelope({"_meta": {PROTOCOL_VERSION: None}})
+
+
+@pytest.mark.parametrize(
+    "params", [{}, {"_meta": {}}, {"_meta": {"progressToken": 1}}, {"_meta": [PROTOCOL_VERSION]}, {"_meta": None}]
+)
+def test_anything_else_is_no_signal(params):
+    assert not claims_envelope(params)
+
+
+def test_the_peer_is_what_the_envelope_says():
+    peer = admit(
+        envelope(**{CLIENT_CAPABILITIES: {"roots": {}}, CLIENT_INFO: {"name": "c"}, LOG_LEVEL: "error"}), "ada"
+    )
+    assert (peer.version.date, peer.capabilities, peer.principal) == ("2026-07-28", {"roots": {}}, "ada")
+    assert (peer.info, peer.log_level) == ({"name": "c"}, "error")
+
+
+def test_without_a_level_no_log_messages_are_wanted():
+    assert admit(envelope(), None).log_level is None
+
+
+@pytest.mark.parametrize("info", [None, "name", [], 5])
+def test_who_asks_is_optional_and_never_an_error(info):
+    assert admit(envelope(**{CLIENT_INFO: info}), None).info is None
+
+
+@pytest.mark.parametrize("missing", [PROTOCOL_VERSION, CLIENT_CAPABILITIES])
+def test_a_required_key_that_is_missing_is_named(missing):
+    params = envelope()
+    del params["_meta"][missing]
+    with pytest.raises(InvalidParams, match=missing):
+        admit(params, None)
+
+
+@pytest.mark.parametrize("capabilities", [None, [], "roots", True])
+def test_capabilities_are_an_object(capabilities):
+    with pytest.raises(InvalidParams, match=CLIENT_CAPABILITIES):
+        admit(envelope(**{CLIENT_CAPABILITIES: capabilities}), None)
+
+
+@pytest.mark.parametrize("version", ["2025-11-25", "2099-01-01", ""])
+def test_a_version_that_is_not_served_this_way_names_those_that_are(version):
+    with pytest.raises(RpcError) as caught:
+        admit(envelope(**{PROTOCOL_VERSION: version}), None)
+    assert caught.value.code == -32022
+    assert caught.value.data == {"supported": ["2026-07-28"], "requested": version}
+
+
+@pytest.mark.parametrize("level", ["verbose", "INFO", 3, True, []])
+def test_a_level_that_does_not_exist_is_refused(level):
+    with pytest.raises(InvalidParams, match="logLevel"):
+        admit(envelope(**{LOG_LEVEL: level}), None)
+
+
+def test_discover_offers_what_the_error_offers():
+    found = discover(Identity(Implementation(name="a", version="1"), "Use it.", {"tools": {}}))
+    assert found["supportedVersions"] == ["2026-07-28"]
+    assert (found["instructions"], found["capabilities"]) == ("Use it.", {"tools": {}})

@@ -1,0 +1,136 @@
+"""What may be asked of whom, and which answers count."""
+
+import pytest
+
+from shared.errors import InputRequired, InvalidParams, MissingCapability
+from shared.protocol.peer import Peer
+from shared.protocol.session.questions import (
+    brought_answers,
+    elicit_form,
+    elicit_url,
+    list_roots,
+    missing_capability,
+    read_answer,
+    require_capabilities,
+    sample,
+)
+from shared.protocol.versions import V2025_06_18, V2025_11_25, V2026_07_28, VERSIONS, find_version
+
+TEXT = {"type": "object", "properties": {"a": {"type": "string"}}}
+CHOICES = {"type": "object", "properties": {"a": {"type": "array", "items": {"type": "string", "enum": ["x"]}}}}
+MESSAGES = {"messages": [], "maxTokens": 1}
+FORM, SEVERAL, URL = elicit_form("?", TEXT), elicit_form("?", CHOICES), elicit_url("?", "https://example.org", "id")
+SAMPLE, TOOLS, ROOTS = sample(MESSAGES), sample({**MESSAGES, "tools": []}), list_roots()
+ALL_DATES = tuple(version.date for version in VERSIONS)
+
+# question, what the client declares, the versions in which it may be asked
+MATRIX = [
+    (FORM, {}, ()),
+    (FORM, {"elicitation": None}, ()),
+    (FORM, {"elicitation": {}}, ("2025-06-18", "2025-11-25", "2026-07-28")),
+    (FORM, {"elicitation": {"form": {}}}, ("2025-06-18", "2025-11-25", "2026-07-28")),
+    (FORM, {"elicitation": {"url": {}}}, ()),
+    (FORM, {"elicitation": {"form": {}, "url": {}}}, ("2025-06-18", "2025-11-25", "2026-07-28")),
+    (SEVERAL, {"elicitation": {}}, ("2025-11-25", "2026-07-28")),
+    (URL, {"elicitation": {}}, ()),
+    (URL, {"elicitation": {"form": {}}}, ()),
+    (URL, {"elicitation": {"url": {}}}, ("2025-11-25", "2026-07-28")),
+    (SAMPLE, {}, ()),
+    (SAMPLE, {"sampling": {}}, ALL_DATES),
+    (TOOLS, {"sampling": {}}, ()),
+    (TOOLS, {"sampling": {"tools": {}}}, ("2025-11-25", "2026-07-28")),
+    (ROOTS, {}, ()),
+    (ROOTS, {"roots": {}}, ALL_DATES),
+    (ROOTS, {"roots": {"listChanged": True}}, ALL_DATES),
+]
+
+
+@pytest.mark.parametrize("date", ALL_DATES)
+@pytest.mark.parametrize(("question", "declared", "dates"), MATRIX)
+def test_only_what_the_client_declared_in_a_version_that_has_it_is_asked(question, declared, dates, date):
+    missing = missing_capability(question, Peer(find_version(date), declared))
+    assert (missing is None) is (date in dates)
+
+
+@pytest.mark.parametrize(
+    ("question", "required"),
+    [
+        (FORM, {"elicitation": {"form": {}}}),
+        (URL, {"elicitation": {"url": {}}}),
+        (SAMPLE, {"sampling": {}}),
+        (TOOLS, {"sampling": {"tools": {}}}),
+        (ROOTS, {"roots": {}}),
+    ],
+)
+def test_what_is_missing_is_shaped_like_a_declaration(question, required):
+    with pytest.raises(MissingCapability) as caught:
+        require_capabilities({"a": question}, Peer(V2026_07_28))
+    assert caught.value.required == required
+
+
+def test_of_several_questions_each_must_be_allowed():
+    peer = Peer(V2026_07_28, {"roots": {}})
+    require_capabilities({"a": ROOTS}, peer)
+    with pytest.raises(MissingCapability):
+        require_capabilities({"a": ROOTS, "b": SAMPLE}, peer)
+
+
+def test_answers_that_were_brought_are_models():
+    answers = brought_answers({"r": ROOTS}, {"r": {"roots": [{"uri": "file:///a"}]}, "other": 1}, V2026_07_28)
+    assert answers["r"].roots[0].uri == "file:///a"
+
+
+def test_what_has_no_answer_is_asked():
+    with pytest.raises(InputRequired) as caught:
+        brought_answers({"r": ROOTS, "f": FORM}, {"r": {"roots": []}}, V2026_07_28)
+    assert caught.value.requests == {"f": {"method": "elicitation/create", "params": FORM.params}}
+
+
+def test_the_newest_version_has_no_elicitation_id():
+    with pytest.raises(InputRequired) as caught:
+        brought_answers({"u": URL}, {}, V2026_07_28)
+    assert caught.value.requests["u"]["params"] == {"mode": "url", "message": "?", "url": "https://example.org"}
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        (FORM, {}),
+        (FORM, {"action": "yes"}),
+        (FORM, {"action": "accept", "content": []}),
+        (FORM, {"action": "accept", "content": {"a": {"nested": 1}}}),
+        (SAMPLE, {"role": "assistant"}),
+        (SAMPLE, {"role": "system", "content": {}, "model": "m"}),
+        (ROOTS, {}),
+        (ROOTS, {"roots": [{}]}),
+        (ROOTS, None),
+        (ROOTS, []),
+    ],
+)
+def test_an_answer_that_does_not_fit_names_the_question(question, answer):
+    with pytest.raises(InvalidParams, match=f"the answer to {question.method} does not fit"):
+        read_answer(question, answer)
+
+
+@pytest.mark.parametrize("value", ["a", 1, 1.5, True, ["a", "b"], None])
+def test_a_form_may_hold_every_kind_of_value(value):
+    assert read_answer(FORM, {"action": "accept", "content": {"a": value}}).content == {"a": value}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        {"type": "text", "text": "blue"},
+        [{"type": "text", "text": "bl"}, {"type": "image"}, {"type": "text", "text": "ue"}],
+    ],
+)
+def test_the_text_of_a_model_is_one_block_or_several(content):
+    assert read_answer(SAMPLE, {"role": "assistant", "content": content, "model": "m"}).text == "blue"
+
+
+def test_unknown_keys_in_an_answer_are_ignored():
+    assert read_answer(FORM, {"action": "decline", "later": 1, "_meta": {}}).action == "decline"
+
+
+def test_the_versions_of_forms():
+    assert (FORM.first, SEVERAL.first, URL.first) == (V2025_06_18, V2025_11_25, V2025_11_25)

@@ -1,0 +1,423 @@
+"""One peer's side of the protocol: messages in, events and messages out."""
+
+from typing import Any
+
+import pytest
+
+from shared.errors import (
+    CallTimeout,
+    InputRequired,
+    InternalError,
+    InvalidArguments,
+    InvalidRequest,
+    MissingCapability,
+    ResourceNotFound,
+    ToolError,
+)
+from shared.protocol.identity import Identity
+from shared.protocol.methods import method_table
+from shared.protocol.session.events import Answered, Call, Cancelled, Change, Outgoing
+from shared.protocol.session.questions import elicit_form, list_roots
+from shared.protocol.session.server import ServerSession
+from shared.protocol.session.subscriptions import Listen
+from shared.protocol.signing import Seal
+from shared.protocol.types.base import Implementation
+from shared.protocol.versions import HANDSHAKE_VERSIONS
+from shared.protocol.wire.jsonrpc import Batch, Failure, Notification, Request, Response, decode
+
+IDENTITY = Identity(
+    Implementation(name="a", version="1"), capabilities={"tools": {}, "resources": {"subscribe": True}, "logging": {}}
+)
+ENVELOPE = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientCapabilities": {"roots": {}},
+}
+CALL = {"name": "echo", "arguments": {}}
+FORM = elicit_form("?", {"type": "object", "properties": {}})
+HANDSHAKES = [version.date for version in HANDSHAKE_VERSIONS]
+
+
+def session(version: str | None = "2025-11-25", capabilities: dict[str, Any] | None = None) -> ServerSession:
+    made = ServerSession(IDENTITY, method_table(IDENTITY), Seal(b"key"), principal="ada", now=lambda: 0.0)
+    if version is not None:
+        info = {"name": "c", "version": "1"}
+        params = {"protocolVersion": version, "capabilities": capabilities or {}, "clientInfo": info}
+        made.receive(Request("hello", "initialize", params))
+        made.receive(Notification("notifications/initialized"))
+        made.outgoing()
+    return made
+
+
+def calling(id="c", *, version="2025-11-25", method="tools/call", capabilities=None, **meta):
+    """A session with one call under way."""
+    made = session(version, capabilities)
+    begin(made, id, method, **meta)
+    return made
+
+
+def begin(made, id, method="tools/call", **meta):
+    params = CALL if method == "tools/call" else {"uri": "a:b", "notifications": {}}
+    (call,) = made.receive(Request(id, method, {**params, "_meta": meta}))
+    assert isinstance(call, Call)
+    return call
+
+
+def sent(made):
+    return [one.message for one in made.outgoing()]
+
+
+# What the peer sends
+
+
+def test_a_call_is_an_event_with_its_params_as_a_model():
+    (call,) = session().receive(Request(1, "tools/call", CALL))
+    assert (call.id, call.method.name, call.params.name) == (1, "tools/call", "echo")
+    assert call.peer.principal == "ada"
+
+
+def test_ping_is_answered_without_an_event():
+    made = session()
+    assert made.receive(Request(1, "ping")) == []
+    assert made.outgoing() == [Outgoing(Response(1, {}), 1)]
+
+
+def test_each_message_is_given_out_once():
+    made = session()
+    made.receive(Request(1, "ping"))
+    assert len(made.outgoing()) == 1
+    assert made.outgoing() == []
+
+
+def test_malformed_input_is_answered():
+    made = session()
+    assert made.receive(decode(b"{")) == []
+    assert [message.code for message in sent(made)] == [-32700]
+
+
+@pytest.mark.parametrize("data", [b'{"jsonrpc": "2.0", "method": 1}', b'{"jsonrpc": "2.0", "result": 1}'])
+def test_malformed_input_that_wants_no_answer_gets_none(data):
+    made = session()
+    assert (made.receive(decode(data)), sent(made)) == ([], [])
+
+
+def test_an_unknown_method_is_an_error_under_its_id():
+    made = session()
+    assert made.receive(Request(1, "no/such/method")) == []
+    assert [(message.id, message.code) for message in sent(made)] == [(1, -32601)]
+
+
+@pytest.mark.parametrize("method", ["no/such/notification", "tools/list", "notifications/progress"])
+def test_an_unknown_notification_is_ignored(method):
+    made = session()
+    assert (made.receive(Notification(method)), sent(made)) == ([], [])
+
+
+def test_the_roots_of_the_peer_change_when_it_says_so():
+    made = session()
+    for times in (1, 2):
+        assert made.receive(Notification("notifications/roots/list_changed")) == []
+        assert made.roots_changed == times
+
+
+def test_an_id_under_way_can_not_be_used_again():
+    made = calling(7)
+    assert made.receive(Request(7, "ping")) == []
+    assert [(message.id, message.code) for message in sent(made)] == [(7, -32600)]
+
+
+def test_an_id_is_free_once_it_is_answered():
+    made = calling(7)
+    made.respond(7, {"content": []})
+    assert len(made.receive(Request(7, "tools/call", CALL))) == 1
+
+
+def test_text_and_number_are_two_ids():
+    made = calling(7)
+    assert len(made.receive(Request("7", "tools/call", CALL))) == 1
+
+
+# Answers
+
+
+def test_a_result_is_answered_under_its_id():
+    made = calling()
+    made.respond("c", {"content": []})
+    assert made.outgoing() == [Outgoing(Response("c", {"content": []}), "c")]
+
+
+@pytest.mark.parametrize("end", ["respond", "fail", "require_input", "cancel"])
+def test_a_call_ends_once(end):
+    made = calling(**ENVELOPE)
+    ends = {
+        "respond": lambda: made.respond("c", {"content": []}),
+        "fail": lambda: made.fail("c", ToolError("no")),
+        "require_input": lambda: made.require_input("c", InputRequired({})),
+        "cancel": lambda: made.cancel("c"),
+    }
+    ends[end]()
+    assert len(made.outgoing()) == 1
+    for again in ends.values():
+        again()
+    assert made.outgoing() == []
+
+
+@pytest.mark.parametrize("version", HANDSHAKES)
+def test_what_fails_in_a_tool_is_a_result(version):
+    made = calling(version=version)
+    made.fail("c", ToolError("no paper"))
+    (answer,) = sent(made)
+    assert answer.result == {"content": [{"type": "text", "text": "no paper"}], "isError": True}
+
+
+def test_a_call_that_took_too_long_is_a_result():
+    made = calling()
+    made.fail("c", CallTimeout(2))
+    assert sent(made)[0].result["isError"] is True
+
+
+@pytest.mark.parametrize(("version", "is_result"), [(date, date == "2025-11-25") for date in HANDSHAKES])
+def test_bad_arguments_are_a_result_since_2025_11_25(version, is_result):
+    made = calling(version=version)
+    made.fail("c", InvalidArguments("a: missing"))
+    (answer,) = sent(made)
+    assert answer.result["isError"] if is_result else answer.code == -32602
+
+
+@pytest.mark.parametrize("error", [ToolError("no"), CallTimeout(2), InternalError("no")])
+def test_what_fails_elsewhere_is_an_error(error):
+    made = calling(method="resources/read")
+    made.fail("c", error)
+    assert sent(made) == [Failure("c", -32603, str(error))]
+
+
+@pytest.mark.parametrize(("meta", "code"), [({}, -32002), (ENVELOPE, -32602)])
+def test_a_missing_resource_has_the_code_of_its_version(meta, code):
+    made = calling(method="resources/read", **meta)
+    made.fail("c", ResourceNotFound("a:b"))
+    assert sent(made) == [Failure("c", code, "resource not found", {"uri": "a:b"})]
+
+
+@pytest.mark.parametrize(("meta", "code"), [({}, -32600), (ENVELOPE, -32021)])
+def test_a_missing_capability_has_the_code_of_its_version(meta, code):
+    made = calling(**meta)
+    made.fail("c", MissingCapability({"sampling": {}}))
+    (answer,) = sent(made)
+    assert (answer.code, answer.data) == (code, {"requiredCapabilities": {"sampling": {}}})
+
+
+# Cancelling
+
+
+def test_a_cancelled_call_is_an_event_and_no_answer():
+    made = calling()
+    events = made.receive(Notification("notifications/cancelled", {"requestId": "c", "reason": "why not"}))
+    assert events == [Cancelled("c", "why not")]
+    assert made.outgoing() == [Outgoing(None, "c")]
+
+
+@pytest.mark.parametrize(
+    "params", [{}, {"requestId": None}, {"requestId": True}, {"requestId": 1.0}, {"requestId": "other"}]
+)
+def test_what_cancels_nothing_is_ignored(params):
+    made = calling(1)
+    assert made.receive(Notification("notifications/cancelled", params)) == []
+    assert made.outgoing() == []
+
+
+def test_after_a_cancellation_nothing_is_said_of_the_call():
+    made = calling(progressToken="t")
+    made.cancel("c")
+    made.outgoing()
+    made.progress("c", 1, None, None)
+    made.log("c", "error", "late", None)
+    made.notify("c", "notifications/late", {})
+    assert made.outgoing() == []
+
+
+# Reports
+
+
+def test_progress_carries_the_token_and_belongs_to_its_call():
+    made = calling(progressToken="t")
+    made.progress("c", 1, 2, "half")
+    params = {"progressToken": "t", "progress": 1, "total": 2, "message": "half"}
+    assert made.outgoing() == [Outgoing(Notification("notifications/progress", params), "c")]
+
+
+def test_progress_is_not_sent_without_a_token_or_growth():
+    made = calling()
+    made.progress("c", 1, None, None)
+    assert made.outgoing() == []
+
+
+@pytest.mark.parametrize(("level", "is_sent"), [("debug", False), ("info", True), ("emergency", True)])
+def test_log_messages_below_the_level_are_not_sent(level, is_sent):
+    made = calling()
+    made.log("c", level, {"a": 1}, "here")
+    params = {"level": level, "logger": "here", "data": {"a": 1}}
+    assert sent(made) == [Notification("notifications/message", params)] * is_sent
+
+
+def test_a_level_set_while_a_call_runs_counts_for_it():
+    made = calling()
+    made.receive(Request(1, "logging/setLevel", {"level": "debug"}))
+    made.outgoing()
+    made.log("c", "debug", "small", None)
+    assert len(made.outgoing()) == 1
+
+
+def test_a_request_with_an_envelope_has_its_own_level():
+    made = session()
+    made.receive(Request(1, "logging/setLevel", {"level": "debug"}))
+    begin(made, "c", **ENVELOPE)
+    made.outgoing()
+    made.log("c", "emergency", "large", None)
+    assert made.outgoing() == []
+
+
+# Asking
+
+
+def test_in_the_handshake_era_questions_go_out_about_their_call():
+    made = calling(capabilities={"roots": {}})
+    assert made.ask("c", {"a": list_roots(), "b": list_roots()}) == {"a": 1, "b": 2}
+    assert made.outgoing() == [Outgoing(Request(1, "roots/list"), "c"), Outgoing(Request(2, "roots/list"), "c")]
+
+
+@pytest.mark.parametrize("answer", [Response(1, {"roots": []}), Failure(1, -1, "no")])
+def test_the_answer_is_an_event_once(answer):
+    made = calling(capabilities={"roots": {}})
+    made.ask("c", {"a": list_roots()})
+    assert made.receive(answer) == [Answered(1, answer)]
+    assert made.receive(answer) == []
+
+
+@pytest.mark.parametrize("answer", [Response(9, {}), Response("1", {}), Failure(None, -1, "no")])
+def test_an_answer_to_nothing_is_ignored(answer):
+    made = calling(capabilities={"roots": {}})
+    made.ask("c", {"a": list_roots()})
+    assert made.receive(answer) == []
+
+
+def test_a_question_that_is_withdrawn_is_told_once_and_its_answer_ignored():
+    made = calling(capabilities={"roots": {}})
+    made.ask("c", {"a": list_roots()})
+    made.outgoing()
+    made.withdraw(1, "no longer needed")
+    made.withdraw(1, "no longer needed")
+    params = {"requestId": 1, "reason": "no longer needed"}
+    assert sent(made) == [Notification("notifications/cancelled", params)]
+    assert made.receive(Response(1, {})) == []
+
+
+def test_without_a_handshake_a_question_ends_the_call():
+    made = calling(**ENVELOPE)
+    with pytest.raises(InputRequired) as caught:
+        made.ask("c", {"a": list_roots()})
+    made.require_input("c", caught.value)
+    (answer,) = sent(made)
+    assert answer.result["resultType"] == "input_required"
+    assert answer.result["inputRequests"] == {"a": {"method": "roots/list", "params": {}}}
+
+
+def test_the_state_brings_the_answers_back():
+    made = calling(**ENVELOPE)
+    made.require_input("c", InputRequired({}))
+    state = sent(made)[0].result["requestState"]
+    again = {**CALL, "_meta": ENVELOPE, "requestState": state, "inputResponses": {"a": {"roots": []}}}
+    made.receive(Request("d", "tools/call", again))
+    assert made.ask("d", {"a": list_roots()})["a"].roots == []
+
+
+def test_what_the_client_can_not_answer_is_not_asked():
+    made = calling(capabilities={"roots": {}})
+    with pytest.raises(MissingCapability):
+        made.ask("c", {"a": list_roots(), "b": FORM})
+    assert made.outgoing() == []
+
+
+def test_a_call_that_is_over_asks_nothing():
+    with pytest.raises(InvalidRequest, match="over"):
+        session().ask("gone", {"a": list_roots()})
+
+
+# Subscriptions
+
+
+def listening(id="s", *lists):
+    made = calling(id, version=None, method="subscriptions/listen", **ENVELOPE)
+    made.acknowledge(Listen(id, frozenset(lists)))
+    return made
+
+
+def test_a_stream_is_acknowledged_before_anything_else():
+    made = listening("s", "tools")
+    made.deliver(Change("tools"))
+    assert [one.message.method for one in made.outgoing()] == [
+        "notifications/subscriptions/acknowledged",
+        "notifications/tools/list_changed",
+    ]
+
+
+def test_a_stream_that_was_cancelled_is_not_opened():
+    made = listening("s", "tools")
+    made.cancel("s")
+    made.outgoing()
+    made.acknowledge(Listen("s", frozenset({"tools"})))
+    made.deliver(Change("tools"))
+    assert made.outgoing() == []
+
+
+def test_a_stream_that_the_server_ends_gets_a_result_and_a_notice_once():
+    made = listening()
+    made.outgoing()
+    made.end_listen("s")
+    made.end_listen("s")
+    kinds = {type(message) for message in sent(made)}
+    assert kinds == {Response, Notification}
+
+
+@pytest.mark.parametrize("ready", [False, True])
+def test_changes_wait_for_the_end_of_the_handshake(ready):
+    made = session(None)
+    params = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}}
+    made.receive(Request(1, "initialize", params))
+    if ready:
+        made.receive(Notification("notifications/initialized"))
+    made.outgoing()
+    made.deliver(Change("tools"))
+    assert len(made.outgoing()) == ready
+
+
+# Batches
+
+
+def test_a_batch_gives_all_its_events():
+    made = session("2025-03-26")
+    events = made.receive(Batch((Request(1, "tools/call", CALL), Request(2, "ping"), Request(3, "tools/call", CALL))))
+    assert [event.id for event in events] == [1, 3]
+    assert made.outgoing() == []
+
+
+def test_the_answer_to_a_batch_is_one_message():
+    made = session("2025-03-26")
+    made.receive(Batch((Request(1, "tools/call", CALL), Request(2, "ping"))))
+    made.respond(1, {"content": []})
+    assert made.outgoing() == [Outgoing(Batch((Response(2, {}), Response(1, {"content": []}))), 1)]
+
+
+@pytest.mark.parametrize("version", [None, "2024-11-05", "2025-06-18", "2025-11-25"])
+def test_elsewhere_a_batch_is_refused_as_one(version):
+    made = session(version)
+    assert made.receive(Batch((Request(1, "ping"), Request(2, "ping")))) == []
+    assert [(message.id, message.code) for message in sent(made)] == [(None, -32600)]
+
+
+def test_a_batch_of_too_many_is_refused():
+    made = session("2025-03-26")
+    made.receive(Batch(tuple(Request(number, "ping") for number in range(1_001))))
+    (refusal,) = sent(made)
+    assert (refusal.code, refusal.message) == (-32600, "a batch may hold 1000 messages at most")
+    made.receive(Batch(tuple(Request(number, "ping") for number in range(1_000))))
+    (answered,) = sent(made)
+    assert len(answered.messages) == 1_000

@@ -1,0 +1,233 @@
+"""What decoding makes of any bytes, and that encoding gives JSON."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shared.errors import InvalidParams
+from shared.protocol.wire.jsonrpc import (
+    Batch,
+    Failure,
+    Malformed,
+    Notification,
+    Prepared,
+    Request,
+    Response,
+    decode,
+    encode,
+    failure,
+)
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+def fault(text: str | bytes) -> Malformed:
+    message = decode(text.encode() if isinstance(text, str) else text)
+    assert isinstance(message, Malformed)
+    return message
+
+
+def test_a_request_keeps_its_id_method_and_params():
+    message = decode(b'{"jsonrpc": "2.0", "id": "a", "method": "m", "params": {"x": [1]}}')
+    assert message == Request("a", "m", {"x": [1]})
+
+
+def test_params_may_be_left_out():
+    assert decode(b'{"jsonrpc": "2.0", "id": 1, "method": "m"}') == Request(1, "m", {})
+
+
+def test_a_message_without_id_is_a_notification():
+    assert decode(b'{"jsonrpc": "2.0", "method": "m"}') == Notification("m")
+
+
+def test_a_result_is_a_response():
+    assert decode(b'{"jsonrpc": "2.0", "id": 0, "result": {}}') == Response(0, {})
+
+
+def test_an_error_is_a_failure():
+    message = decode(b'{"jsonrpc": "2.0", "id": 1, "error": {"code": -1, "message": "no", "data": [1]}}')
+    assert message == Failure(1, -1, "no", [1])
+
+
+def test_an_error_may_lack_an_id():
+    message = decode(b'{"jsonrpc": "2.0", "error": {"code": -1, "message": "no"}}')
+    assert message == Failure(None, -1, "no")
+
+
+@pytest.mark.parametrize("buffer", [bytes, bytearray, memoryview])
+def test_any_buffer_can_be_decoded(buffer):
+    assert decode(buffer(b'{"jsonrpc": "2.0", "method": "m"}')) == Notification("m")
+
+
+@pytest.mark.parametrize(
+    "text", ["", " ", "{", "nul", "{}{}", "NaN", "Infinity", '{"a": NaN}', "'a'", "[1,]", "\x00"]
+)
+def test_what_is_no_json_is_a_parse_error_without_an_id(text):
+    assert fault(text).failure.code == -32700
+    assert fault(text).failure.id is None
+
+
+@pytest.mark.parametrize("data", [b'"\xff"', b'"\xc3"', b'"\xed\xa0\x80"', b'"\\ud800"', b'"\\udc00x"'])
+def test_text_that_is_no_unicode_is_refused(data):
+    assert fault(b'{"jsonrpc": "2.0", "id": 1, "method": ' + data + b"}").failure.code == -32600
+    assert fault(data).failure.code == -32700
+
+
+def test_too_many_levels_are_a_parse_error():
+    assert fault("[" * 5_000 + "]" * 5_000).failure.code == -32700
+
+
+def test_an_integer_of_too_many_digits_is_a_parse_error():
+    assert fault(f'{{"jsonrpc": "2.0", "id": {"9" * 5_000}, "method": "m"}}').failure.code == -32700
+
+
+@pytest.mark.parametrize("id", ["null", "true", "false", "1.0", "1.5", "1e3", "[]", "{}"])
+def test_a_request_id_is_a_string_or_an_integer(id):
+    answer = fault(f'{{"jsonrpc": "2.0", "id": {id}, "method": "m"}}')
+    assert (answer.failure.code, answer.failure.id, answer.silent) == (-32600, None, False)
+
+
+@pytest.mark.parametrize("id", ["", "7", 7, 0, -1, 10**30])
+def test_ids_keep_their_type(id):
+    message = decode(json.dumps({"jsonrpc": "2.0", "id": id, "method": "m"}).encode())
+    assert isinstance(message, Request)
+    assert (message.id, type(message.id)) == (id, type(id))
+
+
+@pytest.mark.parametrize("text", ["1", "null", '"a"', "true", "1.5"])
+def test_a_message_is_an_object(text):
+    assert fault(text).failure.code == -32600
+
+
+@pytest.mark.parametrize(
+    "version", ["", '"jsonrpc": "1.0", ', '"jsonrpc": 2.0, ', '"jsonrpc": null, ', '"JSONRPC": "2.0", ']
+)
+def test_the_version_of_json_rpc_must_be_named_and_the_id_is_repeated(version):
+    answer = fault(f'{{{version}"id": 5, "method": "m"}}').failure
+    assert (answer.code, answer.id) == (-32600, 5)
+
+
+@pytest.mark.parametrize("method", ["null", "1", "[]", "{}"])
+def test_a_method_is_a_string(method):
+    answer = fault(f'{{"jsonrpc": "2.0", "id": 5, "method": {method}}}').failure
+    assert (answer.code, answer.id) == (-32600, 5)
+
+
+@pytest.mark.parametrize("params", ["null", "[]", "1", '"a"'])
+def test_params_are_an_object(params):
+    answer = fault(f'{{"jsonrpc": "2.0", "id": 5, "method": "m", "params": {params}}}').failure
+    assert (answer.code, answer.id) == (-32602, 5)
+
+
+@pytest.mark.parametrize("rest", ['"method": 1', '"method": "m", "params": []'])
+def test_a_malformed_notification_gets_no_answer(rest):
+    assert fault(f'{{"jsonrpc": "2.0", {rest}}}').silent
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        '"result": {}',
+        '"id": 1, "result": null',
+        '"id": 1, "result": [1]',
+        '"id": null, "result": {}',
+        '"id": 1, "result": {}, "error": {"code": 1, "message": "m"}',
+        '"id": 1, "error": {"code": "1", "message": "m"}',
+        '"id": 1, "error": {"code": true, "message": "m"}',
+        '"id": 1, "error": {"code": 1}',
+        '"id": 1, "error": "m"',
+    ],
+)
+def test_a_malformed_answer_gets_no_answer(rest):
+    assert fault(f'{{"jsonrpc": "2.0", {rest}}}').silent
+
+
+def test_the_last_of_equal_keys_counts():
+    assert decode(b'{"jsonrpc": "2.0", "method": "a", "method": "b"}') == Notification("b")
+
+
+def test_keys_are_compared_exactly():
+    assert fault('{"jsonrpc": "2.0", "id": 1, "Method": "m"}').failure.code == -32600
+
+
+def test_a_batch_holds_messages_good_and_bad():
+    batch = decode(b'[{"jsonrpc": "2.0", "method": "m"}, 1]')
+    assert isinstance(batch, Batch)
+    assert batch.messages[0] == Notification("m")
+    assert isinstance(batch.messages[1], Malformed)
+
+
+def test_an_empty_batch_is_malformed():
+    assert fault("[]").failure.code == -32600
+
+
+@given(st.binary(max_size=40))
+def test_decoding_never_raises_for_bytes(data):
+    decode(data)
+
+
+@given(JSON)
+def test_decoding_never_raises_for_json(value):
+    decode(json.dumps(value).encode())
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        Request("a", "m", {"x": 1}),
+        Notification("m", {"x": "é\u2028"}),
+        Response(10**20, {"x": None}),
+        Failure(1, -1, "no", {"x": 1}),
+        Failure(None, -1, "no"),
+        Batch((Response(1, {}), Failure("1", 2, "no"))),
+    ],
+)
+def test_what_is_encoded_is_decoded_again(message):
+    assert decode(encode(message)) == message
+
+
+def test_an_encoded_message_is_one_line():
+    assert b"\n" not in encode(Response(1, {"text": "a\nb\r\n"}))
+
+
+def test_an_error_without_a_known_request_has_no_id_at_all():
+    assert "id" not in json.loads(encode(Failure(None, -32700, "no")))
+
+
+def test_numbers_that_json_lacks_become_null():
+    assert json.loads(encode(Response(1, {"x": [float("nan"), float("inf")]})))["result"] == {"x": [None, None]}
+
+
+def test_lone_surrogates_are_replaced():
+    sent = json.loads(encode(Response(1, {"a\ud800": ["b\udfff", {"c": ("d\ud800",)}]})))
+    assert sent["result"] == {"a\ufffd": ["b\ufffd", {"c": ["d\ufffd"]}]}
+
+
+def test_an_error_becomes_a_failure_with_its_code_and_data():
+    assert failure(3, InvalidParams("no", data=[1])) == Failure(3, -32602, "no", [1])
+
+
+@pytest.mark.parametrize("id", [0, 10**20, "7", 'a "b"', "\ud800"])
+def test_a_prepared_result_is_sent_as_any_other(id):
+    result = {"a": [1, {"é": "\ud800", "x": float("nan")}]}
+    prepared = Prepared(result)
+    assert prepared == result
+    assert encode(Response(id, prepared)) == encode(Response(id, result))
+    assert encode(Batch((Response(id, prepared),))) == encode(Batch((Response(id, result),)))
+
+
+def test_a_prepared_result_is_encoded_once():
+    prepared = Prepared({"a": 1})
+    dict.clear(prepared)
+    assert encode(Response(1, prepared)) == b'{"jsonrpc":"2.0","id":1,"result":{"a":1}}'
+
+
+def test_what_is_no_json_at_all_is_sent_by_name():
+    logged = Notification("notifications/message", {"level": "info", "data": [b"\xff", object(), "\ud800"]})
+    assert json.loads(encode(logged))["params"]["data"] == ["_w==", "<object>", "\ufffd"]

@@ -1,0 +1,167 @@
+"""Messages that can't be taken as they are: where the fault stands, and the id to answer under."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shared.protocol.wire.jsonrpc import Batch, Failure, Malformed, Notification, Request, decode
+from shared.protocol.wire.salvage import EDGE, MAX_DEPTH, MAX_VALUES, find_fault, is_text, read_edges, read_leniently
+
+HALF = "is not valid Unicode: it has half of a surrogate pair, or bytes that are not UTF-8"
+NAN = "is NaN or Infinity, which JSON has no numbers for"
+
+
+def request(params: str, id: str = "7") -> bytes:
+    return b'{"jsonrpc": "2.0", "id": %s, "method": "m", "params": %s}' % (id.encode(), params.encode("latin-1"))
+
+
+@pytest.mark.parametrize(
+    ("params", "said"),
+    [
+        (r'{"a": "\ud800"}', f"params.a {HALF}"),
+        (r'{"a": "x\udc00"}', f"params.a {HALF}"),
+        (r'{"a": "\ud83dA"}', f"params.a {HALF}"),
+        (r'{"a": {"b": [0, {"c": "\ud83d"}]}}', f"params.a.b.1.c {HALF}"),
+        (r'{"a\ud800": 1}', f"params.a\ufffd {HALF}"),
+        ('{"a": "\xff"}', f"params.a {HALF}"),
+        ('{"a": "\xed\xa0\x80"}', f"params.a {HALF}"),
+        ('{"a": NaN}', f"params.a {NAN}"),
+        ('{"a": [-Infinity]}', f"params.a.0 {NAN}"),
+        (r'{"a": "\ud800", "b": NaN}', f"params.b {NAN}"),
+        ('{"a": %s}' % ("[" * 250 + "]" * 250), "is nested more than 200 levels deep"),
+    ],
+)
+def test_params_that_cannot_be_represented_are_refused_with_the_place(params, said):
+    message = decode(request(params))
+    assert isinstance(message, Malformed)
+    assert (message.failure.id, message.failure.code) == (7, -32602)
+    assert message.failure.message.endswith(said)
+
+
+@pytest.mark.parametrize(
+    ("data", "code"),
+    [
+        (request('{"a": "tab\there"}'), -32700),
+        (request('{"a": %s}' % ("9" * 5_000)), -32700),
+        (request('{"a": %s}' % ("[" * 50_000 + "]" * 50_000)), -32700),
+        (rb'{"jsonrpc": "2.0", "id": 7, "method": "\ud800"}', -32600),
+        (rb'{"jsonrpc": "2.0", "id": 7, "method": "m", "more": "\ud800"}', -32600),
+        (rb'{"jsonrpc": "\ud800", "id": 7, "method": "m"}', -32600),
+        (rb'{"jsonrpc": "2.0", "id": 7, "method": "m", "params": "\ud800"}', -32602),
+    ],
+)
+def test_whatever_else_is_wrong_is_answered_under_the_id(data, code):
+    message = decode(data)
+    assert isinstance(message, Malformed)
+    assert (message.failure.id, message.failure.code) == (7, code)
+
+
+@pytest.mark.parametrize("id", [r'"\ud800"', "NaN", "9" * 5_000])
+def test_an_id_that_cannot_be_represented_is_none(id):
+    message = decode(request("{}", id))
+    assert isinstance(message, Malformed)
+    assert (message.failure.id, message.failure.code) == (None, -32700)
+
+
+def test_a_notification_is_taken_with_another_character():
+    data = (
+        rb'{"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7, "reason": "\ud83d!"}}'
+    )
+    assert decode(data) == Notification("notifications/cancelled", {"requestId": 7, "reason": "\ufffd!"})
+
+
+def test_a_notification_with_what_is_no_text_is_not_answered():
+    message = decode(b'{"jsonrpc": "2.0", "method": "m", "params": {"a": NaN}}')
+    assert isinstance(message, Malformed)
+    assert message.silent
+
+
+def test_an_answer_becomes_an_error_so_that_nobody_waits_for_it():
+    message = decode(rb'{"jsonrpc": "2.0", "id": 7, "result": {"content": {"name": "\ud800"}}}')
+    assert message == Failure(7, -32600, f"result.content.name {HALF}")
+
+
+def test_an_error_keeps_its_code():
+    message = decode(rb'{"jsonrpc": "2.0", "id": 7, "error": {"code": -5, "message": "\ud800"}}')
+    assert message == Failure(7, -5, "\ufffd")
+
+
+def test_one_message_of_a_batch_costs_no_other():
+    message = decode(rb'[%b, {"jsonrpc": "2.0", "id": 8, "method": "m"}]' % request(r'{"a": "\ud800"}'))
+    assert isinstance(message, Batch)
+    refused, taken = message.messages
+    assert isinstance(refused, Malformed)
+    assert (refused.failure.id, refused.failure.code) == (7, -32602)
+    assert taken == Request(8, "m")
+
+
+def test_a_long_place_is_cut():
+    message = decode(request('{"%s": "\\ud800"}' % ("x" * 10_000)))
+    assert isinstance(message, Malformed)
+    assert len(message.failure.message) < 400
+
+
+@given(st.text(alphabet=st.characters()))  # surrogates among them
+def test_any_text_that_json_spells_is_taken_or_answered_under_the_id(text):
+    message = decode(json.dumps({"jsonrpc": "2.0", "id": 7, "method": "m", "params": {"a": text}}).encode())
+    if is_text(text):
+        assert message == Request(7, "m", {"a": text})
+    else:
+        assert isinstance(message, Malformed)
+        assert (message.failure.id, message.failure.code) == (7, -32602)
+
+
+# Looking for the fault
+
+
+def test_what_has_no_fault_has_no_place():
+    assert find_fault({"a": ["é", 1, None, 1.5, {"b": "\U0001f600"}]}) is None
+
+
+def test_a_fault_is_looked_for_among_so_many_values_only():
+    assert find_fault({"a": [0] * MAX_VALUES, "b": "\ud800"}) is not None
+    assert find_fault({"a": [*([0] * MAX_VALUES), "\ud800"]}) is None
+
+
+@pytest.mark.parametrize(("levels", "is_too_deep"), [(MAX_DEPTH, False), (MAX_DEPTH + 1, True)])
+def test_as_many_levels_are_a_fault_as_the_parser_refuses(levels, is_too_deep):
+    text = "[" * (levels - 1) + "]" * (levels - 1)
+    data = request('"\\ud800"').replace(b'"\\ud800"', text.encode())
+    assert (find_fault(read_leniently(data)) is not None) is is_too_deep
+    message = decode(data)
+    assert isinstance(message, Malformed)
+    assert message.failure.message == '"params" must be an object'
+
+
+# Without reading it
+
+MUCH = b"x" * 100
+
+
+@pytest.mark.parametrize(
+    ("head", "tail", "id"),
+    [
+        (b'{"jsonrpc":"2.0","id":7,"method":"m","params":{"a":"' + MUCH, MUCH + b'"}}', 7),
+        (b'{"method":"m","params":{"a":"' + MUCH, MUCH + b'"},"jsonrpc":"2.0","id":7}', 7),
+        (b'{"jsonrpc":"2.0","id":"a-b","params":{' + MUCH, MUCH + b'"},"method":"m"}\r', "a-b"),
+        (b' { "jsonrpc" : "2.0" , "id" : -7 , "method" : "m" , ' + MUCH, MUCH, -7),
+        (b'{"jsonrpc":"2.0","id":7,"result":{' + MUCH, MUCH + b"}}", None),
+        (b'{"result":{' + MUCH, MUCH + b'},"jsonrpc":"2.0","id":7}', None),
+        (b'{"method":"m","params":{"a":{"id":7},"b":"' + MUCH, MUCH + b'"}}', None),
+        (b'{"method":"m","params":{"a":"' + MUCH, MUCH + b'","id":7}}', None),
+        (b'{"method":"m","params":{"a":"' + MUCH, MUCH + rb',\"id\":7}"}}', None),
+        (b'{"method":"m","id":"\xff",' + MUCH, MUCH, None),
+        (b'{"method":"m","id":1.5,' + MUCH, MUCH, None),
+        (b'[{"jsonrpc":"2.0","id":7,"method":"m","params":{' + MUCH, MUCH, None),
+        (MUCH, MUCH, None),
+    ],
+)
+def test_the_id_of_a_request_may_stand_at_either_end(head, tail, id):
+    assert read_edges(head, tail) == id
+
+
+def test_looking_at_the_ends_takes_no_time_worth_mentioning():
+    for hostile in (b',"id":1' * EDGE, b'{"id":"a",' + b'"id":1 ,' * EDGE, b" " * EDGE, b',"id":' + b"1" * EDGE):
+        assert read_edges(hostile[:EDGE], hostile[-EDGE:]) is None

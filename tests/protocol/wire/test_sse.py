@@ -1,0 +1,74 @@
+"""`EventStream`: the same events wherever the bytes are cut."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shared.protocol.wire.framing import Oversized, ServerSentEvent, encode_event
+from shared.protocol.wire.sse import EventStream
+
+
+def _read(data: bytes, size: int = 10_000, limit: int = 1_000) -> list[ServerSentEvent | Oversized]:
+    stream = EventStream(limit)
+    return [event for start in range(0, len(data), size) for event in stream.feed(data[start : start + size])]
+
+
+CASES = [
+    (b"data: a\n\n", [ServerSentEvent(b"a")]),
+    (b"data:a\r\n\r\n", [ServerSentEvent(b"a")]),
+    (b"data:  a\r\r", [ServerSentEvent(b" a")]),
+    (b"data: a\r\ndata: b\n\n", [ServerSentEvent(b"a\nb")]),
+    (b"\xef\xbb\xbfdata: a\n\n", [ServerSentEvent(b"a")]),
+    (b": ping\n\n:\n\ndata: a\n\n", [ServerSentEvent(b"a")]),
+    (b"event: endpoint\ndata: /x\n\n", [ServerSentEvent(b"/x", "endpoint")]),
+    (b"id: 7\nretry: 30\ndata\n\n", [ServerSentEvent(b"", id="7", retry=30)]),
+    (b"id: a\0b\nretry: 3s\nother: x\ndata: a\n\n", [ServerSentEvent(b"a")]),
+    (b"event: x\n\ndata: a\n\n", [ServerSentEvent(b"a")]),
+    (b"data: a\n\ndata: b\n", [ServerSentEvent(b"a")]),
+    ("data: \u2028é\n\n".encode(), [ServerSentEvent("\u2028é".encode())]),
+    (b"\n\n\n", []),
+]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 1_000])
+@pytest.mark.parametrize(("data", "events"), CASES)
+def test_a_stream_is_read_in_any_chunks(data: bytes, events: list[ServerSentEvent], size: int) -> None:
+    assert _read(data, size) == events
+
+
+@pytest.mark.parametrize("size", [1, 5, 1_000])
+@pytest.mark.parametrize("start", [b"data: " + b"x" * 40, b"data: 1234\n" * 5 + b"data", b"x" * 60 + b"\ndata: a"])
+def test_a_long_event_is_dropped_up_to_its_end(start: bytes, size: int) -> None:
+    data = start + b"\nid: 4\ndata: y\n\ndata: a\n\n"
+    assert _read(data, size, limit=30) == [Oversized(30), ServerSentEvent(b"a")]
+
+
+def test_comments_do_not_add_up() -> None:
+    assert _read(b":ping\n" * 100 + b"data: a\n\n", limit=30) == [ServerSentEvent(b"a")]
+
+
+def test_the_last_id_outlives_its_event() -> None:
+    stream = EventStream(100)
+    stream.feed(b"id: 1\nretry: 20\ndata: a\n\ndata: b\n\nid: 2\n")
+    assert (stream.last_id, stream.retry) == ("1", 20)
+    stream.restart()
+    assert stream.feed(b"data: c\n\n") == [ServerSentEvent(b"c")]
+    assert stream.last_id == "1"
+    stream.feed(b"id: 3\n\n")
+    assert stream.last_id == "3"
+
+
+def test_a_restart_forgets_half_an_event() -> None:
+    stream = EventStream(100)
+    stream.feed(b"data: a\ndata: b")
+    stream.restart()
+    assert stream.feed(b"\xef\xbb\xbfdata: c\n\n") == [ServerSentEvent(b"c")]
+
+
+DATA = st.binary(max_size=30).map(lambda data: data.translate(None, b"\r\n"))
+EVENTS = st.lists(st.builds(ServerSentEvent, data=DATA, id=st.none() | st.sampled_from(["1", "a_2"])))
+
+
+@given(EVENTS, st.integers(1, 20))
+def test_it_reads_what_is_encoded(events: list[ServerSentEvent], size: int) -> None:
+    assert _read(b"".join(map(encode_event, events)), size) == events

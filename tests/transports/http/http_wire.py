@@ -1,0 +1,292 @@
+"""An HTTP client made of httpx and bytes, and the small server that the HTTP tests talk to."""
+
+import json
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Annotated, Any
+
+import anyio
+import httpx
+from anyio.abc import SocketStream
+from anyio.from_thread import start_blocking_portal
+from pydantic import BaseModel, Field
+
+from shared.protocol.types.base import Implementation
+from shared.protocol.wire.framing import ServerSentEvent
+from shared.protocol.wire.sse import EventStream
+from shared.server.app import Server
+from shared.server.context import Context
+from shared.transports.http.server import HttpOptions, run_http
+
+PATIENCE = 20.0
+NEWEST_HANDSHAKE = "2025-11-25"
+STATELESS = "2026-07-28"
+ACCEPT = "application/json, text/event-stream"
+
+Json = dict[str, Any]
+
+
+class Likes(BaseModel):
+    """A form."""
+
+    colour: str
+
+
+class Probe:
+    """What the tools of the server saw."""
+
+    def __init__(self) -> None:
+        self.started = anyio.Event()
+        self.cancelled = anyio.Event()
+        self.release = anyio.Event()
+        self.finished = anyio.Event()
+
+
+def make_server() -> Server[Probe]:  # noqa: C901 - a list of small functions
+    """A server with one tool per behaviour."""
+    app = Server[Probe](Implementation(name="sample", version="7"), capabilities={"logging": {}})
+
+    @app.lifespan
+    async def probe(_settings: Any) -> AsyncIterator[Probe]:
+        yield Probe()
+
+    @app.tool()
+    async def echo(text: str) -> str:
+        """Give back what came."""
+        return text
+
+    @app.tool()
+    async def report(ctx: Context[Probe], steps: int = 2) -> str:
+        """Report progress, then answer."""
+        for step in range(steps):
+            await ctx.progress(step + 1, steps)
+        return "done"
+
+    @app.tool()
+    async def wait(ctx: Context[Probe]) -> str:
+        """Wait until released."""
+        ctx.state.started.set()
+        try:
+            await ctx.state.release.wait()
+        except anyio.get_cancelled_exc_class():
+            ctx.state.cancelled.set()
+            raise
+        ctx.state.finished.set()
+        return "released"
+
+    @app.tool()
+    async def favourite(ctx: Context[Probe]) -> str:
+        """Ask for a colour."""
+        answer = await ctx.ask("colour", "Which one?", Likes)
+        return answer.data.colour if answer.data is not None else answer.action
+
+    @app.tool()
+    async def routed(
+        region: Annotated[str, Field(json_schema_extra={"x-mcp-header": "Region"})] = "nowhere",
+    ) -> str:
+        """Mirror an argument in a header."""
+        return region
+
+    @app.tool()
+    async def flood(ctx: Context[Probe]) -> str:
+        """Log 20 MB."""
+        ctx.state.started.set()
+        for _ in range(2_000):
+            await ctx.log("error", "x" * 10_000)
+        ctx.state.finished.set()
+        return "done"
+
+    @app.tool()
+    async def broken() -> str:
+        """Fail."""
+        raise RuntimeError("secret detail")
+
+    @app.resource("memo://one")
+    async def memo() -> str:
+        """A memo."""
+        return "text"
+
+    @app.prompt()
+    async def greet(name: str) -> str:
+        """Greet somebody."""
+        return f"Hello {name}"
+
+    @app.on_subscribe
+    async def begin(_ctx: object, uri: str) -> str:
+        return uri
+
+    return app
+
+
+class Site:
+    """A running server and a client of it."""
+
+    def __init__(self, app: Server[Probe], port: int, stop: anyio.Event, client: httpx.AsyncClient) -> None:
+        self.app = app
+        self.port = port
+        self.stop = stop
+        self.client = client
+        self._last_id = 0
+
+    @property
+    def probe(self) -> Probe:
+        """What the tools saw."""
+        return self.app.state
+
+    @asynccontextmanager
+    async def raw(self, *lines: str, body: bytes = b"", request: str = "POST /mcp") -> AsyncIterator[SocketStream]:
+        """A connection on which a request, or the beginning of one, was written by hand."""
+        head = [f"{request} HTTP/1.1", f"Host: localhost:{self.port}", *lines, "", ""]
+        async with await anyio.connect_tcp("127.0.0.1", self.port) as stream:
+            await stream.send("\r\n".join(head).encode() + body)
+            yield stream
+
+    def message(self, method: str, params: Json | None = None, id: Any = None) -> Json:
+        """A request with a fresh id."""
+        self._last_id += 1
+        message = {"jsonrpc": "2.0", "id": self._last_id if id is None else id, "method": method}
+        return message if params is None else {**message, "params": params}
+
+    async def post(self, message: Any, headers: Json | None = None) -> httpx.Response:
+        """POSTs a message as it is, or bytes; header values of None are left out."""
+        content = message if isinstance(message, bytes) else json.dumps(message).encode()
+        return await self.client.post("/mcp", content=content, headers=merged(headers))
+
+    def stream(self, message: Any, headers: Json | None = None) -> Any:
+        """POSTs a message and reads the answer as it comes."""
+        content = json.dumps(message).encode()
+        return self.client.stream("POST", "/mcp", content=content, headers=merged(headers))
+
+    def stateless(self, method: str, params: Json | None = None, **meta: Any) -> tuple[Json, Json]:
+        """A request of 2026-07-28 and the headers that go with it."""
+        params = {**(params or {}), "_meta": {**envelope(), **meta}}
+        named = params.get("uri") if method == "resources/read" else params.get("name")
+        return self.message(method, params), routing(method, named)
+
+    async def call(self, method: str, params: Json | None = None, **meta: Any) -> httpx.Response:
+        """Sends a request of 2026-07-28."""
+        return await self.post(*self.stateless(method, params, **meta))
+
+    async def initialize(
+        self, version: str = NEWEST_HANDSHAKE, capabilities: Json | None = None, headers: Json | None = None
+    ) -> Json:
+        """Opens a session; the headers of its requests."""
+        info = {"name": "test", "version": "1"}
+        params = {"protocolVersion": version, "capabilities": capabilities or {}, "clientInfo": info}
+        answer = await self.post(self.message("initialize", params), headers)
+        assert answer.status_code == 200, answer.text
+        assert answer.json()["result"]["protocolVersion"] == version
+        session = {**(headers or {}), "Mcp-Session-Id": answer.headers["mcp-session-id"]}
+        if version >= "2025-06-18":
+            session["MCP-Protocol-Version"] = version
+        initialized = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+        accepted = await self.post(initialized, session)
+        assert (accepted.status_code, accepted.content) == (202, b"")
+        return session
+
+    async def health(self) -> Json:
+        """What /healthz says."""
+        return (await self.client.get("/healthz")).json()
+
+    async def idle(self) -> None:
+        """Returns once nothing is being served any more."""
+        while (await self.health())["streams"]:
+            await anyio.lowlevel.checkpoint()
+
+
+def envelope() -> Json:
+    """The `_meta` of every request of 2026-07-28."""
+    return {
+        "io.modelcontextprotocol/protocolVersion": STATELESS,
+        "io.modelcontextprotocol/clientCapabilities": {},
+    }
+
+
+def routing(method: str, name: str | None = None) -> Json:
+    """The headers of a request of 2026-07-28."""
+    return {"MCP-Protocol-Version": STATELESS, "Mcp-Method": method, "Mcp-Name": name}
+
+
+def merged(headers: Json | None) -> list[tuple[str, str]]:
+    """The usual headers, with `headers` over them."""
+    usual = {"Accept": ACCEPT, "Content-Type": "application/json"}
+    return [(name, value) for name, value in {**usual, **(headers or {})}.items() if value is not None]
+
+
+async def events(response: httpx.Response) -> AsyncIterator[Json]:
+    """The messages of an event stream, as they come."""
+    assert response.headers["content-type"] == "text/event-stream", response.headers
+    async for line in response.aiter_lines():
+        if line.removeprefix("data: ") not in (line, ""):
+            yield json.loads(line.removeprefix("data: "))
+
+
+async def read_events(response: httpx.Response) -> AsyncIterator[ServerSentEvent]:
+    """The events of a stream, those without data too."""
+    assert response.headers["content-type"] == "text/event-stream", response.headers
+    stream = EventStream(10_000_000)
+    async for chunk in response.aiter_bytes():
+        for event in stream.feed(chunk):
+            assert isinstance(event, ServerSentEvent)
+            yield event
+
+
+async def first_events(response: httpx.Response, count: int) -> list[ServerSentEvent]:
+    """The first events of a stream."""
+    events = read_events(response)
+    return [await anext(events) for _ in range(count)]
+
+
+@asynccontextmanager
+async def served(
+    app: Server[Probe] | None = None, *, patience: float = 3 * PATIENCE, **options: Any
+) -> AsyncIterator[Site]:
+    """A server on a free port, and its client."""
+    app = app or make_server()
+    ready, stop, ports = anyio.Event(), anyio.Event(), []
+
+    def started(_host: str, port: int) -> None:
+        ports.append(port)
+        ready.set()
+
+    async with app.running(), anyio.create_task_group() as tasks:
+
+        async def run() -> None:
+            await run_http(app, HttpOptions(port=0, **options), started=started, stop=stop)
+
+        tasks.start_soon(run)
+        with anyio.fail_after(PATIENCE):
+            await ready.wait()
+        async with _client(ports[0]) as client:
+            with anyio.fail_after(patience):
+                yield Site(app, ports[0], stop, client)
+        stop.set()
+
+
+def _client(port: int) -> httpx.AsyncClient:
+    limits = httpx.Limits(max_connections=200, max_keepalive_connections=20)
+    return httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", trust_env=False, timeout=PATIENCE, limits=limits)
+
+
+@contextmanager
+def served_meanwhile() -> Iterator[Site]:
+    """A server in a thread, for several tests to visit."""
+    with start_blocking_portal() as portal, portal.wrap_async_context_manager(served(patience=600)) as site:
+        yield site
+
+
+@asynccontextmanager
+async def visited(site: Site) -> AsyncIterator[Site]:
+    """A server that stands in a thread, with a client of one's own. Its probe belongs to that thread."""
+    async with _client(site.port) as client:
+        with anyio.fail_after(3 * PATIENCE):
+            yield Site(site.app, site.port, site.stop, client)
+
+
+async def first_lines(response: httpx.Response, count: int) -> AsyncIterator[str]:
+    """The first lines of an event stream."""
+    async for line in response.aiter_lines():
+        yield line
+        count -= 1
+        if not count:
+            return

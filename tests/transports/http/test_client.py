@@ -1,0 +1,274 @@
+"""`connect_http` against our own HTTP server, in both eras."""
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+import httpx
+import pytest
+
+from shared.client.client import Client
+from shared.client.options import ClientOptions
+from shared.errors import PeerError
+from shared.transports.http.client import connect_http
+from shared.transports.http.server import HttpOptions, run_http
+from tests.client.small import Small, text_of
+
+ERAS = pytest.mark.parametrize("mode", ["handshake", "stateless"])
+EVERY_MODE = pytest.mark.parametrize("mode", ["auto", "handshake", "stateless", "2025-03-26"])
+
+
+class Recorder:
+    """Keeps what every request said."""
+
+    def __init__(self) -> None:
+        self.requests: list[httpx.Request] = []
+
+    async def note(self, request: httpx.Request) -> None:
+        self.requests.append(request)
+
+    def of(self, method: str) -> httpx.Headers:
+        """The headers of the last POST with that JSON-RPC method."""
+        posts = [one for one in self.requests if one.method == "POST"]
+        return next(one.headers for one in reversed(posts) if json.loads(one.content).get("method") == method)
+
+
+@asynccontextmanager
+async def _served(small: Small, tokens: tuple[str, ...] = ()) -> AsyncIterator[str]:
+    """The URL of `small`; every wait ends after 30 seconds."""
+    ready, stop, address = anyio.Event(), anyio.Event(), list[Any]()
+
+    def started(*where: Any) -> None:
+        address.extend(where)
+        ready.set()
+
+    async def run() -> None:
+        await run_http(small.app, HttpOptions(port=0, tokens=tokens), started=started, stop=stop)
+
+    with anyio.fail_after(30):
+        async with small.app.running(), anyio.create_task_group() as tasks:
+            tasks.start_soon(run)
+            await ready.wait()
+            try:
+                yield f"http://127.0.0.1:{address[1]}/mcp"
+            finally:
+                stop.set()
+
+
+@asynccontextmanager
+async def _connected(small: Small, recorder: Recorder | None = None, **options: Any) -> AsyncIterator[Client]:
+    hooks = {"request": [(recorder or Recorder()).note]}
+    async with (
+        _served(small) as url,
+        httpx.AsyncClient(trust_env=False, timeout=10, event_hooks=hooks) as http,
+        connect_http(url, ClientOptions(**options), http=http) as client,
+    ):
+        yield client
+
+
+@EVERY_MODE
+async def test_a_tool_is_called(mode: str) -> None:
+    async with _connected(Small(), mode=mode) as client:
+        assert client.stateless == (mode in ("auto", "stateless"))
+        assert len(await client.list_tools()) == 7
+        assert text_of(await client.call_tool("add", {"a": 2, "b": 3})) == "5"
+
+
+@ERAS
+async def test_an_error_is_raised_as_it_came(mode: str) -> None:
+    async with _connected(Small(), mode=mode) as client:
+        with pytest.raises(PeerError, match="method not found") as caught:
+            await client.request("no/such")
+        assert caught.value.code == -32601
+
+
+@ERAS
+async def test_progress_is_reported(mode: str) -> None:
+    seen: list[float] = []
+    async with _connected(Small(), mode=mode) as client:
+        await client.call_tool("count", {"to": 3}, on_progress=lambda *report: seen.append(report[0]))
+    assert seen == [1, 2, 3]
+
+
+@ERAS
+async def test_a_call_given_up_is_cancelled(mode: str) -> None:
+    small = Small()
+    async with _connected(small, mode=mode) as client:
+        while not small.started.is_set():
+            with pytest.raises(TimeoutError):
+                await client.call_tool("wait", timeout=0.05)
+        await small.cancelled.wait()
+        assert text_of(await client.call_tool("add", {"a": 1, "b": 1})) == "2"
+
+
+async def _roots(params: dict[str, Any]) -> dict[str, Any]:
+    return {"roots": [{"uri": "file:///a"}]}
+
+
+@ERAS
+async def test_questions_are_answered(mode: str) -> None:
+    async with _connected(Small(), mode=mode, roots=_roots) as client:
+        assert text_of(await client.call_tool("roots")) == "file:///a"
+
+
+@ERAS
+async def test_changes_are_told_while_subscribed(mode: str) -> None:
+    small, told = Small(), anyio.Event()
+    async with _connected(small, mode=mode) as client:
+        async with client.subscribed(["memo://one"], lambda *_: told.set()):
+            small.app.changes.resource("memo://one")
+            await told.wait()
+        await small.released.wait()
+
+
+async def test_stateless_requests_repeat_their_body_in_headers() -> None:
+    recorder = Recorder()
+    async with _connected(Small(), recorder, mode="stateless") as client:
+        await client.call_tool("add", {"a": 1, "b": 1})
+        with pytest.raises(PeerError):
+            await client.read_resource("memo://é")
+    headers = recorder.of("tools/call")
+    assert headers["mcp-method"] == "tools/call"
+    assert headers["mcp-name"] == "add"
+    assert headers["mcp-protocol-version"] == "2026-07-28"
+    assert recorder.of("resources/read")["mcp-name"] == "=?base64?bWVtbzovL8Op?="
+    assert {request.method for request in recorder.requests} == {"POST"}
+
+
+async def test_a_handshake_opens_and_ends_a_session() -> None:
+    recorder = Recorder()
+    async with _connected(Small(), recorder, mode="handshake") as client:
+        await client.list_tools()
+    first, later = recorder.of("initialize"), recorder.of("tools/list")
+    assert "mcp-session-id" not in first
+    assert later["mcp-session-id"]
+    assert later["mcp-protocol-version"] == "2025-11-25"
+    last = recorder.requests[-1]
+    assert (last.method, last.headers["mcp-session-id"]) == ("DELETE", later["mcp-session-id"])
+
+
+async def test_a_token_lets_us_in() -> None:
+    small = Small()
+    async with _served(small, tokens=("secret-secret-secret",)) as url, httpx.AsyncClient(trust_env=False) as http:
+        async with connect_http(url, token="secret-secret-secret", http=http) as client:
+            assert client.stateless
+        with pytest.raises(PeerError) as caught:
+            async with connect_http(url, http=http):
+                pass
+        assert caught.value.code == 401
+
+
+async def test_nobody_listens() -> None:
+    with anyio.fail_after(30), pytest.raises(ConnectionError, match="ConnectError"):
+        async with httpx.AsyncClient(trust_env=False) as http, connect_http("http://127.0.0.1:9/mcp", http=http):
+            pass
+
+
+# A server of a few bytes, for what ours never does
+
+
+class Bytes:
+    """Answers by method: JSON-RPC for POSTs, HTTP for others. What it is not told is 405."""
+
+    def __init__(self, **answers: httpx.Response | list[httpx.Response]) -> None:
+        self.requests: list[httpx.Request] = []
+        self._answers = {key: one if isinstance(one, list) else [one] for key, one in answers.items()}
+
+    async def handle(self, request: httpx.Request) -> httpx.Response:
+        self.requests.append(request)
+        name = request.method
+        if name == "POST":
+            name = json.loads(request.content)["method"].rpartition("/")[2]
+        waiting = self._answers.get(name)
+        return waiting.pop(0) if waiting else httpx.Response(405)
+
+
+def _result(id: int, result: dict[str, Any], **headers: str) -> httpx.Response:
+    return httpx.Response(200, json={"jsonrpc": "2.0", "id": id, "result": result}, headers=headers)
+
+
+def _stream(text: str) -> httpx.Response:
+    return httpx.Response(200, text=text, headers={"content-type": "text/event-stream"})
+
+
+OPEN = {
+    "initialize": _result(1, {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {}}),
+    "initialized": httpx.Response(202),
+}
+TOOLS = '{"jsonrpc": "2.0", "id": 2, "result": {"tools": [{"name": "x"}]}}'
+
+
+@asynccontextmanager
+async def _scripted(server: Bytes, mode: str = "handshake") -> AsyncIterator[Client]:
+    with anyio.fail_after(30):
+        async with (
+            httpx.AsyncClient(transport=httpx.MockTransport(server.handle)) as http,
+            connect_http("http://server/mcp", ClientOptions(mode=mode), http=http) as client,
+        ):
+            yield client
+
+
+async def test_a_stream_that_breaks_is_resumed() -> None:
+    broken = _stream("id: 7\nretry: 1\ndata:\n\n")
+    server = Bytes(
+        **OPEN, list=broken, GET=[httpx.Response(405), _stream("id: 8\n\n"), _stream(f"data: {TOOLS}\n\n")]
+    )
+    async with _scripted(server) as client:
+        assert await client.list_tools() == [{"name": "x"}]
+    resumed = [one.headers.get("last-event-id") for one in server.requests if one.method == "GET"]
+    assert resumed == [None, "7", "8"]
+
+
+async def test_a_stream_that_ends_without_an_answer() -> None:
+    async with _scripted(Bytes(**OPEN, list=_stream(": nothing\n\n"))) as client:
+        with pytest.raises(ConnectionError, match="without an answer"):
+            await client.list_tools()
+
+
+async def test_a_server_without_sessions_is_not_told_of_the_end() -> None:
+    server = Bytes(**OPEN)
+    async with _scripted(server):
+        pass
+    assert "DELETE" not in [one.method for one in server.requests]
+
+
+@pytest.mark.parametrize(
+    ("answer", "error", "text"),
+    [
+        (httpx.Response(500, text="oh"), PeerError, "HTTP 500"),
+        (httpx.Response(200, text="oh"), ConnectionError, "no answer"),
+        (httpx.Response(202), ConnectionError, "no answer"),
+        (
+            httpx.Response(404, json={"jsonrpc": "2.0", "error": {"code": -32600, "message": "gone"}}),
+            PeerError,
+            "404: gone",
+        ),
+        (httpx.Response(400, json={"jsonrpc": "2.0", "error": {"code": -32600, "message": "bad"}}), PeerError, "bad"),
+    ],
+)
+async def test_answers_that_are_none(answer: httpx.Response, error: type[Exception], text: str) -> None:
+    async with _scripted(Bytes(**OPEN, list=answer)) as client:
+        with pytest.raises(error, match=text):
+            await client.list_tools()
+
+
+async def test_an_old_server_gets_a_handshake() -> None:
+    opened = _result(2, {"protocolVersion": "2025-03-26", "capabilities": {}, "serverInfo": {}})
+    server = Bytes(
+        discover=httpx.Response(400, text="no session"), initialize=opened, initialized=httpx.Response(202)
+    )
+    async with _scripted(server, "auto") as client:
+        assert client.server.version == "2025-03-26"
+
+
+async def test_marked_arguments_are_repeated_in_headers() -> None:
+    region = {"type": "string", "x-mcp-header": "Region"}
+    tool = {"name": "x", "inputSchema": {"type": "object", "properties": {"region": region}}}
+    discovered = _result(1, {"supportedVersions": ["2026-07-28"], "capabilities": {}})
+    server = Bytes(discover=discovered, list=_result(2, {"tools": [tool]}), call=_result(3, {"content": []}))
+    async with _scripted(server, "stateless") as client:
+        await client.list_tools()
+        await client.call_tool("x", {"region": "eu"})
+    assert server.requests[-1].headers["mcp-param-region"] == "eu"

@@ -1,0 +1,81 @@
+"""Which stream of a session each message goes to, without a network."""
+
+import json
+
+import anyio
+import pytest
+
+from shared.protocol.http.rules import Refusal
+from shared.protocol.session.events import Outgoing
+from shared.protocol.wire.jsonrpc import Notification, Request, Response
+from shared.transports.http.lapses import Lapses
+from shared.transports.http.limits import Room, SessionLimits
+from shared.transports.http.replay import Reader
+from shared.transports.http.routing import Streams
+from tests.transports.http.http_wire import Json
+
+
+def streams(limits: SessionLimits | None = None) -> Streams:
+    return Streams(limits or SessionLimits(stream_bytes=1_000), Room(1_000_000), Lapses(60))
+
+
+def updated(number: int) -> Outgoing:
+    return Outgoing(Notification("notifications/resources/updated", {"uri": f"memo://{number}"}))
+
+
+async def take(reader: Reader | Refusal | None) -> list[Json]:
+    assert isinstance(reader, Reader)
+    with anyio.fail_after(30):
+        await reader.wait()
+        return [json.loads(event.data) for event in reader.stream.take()]
+
+
+async def test_what_waits_for_a_get_stream_is_bounded_and_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    one = streams(SessionLimits(replay_events=50))
+    for number in (0, 0, *range(51)):
+        one.send([updated(number)])
+    got = await take(one.listen())
+    assert [message["params"]["uri"] for message in got] == [f"memo://{number + 1}" for number in range(50)]
+    assert "dropped" in caplog.text
+
+
+async def test_a_reader_that_falls_behind_is_waited_for_and_then_cut_off() -> None:
+    one = streams()
+    reader = one.listen()
+    assert isinstance(reader, Reader)
+    for number in range(50):
+        one.send(one.send([updated(number)]), patient=False)
+    assert reader.is_cut
+    one.leave(reader)
+    again = one.listen()
+    assert [message["params"]["uri"] for message in await take(again)] == [f"memo://{number}" for number in range(50)]
+
+
+async def test_questions_move_from_a_lost_post_to_the_get_stream() -> None:
+    one = streams()
+    lost, kept = one.post((1,)), one.post((2,))
+    one.leave(lost)
+    one.send(
+        [
+            Outgoing(Notification("notifications/progress", {"progress": 1}), 1),
+            Outgoing(Request(7, "elicitation/create"), 1),
+            Outgoing(Request(8, "elicitation/create"), 2),
+            Outgoing(Response(1, {}), 1),
+            Outgoing(Notification("notifications/cancelled", {"requestId": 7}), 1),
+        ]
+    )
+    assert [message["id"] for message in await take(kept)] == [8]
+    assert [message.get("id", message["method"]) for message in await take(one.listen())] == [
+        7,
+        "notifications/cancelled",
+    ]
+    assert not one.in_use((1,))
+    assert one.in_use((2,))
+
+
+async def test_an_answer_leaves_however_much_waits() -> None:
+    one = streams()
+    feed = one.post((1,))
+    one.send([Outgoing(Notification("notifications/progress", {"message": "x" * 900}), 1)])
+    one.send([Outgoing(Response(1, {"text": "x" * 5_000}), 1)])
+    assert [message.get("id") for message in await take(feed)] == [None, 1]
