@@ -1,7 +1,7 @@
 """The protocol package: what every server of the bundle stands on, and what a server author imports.
 
-It knows no server. Layers, each importing only those before it: errors and kit, protocol, transport,
-server | client, transports, auth, ops, and last program and testing.
+It knows no server. Layers, each importing only those before it: errors and kit, protocol, transport and
+auth, server, ops, transports, and last client, program and testing.
 """
 
 from .errors import InvalidParams, MissingCapability, ResourceNotFound, RpcError, ToolError

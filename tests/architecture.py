@@ -17,13 +17,13 @@ ROOT = Path(__file__).resolve().parents[1]
 LADDER = [
     {"errors", "version", "kit"},
     {"protocol"},
-    {"transport"},
-    {"server", "client"},
-    {"transports", "auth", "ops"},
-    {""},
-    {"program", "testing"},
+    {"transport", "auth"},
+    {"server"},
+    {"ops", ""},
+    {"transports"},
+    {"client", "program", "testing"},
 ]
-STRANGERS = {("server", "client"), ("client", "server"), ("kit", "errors"), ("kit", "version")}
+STRANGERS = {("client", "server"), ("kit", "errors"), ("kit", "version")}
 STEP = {part: step for step, parts in enumerate(LADDER) for part in parts}
 
 IMPURE = set("anyio asyncio os sys socket threading time logging starlette httpx uvicorn".split())  # noqa: SIM905
@@ -45,6 +45,7 @@ COMMON: dict[str, str] = {  # modules beside the servers that the domain of any 
     "notices": "what the system says of changes is one thing for all domains, and knows nothing of the protocol",
 }
 LATE_IMPORTS: dict[str, str] = {
+    "shared/client/connect.py": "httpx is an extra, and a client of processes needs none",
     "shared/program/run.py": "a transport is imported when it is chosen, a reader of settings where there is a file",
     "shared/kit/extras.py": "most copies have what they need; what says how to add it is loaded where they have not",
     "servers/bundle/commands/serve.py": "it says which extra is missing, where there is no web server to load",

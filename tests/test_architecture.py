@@ -73,9 +73,9 @@ SNIPPETS = [
     (
         rules.imports_go_down_the_ladder,
         "shared/server/x.py",
-        "from ..protocol import a\nfrom ..auth import b  #!",
+        "from ..auth import a\nfrom ..ops import b  #!",
     ),
-    (rules.imports_go_down_the_ladder, "shared/ops/x.py", "import shared.auth\nimport shared  #!"),
+    (rules.imports_go_down_the_ladder, "shared/ops/x.py", "import shared.auth\nimport shared.transports  #!"),
     (
         rules.imports_go_down_the_ladder,
         "shared/__init__.py",

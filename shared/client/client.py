@@ -16,6 +16,7 @@ from typing import Any, Self
 import anyio
 
 from ..errors import McpError, PeerError
+from ..kit.tasks import background
 from ..protocol.session.client import ClientSession, first_version
 from ..protocol.session.client_events import InputWanted, Notified
 from ..protocol.session.client_identity import ServerDescription
@@ -25,7 +26,6 @@ from .connection import ClientTransport, Connection, Waiter, result_of
 from .opening import OPENING_SECONDS, open_session
 from .options import ClientOptions, Notify, Progress
 from .subscription import Subscription
-from .tasks import background
 
 __all__ = ["Client"]
 

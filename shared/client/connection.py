@@ -14,13 +14,13 @@ import anyio
 from anyio.abc import TaskGroup
 
 from ..errors import McpError, MethodNotFound, PeerError
+from ..kit.tasks import background
 from ..protocol.session.client import ClientSession
 from ..protocol.session.client_events import Asked, ClientEvent, InputWanted, Notified, Unusable
 from ..protocol.session.events import Answered, Cancelled
 from ..protocol.wire.jsonrpc import Failure, Message, RequestId, Response
 from ..transport import Transport
 from .options import Handler
-from .tasks import background
 
 __all__ = ["ClientTransport", "Connection", "Waiter", "result_of"]
 

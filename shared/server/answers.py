@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
+from ..kit.signal import Signal
 from ..protocol.wire.jsonrpc import Failure, RequestId, Response
-from .signal import Signal
 
 __all__ = ["Answers"]
 

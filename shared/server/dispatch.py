@@ -18,6 +18,7 @@ import anyio.lowlevel
 from anyio import CancelScope, create_task_group
 
 from ..errors import CallTimeout, InputRequired, InternalError, McpError
+from ..kit.signal import Signal
 from ..protocol.session.events import Call, Cancelled, Change, Outgoing
 from ..protocol.wire.jsonrpc import Failure, Message, RequestId, Response
 from ..transport import Transport
@@ -25,7 +26,6 @@ from .answers import Answers
 from .app import Server
 from .context import Context
 from .handlers import HANDLERS
-from .signal import Signal
 from .tracebacks import release
 
 __all__ = ["Connection", "serve"]

@@ -16,15 +16,13 @@ from typing import Literal
 import anyio
 from anyio.abc import ByteReceiveStream, Process
 
-from ..client.client import Client
-from ..client.options import ClientOptions
-from ..client.tasks import background
 from ..errors import ParseError
+from ..kit.tasks import background
 from ..protocol.session.events import Outgoing
 from ..protocol.wire.framing import LineBuffer, Oversized
 from ..protocol.wire.jsonrpc import Malformed, Message, decode, encode, failure
 
-__all__ = ["ProcessTransport", "connect_stdio", "start_process"]
+__all__ = ["ProcessTransport", "start_process"]
 
 MAX_MESSAGE = 64 * 1024 * 1024
 """Bytes of one message; longer ones are dropped."""
@@ -142,21 +140,3 @@ async def start_process(
             yield transport
         finally:
             await transport.aclose()
-
-
-@asynccontextmanager
-async def connect_stdio(
-    command: Sequence[str],
-    options: ClientOptions | None = None,
-    *,
-    env: Mapping[str, str] | None = None,
-    cwd: str | Path | None = None,
-    stderr: Literal["inherit", "keep"] = "inherit",
-) -> AsyncIterator[Client]:
-    """A client of the server that `command` starts; both end with the block.
-
-    Raises OSError when the command can't be started, and what entering a `Client` raises.
-    """
-    process = start_process(command, env=env, cwd=cwd, stderr=stderr)
-    async with process as transport, Client(transport, options) as client:
-        yield client

@@ -14,7 +14,7 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 
 from servers.bundle.catalog import CATALOG, Entry, load_catalog
 from servers.bundle.commands.export import main as export
-from shared.transports.http.client import connect_http
+from shared.client.connect import connect_http
 from tests.bundle.programs import BARE, INSTALLING, run
 from tests.interop.pages import served
 from tests.wire import Wire

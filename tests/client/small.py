@@ -9,8 +9,8 @@ from pydantic import BaseModel
 
 from shared.client.client import Client
 from shared.client.options import ClientOptions
-from shared.client.tasks import background
 from shared.errors import ResourceNotFound, ToolError
+from shared.kit.tasks import background
 from shared.protocol.types.base import Implementation
 from shared.server.app import Server
 from shared.server.context import Context

@@ -9,8 +9,8 @@ import pytest
 
 from shared.client.client import Client
 from shared.client.options import ClientOptions
-from shared.client.tasks import background
 from shared.errors import PeerError
+from shared.kit.tasks import background
 from shared.protocol.session.events import Outgoing
 from shared.protocol.wire.jsonrpc import Failure, Message, Notification, Request, Response
 from shared.transports.memory import MemoryTransport, memory_pair

@@ -11,10 +11,11 @@ from typing import Any
 import anyio
 import pytest
 
+from shared.client.connect import connect_stdio
 from shared.client.options import ClientOptions
 from shared.protocol.session.events import Outgoing
 from shared.protocol.wire.jsonrpc import Malformed, Notification
-from shared.transports.process import ProcessTransport, connect_stdio, start_process
+from shared.transports.process import ProcessTransport, start_process
 
 ROOT = Path(__file__).resolve().parents[2]
 HELLO = Notification("hello")

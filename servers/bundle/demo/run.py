@@ -14,9 +14,8 @@ from typing import NamedTuple
 import anyio
 
 from shared.client.client import Client
+from shared.client.connect import connect_http, connect_stdio
 from shared.client.options import ClientOptions
-from shared.transports.http.client import connect_http
-from shared.transports.process import connect_stdio
 
 from ..catalog import load_catalog
 from ..hosts.clients import client_named

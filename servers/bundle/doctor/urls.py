@@ -40,7 +40,7 @@ async def check_url(
     try:
         from httpx import URL, InvalidURL
 
-        from shared.transports.http.client import connect_http
+        from shared.client.connect import connect_http
     except ImportError:
         return [warning(launch.where, "not asked: httpx is missing", installation.line("client"))], None
     try:

@@ -14,10 +14,8 @@ import anyio
 import httpx
 from anyio.abc import TaskGroup
 
-from ...client.client import Client
-from ...client.options import ClientOptions
-from ...client.tasks import background
 from ...errors import ParseError
+from ...kit.tasks import background
 from ...protocol.http.client_headers import ClientHeaders
 from ...protocol.http.rules import EVENT_STREAM, SESSION_ID
 from ...protocol.session.envelope import claims_envelope
@@ -38,7 +36,7 @@ from ...protocol.wire.jsonrpc import (
 )
 from ...protocol.wire.sse import EventStream
 
-__all__ = ["HttpTransport", "connect_http", "open_http"]
+__all__ = ["HttpTransport", "open_http"]
 
 MAX_MESSAGE = 64 * 1024 * 1024
 """Bytes of one message; longer ones are dropped."""
@@ -235,40 +233,16 @@ async def _answer(response: httpx.Response, request: Request) -> Message:
 
 @asynccontextmanager
 async def open_http(
-    url: str, http: httpx.AsyncClient, headers: Mapping[str, str] | None = None
+    url: str, headers: Mapping[str, str] | None = None, http: httpx.AsyncClient | None = None
 ) -> AsyncIterator[HttpTransport]:
-    """A transport to `url` as long as the block. `headers` go with every request; `http` stays open."""
-    async with background() as tasks:
-        transport = HttpTransport(url, http, tasks, headers or {})
+    """A transport to `url` as long as the block. `headers` go with every request; `http` stays open, and where there
+    is none one is made."""
+    async with _borrowed(http) as used, background() as tasks:
+        transport = HttpTransport(url, used, tasks, headers or {})
         try:
             yield transport
         finally:
             await transport.aclose()
-
-
-@asynccontextmanager
-async def connect_http(
-    url: str,
-    options: ClientOptions | None = None,
-    *,
-    token: str | None = None,
-    headers: Mapping[str, str] | None = None,
-    http: httpx.AsyncClient | None = None,
-) -> AsyncIterator[Client]:
-    """A client of the server at `url`. `token` is sent as a bearer token; `headers` go with every request; `http`
-    replaces the HTTP client, for proxies and certificates, and is not closed.
-
-    Raises what entering a `Client` raises. A server that wants another token, or any, answers PeerError 401 or 403.
-    """
-    fixed = dict(headers or {})
-    if token is not None:
-        fixed["authorization"] = f"Bearer {token}"
-    async with (
-        _borrowed(http) as used,
-        open_http(url, used, fixed) as transport,
-        Client(transport, options) as client,
-    ):
-        yield client
 
 
 @asynccontextmanager

@@ -17,10 +17,10 @@ from itertools import islice
 
 from anyio import CancelScope
 
+from ...kit.signal import Signal
 from ...protocol.http.rules import Refusal
 from ...protocol.wire.framing import ServerSentEvent
 from ...protocol.wire.jsonrpc import RequestId
-from ...server.signal import Signal
 from .limits import Room, SessionLimits
 
 __all__ = ["Reader", "Stream"]

@@ -8,13 +8,13 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
+from ...kit.signal import Signal
 from ...protocol.http.rules import refuse, stateless_status
 from ...protocol.session.events import Outgoing
 from ...protocol.wire.framing import ServerSentEvent
 from ...protocol.wire.jsonrpc import Failure, Request, Response, encode
 from ...server.app import Server
 from ...server.dispatch import Connection
-from ...server.signal import Signal
 from .streams import Http, Stage, Watch
 
 __all__ = ["Exchange"]

@@ -10,9 +10,9 @@ import httpx
 import pytest
 
 from shared.client.client import Client
+from shared.client.connect import connect_http
 from shared.client.options import ClientOptions
 from shared.errors import PeerError
-from shared.transports.http.client import connect_http
 from shared.transports.http.server import HttpOptions, run_http
 from tests.client.small import Small, text_of
 

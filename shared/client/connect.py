@@ -1,0 +1,58 @@
+"""A client of a server, however it is reached: as a child process, or at a URL."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from ..transports.process import start_process
+from .client import Client
+from .options import ClientOptions
+
+if TYPE_CHECKING:
+    import httpx
+
+__all__ = ["connect_http", "connect_stdio"]
+
+
+@asynccontextmanager
+async def connect_stdio(
+    command: Sequence[str],
+    options: ClientOptions | None = None,
+    *,
+    env: Mapping[str, str] | None = None,
+    cwd: str | Path | None = None,
+    stderr: Literal["inherit", "keep"] = "inherit",
+) -> AsyncIterator[Client]:
+    """A client of the server that `command` starts; both end with the block.
+
+    Raises OSError when the command can't be started, and what entering a `Client` raises.
+    """
+    process = start_process(command, env=env, cwd=cwd, stderr=stderr)
+    async with process as transport, Client(transport, options) as client:
+        yield client
+
+
+@asynccontextmanager
+async def connect_http(
+    url: str,
+    options: ClientOptions | None = None,
+    *,
+    token: str | None = None,
+    headers: Mapping[str, str] | None = None,
+    http: httpx.AsyncClient | None = None,
+) -> AsyncIterator[Client]:
+    """A client of the server at `url`. `token` is sent as a bearer token; `headers` go with every request; `http`
+    replaces the HTTP client, for proxies and certificates, and is not closed.
+
+    Raises what entering a `Client` raises. A server that wants another token, or any, answers PeerError 401 or 403.
+    """
+    from ..transports.http.client import open_http
+
+    fixed = dict(headers or {})
+    if token is not None:
+        fixed["authorization"] = f"Bearer {token}"
+    async with open_http(url, fixed, http) as transport, Client(transport, options) as client:
+        yield client
