@@ -65,7 +65,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(name: str, words: Sequence[str]) -> int:
     try:
-        module = import_module(f".bundle.commands.{name}", __package__)
+        code: int = import_module(f".bundle.commands.{name}", __package__).main(words)
     except ModuleNotFoundError as error:
         library = (error.name or "").partition(".")[0]
         if library in ("servers", "shared"):
@@ -76,7 +76,6 @@ def _run(name: str, words: Sequence[str]) -> int:
             return shown
         extra = "all" if name == "demo" else "catalog"
         refuse(f"{program()} {name}", f"{library} is not installed; {needs_extra(extra)}")
-    code: int = module.main(words)
     return code
 
 

@@ -45,6 +45,7 @@ COMMON: dict[str, str] = {  # modules beside the servers that the domain of any 
     "notices": "what the system says of changes is one thing for all domains, and knows nothing of the protocol",
 }
 LATE_IMPORTS: dict[str, str] = {
+    "shared/kit/yaml.py": "pyyaml is an extra, loaded with the first text in YAML",
     "shared/client/connect.py": "httpx is an extra, and a client of processes needs none",
     "shared/program/run.py": "a transport is imported when it is chosen, a reader of settings where there is a file",
     "shared/kit/extras.py": "most copies have what they need; what says how to add it is loaded where they have not",
@@ -60,9 +61,7 @@ LATE_IMPORTS: dict[str, str] = {
     "servers/filesystem/writing/exchanging.py": "ctypes takes 3 ms to load, and is needed with the first edit",
     "servers/notices.py": "watchfiles is an extra, loaded when something is first watched",
     "servers/prompts/command_line.py": "a server needs nothing of its other commands",
-    "servers/prompts/format/mappings.py": "pyyaml is an extra, loaded with the first front matter",
     "servers/prompts/templates/rendering.py": "Jinja is an extra, loaded with the first prompt that is rendered",
-    "servers/sqlite/canned/definitions.py": "pyyaml is an extra, loaded where there are canned queries",
     "servers/sqlite/temporary.py": "tempfile loads much, and only exports and databases in memory need it",
 }
 BROAD_EXCEPTS: dict[str, str] = {  # one handler each, three at most
@@ -215,7 +214,7 @@ def servers_stand_alone(source: Source) -> Findings:
         if top == "servers" and rest.split(".")[0] not in {source.server, *COMMON}:
             yield one.line, f"{source.server} imports {one.target}"
         is_face = source.server in KNOW_SHARED or Path(source.path).name in FACES
-        if top == "shared" and not is_face:
+        if top == "shared" and not is_face and not one.target.startswith("shared.kit"):
             yield one.line, f"a domain file imports {one.target}"
 
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
-from .yaml_text import parse_yaml
+from shared.kit.yaml import YamlError, read_yaml
 
 __all__ = ["CATALOG", "Argument", "Catalog", "Entry", "Permissions", "Tools", "catalog_schema", "load_catalog"]
 
@@ -134,11 +134,13 @@ def load_catalog(path: Path = CATALOG) -> Catalog:
     if len(text) > MAX_CATALOG:
         raise ValueError(f"{path}: a catalog has at most {MAX_CATALOG} bytes")
     try:
-        catalog = Catalog.model_validate(parse_yaml(text))
+        catalog = Catalog.model_validate(read_yaml(text.decode("utf-8-sig")))
     except ValidationError as error:
         raise ValueError(f"{path}: {_first_of(error)}") from None
-    except ValueError as error:
-        raise ValueError(f"{path} {error}") from None
+    except UnicodeDecodeError:
+        raise ValueError(f"{path}: it is not UTF-8") from None
+    except YamlError as error:
+        raise ValueError(f"{path}: {error}") from None
     names = [entry.name for entry in catalog.servers]
     for name in names:
         if names.count(name) > 1:

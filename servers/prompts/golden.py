@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 
 from servers.prompts.arguments.values import values
 from servers.prompts.errors import PromptError
-from servers.prompts.format.mappings import Mapped, dumped, mapped
+from servers.prompts.format.documents import mapped
 from servers.prompts.library.library import Library
 from servers.prompts.templates.rendering import Rendered, Text
+from shared.kit.yaml import YamlMapping, write_yaml
 
 __all__ = ["Golden", "example", "golden", "golden_path", "written"]
 
@@ -55,7 +56,7 @@ def example(library: Library, name: str, arguments: dict[str, str]) -> Golden:
 
 def written(golden: Golden) -> str:
     """The text of the file with this example."""
-    return dumped(golden._asdict())
+    return write_yaml(golden._asdict())
 
 
 def _plain(message: Rendered) -> dict[str, str]:
@@ -64,7 +65,7 @@ def _plain(message: Rendered) -> dict[str, str]:
     return {"role": message.role, **said}
 
 
-def _checked(found: Mapped, path: str) -> Golden:
+def _checked(found: YamlMapping, path: str) -> Golden:
     for key, kind in _KINDS.items():
         if not isinstance(found.get(key), kind):
             raise PromptError("bad_prompt", f"{path} has no {key}", line=found.lines.get(key, 1))

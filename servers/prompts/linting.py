@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from servers.prompts.errors import Problem, PromptError
 from servers.prompts.format.definitions import Argument, Prompt
 from servers.prompts.format.documents import document
-from servers.prompts.format.mappings import Mapped
 from servers.prompts.format.naming import objections
 from servers.prompts.format.skills import MOST_DESCRIPTION, NAME
 from servers.prompts.library.forms import Kind, parsed
 from servers.prompts.library.library import Library
 from servers.prompts.templates.limits import MOST_FILE_BYTES
 from servers.prompts.templates.rendering import Read, Rendering, used
+from shared.kit.yaml import YamlMapping
 
 __all__ = ["lint", "lint_file", "tokens"]
 
@@ -44,7 +44,7 @@ def lint_file(library: Library, path: str, kind: Kind, data: bytes) -> list[Prob
         prompt, front = parsed(kind, data), document(data).front
     except PromptError as error:
         return [Problem(path, error.line, error.reason)]
-    front = Mapped(1) if front is None else front
+    front = YamlMapping(1) if front is None else front
     remarks = [*_named(prompt, kind, front), *_described(prompt, front), *_sized(data)]
     read = library.reader(prompt)
     try:
@@ -59,7 +59,7 @@ Remarks = Iterator[tuple[int | None, str]]
 """Lines, and what is wrong there."""
 
 
-def _named(prompt: Prompt, kind: Kind, front: Mapped) -> Remarks:
+def _named(prompt: Prompt, kind: Kind, front: YamlMapping) -> Remarks:
     line = front.lines.get("name", front.line)
     found = objections(prompt.name)
     for one in found:
@@ -72,7 +72,7 @@ def _named(prompt: Prompt, kind: Kind, front: Mapped) -> Remarks:
         yield line, f"the name {prompt.name!r} is not that of the skill's directory, {kind.name!r}"
 
 
-def _described(prompt: Prompt, front: Mapped) -> Remarks:
+def _described(prompt: Prompt, front: YamlMapping) -> Remarks:
     if not front.get("description"):
         yield front.line, "there is no description"
     if len(prompt.description) > MOST_DESCRIPTION:
@@ -100,7 +100,7 @@ def _tried(prompt: Prompt, read: Read) -> None:
                 raise PromptError(error.code, error.reason, line=message.line) from None
 
 
-def _using(prompt: Prompt, front: Mapped, names: frozenset[str]) -> Remarks:
+def _using(prompt: Prompt, front: YamlMapping, names: frozenset[str]) -> Remarks:
     declared = {one.name for one in prompt.arguments}
     for one in prompt.arguments:
         if one.name not in names:
@@ -110,7 +110,7 @@ def _using(prompt: Prompt, front: Mapped, names: frozenset[str]) -> Remarks:
             yield _where(prompt, name), f"the template uses {name!r}, which is no argument"
 
 
-def _line(front: Mapped, argument: Argument) -> int:
+def _line(front: YamlMapping, argument: Argument) -> int:
     # A command and a skill have their arguments in the text.
     listed = front.get("arguments", ())
     lines = [one.lines["name"] for one in listed if one["name"] == argument.name]

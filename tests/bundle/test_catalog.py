@@ -174,18 +174,17 @@ def test_what_is_no_entry_is_refused_by_its_place(change: dict[str, Any], reason
     ("text", "reason"),
     [
         (b"servers: [", "is not YAML"),
-        (b"\xff\xfe\x00", "is not YAML"),
-        (b"[" * 100_000, "is not YAML"),
-        (b"servers: !!bool x", "is not YAML: this is no bool"),
-        (b"servers: {}\nservers: []", "is not YAML: 'servers' is given twice"),
+        (b"\xff\xfe\x00", "is not UTF-8"),
+        (b"[" * 100_000, "nested more than 20 levels deep"),
+        (b"servers: !!bool x", "it has a tag"),
+        (b"servers: {}\nservers: []", "line 2: the key 'servers' is given twice"),
         (b"- a list", "valid dictionary"),
         (b" " * 1_000_001, "at most 1000000 bytes"),
-        (b"a: &a {b: 1}\nc: {<<: [*a, *a]}", "there may be no merge keys"),
-        (b"servers:\n" + b"- x\n" * 20_000, "it has more than 20000 values"),
-        (b"servers: [&a {name: x}" + b",*a" * 10_000 + b"]", "it has more than 20000 values"),
-        (b"servers: 2001-99-99", "is not YAML: this is no timestamp"),
+        (b"servers:\n" + b"- x\n" * 20_000, "it has more than 20,000 values"),
+        (b"servers: [&a {name: x}" + b",*a" * 10_000 + b"]", "it has more than 20,000 values"),
+        (b"servers: 2001-99-99", "servers: Input should be a valid list"),
     ],
-    ids=["unclosed", "binary", "deep", "value", "twice", "list", "large", "merged", "long", "aliases", "no day"],
+    ids=["unclosed", "binary", "deep", "value", "twice", "list", "large", "long", "aliases", "no day"],
 )
 def test_what_is_no_catalog_is_refused_in_one_line(text: bytes, reason: str, tmp_path: Path) -> None:
     path = tmp_path / "catalog.yaml"

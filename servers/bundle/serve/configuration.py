@@ -15,11 +15,10 @@ from typing import Any, NamedTuple
 
 from pydantic.fields import FieldInfo
 
+from shared.kit.yaml import YamlError, read_yaml
 from shared.program.options import Written, is_hidden
 from shared.program.process import Options
 from shared.program.settings_file import read_text, settings_in
-
-from ..yaml_text import parse_yaml
 
 __all__ = ["OPTIONS", "Configuration", "read_configuration"]
 
@@ -58,9 +57,9 @@ def read_configuration(path: Path) -> Configuration:
     """Reads the file at `path`. Raises ValueError, in one line, for what is no such file."""
     text, readable_by_others = read_text(path)
     try:
-        content = parse_yaml(text)
-    except ValueError as error:
-        raise ValueError(f"{path} {error}") from None
+        content = read_yaml(text)
+    except YamlError as error:
+        raise ValueError(f"{path}: {error}") from None
     content = _mapping(content, f"{path}")
     written = content.pop("servers", None)
     servers = None if written is None else _mapping(written, f"{path}: servers")

@@ -8,8 +8,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from servers.prompts.errors import PromptError
-from servers.prompts.format.characters import is_unicode
 from servers.prompts.format.definitions import Argument, Prompt
+from shared.kit.text import is_unicode
 
 __all__ = ["MOST_CHARACTERS", "missing", "named", "value", "values"]
 

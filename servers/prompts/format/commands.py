@@ -6,7 +6,7 @@ from servers.prompts.errors import PromptError
 from servers.prompts.format.definitions import Message, Prompt
 from servers.prompts.format.documents import Document
 from servers.prompts.format.dollars import arguments
-from servers.prompts.format.mappings import Mapped
+from shared.kit.yaml import YamlMapping
 
 __all__ = ["command", "text_of", "tools_of"]
 
@@ -20,7 +20,7 @@ def command(document: Document, name: str) -> Prompt:
     """
     if not document.body:
         raise PromptError("bad_prompt", "it has no text", line=document.line)
-    front = document.front if document.front is not None else Mapped(1)
+    front = document.front if document.front is not None else YamlMapping(1)
     hint = text_of(front, "argument-hint")
     first_line = document.body.splitlines()[0].lstrip("# ")
     description = text_of(front, "description") or first_line or name
@@ -35,7 +35,7 @@ def command(document: Document, name: str) -> Prompt:
     )
 
 
-def text_of(front: Mapped, key: str) -> str:
+def text_of(front: YamlMapping, key: str) -> str:
     """A text of the front matter, "" where there is none. Raises PromptError."""
     value = front.get(key, "")
     if isinstance(value, dict | list):
@@ -43,7 +43,7 @@ def text_of(front: Mapped, key: str) -> str:
     return "" if value is None else str(value).strip()
 
 
-def tools_of(front: Mapped) -> tuple[str, ...]:
+def tools_of(front: YamlMapping) -> tuple[str, ...]:
     """The `allowed-tools`, a list or a text with commas, or with spaces, between them."""
     value: Any = front.get("allowed-tools", ())
     if isinstance(value, str):

@@ -5,12 +5,13 @@ import re
 from typing import NamedTuple
 
 from servers.prompts.errors import PromptError
-from servers.prompts.format.mappings import Mapped, mapped
+from shared.kit.yaml import YamlError, YamlLimits, YamlMapping, read_yaml
 
-__all__ = ["MOST_BYTES", "Document", "document"]
+__all__ = ["FRONT_MATTER", "MOST_BYTES", "Document", "document", "mapped"]
 
 MOST_BYTES = 256_000
 """Of a file."""
+FRONT_MATTER = YamlLimits(characters=64_000, values=10_000, depth=12)
 
 _FORM = re.compile(r"---[ \t]*\n(.*?)^---[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
 # Claude Code has it written so, and means a text; in YAML it is a list, or an error where another [ follows.
@@ -20,7 +21,7 @@ _HINT = re.compile(r"^(argument-hint:[ \t]+)(\[[^\n]*)$", re.MULTILINE)
 class Document(NamedTuple):
     """What is in a file."""
 
-    front: Mapped | None
+    front: YamlMapping | None
     """None where it does not begin with front matter."""
     body: str
     """Without white space around it, and with \\n alone at the ends of lines."""
@@ -44,6 +45,17 @@ def document(data: bytes) -> Document:
             raise PromptError("bad_prompt", "its front matter has no end, which is a line of ---", line=1)
         return Document(None, text.strip(), _begins(text, 0))
     return Document(mapped(_HINT.sub(_quoted, found[1]), 2), text[found.end() :].strip(), _begins(text, found.end()))
+
+
+def mapped(text: str, line: int = 1) -> YamlMapping:
+    """The mapping that is written in `text`, whose first line is `line` of its file. Raises PromptError."""
+    try:
+        value = read_yaml(text, what="the front matter", line=line, limits=FRONT_MATTER)
+    except YamlError as error:
+        raise PromptError("bad_prompt", error.reason, line=error.line) from None
+    if not isinstance(value, YamlMapping | None):
+        raise PromptError("bad_prompt", "the front matter is no mapping of keys to values", line=line)
+    return YamlMapping(line) if value is None else value
 
 
 def _quoted(hint: re.Match[str]) -> str:

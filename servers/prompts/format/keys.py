@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple, NoReturn
 
 from servers.prompts.errors import PromptError
-from servers.prompts.format.mappings import Mapped
+from shared.kit.yaml import YamlMapping
 
 __all__ = ["ARGUMENT", "MESSAGE", "NAME", "PROMPT", "TYPES", "Key", "checked", "refuse"]
 
@@ -58,7 +58,7 @@ PROMPT = {
 }
 
 
-def checked(found: Mapped, keys: Mapping[str, Key], where: str) -> None:
+def checked(found: YamlMapping, keys: Mapping[str, Key], where: str) -> None:
     """Raises PromptError unless the mapping has what `keys` allow and require."""
     for name, value in found.items():
         key = keys.get(name)
@@ -72,7 +72,7 @@ def checked(found: Mapped, keys: Mapping[str, Key], where: str) -> None:
             refuse(found, "", f"{where} has no {name}")
 
 
-def refuse(found: Mapped, key: str, reason: str) -> NoReturn:
+def refuse(found: YamlMapping, key: str, reason: str) -> NoReturn:
     """Says what is wrong, at the line of the key."""
     raise PromptError("bad_prompt", reason, line=found.lines.get(key, found.line))
 
@@ -88,7 +88,7 @@ def _objection(key: Key, value: Any) -> str | None:
         case "texts":
             return _no_texts(key, value)
         case "items":
-            whole = isinstance(value, list) and all(isinstance(one, Mapped) for one in value)
+            whole = isinstance(value, list) and all(isinstance(one, YamlMapping) for one in value)
             return None if whole and len(value) <= key.most else f"is no list of at most {key.most} mappings"
     choices = TYPES if key.kind == "type" else _ROLES
     return None if value in choices else f"is none of: {', '.join(choices)}"

@@ -6,7 +6,7 @@ from servers.prompts.errors import PromptError
 from servers.prompts.format.definitions import Argument, Message, Prompt, ordered
 from servers.prompts.format.documents import Document
 from servers.prompts.format.keys import ARGUMENT, MESSAGE, PROMPT, checked, refuse
-from servers.prompts.format.mappings import Mapped
+from shared.kit.yaml import YamlMapping
 
 __all__ = ["described", "prompt"]
 
@@ -25,7 +25,7 @@ def prompt(document: Document, name: str) -> Prompt:
     return described(document.front, document, name)
 
 
-def described(front: Mapped, document: Document, name: str) -> Prompt:
+def described(front: YamlMapping, document: Document, name: str) -> Prompt:
     """The prompt whose keys are in `front` and whose body is that of the document. Raises PromptError."""
     checked(front, PROMPT, "the front matter")
     arguments = [_argument(one) for one in front.get("arguments", ())]
@@ -47,7 +47,7 @@ def described(front: Mapped, document: Document, name: str) -> Prompt:
     )
 
 
-def _argument(found: Mapped) -> Argument:
+def _argument(found: YamlMapping) -> Argument:
     where = f"the argument {found['name']!r}" if isinstance(found.get("name"), str) else "an argument"
     checked(found, ARGUMENT, where)
     enum = tuple(found.get("enum", ()))
@@ -71,7 +71,7 @@ def _argument(found: Mapped) -> Argument:
     )
 
 
-def _fits(found: Mapped, where: str, kind: str, default: Any) -> None:
+def _fits(found: YamlMapping, where: str, kind: str, default: Any) -> None:
     if found.get("required"):
         refuse(found, "default", f"{where} is required and has a default; it can't have both")
     # A bool is an int in Python, and nowhere else.
@@ -82,7 +82,7 @@ def _fits(found: Mapped, where: str, kind: str, default: Any) -> None:
         refuse(found, "default", f"{where}: its default is none of its values")
 
 
-def _message(found: Mapped) -> Message:
+def _message(found: YamlMapping) -> Message:
     checked(found, MESSAGE, "a message")
     kinds = [kind for kind in _KINDS if kind in found]
     if len(kinds) != 1:

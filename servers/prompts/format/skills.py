@@ -14,8 +14,8 @@ from servers.prompts.format.commands import text_of, tools_of
 from servers.prompts.format.definitions import Message, Prompt
 from servers.prompts.format.documents import Document
 from servers.prompts.format.dollars import arguments
-from servers.prompts.format.mappings import Mapped, dumped
 from servers.prompts.format.naming import is_hidden
+from shared.kit.yaml import YamlMapping, write_yaml
 
 __all__ = [
     "LIMIT",
@@ -74,13 +74,13 @@ def written(prompt: Prompt, body: str) -> str:
         front["argument-hint"] = " ".join(f"[{one.name}]" for one in prompt.arguments)
     if prompt.allowed_tools:
         front["allowed-tools"] = " ".join(prompt.allowed_tools)
-    return f"---\n{dumped(front)}---\n\n{body}\n"
+    return f"---\n{write_yaml(front)}---\n\n{body}\n"
 
 
 def require_named(prompt: Prompt, document: Document) -> None:
     """Raises PromptError where a SKILL.md, which is that of the prompt, is read by this library and not by others."""
     _possible(prompt)
-    if not text_of(document.front or Mapped(1), "name"):
+    if not text_of(document.front or YamlMapping(1), "name"):
         suggestion = f"Write name: {prompt.name}"
         raise PromptError("bad_prompt", "the front matter has no name, which a skill needs", suggestion, line=1)
 

@@ -4,12 +4,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from servers.prompts.errors import Problem, PromptError
-from servers.prompts.format.characters import is_unicode
 from servers.prompts.format.documents import MOST_BYTES
 from servers.prompts.format.keys import NAME
 from servers.prompts.format.skills import LIMIT, unfitting
 from servers.prompts.library.folder import MOST_TOTAL, Entry, Signature
 from servers.prompts.library.forms import SKILL, Kind, kind_of, name_in, parsed
+from shared.kit.text import is_unicode
 
 __all__ = ["NOTHING", "File", "State", "after"]
 

@@ -18,9 +18,9 @@ from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.visitor import NodeTransformer
 
-from servers.prompts.format.characters import is_unicode
 from servers.prompts.templates.filters import EACH, FILTERS, JOINED, STEPPED, TAKEN, made, sized, text_of
 from servers.prompts.templates.limits import MOST_ITEMS, spending
+from shared.kit.text import is_unicode
 
 __all__ = ["Sandbox"]
 

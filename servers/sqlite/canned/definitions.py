@@ -4,6 +4,7 @@ import re
 from typing import Any, NamedTuple
 
 from servers.sqlite.access.declaring import parameters_of
+from shared.kit.yaml import YamlError, read_yaml
 
 __all__ = ["Definition", "Given", "defined"]
 
@@ -66,12 +67,11 @@ def defined(text: str, stem: str) -> Definition:
 
 
 def _mapping(front: str, what: str) -> dict[Any, Any]:
-    import yaml  # noqa: PLC0415 (only with --queries)
-
     try:
-        found = yaml.safe_load(front)
-    except yaml.YAMLError as error:
-        raise ValueError(f"{what} is no YAML: {' '.join(str(error).split())}") from None
+        # The line of --- stands before it.
+        found = read_yaml(front, what=what, line=2)
+    except YamlError as error:
+        raise ValueError(f"{error.reason} (line {error.line})") from None
     if not isinstance(found, dict):
         raise ValueError(f"{what} is no mapping")
     return found

@@ -11,12 +11,12 @@ from jsonschema import Draft202012Validator
 
 from servers.prompts.errors import PromptError
 from servers.prompts.format.definitions import Argument, Message, Prompt
-from servers.prompts.format.documents import document
-from servers.prompts.format.mappings import dumped, mapped
+from servers.prompts.format.documents import document, mapped
 from servers.prompts.format.prompts import prompt
 from servers.prompts.format.schema import schema
 from servers.prompts.library.forms import Kind, name_in, parsed
 from servers.prompts.library.libraries import STARTER
+from shared.kit.yaml import write_yaml
 from tests.servers.prompts.folders import front
 
 SCHEMA = Path(__file__).parents[3] / "servers/prompts/format/front-matter.schema.json"
@@ -91,7 +91,7 @@ REFUSED = {
     "a message of two": (front("messages: [{text: a, image: b}]"), "a message has one of"),
     "an empty message": (front("messages: [{text: ' '}]"), "empty text"),
     "half a surrogate": (front('title: "\\ud800"'), "."),
-    "a NUL": (front("title: a\0b"), "is no YAML"),
+    "a NUL": (front("title: a\0b"), "is not YAML"),
 }
 
 
@@ -155,7 +155,7 @@ def test_without_libyaml_it_reads_the_same(monkeypatch: pytest.MonkeyPatch) -> N
 )
 def test_what_is_written_reads_the_same(value: str) -> None:
     whole = {"a": value, "b": [value, 1, 1.5, True, {"c": value}]}
-    assert mapped(dumped(whole)) == whole
+    assert mapped(write_yaml(whole)) == whole
 
 
 def test_the_schema_beside_the_code_is_the_one_that_it_makes() -> None:

@@ -1,4 +1,4 @@
-"""Front matter: YAML that can hold texts, numbers, lists and mappings, and nothing else.
+"""YAML that can hold texts, numbers, lists and mappings, and nothing else (YAML 1.2, JSON schema with `~` and `.5`).
 
 The parser of pyyaml gives events, and the values are made from them here. So nothing of pyyaml ever constructs
 anything, a tag means nothing, depth and size are counted while they grow, and each key knows its line. Plain words
@@ -9,16 +9,9 @@ import re
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from servers.prompts.errors import PromptError
-from servers.prompts.format.characters import is_unicode
+from .text import is_unicode
 
-__all__ = ["MOST_CHARACTERS", "Mapped", "dumped", "mapped"]
-
-MOST_CHARACTERS = 64_000
-"""Of the text, and of all values together; one that is named by an alias counts each time."""
-_MOST_VALUES = 10_000
-"""Counted in the same way."""
-_DEEPEST = 12
+__all__ = ["YamlError", "YamlLimits", "YamlMapping", "read_yaml", "write_yaml"]
 
 _INTEGER = re.compile(r"[-+]?[0-9]{1,300}")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]{1,300}|[0-9]{1,300}(\.[0-9]{0,300})?)([eE][-+]?[0-9]{1,3})?")
@@ -31,7 +24,32 @@ _WORDS = {
 }
 
 
-class Mapped(dict[str, Any]):
+class YamlLimits(NamedTuple):
+    """How much a text may hold; what is named by an alias counts each time."""
+
+    characters: int = 1_000_000
+    """Of the text, and of all values together."""
+    values: int = 20_000
+    depth: int = 20
+    """Levels of lists and mappings in each other."""
+
+
+_LIMITS = YamlLimits()
+
+
+class YamlError(ValueError):
+    """What is wrong with a text, and on which line of its file, from 1."""
+
+    def __init__(self, reason: str, line: int) -> None:
+        self.reason = reason
+        self.line = line
+        super().__init__(reason, line)
+
+    def __str__(self) -> str:
+        return f"line {self.line}: {self.reason}"
+
+
+class YamlMapping(dict[str, Any]):
     """A mapping that knows its lines, from 1."""
 
     def __init__(self, line: int) -> None:
@@ -51,7 +69,7 @@ class _Size(NamedTuple):
 class _Open(NamedTuple):
     """A list or mapping whose end has not come."""
 
-    value: Mapped | list[Any]
+    value: YamlMapping | list[Any]
     anchor: str | None
     before: _Size
     """What there was before it."""
@@ -59,31 +77,29 @@ class _Open(NamedTuple):
     """The key that waits for its value, in a mapping."""
 
 
-def mapped(text: str, line: int = 1) -> Mapped:
-    """The mapping that is written in `text`, whose first line is `line` of its file. Raises PromptError."""
-    import yaml  # noqa: PLC0415 (where there is a prompt to read)
+def read_yaml(text: str, *, what: str = "it", line: int = 1, limits: YamlLimits = _LIMITS) -> Any:
+    """The value that stands in `text`, None where none does. `what` names it in errors; its first line is `line` of
+    its file. Raises YamlError."""
+    import yaml  # noqa: PLC0415 (where there is something to read)
 
-    if len(text) > MOST_CHARACTERS:
-        raise _wrong(f"the front matter has more than {MOST_CHARACTERS:,} characters", line)
+    if len(text) > limits.characters:
+        raise YamlError(f"{what} has more than {limits.characters:,} characters", line)
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        values = _Building(line).built(yaml.parse(text, Loader=loader))
+        values = _Building(what, line, limits).built(yaml.parse(text, Loader=loader))
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
-        what = getattr(error, "problem", None) or getattr(error, "reason", None) or "it can't be read"
-        if "mapping values are not allowed" in what:
-            what = "a text with a colon and a space in it needs quotes"
-        raise _wrong(f"the front matter is no YAML: {what}", line if mark is None else line + mark.line) from None
-    match values:
-        case [] | [None]:
-            return Mapped(line)
-        case [Mapped() as value]:
-            return value
-    raise _wrong("the front matter is no mapping of keys to values", line)
+        reason = getattr(error, "problem", None) or getattr(error, "reason", None) or "it can't be read"
+        if "mapping values are not allowed" in reason:
+            reason = "a text with a colon and a space in it needs quotes"
+        raise YamlError(f"{what} is not YAML: {reason}", line if mark is None else line + mark.line) from None
+    if len(values) > 1:
+        raise YamlError(f"{what} is more than one document", line)
+    return values[0] if values else None
 
 
-def dumped(value: Any) -> str:
-    """The YAML of a mapping of plain values, which `mapped` reads as the same; texts of several lines as such."""
+def write_yaml(value: Any) -> str:
+    """The YAML of a mapping of plain values, which `read_yaml` reads as the same; texts of several lines as such."""
     import yaml  # noqa: PLC0415 (where there is something to write)
 
     class Dumper(yaml.SafeDumper):
@@ -104,8 +120,10 @@ def dumped(value: Any) -> str:
 class _Building:
     """Makes values from the events of a parser."""
 
-    def __init__(self, line: int) -> None:
+    def __init__(self, what: str, line: int, limits: YamlLimits) -> None:
+        self._what = what
         self._first = line
+        self._limits = limits
         self._open: list[_Open] = []
         self._anchors: dict[str, tuple[Any, _Size]] = {}
         self._size = _Size(0, 0)
@@ -116,14 +134,14 @@ class _Building:
         for event in events:
             line = self._first + event.start_mark.line
             if getattr(event, "tag", None) is not None:
-                raise _wrong("the front matter has a tag (!...), which means nothing here", line)
+                raise YamlError(f"{self._what} has a tag (!...), which means nothing here", line)
             match type(event).__name__:
                 case "ScalarEvent":
                     self._scalar(event, line)
                 case "AliasEvent":
                     self._alias(event.anchor, line)
                 case "MappingStartEvent":
-                    self._begin(Mapped(line), event.anchor, line)
+                    self._begin(YamlMapping(line), event.anchor, line)
                 case "SequenceStartEvent":
                     self._begin([], event.anchor, line)
                 case "MappingEndEvent" | "SequenceEndEvent":
@@ -133,9 +151,9 @@ class _Building:
                     self._give(ended.value, ended.anchor, size)
         return self._done
 
-    def _begin(self, value: Mapped | list[Any], anchor: str | None, line: int) -> None:
-        if len(self._open) >= _DEEPEST:
-            raise _wrong(f"the front matter is nested more than {_DEEPEST} levels deep", line)
+    def _begin(self, value: YamlMapping | list[Any], anchor: str | None, line: int) -> None:
+        if len(self._open) >= self._limits.depth:
+            raise YamlError(f"{self._what} is nested more than {self._limits.depth} levels deep", line)
         self._no_key(line)
         self._open.append(_Open(value, anchor, self._size, []))
         self._add(_Size(1, 0), line)
@@ -143,13 +161,13 @@ class _Building:
     def _scalar(self, event: Any, line: int) -> None:
         text = event.value
         if not is_unicode(text):
-            raise _wrong("a text holds half of a surrogate pair", line)
+            raise YamlError("a text holds half of a surrogate pair", line)
         size = _Size(1, len(text))
         self._add(size, line)
         top = self._open[-1] if self._open else None
-        if top is not None and isinstance(top.value, Mapped) and not top.keys:
+        if top is not None and isinstance(top.value, YamlMapping) and not top.keys:
             if text in top.value:
-                raise _wrong(f"the key {text[:80]!r} is there twice", line)
+                raise YamlError(f"the key {text[:80]!r} is given twice", line)
             top.keys.append(text)
             top.value.lines[text] = line
             return
@@ -158,22 +176,22 @@ class _Building:
     def _alias(self, anchor: str, line: int) -> None:
         self._no_key(line)
         if anchor not in self._anchors:
-            raise _wrong(f"the alias {anchor[:80]!r} names nothing that is written before it", line)
+            raise YamlError(f"the alias {anchor[:80]!r} names nothing that is written before it", line)
         value, size = self._anchors[anchor]
         self._add(size, line)
         self._give(value, None, size)
 
     def _no_key(self, line: int) -> None:
         top = self._open[-1] if self._open else None
-        if top is not None and isinstance(top.value, Mapped) and not top.keys:
-            raise _wrong("a key is no plain text", line)
+        if top is not None and isinstance(top.value, YamlMapping) and not top.keys:
+            raise YamlError("a key is no plain text", line)
 
     def _add(self, size: _Size, line: int) -> None:
         self._size = _Size(self._size.values + size.values, self._size.characters + size.characters)
-        if self._size.values > _MOST_VALUES:
-            raise _wrong(f"the front matter has more than {_MOST_VALUES:,} values", line)
-        if self._size.characters > MOST_CHARACTERS:
-            raise _wrong(f"the values of the front matter have more than {MOST_CHARACTERS:,} characters", line)
+        if self._size.values > self._limits.values:
+            raise YamlError(f"{self._what} has more than {self._limits.values:,} values", line)
+        if self._size.characters > self._limits.characters:
+            raise YamlError(f"the values of {self._what} have more than {self._limits.characters:,} characters", line)
 
     def _give(self, value: Any, anchor: str | None, size: _Size) -> None:
         if anchor is not None:
@@ -194,7 +212,3 @@ def _plain(text: str) -> Any:
     if _INTEGER.fullmatch(text):
         return int(text)
     return float(text) if _FLOAT.fullmatch(text) else text
-
-
-def _wrong(reason: str, line: int) -> PromptError:
-    return PromptError("bad_prompt", reason, line=line)
