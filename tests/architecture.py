@@ -41,9 +41,6 @@ LONG_FILES: dict[str, str] = {}
 KNOW_SHARED: dict[str, str] = {  # servers all of whose files may import it
     "everything": "its domain is the protocol itself",
 }
-COMMON: dict[str, str] = {  # modules beside the servers that the domain of any of them may import
-    "notices": "what the system says of changes is one thing for all domains, and knows nothing of the protocol",
-}
 LATE_IMPORTS: dict[str, str] = {
     "shared/kit/yaml.py": "pyyaml is an extra, loaded with the first text in YAML",
     "shared/client/connect.py": "httpx is an extra, and a client of processes needs none",
@@ -59,7 +56,7 @@ LATE_IMPORTS: dict[str, str] = {
     "servers/filesystem/finding/ignoring.py": "pathspec is an extra, loaded with the first .gitignore",
     "servers/filesystem/reading/charsets.py": "what is not UTF-8 is rare, and a charset detector is big",
     "servers/filesystem/writing/exchanging.py": "ctypes takes 3 ms to load, and is needed with the first edit",
-    "servers/notices.py": "watchfiles is an extra, loaded when something is first watched",
+    "shared/kit/notices.py": "watchfiles is an extra, loaded when something is first watched",
     "servers/prompts/command_line.py": "a server needs nothing of its other commands",
     "servers/prompts/templates/rendering.py": "Jinja is an extra, loaded with the first prompt that is rendered",
     "servers/sqlite/temporary.py": "tempfile loads much, and only exports and databases in memory need it",
@@ -208,10 +205,9 @@ def shared_knows_no_server(source: Source) -> Findings:
 
 
 def servers_stand_alone(source: Source) -> Findings:
-    is_common = source.module.removeprefix("servers.") in COMMON
-    for one in source.imports if source.server or is_common else ():
+    for one in source.imports if source.server else ():
         top, _, rest = one.target.partition(".")
-        if top == "servers" and rest.split(".")[0] not in {source.server, *COMMON}:
+        if top == "servers" and rest.split(".")[0] != source.server:
             yield one.line, f"{source.server} imports {one.target}"
         is_face = source.server in KNOW_SHARED or Path(source.path).name in FACES
         if top == "shared" and not is_face and not one.target.startswith("shared.kit"):

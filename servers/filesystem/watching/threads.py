@@ -11,7 +11,7 @@ from typing import Any
 import anyio
 from anyio import to_thread
 
-from servers.notices import until_stopped
+from shared.kit.notices import until_stopped
 
 _EACH = 4
 

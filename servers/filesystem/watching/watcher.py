@@ -33,7 +33,7 @@ from servers.filesystem.watching.sightings import Spot
 from servers.filesystem.watching.threads import Threads
 from servers.filesystem.watching.trees import Event, Room, Tree
 from servers.filesystem.watching.watched import Pace, Target, Watched, look_at
-from servers.notices import Notices
+from shared.kit.notices import Notices
 
 T = TypeVar("T")
 

@@ -16,10 +16,10 @@ from typing import NamedTuple
 import anyio
 from anyio import CapacityLimiter, to_thread
 
-from servers.notices import Notices, until_stopped
 from servers.prompts.errors import PromptError
 from servers.prompts.format.characters import shown
 from servers.prompts.library.libraries import Found, Libraries
+from shared.kit.notices import Notices, until_stopped
 
 __all__ = ["News", "Watch"]
 

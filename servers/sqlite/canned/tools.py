@@ -10,9 +10,9 @@ import anyio
 from anyio.abc import TaskStatus
 from pydantic import Field
 
-from servers.notices import Notices
 from shared import Data
 from shared.errors import DeclarationError
+from shared.kit.notices import Notices
 from shared.server.signatures import signed
 from shared.server.tools import RegisteredTool, ToolOptions
 

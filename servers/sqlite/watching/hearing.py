@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection
 
 from anyio import CapacityLimiter, to_thread
 
-from servers.notices import Notices, until_stopped
+from shared.kit.notices import Notices, until_stopped
 
 __all__ = ["Noticed", "hear"]
 

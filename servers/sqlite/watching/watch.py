@@ -9,13 +9,13 @@ from pathlib import Path
 import anyio
 from anyio.abc import TaskGroup
 
-from servers.notices import Notices
 from servers.sqlite.access.database import Databases
 from servers.sqlite.errors import SqliteError
 from servers.sqlite.uris import Target, target, uri_of
 from servers.sqlite.watching.hearing import hear
 from servers.sqlite.watching.sights import UNSEEN, folded, look
 from servers.sqlite.watching.watched import LISTING, Watched
+from shared.kit.notices import Notices
 
 __all__ = ["Watch"]
 

@@ -15,7 +15,7 @@ from servers.filesystem.watching.sightings import Spot
 from servers.filesystem.watching.trees import Room
 from servers.filesystem.watching.watched import Pace
 from servers.filesystem.watching.watcher import Watcher
-from servers.notices import Notices
+from shared.kit.notices import Notices
 from tests.descriptors import descriptors, settled_descriptors
 
 pytestmark = pytest.mark.slow

@@ -10,10 +10,10 @@ from typing import Any
 import anyio
 import pytest
 
-from servers.notices import Notices, open_watch
 from servers.prompts.library.libraries import Libraries
 from servers.prompts.watching import watch
 from servers.prompts.watching.watch import News, Watch
+from shared.kit.notices import Notices, open_watch
 from tests.servers.prompts.folders import SIMPLE, front, put, texts, write
 
 

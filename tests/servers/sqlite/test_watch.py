@@ -10,13 +10,13 @@ from typing import Any
 import anyio
 import pytest
 
-from servers.notices import Notices
 from servers.sqlite.access.database import Database, Source, open_databases
 from servers.sqlite.access.limits import Limits
 from servers.sqlite.errors import SqliteError
 from servers.sqlite.watching.hearing import hear
 from servers.sqlite.watching.watch import Watch
 from servers.sqlite.watching.watched import LISTING
+from shared.kit.notices import Notices
 from tests.servers.sqlite.others import elsewhere
 
 pytestmark = pytest.mark.slow

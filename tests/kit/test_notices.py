@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from servers.notices import Notices, open_watch
+from shared.kit.notices import Notices, open_watch
 
 
 @pytest.fixture
@@ -138,7 +138,7 @@ def test_nothing_happening_is_no_notice(notices, root):
 
 
 def test_a_flood_asks_for_a_look_at_everything(notices, root, monkeypatch):
-    monkeypatch.setattr("servers.notices.FLOOD", 1)
+    monkeypatch.setattr("shared.kit.notices.FLOOD", 1)
     notices.arm([str(root)])
     (root / "file").touch()
     assert notices.wait(threading.Event(), 30) is None
@@ -150,5 +150,5 @@ def test_names_it_cannot_watch_are_left_out(notices, root):
 
 
 def test_watchfiles_is_loaded_with_the_first_watch_only():
-    code = "import sys, servers.notices; sys.exit('watchfiles' in sys.modules)"
+    code = "import sys, shared.kit.notices; sys.exit('watchfiles' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

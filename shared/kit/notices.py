@@ -32,7 +32,7 @@ _BRISK_SECONDS = 2.0
 _REFUSED_SECONDS = 30.0
 _ERRED_SECONDS = 1.0
 
-log = logging.getLogger("servers.notices")
+log = logging.getLogger("shared.kit.notices")
 
 
 def open_watch(directories: list[str]) -> Any:
