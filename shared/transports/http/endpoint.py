@@ -17,6 +17,7 @@ from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from anyio import lowlevel
 from anyio.abc import TaskGroup
 
 from ...errors import McpError
@@ -38,6 +39,7 @@ from ...protocol.http.rules import (
 from ...protocol.wire.jsonrpc import Malformed, Message, Request, decode
 from ...server.app import Server
 from ...server.tools import RegisteredTool
+from ...server.turns import Turns
 from .follow import follow
 from .limits import SessionLimits
 from .session import HttpSession
@@ -48,6 +50,8 @@ from .streams import Gone, Http, Stage, read_body
 
 __all__ = ["Endpoint", "EndpointLimits"]
 
+_LARGE = 65_536
+"""Bytes of a body that takes a millisecond to read, and more where a tool validates it."""
 _STARTING = refuse(503, "the server is starting; try again in a moment", Retry_After="2")
 _TOO_MANY = refuse(429, "too many of your requests are being served; wait for their answers", Retry_After="1")
 _STOPPING = refuse(503, "the server is stopping", Connection="close")
@@ -75,6 +79,7 @@ class Endpoint:
         self._limits = limits
         self._sessions: Sessions | None = None
         self._exchanges: set[Exchange] = set()
+        self._decoding = Turns(1)
         self._requests, self._listening = Portions(limits.requests), Portions(limits.sessions.sessions)
         self._parameters: WeakKeyDictionary[RegisteredTool, Sequence[Parameter]] = WeakKeyDictionary()
         self._closed: Refusal | None = _STARTING
@@ -147,12 +152,21 @@ class Endpoint:
             return body
         if self._closed is not None:
             return self._closed
-        message = decode(body)
+        message = await self._decode(http, body)
         if isinstance(message, Malformed):
             return Refusal(400, message.failure)
         if is_stateless(http.headers, message):
             return await self._post_stateless(http, message)
         return await self._post_session(http, sessions, message)
+
+    async def _decode(self, http: Http, body: bytes) -> Message:
+        """The message in a body. Of those that take long one is read in a turn of the event loop, client by client:
+        many that come at once would hold up everybody else."""
+        if len(body) < _LARGE:
+            return decode(body)
+        async with self._decoding.take(http.client):
+            await lowlevel.checkpoint()
+            return decode(body)
 
     # From 2026-07-28 on
 
