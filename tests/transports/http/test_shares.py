@@ -74,6 +74,16 @@ async def test_sessions_in_use_go_where_one_client_has_more_than_half() -> None:
         assert (await handshake(other)).status_code == 503
 
 
+async def test_a_session_in_use_stays_as_long_as_another_is_idle() -> None:
+    async with crowded() as site, coming_from(site, "127.0.0.2") as other:
+        sessions = [await site.initialize() for _ in range(SESSIONS)]
+        async with site.client.stream("GET", "/mcp", headers=merged(sessions[0])):
+            # All are used, and that one was used longest ago.
+            assert all([await lives(site, session) for session in sessions[1:]])
+            await other.initialize()
+            assert [await lives(site, session) for session in sessions] == [True, False, *[True] * (SESSIONS - 2)]
+
+
 async def test_everybody_ends_with_the_same_share() -> None:
     async with crowded() as site, AsyncExitStack() as clients:
         several = [
