@@ -202,4 +202,5 @@ async def test_no_more_than_two_are_at_work_at_once(file: Path) -> None:
         async with anyio.create_task_group() as tasks:
             for _ in range(5):
                 tasks.start_soon(run)
-    assert sorted(codes) == ["busy", "busy", "busy", "timeout", "timeout"]
+    # A place that becomes free just before their time is over may still be taken by one of those that wait.
+    assert (sorted(codes)[0], sorted(codes)[3:]) == ("busy", ["timeout", "timeout"])
