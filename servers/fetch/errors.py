@@ -7,7 +7,10 @@ the private network that a name led to, or paths of this machine. What a site wr
 import re
 from typing import NamedTuple
 
-__all__ = ["CODES", "Answered", "FetchError", "one_line"]
+from shared.kit.errors import CodedError
+from shared.kit.text import join_lines
+
+__all__ = ["CODES", "Answered", "FetchError"]
 
 CODES = {
     "bad_url": "what was given is no URL that can be fetched",
@@ -31,11 +34,6 @@ CODES = {
 """Each code, and what it means."""
 
 
-def one_line(text: str) -> str:
-    """The text on one line: other white space as spaces, and what is not printed as escapes."""
-    return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in " ".join(text.split()))
-
-
 class Answered(NamedTuple):
     """What a site said when it did not give the page."""
 
@@ -46,8 +44,8 @@ class Answered(NamedTuple):
     """The beginning of what stood in the answer, as text. Not to be trusted."""
 
 
-class FetchError(Exception):
-    """A refusal or failure: `code` for programs, `reason` and `suggestion` for readers.
+class FetchError(CodedError):
+    """A refusal or failure, each text of it on one line.
 
     What a page or a site wrote stands in neither of them, but in `quoted`, which is lines, and in `answered`: it is
     not to be trusted. Only a host that a redirect names, and the type of a page, stand there, in quotes.
@@ -56,15 +54,9 @@ class FetchError(Exception):
     def __init__(
         self, code: str, reason: str, suggestion: str = "", answered: Answered | None = None, quoted: str = ""
     ) -> None:
-        self.code = code
-        self.reason = one_line(reason)
-        self.suggestion = one_line(suggestion)
+        super().__init__(code, join_lines(reason), join_lines(suggestion))
         self.answered = answered
-        self.quoted = "\n".join(map(one_line, quoted.split("\n")))
-        super().__init__(code, self.reason, self.suggestion, answered, self.quoted)
-
-    def __str__(self) -> str:
-        return f"{self.reason}. {self.suggestion}" if self.suggestion else self.reason
+        self.quoted = "\n".join(map(join_lines, quoted.split("\n")))
 
     def naming(self, host: str, shown: str) -> "FetchError":
         """The same with the host as it is `shown`."""

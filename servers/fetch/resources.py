@@ -3,9 +3,10 @@
 from itertools import islice
 
 from shared import BlobResourceContents, InvalidParams, Resource, TextResourceContents
+from shared.kit.text import join_lines
 
 from .app import Ctx, app, snapshot_of
-from .errors import FetchError, one_line
+from .errors import FetchError
 from .pages.snapshots import Wanted
 from .pages.texts import cut, explained, facts_of, text_of
 
@@ -49,8 +50,8 @@ async def list_recent(ctx: Ctx) -> list[Resource]:
     """The pages that this client fetched last, each once, with the titles that they give themselves."""
     titles: dict[str, str] = {}
     for wanted, snapshot in ctx.state.snapshots.recent(ctx.owner):
-        titles.setdefault(wanted.url, one_line(snapshot.page.found.title[:_TITLE])[:_TITLE])
+        titles.setdefault(wanted.url, join_lines(snapshot.page.found.title[:_TITLE])[:_TITLE])
     return [
-        Resource(uri=url, name=one_line(url), title=title or None, mime_type=_MARKDOWN)
+        Resource(uri=url, name=join_lines(url), title=title or None, mime_type=_MARKDOWN)
         for url, title in islice(titles.items(), _LISTED)
     ]

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from servers.filesystem.names import quoted
+from shared.kit.errors import CodedError
 
 _RETRY = "Try again."
 _BY_ERRNO: dict[int, tuple[str, str, str]] = {
@@ -35,23 +36,18 @@ _BY_ERRNO: dict[int, tuple[str, str, str]] = {
 }
 
 
-class FilesError(Exception):
-    """A refusal or failure: `code` for programs, `reason` and `suggestion` for readers.
+class FilesError(CodedError):
+    """A refusal or failure about a path, or none.
 
     `path` is the path as the caller wrote it, never a resolved one.
     """
 
     def __init__(self, code: str, path: str, reason: str, suggestion: str = "") -> None:
-        self.code = code
+        super().__init__(code, reason, suggestion)
         self.path = path
-        self.reason = reason
-        self.suggestion = suggestion
-        super().__init__(code, path, reason, suggestion)
 
     def __str__(self) -> str:
-        subject = f"{quoted(self.path)}: " if self.path else ""
-        line = f"{subject}{self.reason}"
-        return f"{line}. {self.suggestion}" if self.suggestion else line
+        return f"{quoted(self.path)}: {super().__str__()}" if self.path else super().__str__()
 
 
 def from_os_error(path: str, error: OSError) -> FilesError:

@@ -17,11 +17,11 @@ from shared import (
     ToolError,
     __version__,
 )
+from shared.kit.text import join_lines
 from shared.protocol.types.tools import ListParams
 
 from .errors import PromptError
 from .format import definitions
-from .format.characters import line
 from .library.folder import Folder
 from .library.libraries import Libraries
 from .settings import Settings
@@ -123,12 +123,12 @@ def _listed(prompt: definitions.Prompt) -> Prompt:
         for one in prompt.arguments
     ]
     return Prompt(
-        name=prompt.name, title=_line(prompt.title), description=line(prompt.description), arguments=arguments
+        name=prompt.name, title=_line(prompt.title), description=join_lines(prompt.description), arguments=arguments
     )
 
 
 def _line(text: str | None) -> str | None:
-    return None if text is None else line(text)
+    return None if text is None else join_lines(text)
 
 
 def explained(error: PromptError) -> str:

@@ -18,6 +18,7 @@ from shared import (
     TextContent,
     elicit_form,
 )
+from shared.kit.text import join_lines
 
 from .app import Ctx, Opened, app, listed, refused
 from .arguments.asking import form, texts
@@ -25,7 +26,6 @@ from .arguments.completing import Completion, completed
 from .arguments.values import missing, named, values
 from .errors import PromptError
 from .format import definitions
-from .format.characters import line
 from .library.libraries import Libraries
 from .resources import contents
 from .templates.rendering import Embedded, Rendered, Text
@@ -92,7 +92,7 @@ def _rendered(
             return missing(prompt, given)
         raise
     messages = [message(name, one) for one in rendering.rendered(bound)]
-    return GetPromptResult(description=line(prompt.description), messages=messages)
+    return GetPromptResult(description=join_lines(prompt.description), messages=messages)
 
 
 async def _asked(ctx: Ctx, name: str, absent: Sequence[definitions.Argument]) -> dict[str, str]:

@@ -9,11 +9,11 @@ from urllib.parse import parse_qsl, quote, unquote
 from anyio import to_thread
 
 from shared import BlobResourceContents, InvalidParams, Resource, ResourceNotFound, TextResourceContents
+from shared.kit.text import escape, join_lines
 
 from .app import Ctx, app, refused
 from .arguments.values import values
 from .errors import PromptError
-from .format.characters import line, shown
 from .format.definitions import Prompt
 from .library.libraries import Libraries
 from .templates.rendering import Embedded, Rendered, Text
@@ -84,8 +84,8 @@ async def list_resources(ctx: Ctx) -> list[Resource]:
         Resource(
             uri=uri_of(one.name),
             name=one.name,
-            title=None if one.title is None else line(one.title),
-            description=line(one.description),
+            title=None if one.title is None else join_lines(one.title),
+            description=join_lines(one.description),
             mime_type=_MARKDOWN,
         )
         for one in found
@@ -142,25 +142,25 @@ def _text(message: Rendered) -> str:
         return content.text
     try:
         if content.kind == "resource":
-            return f"{shown(content.path)}:\n\n{content.data.decode()}"
+            return f"{escape(content.path)}:\n\n{content.data.decode()}"
     except UnicodeDecodeError:
         pass
     return _named(content)
 
 
 def _named(file: Embedded) -> str:
-    return f"[{file.kind}: {shown(file.path)}, {file.mime_type}, {len(file.data):,} bytes]"
+    return f"[{file.kind}: {escape(file.path)}, {file.mime_type}, {len(file.data):,} bytes]"
 
 
 def _index(libraries: Libraries) -> str:
     numbers = {one.root: number for number, one in enumerate(libraries.all)}
     prompts = [_indexed(libraries, numbers, one) for one in libraries.page("", _MOST_LISTED)]
     problems = [
-        {"library": numbers[root], "file": shown(problem.path), "line": problem.line, "reason": problem.reason}
+        {"library": numbers[root], "file": escape(problem.path), "line": problem.line, "reason": problem.reason}
         for root, problem in libraries.problems()
     ]
     found: dict[str, Any] = {
-        "libraries": [{"folder": shown(one.root.name), "prompts": len(one.names)} for one in libraries.all],
+        "libraries": [{"folder": escape(one.root.name), "prompts": len(one.names)} for one in libraries.all],
         "prompts": prompts,
         "truncated": len(prompts) == _MOST_LISTED < len(libraries.names),
         "problems": problems[:_MOST_LISTED],
@@ -169,11 +169,11 @@ def _index(libraries: Libraries) -> str:
 
 
 def _indexed(libraries: Libraries, numbers: Mapping[Path, int], prompt: Prompt) -> dict[str, Any]:
-    title, tags = line(prompt.title or ""), list(map(line, prompt.tags))
+    title, tags = join_lines(prompt.title or ""), list(map(join_lines, prompt.tags))
     found = {"name": prompt.name, "title": title, "tags": tags, "uri": uri_of(prompt.name)}
     try:
         library = libraries.library(prompt.name)
-        where = {"library": numbers[library.root], "file": shown(library.path(prompt.name))}
+        where = {"library": numbers[library.root], "file": escape(library.path(prompt.name))}
     except PromptError:  # it went away
         where = {}
     return {key: value for key, value in found.items() if value} | where

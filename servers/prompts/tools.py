@@ -9,11 +9,11 @@ from pydantic import BeforeValidator, ConfigDict, Field
 from typing_extensions import TypedDict
 
 from shared import CallToolResult, PromptMessage, TextContent
+from shared.kit.text import join_lines
 
 from .app import Ctx, app
 from .arguments.values import values
 from .errors import PromptError
-from .format.characters import line
 from .format.definitions import Argument, Prompt
 from .library.libraries import Libraries
 from .marks import marks
@@ -113,7 +113,7 @@ async def delete_prompt(ctx: Ctx, name: NameArgument, draft: DraftArgument = Fal
 
 def _line(prompt: Prompt) -> str:
     takes = f" ({', '.join(map(_named, prompt.arguments))})" if prompt.arguments else ""
-    return line(f"{prompt.name}{takes}: {prompt.description}")
+    return join_lines(f"{prompt.name}{takes}: {prompt.description}")
 
 
 def _named(argument: Argument) -> str:

@@ -10,6 +10,8 @@ as values do, and each on one line.
 from collections.abc import Sequence
 
 from servers.sqlite.reading.texts import fenced
+from shared.kit.errors import CodedError
+from shared.kit.text import escape
 
 __all__ = ["SqliteError", "from_sqlite"]
 
@@ -43,21 +45,17 @@ _BY_NAME: dict[str, tuple[str, str, str]] = {
 }
 
 
-class SqliteError(Exception):
-    """A refusal or failure: `code` for programs, `reason` and `suggestion` for readers, and lines that are `quoted`
-    because others wrote them."""
+class SqliteError(CodedError):
+    """A refusal or failure, with lines that are `quoted` because others wrote them."""
 
     def __init__(self, code: str, reason: str, suggestion: str = "", quoted: Sequence[str] = ()) -> None:
-        self.code = code
-        self.reason = reason
-        self.suggestion = suggestion
-        self.quoted = tuple(map(_one_line, quoted))
-        super().__init__(code, reason, suggestion, self.quoted)
+        super().__init__(code, reason, suggestion)
+        self.quoted = tuple(map(escape, quoted))
 
     def __str__(self) -> str:
         if self.quoted:
             return "\n".join(filter(None, (f"{self.reason}:", fenced(self.quoted), self.suggestion)))
-        return f"{self.reason}. {self.suggestion}" if self.suggestion else self.reason
+        return super().__str__()
 
     @property
     def line(self) -> str:
@@ -67,10 +65,6 @@ class SqliteError(Exception):
     def at(self, where: str) -> "SqliteError":
         """The same, which says `where` it happened, unless that is nothing."""
         return SqliteError(self.code, f"{where}: {self.reason}", self.suggestion, self.quoted) if where else self
-
-
-def _one_line(text: str) -> str:
-    return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
 
 
 def from_sqlite(error: Exception) -> SqliteError:
@@ -88,7 +82,7 @@ def from_sqlite(error: Exception) -> SqliteError:
     name = getattr(error, "sqlite_errorname", "")
     if not name:
         # What the module finds before SQLite does: the number of parameters, a second statement, a NUL character.
-        return SqliteError("bad_parameters" if "binding" in words else "bad_statement", _one_line(words))
+        return SqliteError("bad_parameters" if "binding" in words else "bad_statement", escape(words))
     code, reason, suggestion = _BY_NAME.get(name) or _BY_NAME.get(
         "_".join(name.split("_")[:2]), ("bad_statement", "", "")
     )

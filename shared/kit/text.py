@@ -1,6 +1,6 @@
-"""What texts can hold."""
+"""What texts can hold, and how those that others wrote stand in ours."""
 
-__all__ = ["is_unicode"]
+__all__ = ["escape", "is_unicode", "join_lines"]
 
 
 def is_unicode(text: str) -> bool:
@@ -11,3 +11,15 @@ def is_unicode(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def escape(text: str) -> str:
+    """The text on one line: what is not printed, line ends and what a terminal obeys among it, as escapes."""
+    if text.isprintable():
+        return text
+    return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
+
+
+def join_lines(text: str) -> str:
+    """The text on one line: white space of any kind as single spaces, and the rest as by `escape`."""
+    return escape(" ".join(text.split()))

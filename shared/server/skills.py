@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import quote, unquote
 
 from ..errors import DeclarationError, ResourceNotFound
+from ..kit.text import join_lines
 from ..protocol.records import record
 from ..protocol.types.content import BlobResourceContents, TextResourceContents
 from ..protocol.types.resources import Resource
@@ -118,8 +119,8 @@ class Skill:
         """One of its files as lists of resources show it."""
         size, kind = self.files[file].size, _kind(file)
         if file != MANIFEST:
-            return Resource(uri=self.uri(file), name=_line(file.rpartition("/")[2]), mime_type=kind, size=size)
-        name, description = self.frontmatter["name"], _line(self.frontmatter["description"])
+            return Resource(uri=self.uri(file), name=join_lines(file.rpartition("/")[2]), mime_type=kind, size=size)
+        name, description = self.frontmatter["name"], join_lines(self.frontmatter["description"])
         return Resource(uri=self.uri(), name=name, description=description, mime_type=kind, size=size)
 
     def children(self, uri: str) -> list[Resource]:
@@ -129,7 +130,7 @@ class Skill:
             _, there, rest = self.uri(file).partition(inside)
             if there:
                 child, below, _ = rest.partition("/")
-                directory = Resource(uri=inside + child, name=_line(unquote(child)), mime_type=_DIRECTORY)
+                directory = Resource(uri=inside + child, name=join_lines(unquote(child)), mime_type=_DIRECTORY)
                 found[child] = directory if below else self.resource(file)
         return list(found.values())
 
@@ -186,11 +187,6 @@ class Skills:
                 if data is not None:
                     return _contents(uri, data, _kind(file))
         raise ResourceNotFound(uri)
-
-
-def _line(text: str) -> str:
-    """What files say of themselves, as it may stand in a list: on one line, with nothing that a terminal obeys."""
-    return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in " ".join(text.split()))
 
 
 def serve_skills(app: "Server[Any]", source: SkillSource) -> None:

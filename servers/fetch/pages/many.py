@@ -6,10 +6,11 @@ from typing import Any, NamedTuple
 
 import anyio
 
-from servers.fetch.errors import FetchError, one_line
+from servers.fetch.errors import FetchError
 from servers.fetch.pages.shares import shares
 from servers.fetch.pages.snapshots import Snapshot, Wanted
 from servers.fetch.pages.texts import Piece, cut, explained, facts_of, text_of
+from shared.kit.text import join_lines
 
 __all__ = ["Many", "fetch_all", "many_of"]
 
@@ -74,6 +75,6 @@ def many_of(wanted: Sequence[Wanted], outcomes: Sequence[Outcome], characters: i
             facts.append(facts_of(outcome, piece))
         else:
             # What is no URL may hold credentials anywhere.
-            texts.append(f"{'' if outcome.code == 'bad_url' else one_line(one.url)}\n{explained(outcome)}")
+            texts.append(f"{'' if outcome.code == 'bad_url' else join_lines(one.url)}\n{explained(outcome)}")
             facts.append({"error": outcome.code})
     return Many("\n\n".join(f"[{at}] {text}" for at, text in enumerate(texts, 1)), facts)

@@ -10,8 +10,9 @@ import secrets
 import time
 from typing import Any, NamedTuple
 
-from servers.fetch.errors import FetchError, one_line
+from servers.fetch.errors import FetchError
 from servers.fetch.pages.snapshots import Snapshot
+from shared.kit.text import join_lines
 
 __all__ = ["Piece", "cut", "explained", "facts_of", "fenced", "text_of"]
 
@@ -116,7 +117,7 @@ def _short(url: str) -> str:
 
 
 def _fact(text: str) -> str:
-    return one_line(text[: 2 * _FACT])[:_FACT]
+    return join_lines(text[: 2 * _FACT])[:_FACT]
 
 
 def _left_out(snapshot: Snapshot) -> list[str]:

@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager, suppress
 
 import anyio
 
-from servers.fetch.errors import CODES, FetchError, one_line
+from servers.fetch.errors import CODES, FetchError
 from servers.fetch.loading.loaded import Loaded
 from servers.fetch.reading.frames import Head
 from servers.fetch.reading.images import read_image
@@ -13,6 +13,7 @@ from servers.fetch.reading.kinds import as_source, check, kind_of
 from servers.fetch.reading.page import Form, Found, Page, Removed
 from servers.fetch.reading.pool import Pool
 from servers.fetch.reading.process import Limits
+from shared.kit.text import join_lines
 
 __all__ = ["Reader", "opened_reader"]
 
@@ -82,7 +83,7 @@ def _page(answer: Head, text: bytes) -> Page:
         fields["text"] = text.decode()
         fields["found"] = Found(**fields["found"])
         fields["removed"] = Removed(**fields["removed"])
-        fields["notes"] = tuple(one_line(str(note)) for note in fields["notes"])
+        fields["notes"] = tuple(join_lines(str(note)) for note in fields["notes"])
         return Page(**fields)
     except (LookupError, TypeError, ValueError):
         raise FetchError("unreadable", "the page broke the process that was to read it") from None

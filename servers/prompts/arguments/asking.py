@@ -4,8 +4,8 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from servers.prompts.format.characters import line
 from servers.prompts.format.definitions import Argument
+from shared.kit.text import join_lines
 
 __all__ = ["form", "texts"]
 
@@ -35,10 +35,10 @@ def _field(argument: Argument) -> dict[str, Any]:
     if argument.type == "enum":
         field = {"type": "string", "enum": list(argument.enum)}
     if argument.title:
-        field["title"] = line(argument.title)
+        field["title"] = join_lines(argument.title)
     said = [argument.description, _HINTS.get(argument.type), _examples(argument)]
     if any(said):
-        field["description"] = line(" ".join(filter(None, said)))
+        field["description"] = join_lines(" ".join(filter(None, said)))
     return field
 
 

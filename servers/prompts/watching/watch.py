@@ -17,9 +17,9 @@ import anyio
 from anyio import CapacityLimiter, to_thread
 
 from servers.prompts.errors import PromptError
-from servers.prompts.format.characters import shown
 from servers.prompts.library.libraries import Found, Libraries
 from shared.kit.notices import Notices, until_stopped
+from shared.kit.text import escape
 
 __all__ = ["News", "Watch"]
 
@@ -162,5 +162,5 @@ class Watch:
         """Says in the log what is wrong that was not wrong before."""
         found = frozenset(self._libraries.problems())
         for root, problem in sorted(found - self._said):
-            log.warning("%s: %s", shown(root.name), problem)
+            log.warning("%s: %s", escape(root.name), problem)
         self._said = found
