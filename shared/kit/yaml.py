@@ -1,8 +1,10 @@
-"""YAML that can hold texts, numbers, lists and mappings, and nothing else (YAML 1.2, JSON schema with `~` and `.5`).
+"""YAML that can hold texts, numbers, lists and mappings, and nothing else.
+
+What plain words mean is YAML 1.2's core schema, without numbers of other bases, infinities and NaN.
 
 The parser of pyyaml gives events, and the values are made from them here. So nothing of pyyaml ever constructs
-anything, a tag means nothing, depth and size are counted while they grow, and each key knows its line. Plain words
-are understood as YAML 1.2 has them: `yes`, `no` and dates are texts.
+anything, a tag means nothing, depth and size are counted while they grow, and each key knows its line; `yes`, `no`
+and dates are texts.
 """
 
 import re
