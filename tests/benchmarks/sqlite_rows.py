@@ -64,7 +64,7 @@ def _read_all(server: Pipes, query: str, last: str) -> None:
     while True:
         answer = server.ask(Ask("tools/call", {"name": "read_query", "arguments": arguments}, b'"rows"'))
         # Found without decoding the answer: the client's time is not the server's.
-        cursor = _CURSOR.search(answer, max(len(answer) - 1_000, 0))
+        cursor = _CURSOR.search(answer)
         if cursor is None:
             break
         arguments = {"query": query, "cursor": cursor[1].decode()}
