@@ -7,6 +7,7 @@ import pytest
 
 from tests import architecture as rules
 from tests.architecture import RULES, SOURCES, Findings, Source
+from tests.imports import drawing
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
@@ -30,6 +31,10 @@ def _cycle(sources: Iterable[Source]) -> list[str]:
 def test_shared_has_no_import_cycle() -> None:
     cycle = _cycle(source for source in SOURCES.values() if source.path.startswith("shared/"))
     assert not cycle, " -> ".join(cycle)
+
+
+def test_contributing_draws_the_imports_as_they_are() -> None:
+    assert drawing() in (rules.ROOT / "CONTRIBUTING.md").read_text(), "`python -m tests.imports` prints the drawing"
 
 
 def test_a_cycle_is_seen() -> None:

@@ -1,0 +1,51 @@
+"""A drawing of who imports whom, made from the code: `python -m tests.imports` prints it for CONTRIBUTING.md.
+
+A part is a module or a folder just below `shared`, a folder of `protocol`, and each folder of `servers`. Only
+those arrows are drawn that no longer way says already.
+"""
+
+from graphlib import TopologicalSorter
+
+from tests.architecture import SOURCES
+
+__all__ = ["drawing", "imports_of_parts"]
+
+Graph = dict[str, set[str]]
+_OPENED = ("shared.protocol",)
+"""Folders that are drawn as what is in them."""
+
+
+def drawing() -> str:
+    """The parts and their imports as a flowchart of Mermaid, which draws each part above what it imports."""
+    graph = imports_of_parts()
+    order = list(TopologicalSorter({part: sorted(used) for part, used in sorted(graph.items())}).static_order())
+    arrows = [f"  {part} --> {used}" for part in reversed(order) for used in sorted(_drawn(part, graph))]
+    return "\n".join(["```mermaid", "flowchart TD", *arrows, "```"])
+
+
+def imports_of_parts() -> Graph:
+    """Which parts each part imports, when it is loaded or later."""
+    graph: Graph = {_part(source.module): set() for source in SOURCES.values()}
+    for source in SOURCES.values():
+        mine = _part(source.module)
+        targets = (one.target for one in source.imports if one.target.split(".")[0] in ("shared", "servers"))
+        graph[mine] |= {_part(target) for target in targets} - {mine}
+    return {part: used for part, used in graph.items() if used or any(part in others for others in graph.values())}
+
+
+def _part(module: str) -> str:
+    depth = 3 if module.startswith(_OPENED) else 2
+    return "/".join(module.split(".")[:depth])
+
+
+def _drawn(part: str, graph: Graph) -> set[str]:
+    """What `part` imports and reaches in no other way."""
+    return {used for used in graph[part] if not any(used in _reached(other, graph) for other in graph[part] - {used})}
+
+
+def _reached(part: str, graph: Graph) -> set[str]:
+    return graph[part].union(*(_reached(used, graph) for used in graph[part]))
+
+
+if __name__ == "__main__":
+    print(drawing())
