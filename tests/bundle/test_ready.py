@@ -8,7 +8,7 @@ from typing import Any
 import anyio
 import pytest
 
-from servers.fetch.reading import process
+from servers.fetch.reading import pool
 from servers.fetch.server import app as fetch
 from servers.fetch.settings import Settings as FetchSettings
 from servers.filesystem.server import app as filesystem
@@ -76,7 +76,7 @@ async def test_a_database_whose_readers_are_all_at_work_is_all_right(tmp_path: P
 async def test_a_process_to_read_pages_can_start(monkeypatch: pytest.MonkeyPatch) -> None:
     async with fetch.running(FetchSettings()):
         assert await said_by(fetch) is None
-    monkeypatch.setattr(process, "_START", "import sys; sys.exit(1)")
+    monkeypatch.setattr(pool, "_START", "import sys; sys.exit(1)")
     async with fetch.running(FetchSettings()):
         assert await said_by(fetch) == "no process to read pages can be started: unreadable"
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from contextlib import suppress
+from email.utils import parsedate_to_datetime
 from typing import NamedTuple
 
 import anyio
@@ -14,7 +15,7 @@ from servers.fetch.loading.budget import Share
 from servers.fetch.loading.decoding import unpacking
 from servers.fetch.loading.excerpt import READ
 
-__all__ = ["REDIRECTS", "Answer", "Exchange", "Limits"]
+__all__ = ["REDIRECTS", "Answer", "Exchange", "Limits", "http_date", "retry_after"]
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 HEADERS = 65_536
@@ -212,3 +213,20 @@ def _sharper(error: FetchError) -> FetchError:
     if "complete message" in said or "incomplete" in said:
         return FetchError("bad_response", "the body is shorter than the answer says")
     return error
+
+
+def http_date(text: str | None) -> float | None:
+    """An HTTP date in seconds since 1970, or None where `text` is none."""
+    try:
+        return parsedate_to_datetime(text or "").timestamp()
+    except (ValueError, TypeError, OverflowError, IndexError):
+        return None
+
+
+def retry_after(text: str | None, now: float) -> float | None:
+    """The seconds to wait that `Retry-After` names, as a number or as a date; `now` in seconds since 1970."""
+    text = (text or "").strip()
+    if text.isascii() and text.isdigit():
+        return float(text[:12])
+    date = http_date(text)
+    return None if date is None else max(0.0, date - now)

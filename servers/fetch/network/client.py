@@ -12,11 +12,10 @@ import httpx
 from h2.exceptions import H2Error
 
 from servers.fetch.errors import FetchError
-from servers.fetch.network.connecting import CheckedBackend, checked_addresses
+from servers.fetch.network.connecting import CheckedBackend, Resolver, checked_addresses
 from servers.fetch.network.listening import Http2Stream, used_streams
 from servers.fetch.network.policy import Policy
 from servers.fetch.network.proxy import Proxy, parse_proxy
-from servers.fetch.network.resolving import Resolver
 from servers.fetch.network.tls import TlsStream, tls_context
 
 __all__ = ["ClientOptions", "opened_client"]

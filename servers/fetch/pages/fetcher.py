@@ -7,8 +7,8 @@ from typing import NamedTuple
 from servers.fetch.loading.budget import Budget
 from servers.fetch.loading.loader import Loader, LoadRules
 from servers.fetch.network.client import ClientOptions, opened_client
+from servers.fetch.network.connecting import SystemResolver
 from servers.fetch.network.policy import Endpoint, Policy
-from servers.fetch.network.resolving import SystemResolver
 from servers.fetch.pages.snapshots import Snapshot, Wanted
 from servers.fetch.reading.reader import Reader, opened_reader
 from servers.fetch.settings import Settings

@@ -7,12 +7,11 @@ from typing import Any, NamedTuple
 import anyio
 
 from servers.fetch.errors import FetchError
-from servers.fetch.pages.shares import shares
 from servers.fetch.pages.snapshots import Snapshot, Wanted
 from servers.fetch.pages.texts import Piece, cut, explained, facts_of, text_of
 from shared.kit.text import join_lines
 
-__all__ = ["Many", "fetch_all", "many_of"]
+__all__ = ["Many", "fetch_all", "many_of", "shares"]
 
 _LATE = FetchError("timeout", "the call had to end before this page came", "Fetch it by itself.")
 
@@ -78,3 +77,15 @@ def many_of(wanted: Sequence[Wanted], outcomes: Sequence[Outcome], characters: i
             texts.append(f"{'' if outcome.code == 'bad_url' else join_lines(one.url)}\n{explained(outcome)}")
             facts.append({"error": outcome.code})
     return Many("\n\n".join(f"[{at}] {text}" for at, text in enumerate(texts, 1)), facts)
+
+
+def shares(lengths: Sequence[int], total: int) -> list[int]:
+    """How many of its characters each page may show, where all together may show `total`: the same for each, and
+    what a short one leaves goes to the others."""
+    given = [0] * len(lengths)
+    left = total
+    shortest_first = sorted(range(len(lengths)), key=lambda which: lengths[which])
+    for done, which in enumerate(shortest_first):
+        given[which] = min(lengths[which], left // (len(lengths) - done))
+        left -= given[which]
+    return given

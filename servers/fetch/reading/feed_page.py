@@ -12,8 +12,8 @@ import feedparser
 from servers.fetch.errors import FetchError
 from servers.fetch.reading.charsets import decode
 from servers.fetch.reading.page import Found, Page
-from servers.fetch.reading.plain import plain_text
-from servers.fetch.reading.source import Source, described
+from servers.fetch.reading.readers import Source, described
+from servers.fetch.reading.text_page import plain_text
 
 __all__ = ["read_feed"]
 

@@ -3,7 +3,7 @@
 import struct
 
 from servers.fetch.reading.page import Format, Page
-from servers.fetch.reading.source import described
+from servers.fetch.reading.readers import described
 
 __all__ = ["read_image", "size_of"]
 

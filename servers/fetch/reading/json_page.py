@@ -8,7 +8,7 @@ from typing import Any
 from servers.fetch.errors import FetchError
 from servers.fetch.reading.charsets import decode
 from servers.fetch.reading.page import Page
-from servers.fetch.reading.source import Source, described
+from servers.fetch.reading.readers import Source, described
 
 __all__ = ["read_json"]
 

@@ -10,7 +10,7 @@ from pypdf.errors import DependencyError, PyPdfError
 
 from servers.fetch.errors import FetchError
 from servers.fetch.reading.page import Found, Page
-from servers.fetch.reading.source import Source, described
+from servers.fetch.reading.readers import Source, described
 
 __all__ = ["read_pdf"]
 

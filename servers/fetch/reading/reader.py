@@ -11,8 +11,7 @@ from servers.fetch.reading.frames import Head
 from servers.fetch.reading.images import read_image
 from servers.fetch.reading.kinds import as_source, check, kind_of
 from servers.fetch.reading.page import Form, Found, Page, Removed
-from servers.fetch.reading.pool import Pool
-from servers.fetch.reading.process import Limits
+from servers.fetch.reading.pool import Limits, Pool
 from shared.kit.text import join_lines
 
 __all__ = ["Reader", "opened_reader"]

@@ -1,18 +1,43 @@
-"""Which reader reads which kind of page. Runs in a worker, which loads a reader with the first page of its kind."""
+"""What the readers of all kinds of pages get, and which reader reads which kind.
 
+It runs in a worker, which loads a reader with the first page of its kind.
+"""
+
+import json
 from collections.abc import Callable
+from typing import Any, NamedTuple
 
-from servers.fetch.reading.kinds import KindName
-from servers.fetch.reading.page import Page
-from servers.fetch.reading.source import Source
+from servers.fetch.reading.kinds import Kind, KindName
+from servers.fetch.reading.page import Format, Page
 
-__all__ = ["reader_of"]
+__all__ = ["Source", "described", "reader_of"]
+
+
+class Source(NamedTuple):
+    """The body of a page, and what is known of it and wanted of it."""
+
+    kind: Kind
+    charset: str | None
+    """What the Content-Type names, as it is written."""
+    url: str
+    """What the links of the page are relative to."""
+    format: Format
+    section: str | None
+    seconds: float
+    """How long reading may take."""
+    body: bytes
+
+
+def described(**facts: Any) -> str:
+    """What is known of a page, as JSON, without what is not."""
+    known = {name: value for name, value in facts.items() if value not in ("", None)}
+    return json.dumps(known, ensure_ascii=False, indent=2)
 
 
 def reader_of(kind: KindName) -> Callable[[Source], Page]:
     """What reads pages of a kind, loaded."""
     if kind == "html":
-        from servers.fetch.reading.html_page import read_html_page
+        from servers.fetch.reading.html.page import read_html_page
 
         return read_html_page
     if kind == "json":

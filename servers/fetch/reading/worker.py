@@ -18,8 +18,7 @@ from servers.fetch.reading.frames import LENGTHS, Head, lengths_of, packed
 from servers.fetch.reading.html.invisible import without_invisible
 from servers.fetch.reading.kinds import Kind
 from servers.fetch.reading.page import Found, Page, Removed
-from servers.fetch.reading.readers import reader_of
-from servers.fetch.reading.source import Source
+from servers.fetch.reading.readers import Source, reader_of
 
 __all__ = ["main"]
 

@@ -3,7 +3,7 @@
 from servers.fetch.loading.loaded import Loaded
 from servers.fetch.reading.kinds import Kind, KindName
 from servers.fetch.reading.page import Format
-from servers.fetch.reading.source import Source
+from servers.fetch.reading.readers import Source
 
 URL = "http://site.example/folder/page"
 

@@ -11,8 +11,8 @@ from anyio.abc import SocketStream
 
 from servers.fetch.errors import FetchError
 from servers.fetch.network.client import ClientOptions, opened_client
+from servers.fetch.network.connecting import Resolver
 from servers.fetch.network.policy import Endpoint, Policy, Rules
-from servers.fetch.network.resolving import Resolver
 from servers.fetch.network.urls import parse_url
 
 PATIENCE = 20

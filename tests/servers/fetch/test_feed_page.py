@@ -5,7 +5,7 @@ import pytest
 
 from servers.fetch.errors import FetchError
 from servers.fetch.reading.feed_page import read_feed
-from servers.fetch.reading.plain import plain_text
+from servers.fetch.reading.text_page import plain_text
 from tests.servers.fetch.pages import source
 
 RSS = """<?xml version="1.0"?>

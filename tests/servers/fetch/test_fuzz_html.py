@@ -7,8 +7,7 @@ import pytest
 
 from servers.fetch.errors import FetchError
 from servers.fetch.reading.page import Format
-from servers.fetch.reading.pool import Pool
-from servers.fetch.reading.process import Limits
+from servers.fetch.reading.pool import Limits, Pool
 from servers.fetch.reading.reader import Reader
 from tests.descriptors import descriptors, settled_descriptors
 from tests.servers.fetch.hostile_html import Pages

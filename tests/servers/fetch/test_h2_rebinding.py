@@ -58,7 +58,7 @@ async def test_h2_behind_a_proxy_each_request_is_checked_before_the_proxy_hears_
 NAMESPACE = """
 import struct, sys, json
 import anyio
-from servers.fetch.network.resolving import SystemResolver
+from servers.fetch.network.connecting import SystemResolver
 from tests.servers.fetch.reaching import listening, reaching
 
 ANSWERS = ["93.184.215.14", "127.0.0.1"]

@@ -8,8 +8,8 @@ import httpx
 import pytest
 from protego import Protego
 
-from servers.fetch.loading.agent import default_agent, product_token
 from servers.fetch.loading.exchange import Answer
+from servers.fetch.loading.headers import default_agent, product_token
 from servers.fetch.loading.robots import CHARACTERS, HOPS, MOST, Robots, Rules, relevant
 from tests.servers.fetch.loaders import opened_loader, refused
 from tests.servers.fetch.packing import bomb

@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from servers.fetch.errors import FetchError
-from servers.fetch.loading.hostheaders import parse_host_header
+from servers.fetch.loading.headers import parse_host_header
 from servers.fetch.loading.redirects import Chain
 from servers.fetch.network.urls import parse_url
 from tests.servers.fetch.loaders import opened_loader, refused

@@ -3,13 +3,16 @@
 import json
 
 import anyio
+from hypothesis import given
+from hypothesis import strategies as st
 
 from servers.fetch.errors import FetchError
 from servers.fetch.loading.loaded import Loaded
-from servers.fetch.pages.many import fetch_all, many_of
+from servers.fetch.pages.many import fetch_all, many_of, shares
 from servers.fetch.pages.snapshots import Snapshot, Wanted
 from servers.fetch.reading.page import Page
 
+lengths = st.lists(st.integers(0, 1_000), min_size=1, max_size=20)
 WANTED = [Wanted("http://a/"), Wanted("http://b/")]
 
 
@@ -89,3 +92,14 @@ def test_what_is_told_beside_the_pages_is_part_of_the_size() -> None:
     wanted = [Wanted(f"http://a/{number}") for number in range(10)]
     many = many_of(wanted, [long] * 10, 1_000_000, 300_000)
     assert 250_000 < len(json.dumps([many.text, many.facts], ensure_ascii=False)) < 305_000
+
+
+def test_a_short_page_leaves_its_room_to_the_others() -> None:
+    assert shares([10, 1_000, 1_000], 110) == [10, 50, 50]
+
+
+@given(lengths, st.integers(0, 10_000))
+def test_nothing_is_given_twice_or_kept_back(lengths: list[int], total: int) -> None:
+    given = shares(lengths, total)
+    assert all(0 <= share <= length for share, length in zip(given, lengths, strict=True))
+    assert sum(given) == min(total, sum(lengths))

@@ -5,8 +5,7 @@ import pytest
 from servers.fetch.errors import FetchError
 from servers.fetch.reading.frames import Head
 from servers.fetch.reading.kinds import KindName
-from servers.fetch.reading.pool import Pool
-from servers.fetch.reading.process import Limits
+from servers.fetch.reading.pool import Limits, Pool
 from servers.fetch.reading.reader import Reader, opened_reader
 from tests.servers.fetch.pages import loaded
 

@@ -9,10 +9,10 @@ from itertools import islice
 
 from lxml.html import HtmlElement
 
-from servers.fetch.reading.html.boilerplate import introduces, is_around
 from servers.fetch.reading.html.leading import is_list_of_pages, is_teaser
 from servers.fetch.reading.html.texts import Span, Texts
 from servers.fetch.reading.html.tree import BLOCKS, HEADINGS
+from servers.fetch.reading.html.trimming import introduces, is_around
 
 __all__ = ["fill"]
 

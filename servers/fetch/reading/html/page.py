@@ -1,4 +1,4 @@
-"""One page of HTML in the format that was asked for."""
+"""One page of HTML, from its bytes to the format that was asked for."""
 
 import json
 import re
@@ -7,26 +7,33 @@ from typing import NamedTuple
 from lxml.html import HtmlElement
 
 from servers.fetch.errors import FetchError
+from servers.fetch.reading.charsets import decode
 from servers.fetch.reading.html.content import main_content
-from servers.fetch.reading.html.data import blocks_of, linked_data
 from servers.fetch.reading.html.facts import Facts, facts_of, metadata
 from servers.fetch.reading.html.formulas import drop_drawn_formulas, show_formulas
 from servers.fetch.reading.html.hidden import remove_hidden
 from servers.fetch.reading.html.inline import absolute, escaped
 from servers.fetch.reading.html.invisible import without_invisible
 from servers.fetch.reading.html.links import clean_markup, list_links
-from servers.fetch.reading.html.scripting import wants_scripts
+from servers.fetch.reading.html.scripts import blocks_of, linked_data, wants_scripts
 from servers.fetch.reading.html.sections import find_section
 from servers.fetch.reading.html.tree import flatten, length, parse
 from servers.fetch.reading.html.writer import write
 from servers.fetch.reading.page import Format, Page
+from servers.fetch.reading.readers import Source
 
-__all__ = ["read_html"]
+__all__ = ["read_html", "read_html_page"]
 
 _NEEDS_SCRIPTS = "The page seems to need JavaScript to show its text, and scripts are not run here."
 _CUT = "The page has too many elements or levels of them; what comes after is left out."
 _WHOLE = "No main content was found, so this is all text of the page."
 _LINES_OF_BEGINNING = 20
+
+
+def read_html_page(source: Source) -> Page:
+    """The page as `read_html` gives it. Raises FetchError as that does."""
+    text, charset = decode(source.body, source.charset, source.kind.media_type)
+    return read_html(text, source.url, source.format, source.section)._replace(charset=charset)
 
 
 class _Seen(NamedTuple):

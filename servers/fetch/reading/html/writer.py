@@ -9,9 +9,8 @@ from collections.abc import Callable
 
 from lxml.html import HtmlElement, fragment_fromstring
 
-from servers.fetch.reading.html.code import code_text, language
+from servers.fetch.reading.html.blocks import code_text, is_data, language, write_table
 from servers.fetch.reading.html.inline import Inline
-from servers.fetch.reading.html.tables import is_data, write_table
 from servers.fetch.reading.html.tree import BLOCKS, HEADINGS, LONGEST_CAPTION, length, squeezed
 
 __all__ = ["write"]

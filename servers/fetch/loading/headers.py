@@ -1,6 +1,6 @@
-"""Headers that the operator sets for one host, such as credentials. Their values are secret.
+"""Headers of requests: how the server presents itself, and what the operator sets for one host, such as credentials.
 
-Nothing heavy is imported here: the settings are checked with it at the start.
+The values of the latter are secret. Nothing heavy is imported here: the settings are checked with it at the start.
 """
 
 import re
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from servers.fetch.network.hosts import normal_host
 
-__all__ = ["HostHeader", "headers_for", "parse_host_header"]
+__all__ = ["HostHeader", "default_agent", "headers_for", "parse_host_header", "product_token"]
 
 HOST = re.compile(r"(?P<host>\[[^\[\]]*\]|[^\[\]:]*)(?::(?P<port>[0-9]{1,5}))?")
 NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -22,6 +22,17 @@ REFUSED = frozenset(
     }
 )
 """Names that belong to the protocol: the answer would mean another thing, or none."""
+
+
+def default_agent(version: str) -> str:
+    """The honest value of `User-Agent`: the name, the version, and what the requests are for."""
+    return f"mcp-bundle-fetch/{version} (reads single pages that a person or a model asks for; no crawler)"
+
+
+def product_token(agent: str) -> str:
+    """The name in `agent` that robots.txt goes by: what stands before the first version."""
+    found = re.match(r"[A-Za-z_-]+", agent)
+    return found[0].lower() if found else ""
 
 
 class HostHeader(NamedTuple):

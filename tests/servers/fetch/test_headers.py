@@ -1,9 +1,9 @@
-"""Headers for single hosts, as the operator writes them."""
+"""Headers of requests: the name of the server, and what the operator sets for single hosts."""
 
 import pytest
 from pydantic import ValidationError
 
-from servers.fetch.loading.hostheaders import HostHeader, headers_for, parse_host_header
+from servers.fetch.loading.headers import HostHeader, headers_for, parse_host_header
 from servers.fetch.settings import Settings
 
 
