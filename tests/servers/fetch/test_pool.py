@@ -17,6 +17,7 @@ from servers.fetch.reading.reader import Reader, opened_reader
 from tests.descriptors import descriptors, settled_descriptors
 from tests.servers.fetch.pages import loaded
 
+MAPS = Path("/proc/self/maps")
 SMALL = loaded("one", "text/plain")
 SLOW = loaded("[" + "1," * 5_000_000 + "1]", "application/json")
 LARGE = loaded("[" + "[]," * 3_000_000 + "1]", "application/json")
@@ -38,6 +39,15 @@ def is_alive(pid: int) -> bool:
     except ProcessLookupError:
         return False
     return True
+
+
+@pytest.mark.skipif(not MAPS.exists(), reason="only Linux tells which libraries a process has loaded")
+async def test_a_process_loads_what_reads_pages_and_no_server():
+    async with opened(Limits(60, 256)) as (reader, pool):
+        await reader.prepare()
+        loaded_libraries = Path(f"/proc/{pool.pids[0]}/maps").read_text()
+    assert "/lxml/" in loaded_libraries
+    assert "pydantic" not in loaded_libraries
 
 
 @pytest.mark.slow
