@@ -1,6 +1,9 @@
 """What texts can hold, and how those that others wrote stand in ours."""
 
-__all__ = ["escape", "is_unicode", "join_lines"]
+import re
+import secrets
+
+__all__ = ["code_block", "escape", "is_unicode", "join_lines", "marks"]
 
 
 def is_unicode(text: str) -> bool:
@@ -23,3 +26,20 @@ def escape(text: str) -> str:
 def join_lines(text: str) -> str:
     """The text on one line: white space of any kind as single spaces, and the rest as by `escape`."""
     return escape(" ".join(text.split()))
+
+
+def marks(kind: str, said: str) -> tuple[str, str]:
+    """Two lines to put what others wrote between: the first has what is `said` of it.
+
+    Both have a word that nobody can know beforehand, so what stands between them can't end them and go on as if the
+    server spoke.
+    """
+    mark = f"{kind}-{secrets.token_hex(4)}"
+    return f"<{mark}> {said}", f"</{mark}>"
+
+
+def code_block(text: str, language: str = "") -> str:
+    """The text as a block of code in Markdown, in a fence longer than any in it (CommonMark, 4.5)."""
+    longest = max(map(len, re.findall("`{3,}", text)), default=2)
+    fence = "`" * (longest + 1)
+    return f"{fence}{language}\n{text}\n{fence}"

@@ -11,6 +11,7 @@ from jinja2.runtime import Context, Undefined
 
 from servers.prompts.errors import PromptError
 from servers.prompts.templates.limits import MOST_CHARACTERS, MOST_ITEMS, spending
+from shared.kit.text import code_block
 
 __all__ = ["EACH", "FILTERS", "JOINED", "STEPPED", "TAKEN", "made", "sized", "text_of"]
 
@@ -72,12 +73,8 @@ def _default(value: Any, default_value: Any = "", boolean: bool = True) -> Any:
 
 
 def _fence(value: Any, language: str = "") -> str:
-    text = text_of(value)
     # One word: whoever chooses the language must not get in front of the fence.
-    language = re.sub(r"[^\w+#.-]", "", language)
-    longest = max(map(len, re.findall("`{3,}", text)), default=2)
-    fence = "`" * (longest + 1)
-    return f"{fence}{language}\n{text}\n{fence}"
+    return code_block(text_of(value), re.sub(r"[^\w+#.-]", "", language))
 
 
 def _json(value: Any) -> str:

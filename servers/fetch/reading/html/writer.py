@@ -12,6 +12,7 @@ from lxml.html import HtmlElement, fragment_fromstring
 from servers.fetch.reading.html.blocks import code_text, is_data, language, write_table
 from servers.fetch.reading.html.inline import Inline
 from servers.fetch.reading.html.tree import BLOCKS, HEADINGS, LONGEST_CAPTION, length, squeezed
+from shared.kit.text import code_block
 
 __all__ = ["write"]
 
@@ -121,9 +122,7 @@ class _Writer:
         code = code_text(element)
         if not code.strip() or self.plain:
             return [code] if code.strip() else []
-        longest = max((len(run) for run in re.findall("`{3,}", code)), default=2)
-        fence = "`" * (longest + 1)
-        return [f"{fence}{language(element)}\n{code}\n{fence}"]
+        return [code_block(code, language(element))]
 
     def _list(self, element: HtmlElement) -> list[str]:
         return self._items(list(element), element.tag, _number(element.get("start"), 1))
