@@ -9,11 +9,13 @@ from typing import Protocol
 import anyio
 from anyio import from_thread, to_thread
 
+from shared.kit.rooted.entries import Place
+
 from .access.beneath import Beneath
 from .access.denylist import Denylist
 from .access.mounts import Mounts
 from .access.narrowing import narrowed
-from .access.roots import Place, Roots
+from .access.roots import Roots
 from .reading import pages, read
 from .reading.charsets import plain
 from .reading.pages import TextRead

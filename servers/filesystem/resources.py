@@ -18,8 +18,8 @@ from shared import (
     ResourceNotFound,
     TextResourceContents,
 )
+from shared.kit.rooted.entries import Place
 
-from .access.roots import Place
 from .app import Ctx, app, as_base64, read_budget
 from .errors import FilesError
 from .files import Files

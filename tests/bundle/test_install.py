@@ -6,7 +6,6 @@ import resource
 import socket
 import stat
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -370,31 +369,6 @@ def test_a_file_reaches_the_disk_and_then_its_name(tmp_path: Path, monkeypatch: 
     synced = disk.synced(monkeypatch)
     write_atomically(tmp_path / "made" / "x", b"new")
     assert synced == [3, ["x"]]
-
-
-def _refuse(*_: object) -> None:
-    raise PermissionError
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="there are no groups")
-def test_a_group_that_cant_be_kept_is_no_reason_to_let_another_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "x"
-    path.touch()
-    path.chmod(0o664)
-    of_another_group = list(path.stat())
-    of_another_group[stat.ST_GID] += 1
-    monkeypatch.setattr(Path, "stat", _seen_as(path, os.stat_result(of_another_group)))
-    monkeypatch.setattr(os, "chown", _refuse)
-    write_atomically(path, b"new")
-    monkeypatch.undo()
-    assert (path.read_bytes(), stat.S_IMODE(path.stat().st_mode)) == (b"new", 0o604)
-
-
-def _seen_as(path: Path, status: os.stat_result) -> Callable[..., os.stat_result]:
-    plain = Path.stat
-    return lambda one, **more: status if one == path else plain(one, **more)
 
 
 @pytest.mark.skipif(sys.platform == "win32" or os.getuid() != 0, reason="only root writes for others")

@@ -30,7 +30,8 @@ AREAS = {
     ),
     "hosts": Area(("servers/bundle/hosts/*",), tuple(f"tests/bundle/test_{name}.py" for name in HOSTS)),
     "filesystem": Area(
-        ("servers/filesystem/access/*", "servers/filesystem/writing/*"), ("tests/servers/filesystem",)
+        ("shared/kit/rooted/*", "servers/filesystem/access/*", "servers/filesystem/writing/*"),
+        ("tests/kit/rooted", "tests/servers/filesystem"),
     ),
     "sqlite": Area(("servers/sqlite/access/*", "servers/sqlite/writing/*"), ("tests/servers/sqlite",)),
     "fetch": Area(("servers/fetch/network/*", "servers/fetch/loading/robots.py"), ("tests/servers/fetch",)),

@@ -1,10 +1,10 @@
 """Files on disk, all of them or none."""
 
-import os
-import tempfile
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
+
+from shared.kit.rooted.atomic import prepared, put_in_place
+from shared.kit.rooted.entries import current, entry_at
 
 __all__ = ["write_files"]
 
@@ -26,14 +26,6 @@ def write_files(folder: Path, files: Mapping[str, bytes], *, force: bool = False
 
 
 def _replace(path: Path, content: bytes) -> None:
-    number, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(number, "wb") as file:
-            file.write(content)
-        # Made for its owner only, as temporary files are; what is exported is to be given away.
-        Path(name).chmod(0o644)
-        Path(name).replace(path)
-    except OSError:
-        with suppress(OSError):
-            Path(name).unlink()
-        raise
+    entry = entry_at(path.resolve())
+    found = current(entry)
+    put_in_place(prepared(entry, content, found, mode=0o644), entry, found)

@@ -1,14 +1,16 @@
 """Files that are changed whole or not at all."""
 
+import errno
 import hashlib
 import os
-import secrets
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from glob import escape
 from pathlib import Path
+
+from shared.kit.rooted.atomic import beside, prepared, put_in_place, rename
+from shared.kit.rooted.entries import Entry, current, entry_at
 
 __all__ = ["back_up", "remove_file", "told", "write_atomically"]
 
@@ -30,20 +32,10 @@ def write_atomically(path: Path, text: bytes, check: Callable[[], None] = lambda
         target.parent.mkdir(parents=True, exist_ok=True)
         for left in target.parent.glob(f".{escape(target.name)}.{'[0-9a-f]' * 16}.tmp"):
             left.unlink(missing_ok=True)
-        new = target.with_name(f".{target.name}.{secrets.token_hex(8)}.tmp")
-        try:
-            descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-            if target.exists():
-                _as_it_was(new, target.stat())
-            check()
-            new.replace(target)
-        finally:
-            new.unlink(missing_ok=True)
-        _sync_folder(target.parent)
+        entry = entry_at(target)
+        found = current(entry)
+        fresh = prepared(entry, text, found, beside(entry, f".{target.name}."), 0o600)
+        put_in_place(fresh, entry, found, check, _keep_owner)
 
 
 def back_up(folder: Path, path: Path, text: bytes) -> Path:
@@ -85,29 +77,9 @@ def told(path: Path) -> Iterator[None]:
         raise ValueError(f"{error.filename or path}: {error.strerror or error}") from None
 
 
-def _as_it_was(path: Path, before: os.stat_result) -> None:
-    """Gives a file the mode of the one it replaces, and its owner, who has to read what root wrote.
-
-    A group that the user is not in can't be kept, and then may do nothing.
-    """
-    mode = before.st_mode & 0o7777
-    if sys.platform != "win32":
-        now = path.stat()
-        try:
-            if (before.st_uid, before.st_gid) != (now.st_uid, now.st_gid):
-                os.chown(path, before.st_uid, before.st_gid)
-        except PermissionError:
-            if before.st_uid != now.st_uid:
-                raise
-            mode &= 0o7707
-    path.chmod(mode)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Makes the new name of a file last; Windows has no such thing for directories."""
-    if os.name == "posix":
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+def _keep_owner(fresh: Entry, entry: Entry) -> None:
+    """Puts the fresh file in the place of the one that is there, unless it has another owner, who has to read it."""
+    found = current(entry)
+    if found is not None and fresh.stat is not None and found.st_uid != fresh.stat.st_uid:
+        raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+    rename(fresh, entry)

@@ -13,9 +13,10 @@ from contextlib import ExitStack, contextmanager
 from typing import NamedTuple
 
 from servers.filesystem.access.checked import PathWalker
-from servers.filesystem.access.roots import Place, Roots
-from servers.filesystem.access.walk import DescriptorWalker, Entry
+from servers.filesystem.access.roots import Roots
+from servers.filesystem.access.walk import DescriptorWalker
 from servers.filesystem.errors import FilesError, os_errors
+from shared.kit.rooted.entries import Entry, Place
 
 RACE_FREE = (
     {os.open, os.stat, os.readlink, os.rename, os.unlink, os.mkdir} <= os.supports_dir_fd

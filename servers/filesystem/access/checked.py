@@ -9,9 +9,9 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from servers.filesystem.access.roots import Place, Roots, components
-from servers.filesystem.access.walk import Entry
+from servers.filesystem.access.roots import Roots, components
 from servers.filesystem.errors import FilesError, os_errors
+from shared.kit.rooted.entries import Entry, Place
 
 
 class PathWalker:

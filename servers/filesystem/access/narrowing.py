@@ -14,8 +14,9 @@ from itertools import islice
 from pathlib import Path
 
 from servers.filesystem.access.beneath import Beneath
-from servers.filesystem.access.roots import Place, Roots, collapse, components, folded, path_of
+from servers.filesystem.access.roots import Roots, collapse, components, folded, path_of
 from servers.filesystem.errors import FilesError
+from shared.kit.rooted.entries import Place
 
 MAX_ROOTS = 100
 """Roots of one client that count; further ones give nothing."""

@@ -17,13 +17,13 @@ import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
 from urllib.parse import quote, unquote_to_bytes
 
 from servers.filesystem.access import windows
 from servers.filesystem.access.denylist import Denylist, Way
 from servers.filesystem.errors import FilesError
 from servers.filesystem.names import quoted
+from shared.kit.rooted.entries import Place
 
 MAX_PATH = 16_384
 """Longest written path in characters. Walking needs no PATH_MAX; this bounds the work, not the depth."""
@@ -32,18 +32,6 @@ _FILE_URI = "file:"
 _BAD_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _ENCODED_SEPARATOR = re.compile(r"%(2f|5c)", re.IGNORECASE)
 _WINDOWS = os.name == "nt"
-
-
-class Place(NamedTuple):
-    """A path beneath a root: which root, which components, and how the caller wrote it."""
-
-    root_index: int
-    parts: tuple[str, ...]
-    written: str
-
-    def child(self, name: str) -> "Place":
-        """The place of the entry `name` of this directory."""
-        return Place(self.root_index, (*self.parts, name), self.written)
 
 
 class Roots:

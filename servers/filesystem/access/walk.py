@@ -20,11 +20,11 @@ import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import NamedTuple
 
 from servers.filesystem.access.denylist import Way
-from servers.filesystem.access.roots import Place, Roots, components
+from servers.filesystem.access.roots import Roots, components
 from servers.filesystem.errors import FilesError, os_errors
+from shared.kit.rooted.entries import Entry, Place
 
 MAX_LINKS = 40
 """Links one walk follows; the number Linux itself uses."""
@@ -39,25 +39,6 @@ DIRECTORY = (
     | getattr(os, "O_PATH", os.O_RDONLY)
 )
 """How a directory is opened to pass through it."""
-
-
-class Entry(NamedTuple):
-    """A name in a directory: what system calls act on, and what was there when it was found.
-
-    `directory` goes into `dir_fd`; it is None where the system has none, and `name` is a whole path then.
-    `linked` tells that the written path ended in a link that was followed. `place` is where it stands, which links
-    may have made another one than was asked for.
-    """
-
-    directory: int | None
-    name: str
-    stat: os.stat_result | None
-    linked: bool
-    place: Place
-
-    def sibling(self, name: str) -> str:
-        """What to hand to system calls for `name` in the same directory."""
-        return name if self.directory is not None else os.path.join(os.path.dirname(self.name), name)  # noqa: PTH118, PTH120
 
 
 class DescriptorWalker:

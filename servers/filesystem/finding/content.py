@@ -14,7 +14,6 @@ from typing import Literal, NamedTuple, NotRequired
 from typing_extensions import TypedDict
 
 from servers.filesystem.access.beneath import Beneath, Handle
-from servers.filesystem.access.roots import Place
 from servers.filesystem.errors import FilesError
 from servers.filesystem.finding import cursors
 from servers.filesystem.finding.control import Control
@@ -25,6 +24,7 @@ from servers.filesystem.finding.lines import NO_HITS, Hit, Reader
 from servers.filesystem.finding.room import Page, Room
 from servers.filesystem.finding.walking import Scope, Walk
 from servers.filesystem.names import displayed, told
+from shared.kit.rooted.entries import Place
 
 Output = Literal["matches", "files", "counts"]
 

@@ -14,8 +14,9 @@ from contextlib import contextmanager
 
 from servers.filesystem.access.beneath import READ, SCAN, Beneath, Handle, require_regular
 from servers.filesystem.access.denylist import Way
-from servers.filesystem.access.roots import Place, components
+from servers.filesystem.access.roots import components
 from servers.filesystem.errors import FilesError, from_os_error
+from shared.kit.rooted.entries import Place
 
 MAX_HELD = 16
 """Levels whose directories stay open."""

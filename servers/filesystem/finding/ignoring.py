@@ -14,8 +14,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from servers.filesystem.access.beneath import Beneath
-from servers.filesystem.access.roots import Place
 from servers.filesystem.errors import FilesError
+from shared.kit.rooted.entries import Place
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec

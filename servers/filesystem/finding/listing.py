@@ -12,13 +12,13 @@ from dataclasses import dataclass
 
 from servers.filesystem.access.beneath import Beneath, missing
 from servers.filesystem.access.etags import etag_of
-from servers.filesystem.access.roots import Place
 from servers.filesystem.finding import cursors
 from servers.filesystem.finding.cursors import Position
 from servers.filesystem.finding.descent import kind_of, scanned
 from servers.filesystem.finding.room import Page, Room
 from servers.filesystem.names import displayed, told
 from servers.filesystem.reading.read import mime_of
+from shared.kit.rooted.entries import Place
 
 _OVERHEAD = 50
 """Bytes of the line of an entry besides its name."""

@@ -5,13 +5,13 @@ from functools import partial
 from typing_extensions import TypedDict
 
 from servers.filesystem.access.beneath import Beneath
-from servers.filesystem.access.roots import Place
 from servers.filesystem.finding import cursors
 from servers.filesystem.finding.control import Control
 from servers.filesystem.finding.descent import descent
 from servers.filesystem.finding.room import Page, Room
 from servers.filesystem.finding.walking import Scope, Walk
 from servers.filesystem.names import displayed, told
+from shared.kit.rooted.entries import Place
 
 _OVERHEAD = 12
 """Bytes of the line of a match besides its path."""

@@ -12,13 +12,13 @@ from typing import NamedTuple, NotRequired
 from typing_extensions import TypedDict
 
 from servers.filesystem.access.beneath import Beneath
-from servers.filesystem.access.roots import Place
 from servers.filesystem.errors import FilesError
 from servers.filesystem.finding.control import Control
 from servers.filesystem.finding.descent import Descent, Names, descent, kind_of
 from servers.filesystem.finding.patterns import Glob, States
 from servers.filesystem.finding.room import Room
 from servers.filesystem.names import displayed, told
+from shared.kit.rooted.entries import Place
 
 MAX_DEPTH = 64
 """Deepest tree, whatever a caller asks for."""

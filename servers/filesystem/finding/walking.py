@@ -11,13 +11,13 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from servers.filesystem.access.beneath import Beneath
-from servers.filesystem.access.roots import Place
 from servers.filesystem.errors import FilesError
 from servers.filesystem.finding.control import Control
 from servers.filesystem.finding.cursors import Position
 from servers.filesystem.finding.descent import Descent, Names, kind_of
 from servers.filesystem.finding.ignoring import REPOSITORY, Rules, rules_above
 from servers.filesystem.finding.patterns import Glob, States
+from shared.kit.rooted.entries import Place
 
 MAX_STEPS = 2_000_000
 """Names compared with components of globs, in one call."""

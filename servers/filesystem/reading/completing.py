@@ -4,9 +4,9 @@ import os
 from urllib.parse import unquote_to_bytes
 
 from servers.filesystem.access.beneath import Beneath
-from servers.filesystem.access.roots import Place
 from servers.filesystem.errors import FilesError
 from servers.filesystem.finding.descent import kind_of, scanned
+from shared.kit.rooted.entries import Place
 
 _START = "file:///"
 

@@ -13,7 +13,6 @@ from pydantic_core import to_json
 
 from servers.filesystem.access.beneath import Beneath
 from servers.filesystem.access.etags import etag_of
-from servers.filesystem.access.roots import Place
 from servers.filesystem.errors import FilesError
 from servers.filesystem.reading.charsets import (
     UTF8,
@@ -26,6 +25,7 @@ from servers.filesystem.reading.charsets import (
 )
 from servers.filesystem.reading.parts import WHOLE, Cursor, Part, cursor_of, require_possible
 from servers.filesystem.reading.sources import Held, Opened, Source
+from shared.kit.rooted.entries import Place
 
 _SAMPLE = 65_536
 _BLOCK = 262_144

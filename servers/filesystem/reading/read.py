@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 from servers.filesystem.access.beneath import Beneath
 from servers.filesystem.access.etags import etag_of
-from servers.filesystem.access.roots import Place
 from servers.filesystem.errors import FilesError
 from servers.filesystem.reading.sources import Opened, Source
+from shared.kit.rooted.entries import Place
 
 _MORE_TYPES = {".webp": "image/webp", ".avif": "image/avif", ".md": "text/markdown"}
 

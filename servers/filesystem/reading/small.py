@@ -12,9 +12,10 @@ import stat
 
 from servers.filesystem.access.beneath import READ, Beneath
 from servers.filesystem.access.mounts import Mounts
-from servers.filesystem.access.roots import Place, Roots
+from servers.filesystem.access.roots import Roots
 from servers.filesystem.access.walk import DIRECTORY
 from servers.filesystem.reading.sources import Held
+from shared.kit.rooted.entries import Place
 
 MAX_SIZE = 65_536
 """Bytes of the largest file that is read at once."""

@@ -10,12 +10,12 @@ from weakref import WeakValueDictionary
 import anyio
 
 from servers.filesystem.access.beneath import Beneath
-from servers.filesystem.access.roots import Place
 from servers.filesystem.errors import FilesError
 from servers.filesystem.finding.patterns import Glob, reach
 from servers.filesystem.watching.readers import Readers
 from servers.filesystem.watching.trees import Event, Tree
 from servers.filesystem.watching.watcher import Watcher
+from shared.kit.rooted.entries import Place
 
 Shared = tuple[str, int, tuple[str, ...], tuple[str, ...]]
 """What globs have in common that share a tree: the allowed directories, the place, and the patterns of how far."""

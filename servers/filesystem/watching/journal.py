@@ -16,7 +16,7 @@ from typing import NamedTuple
 import anyio
 
 from servers.filesystem.access.beneath import Beneath
-from servers.filesystem.access.roots import Place, uri
+from servers.filesystem.access.roots import uri
 from servers.filesystem.errors import FilesError
 from servers.filesystem.finding.patterns import Glob
 from servers.filesystem.names import displayed, told
@@ -24,6 +24,7 @@ from servers.filesystem.watching.sightings import trail_of
 from servers.filesystem.watching.trees import Event, Tree
 from servers.filesystem.watching.watched import MAX_NOTICED
 from servers.filesystem.watching.watcher import Watcher
+from shared.kit.rooted.entries import Place
 
 SIZE = 10_000
 """Entries the journal holds."""

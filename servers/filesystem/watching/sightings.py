@@ -14,8 +14,8 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from servers.filesystem.access.beneath import Beneath
-from servers.filesystem.access.roots import Place
 from servers.filesystem.errors import FilesError
+from shared.kit.rooted.entries import Place
 
 MAX_HASHED = 1024 * 1024
 """Largest file compared by content, in bytes."""

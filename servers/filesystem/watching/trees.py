@@ -17,10 +17,10 @@ from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 from servers.filesystem.access.beneath import Beneath
-from servers.filesystem.access.roots import Place
 from servers.filesystem.errors import FilesError
 from servers.filesystem.finding.patterns import Glob, States
 from servers.filesystem.watching.sightings import trail_of
+from shared.kit.rooted.entries import Place
 
 MAX_ENTRIES = 200_000
 """Entries that all trees together remember."""

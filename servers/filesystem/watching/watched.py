@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from servers.filesystem.access.roots import Place
+from shared.kit.rooted.entries import Place
 
 MAX_NOTICED = 2_000
 """Paths remembered for one look; after more of them the look is at everything."""

@@ -26,7 +26,6 @@ from typing import Any, TypeVar
 import anyio
 
 from servers.filesystem.access.beneath import Beneath
-from servers.filesystem.access.roots import Place
 from servers.filesystem.errors import FilesError
 from servers.filesystem.finding.patterns import Glob
 from servers.filesystem.watching.sightings import Spot
@@ -34,6 +33,7 @@ from servers.filesystem.watching.threads import Threads
 from servers.filesystem.watching.trees import Event, Room, Tree
 from servers.filesystem.watching.watched import Pace, Target, Watched, look_at
 from shared.kit.notices import Notices
+from shared.kit.rooted.entries import Place
 
 T = TypeVar("T")
 

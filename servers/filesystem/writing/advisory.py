@@ -13,9 +13,8 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import NamedTuple
 
-from servers.filesystem.access.walk import Entry
 from servers.filesystem.errors import FilesError
-from servers.filesystem.writing.checks import current
+from shared.kit.rooted.entries import Entry, current
 
 if sys.platform != "win32":
     import fcntl

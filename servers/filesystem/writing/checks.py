@@ -5,17 +5,8 @@ import stat
 
 from servers.filesystem.access.beneath import missing, require_regular
 from servers.filesystem.access.etags import etag_of
-from servers.filesystem.access.roots import Place
-from servers.filesystem.access.walk import Entry
 from servers.filesystem.errors import FilesError
-
-
-def current(entry: Entry) -> os.stat_result | None:
-    """What is at the entry now, links not followed; None when nothing is."""
-    try:
-        return os.stat(entry.name, dir_fd=entry.directory, follow_symlinks=False)
-    except FileNotFoundError:
-        return None
+from shared.kit.rooted.entries import Entry, Place
 
 
 def require_file_name(place: Place) -> None:

@@ -10,13 +10,12 @@ import os
 from collections.abc import Callable
 
 from servers.filesystem.access.beneath import Beneath, missing, opened
-from servers.filesystem.access.roots import Place
-from servers.filesystem.access.walk import Entry
 from servers.filesystem.errors import FilesError
-from servers.filesystem.writing.checks import current, require_file_name, require_same
+from servers.filesystem.writing.checks import require_file_name, require_same
 from servers.filesystem.writing.locks import locked
-from servers.filesystem.writing.replacing import sync_directory
 from servers.filesystem.writing.trees import Bounds, children, is_directory, stat_of
+from shared.kit.rooted.atomic import sync_directory
+from shared.kit.rooted.entries import Entry, Place, current
 
 
 def delete(

@@ -15,17 +15,16 @@ from typing import NamedTuple
 
 from servers.filesystem.access.beneath import Beneath
 from servers.filesystem.access.etags import etag_of
-from servers.filesystem.access.roots import Place
-from servers.filesystem.access.walk import Entry
 from servers.filesystem.errors import FilesError, os_errors
 from servers.filesystem.reading.charsets import Charset, decode, encode
-from servers.filesystem.writing.checks import current, require_file_name, require_replaceable, require_same
+from servers.filesystem.writing.checks import require_file_name, require_replaceable, require_same
 from servers.filesystem.writing.diff import unified_diff
 from servers.filesystem.writing.edits import Edit, apply_edits
 from servers.filesystem.writing.exchanging import exchange, persistently
 from servers.filesystem.writing.locks import locked
-from servers.filesystem.writing.replacing import beside, discard, landed, prepared, rename, sync_directory
 from servers.filesystem.writing.spans import Edited
+from shared.kit.rooted.atomic import beside, discard, landed, prepared, rename, sync_directory
+from shared.kit.rooted.entries import Entry, Place, current
 
 MAX_EDITED = 16 * 1024 * 1024
 """Largest file that is edited or appended to, and all files of one call together, in bytes."""

@@ -15,10 +15,9 @@ from collections.abc import Callable
 from functools import cache
 from typing import TypeVar
 
-from servers.filesystem.access.walk import Entry
 from servers.filesystem.errors import FilesError
-from servers.filesystem.writing.checks import current
-from servers.filesystem.writing.replacing import add, rename
+from shared.kit.rooted.atomic import add, rename
+from shared.kit.rooted.entries import Entry, current
 
 if sys.platform != "win32":
     import fcntl

@@ -14,8 +14,8 @@ from contextlib import ExitStack, contextmanager, suppress
 
 from anyio import from_thread
 
-from servers.filesystem.access.walk import Entry
 from servers.filesystem.writing.advisory import Inode, claimed
+from shared.kit.rooted.entries import Entry
 
 _PAUSE = 0.05
 """Seconds between two looks whether to go on waiting."""

@@ -10,23 +10,15 @@ from collections.abc import Callable
 from contextlib import ExitStack, suppress
 
 from servers.filesystem.access.beneath import Beneath, missing, opened
-from servers.filesystem.access.roots import Place, components
-from servers.filesystem.access.walk import Entry
+from servers.filesystem.access.roots import components
 from servers.filesystem.errors import FilesError, os_errors
 from servers.filesystem.names import quoted
-from servers.filesystem.writing.checks import current, require_file_name
+from servers.filesystem.writing.checks import require_file_name
 from servers.filesystem.writing.deleting import empty
 from servers.filesystem.writing.locks import locked
-from servers.filesystem.writing.replacing import (
-    beside,
-    create,
-    discard,
-    give_name,
-    rename_to_free,
-    sync_directory,
-    write_all,
-)
 from servers.filesystem.writing.trees import Bounds, child, children, is_directory, stat_of
+from shared.kit.rooted.atomic import beside, discard, give_name, rename_to_free, sync_directory, write_all
+from shared.kit.rooted.entries import Entry, Place, create, current
 
 MAX_COPIED = 1024 * 1024 * 1024
 """Bytes that one call copies."""

@@ -7,9 +7,9 @@ from anyio import from_thread, to_thread
 from pydantic import BaseModel, Field
 
 from shared import MissingCapability, ToolError
+from shared.kit.rooted.entries import Place
 
 from ..access.etags import etag_of
-from ..access.roots import Place
 from ..app import Ctx, app, read_budget, read_only
 from ..arguments import EditOperation, FileToEdit, IfMatch, PathArgument
 from ..errors import FilesError

@@ -10,9 +10,8 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 
 from servers.filesystem.access.beneath import Beneath
-from servers.filesystem.access.walk import Entry
 from servers.filesystem.errors import FilesError
-from servers.filesystem.writing.checks import current
+from shared.kit.rooted.entries import Entry, current
 
 MAX_ENTRIES = 100_000
 """Files and directories one call copies or deletes."""

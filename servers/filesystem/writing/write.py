@@ -14,17 +14,16 @@ from typing import Literal, NamedTuple
 
 from servers.filesystem.access.beneath import Beneath, missing
 from servers.filesystem.access.etags import etag_of
-from servers.filesystem.access.roots import Place
-from servers.filesystem.access.walk import Entry
 from servers.filesystem.errors import FilesError
 from servers.filesystem.names import quoted
 from servers.filesystem.reading.charsets import UTF8, encode
-from servers.filesystem.writing.checks import current, require_file_name, require_replaceable, require_same
+from servers.filesystem.writing.checks import require_file_name, require_replaceable, require_same
 from servers.filesystem.writing.editing import read_contents
 from servers.filesystem.writing.exchanging import exchange, persistently
 from servers.filesystem.writing.locks import locked
-from servers.filesystem.writing.replacing import add, replace
 from servers.filesystem.writing.spans import eol_of, lf
+from shared.kit.rooted.atomic import add, replace
+from shared.kit.rooted.entries import Entry, Place, current
 
 Mode = Literal["overwrite", "create", "append"]
 

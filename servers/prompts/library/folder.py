@@ -191,7 +191,7 @@ def _signature(status: os.stat_result) -> Signature:
     return status.st_mtime_ns, status.st_size, status.st_ino
 
 
-def read_in(name: str, directory: int, most: int) -> bytes | None:
+def read_in(name: str, directory: int | None, most: int) -> bytes | None:
     """What is in the file of an open directory; None where that is more than `most` bytes. Raises OSError."""
     descriptor = os.open(name, _FILE, dir_fd=directory)
     try:

@@ -1,13 +1,13 @@
 """Skills as directories: a new one appears with all its files at once."""
 
-import os
-import shutil
 from collections.abc import Collection, Mapping
 
 from servers.prompts.errors import PromptError
 from servers.prompts.library.folder import Folder
 from servers.prompts.library.forms import SKILL
-from servers.prompts.writing.files import os_errors, put, temporary
+from servers.prompts.writing.files import os_errors, put
+from shared.kit.rooted.atomic import beside, rename_to_free, sync_directory
+from shared.kit.rooted.entries import Entry, Place, remove_tree
 
 __all__ = ["differing", "write"]
 
@@ -33,17 +33,19 @@ def write(folder: Folder, name: str, files: Mapping[str, bytes], scripts: Collec
 
 
 def _write_new(folder: Folder, name: str, files: Mapping[str, bytes], scripts: Collection[str]) -> None:
-    fresh = temporary()
     with os_errors(name), folder.opened([]) as directory:
+        entry = Entry(directory, name, None, False, Place(0, (name,), name))
+        fresh = beside(entry)
         try:
             for path, data in files.items():
-                put(folder, f"{fresh}/{path}", data, lambda _: None, path in scripts)
-            os.rename(fresh, name, src_dir_fd=directory, dst_dir_fd=directory)
+                put(folder, f"{fresh.name}/{path}", data, lambda _: None, path in scripts)
+            rename_to_free(fresh, entry)
         except PromptError as error:
-            raise PromptError(error.code, error.reason.replace(fresh, name)) from None
+            raise PromptError(error.code, error.reason.replace(fresh.name, name)) from None
         finally:
             # Where it has its name by now, nothing is left to take away.
-            shutil.rmtree(fresh, ignore_errors=True, dir_fd=directory)
+            remove_tree(fresh)
+        sync_directory(entry)
 
 
 def _there(folder: Folder, above: str, path: str) -> bool:

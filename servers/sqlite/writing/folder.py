@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from servers.sqlite.errors import SqliteError
+from shared.kit.rooted.atomic import rename, sync_directory
+from shared.kit.rooted.entries import create, entry_at
 
 __all__ = ["opened", "reserved"]
 
@@ -49,8 +51,8 @@ def reserved(directory: Path, stem: str) -> Iterator[tuple[Path, str]]:
         raise _failed(error) from None
     try:
         yield part, name
-        part.rename(directory / name)
-        _sync(directory)
+        rename(entry_at(part), entry_at(directory / name))
+        sync_directory(entry_at(part))
     except OSError as error:
         raise _failed(error) from None
     finally:
@@ -64,23 +66,13 @@ def _part(directory: Path, stem: str) -> tuple[Path, str]:
         part = directory / f"{name}{_SUFFIX}"
         number += 1
         try:
-            os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY | _FLAGS, 0o600))
+            os.close(create(entry_at(part), 0o600))
         except FileExistsError:
             continue
         # Whoever has the part has the name as well, so it can't appear from now on.
         if not os.path.lexists(directory / name):
             return part, name
         part.unlink()
-
-
-def _sync(directory: Path) -> None:
-    """Has the disk keep the names in the directory."""
-    if os.name == "posix":
-        descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
 
 
 def _failed(error: OSError) -> SqliteError:

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from servers.filesystem.access.beneath import Beneath
-from servers.filesystem.access.roots import Place, Roots
+from servers.filesystem.access.roots import Roots
+from shared.kit.rooted.entries import Place
 from tests.descriptors import left_open, settled_descriptors
 
 SECRET = "TOP SECRET"

@@ -8,7 +8,7 @@ import pytest
 
 from servers.filesystem.access.beneath import Beneath
 from servers.filesystem.access.denylist import HARMLESS, SECRETS, Denylist
-from servers.filesystem.access.roots import Place, Roots
+from servers.filesystem.access.roots import Roots
 from servers.filesystem.errors import FilesError
 from servers.filesystem.finding.content import Wanted, search_content
 from servers.filesystem.finding.control import Control
@@ -25,6 +25,7 @@ from servers.filesystem.reading.small import SmallFiles
 from servers.filesystem.watching.sightings import look
 from servers.filesystem.writing.moving import move
 from servers.filesystem.writing.write import create_directory, write_file
+from shared.kit.rooted.entries import Place
 from tests.servers.filesystem.editing_files import edit_file
 
 PAGE = Page(100, 100_000)

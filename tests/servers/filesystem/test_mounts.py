@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from servers.filesystem.access.mounts import MOUNTINFO, Mounts
-from servers.filesystem.access.roots import Place
+from shared.kit.rooted.entries import Place
 
 LOCAL = "27 1 254:0 / / rw,relatime - ext4 /dev/vda rw"
 PROC = "22 27 0:21 / /proc rw - proc proc rw"

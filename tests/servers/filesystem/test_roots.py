@@ -5,8 +5,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from servers.filesystem.access.roots import MAX_PATH, Place, Roots, path_from_uri, uri
+from servers.filesystem.access.roots import MAX_PATH, Roots, path_from_uri, uri
 from servers.filesystem.errors import FilesError
+from shared.kit.rooted.entries import Place
 
 
 @pytest.fixture

@@ -8,8 +8,9 @@ import pytest
 
 from servers.filesystem.access.beneath import Beneath
 from servers.filesystem.access.mounts import Mounts
-from servers.filesystem.access.roots import Place, Roots
+from servers.filesystem.access.roots import Roots
 from servers.filesystem.reading.small import MAX_DEPTH, MAX_SIZE, SmallFiles
+from shared.kit.rooted.entries import Place
 from tests.servers.filesystem.conftest import SECRET, swapping
 
 

@@ -4,9 +4,10 @@ from itertools import count
 import pytest
 
 from servers.filesystem.access.beneath import Beneath
-from servers.filesystem.access.roots import Place, Roots
+from servers.filesystem.access.roots import Roots
 from servers.filesystem.access.walk import MAX_LINKS
 from servers.filesystem.errors import FilesError
+from shared.kit.rooted.entries import Place
 from tests.servers.filesystem.conftest import SECRET, swapping
 
 

@@ -1,14 +1,11 @@
 """Prompts that are saved and deleted: what is let in, where it goes, and what stays as it was."""
 
-import os
-import stat
 from pathlib import Path
 
 import pytest
 
 from servers.prompts.errors import PromptError
 from servers.prompts.library.libraries import STARTER, Libraries
-from servers.prompts.writing import files as writing
 from servers.prompts.writing.files import etag_of
 from servers.prompts.writing.saving import delete_prompt, save_prompt
 from tests import disk
@@ -57,22 +54,6 @@ def test_nobody_reads_a_prompt_before_it_has_the_permissions_of_the_one_it_repla
     made = disk.made(monkeypatch)
     save_prompt(libraries, "a", OTHER, if_match=etag_of(SIMPLE.encode()))
     assert (made, (tmp_path / "a.md").stat().st_mode & 0o777) == ([0o600], mode)
-
-
-def _refuse(*_: object) -> None:
-    raise PermissionError
-
-
-def test_another_group_may_not_read_what_only_the_old_one_could(
-    tmp_path: Path, libraries: Libraries, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "a.md").chmod(0o664)
-    found = list((tmp_path / "a.md").stat())
-    found[stat.ST_GID] += 1
-    monkeypatch.setattr(writing, "_status", lambda *_: os.stat_result(found))
-    monkeypatch.setattr(os, "fchown", _refuse)
-    save_prompt(libraries, "a", OTHER, if_match=etag_of(SIMPLE.encode()))
-    assert (tmp_path / "a.md").stat().st_mode & 0o777 == 0o604
 
 
 def test_a_change_reaches_the_disk_before_it_is_answered(

@@ -1,9 +1,10 @@
 """Putting new bytes under a name, all or nothing.
 
-The bytes go to a fresh file beside the target (random name, `O_EXCL`, never through a link), reach the
-disk, get the target's mode bits, and are renamed over it; the directory is synced last. Whatever fails
-before the rename takes the fresh file away; only a process that is killed leaves one, called `.mcp-….tmp`.
-Because a rename needs no permission on the target, permission is asked for before (see `checks`).
+The bytes go to a fresh file beside the target (random name, `O_EXCL`, never through a link), which only its owner
+may read until it has the mode and the group of what it replaces. They reach the disk, and the file is renamed over
+the target, or linked to a name that must be free; the directory is synced last. Whatever fails before that takes the
+fresh file away; only a process that is killed leaves one. A rename needs no permission on the target, so whoever
+calls this asks for that before.
 """
 
 import errno
@@ -14,28 +15,32 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 
-from servers.filesystem.access.walk import Entry
-from servers.filesystem.writing.checks import current
+from shared.kit.rooted.entries import CLOSED, Entry, create, current, unlink
 
-_CREATE = (
-    os.O_WRONLY
-    | os.O_CREAT
-    | os.O_EXCL
-    | getattr(os, "O_NOFOLLOW", 0)
-    | getattr(os, "O_CLOEXEC", 0)
-    | getattr(os, "O_BINARY", 0)
-)
-_SYNC = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
+__all__ = [
+    "add",
+    "beside",
+    "discard",
+    "give_name",
+    "landed",
+    "prepared",
+    "put_in_place",
+    "rename",
+    "rename_to_free",
+    "replace",
+    "sync_directory",
+    "write_all",
+]
+
+_DIRECTORY = getattr(os, "O_DIRECTORY", None)
+
+Put = Callable[[Entry, Entry], None]
+"""Gives the first entry the name of the second."""
 
 
-def beside(entry: Entry) -> Entry:
-    """A fresh name in the directory of the entry, for what is not complete yet."""
-    return entry._replace(name=entry.sibling(f".mcp-{secrets.token_hex(8)}.tmp"), stat=None)
-
-
-def create(entry: Entry, mode: int = 0o666) -> int:
-    """Make the file, which must not exist yet, and open it for writing; the umask counts."""
-    return os.open(entry.name, _CREATE, mode, dir_fd=entry.directory)
+def beside(entry: Entry, stem: str = ".mcp-") -> Entry:
+    """A fresh name in the directory of the entry, for what is not complete yet: `stem`, 16 random digits, `.tmp`."""
+    return entry._replace(name=entry.sibling(f"{stem}{secrets.token_hex(8)}.tmp"), stat=None)
 
 
 def replace(
@@ -43,14 +48,24 @@ def replace(
     data: bytes,
     found: os.stat_result | None,
     check: Callable[[], None] = lambda: None,
-    put: Callable[[Entry, Entry], None] | None = None,
+    put: Put | None = None,
 ) -> os.stat_result:
     """Put `data` under the entry's name, and tell what it is then; `check` runs last before that and may raise.
 
     `found` is what is there already, which is replaced, by a rename or by `put`. Where it is None the name must be
-    free: `FileExistsError`.
+    free: `FileExistsError`. Raises OSError.
     """
-    fresh = prepared(entry, data, found)
+    return put_in_place(prepared(entry, data, found), entry, found, check, put)
+
+
+def put_in_place(
+    fresh: Entry,
+    entry: Entry,
+    found: os.stat_result | None,
+    check: Callable[[], None] = lambda: None,
+    put: Put | None = None,
+) -> os.stat_result:
+    """The second half of `replace`, for a file that was `prepared`; it is gone where this fails."""
     with ExitStack() as leftovers:
         # Where names were exchanged, this is what was replaced.
         leftovers.callback(discard, fresh)
@@ -63,11 +78,14 @@ def replace(
     return landed(fresh, entry)
 
 
-def prepared(entry: Entry, data: bytes, found: os.stat_result | None) -> Entry:
-    """A file beside the entry that holds `data` on the disk and is ready to replace `found`."""
-    fresh = beside(entry)
+def prepared(
+    entry: Entry, data: bytes, found: os.stat_result | None, fresh: Entry | None = None, mode: int = 0o666
+) -> Entry:
+    """A file beside the entry that holds `data` on the disk and is ready to replace `found`; `mode` is that of a file
+    which replaces nothing, and the umask counts. `fresh` is its name, as `beside` gives one. Raises OSError."""
+    fresh = fresh or beside(entry)
     # Private until it has the mode of what it replaces.
-    descriptor = create(fresh, 0o666 if found is None else 0o600)
+    descriptor = create(fresh, mode if found is None else 0o600)
     with ExitStack() as on_failure:
         on_failure.callback(discard, fresh)
         try:
@@ -93,7 +111,7 @@ def landed(fresh: Entry, entry: Entry) -> os.stat_result:
 
 
 def write_all(descriptor: int, data: bytes | memoryview) -> None:
-    """Write all of `data`, however many calls it takes."""
+    """Write all of `data`, however many calls it takes. Raises OSError."""
     rest = memoryview(data)
     while rest:
         rest = rest[os.write(descriptor, rest) :]
@@ -101,7 +119,7 @@ def write_all(descriptor: int, data: bytes | memoryview) -> None:
 
 def add(descriptor: int, data: bytes) -> None:
     """Write all of `data` at the end of the file, which is open to append. What was written is taken away again where
-    not all of it could be, unless somebody has added more."""
+    not all of it could be, unless somebody has added more. Raises OSError."""
     begin, written = os.fstat(descriptor).st_size, 0
     try:
         while written < len(data):
@@ -115,16 +133,16 @@ def add(descriptor: int, data: bytes) -> None:
 def discard(fresh: Entry) -> None:
     """Take away what is not needed, if it is there."""
     with suppress(OSError):
-        os.unlink(fresh.name, dir_fd=fresh.directory)
+        unlink(fresh)
 
 
 def rename(old: Entry, new: Entry) -> None:
-    """Give `old` the name `new`, over a file that has it."""
+    """Give `old` the name `new`, over a file that has it. Raises OSError."""
     os.replace(old.name, new.name, src_dir_fd=old.directory, dst_dir_fd=new.directory)
 
 
 def give_name(old: Entry, new: Entry) -> None:
-    """Give `old`, no directory, the free name `new`. Raises FileExistsError where something has it.
+    """Give `old`, no directory, the free name `new`. Raises FileExistsError where something has it, and OSError.
 
     This is a hard link, and then the old name goes. Where there are no hard links it is a rename after a look: what
     appears in between would be replaced.
@@ -138,21 +156,36 @@ def give_name(old: Entry, new: Entry) -> None:
         rename_to_free(old, new)
         return
     try:
-        os.unlink(old.name, dir_fd=old.directory)
+        unlink(old)
     except OSError:
-        os.unlink(new.name, dir_fd=new.directory)
+        unlink(new)
         raise
 
 
 def rename_to_free(old: Entry, new: Entry) -> None:
-    """Rename `old` to `new` after a look whether that is free. Raises FileExistsError where it is not."""
+    """Rename `old` to `new` after a look whether that is free: FileExistsError where it is not. Raises OSError."""
     if current(new) is not None:
         raise FileExistsError(errno.EEXIST, "")
     os.rename(old.name, new.name, src_dir_fd=old.directory, dst_dir_fd=new.directory)
 
 
+def sync_directory(entry: Entry) -> None:
+    """Make the names in the directory of the entry durable, where the system can."""
+    if _DIRECTORY is None:
+        return
+    here = "." if entry.directory is not None else os.path.dirname(entry.name) or "."  # noqa: PTH120
+    with suppress(OSError):
+        descriptor = os.open(here, os.O_RDONLY | _DIRECTORY | CLOSED, dir_fd=entry.directory)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
 def _take_over(descriptor: int, found: os.stat_result) -> None:
-    if not hasattr(os, "fchown"):
+    """Gives a file the mode, the group and, where the system lets it, the owner of the one that it replaces."""
+    change_owner = getattr(os, "fchown", None)
+    if change_owner is None:
         return
     made = os.fstat(descriptor)
     # As any write does, this takes set-user-id and set-group-id away.
@@ -160,23 +193,11 @@ def _take_over(descriptor: int, found: os.stat_result) -> None:
     if made.st_uid != found.st_uid:
         # Only root may give files away; everyone else keeps what they made.
         with suppress(PermissionError):
-            os.fchown(descriptor, found.st_uid, -1)
+            change_owner(descriptor, found.st_uid, -1)
     if made.st_gid != found.st_gid:
         try:
-            os.fchown(descriptor, -1, found.st_gid)
+            change_owner(descriptor, -1, found.st_gid)
         except PermissionError:
             # Another group must not read what only that one could.
             mode &= ~stat.S_IRWXG
     os.chmod(descriptor, mode)
-
-
-def sync_directory(entry: Entry) -> None:
-    """Make the directory of the entry durable, where the system can."""
-    if entry.directory is None:
-        return
-    with suppress(OSError):
-        descriptor = os.open(".", _SYNC, dir_fd=entry.directory)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
