@@ -22,7 +22,7 @@ from servers.filesystem.writing.editing import read_contents
 from servers.filesystem.writing.exchanging import exchange, persistently
 from servers.filesystem.writing.locks import locked
 from servers.filesystem.writing.spans import eol_of, lf
-from shared.kit.rooted.atomic import add, replace
+from shared.kit.rooted.atomic import add, replace, sync_directory
 from shared.kit.rooted.entries import Entry, Place, current
 
 Mode = Literal["overwrite", "create", "append"]
@@ -137,4 +137,5 @@ def _make(beneath: Beneath, place: Place) -> bool:
         except FileExistsError:
             # Someone was faster; if it is no directory the next step says so.
             return False
+        sync_directory(entry)
         return True

@@ -120,6 +120,7 @@ def _below(directory: int, name: str, make: bool) -> int:
     if make:
         with suppress(FileExistsError):
             os.mkdir(name, dir_fd=directory)
+            os.fsync(directory)
     return os.open(name, _DIRECTORY, dir_fd=directory)
 
 

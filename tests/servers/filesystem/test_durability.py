@@ -6,7 +6,7 @@ import pytest
 
 from servers.filesystem.writing.deleting import delete
 from servers.filesystem.writing.moving import copy, move
-from servers.filesystem.writing.write import write_file
+from servers.filesystem.writing.write import create_directory, write_file
 from tests import disk
 from tests.servers.filesystem.editing_files import edit_file
 
@@ -62,6 +62,12 @@ def test_a_copy(files, at, synced):
 def test_a_file_that_is_deleted(files, at, synced):
     delete(files, at("old"))
     assert synced == [[]]
+
+
+def test_directories_that_are_made(files, at, synced):
+    create_directory(files, at("a/b"))
+    create_directory(files, at("a/b/c"))
+    assert synced == [["a", "old"], ["b"], ["c"]]
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o640])

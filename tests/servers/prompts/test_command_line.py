@@ -12,6 +12,7 @@ from servers.prompts import golden
 from servers.prompts.command_line import HELP, main
 from servers.prompts.library.libraries import STARTER
 from servers.prompts.library.library import Library
+from tests import disk
 from tests.servers.prompts.folders import SIMPLE, asking, front, texts, write
 from tests.servers.prompts.test_starter import NAMES
 
@@ -167,6 +168,16 @@ def test_export_writes_a_skill_with_all_its_files(capsys: pytest.CaptureFixture[
     assert {str(one.relative_to(out)): one.read_text() for one in out.rglob("*") if one.is_file()} == files
     assert os.access(out / "scripts/run.sh", os.X_OK)
     assert not os.access(out / "a b.bin", os.X_OK)
+
+
+def test_a_skill_that_is_exported_reaches_the_disk(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path / "lib", {"SKILL.md": SKILL})
+    synced = disk.synced(monkeypatch)
+    run(capsys, "export", tmp_path / "lib", "pdf", "--to", tmp_path / "out")
+    _, *files, named = synced
+    assert (files, named) == ([len(SKILL), ["SKILL.md"]], ["pdf"])
 
 
 @pytest.mark.parametrize("folder", ["lib", "lib/pdf"])

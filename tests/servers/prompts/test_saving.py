@@ -65,6 +65,16 @@ def test_a_change_reaches_the_disk_before_it_is_answered(
     assert synced == [len(OTHER), ["a.md", "git", "new.md"], ["git", "new.md"]]
 
 
+def test_a_directory_that_is_made_for_a_file_reaches_the_disk(
+    libraries: Libraries, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced = disk.synced(monkeypatch)
+    save_prompt(libraries, "new", OTHER, draft=True)
+    save_prompt(libraries, "newer", OTHER, draft=True)
+    made = [["_drafts", "a.md", "git"], len(OTHER), ["new.md"]]
+    assert synced == [*made, len(OTHER), ["new.md", "newer.md"]]
+
+
 def test_a_prompt_is_not_replaced_without_its_etag(tmp_path: Path, libraries: Libraries) -> None:
     with pytest.raises(PromptError) as error:
         save_prompt(libraries, "a", OTHER)
