@@ -44,7 +44,8 @@ def configuration(area: Area, beside: list[str]) -> str:
 def prepare(name: str) -> Path:
     """A folder that looks like the checkout to the tool."""
     place = ROOT / "build" / "mutants" / name
-    place.mkdir(parents=True, exist_ok=True)
+    # What PYTHONPATH names and is not there when the tool starts, Python does not look into any more.
+    (place / "mutants").mkdir(parents=True, exist_ok=True)
     beside = sorted(entry.name for entry in ROOT.iterdir() if entry.name not in HELD)
     for entry in [*beside, "tests"]:
         if not (place / entry).is_symlink():
