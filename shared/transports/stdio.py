@@ -294,6 +294,7 @@ class _Stray(io.RawIOBase):
         return 1
 
     def write(self, data: Any) -> int:
-        for line in bytes(data).decode("utf-8", "replace").splitlines():
+        # What ends with a line already written, as `print` does after a text of several lines, is no line of its own.
+        for line in filter(None, bytes(data).decode("utf-8", "replace").splitlines()):
             log.warning("%s", line)
         return len(data)

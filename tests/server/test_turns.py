@@ -86,6 +86,33 @@ async def test_those_who_wait_are_served_client_by_client(turns):
         assert those.began == ["a0", "a1", "b0", "a2", "b1", "a3", "b2"]
 
 
+async def test_the_place_for_others_is_not_given_to_who_waits(turns):
+    async with AsyncExitStack() as stack:
+        those = await crowd(stack, turns)
+        for number in range(3):
+            those.ask("one", f"a{number}")
+        those.ask("two", "b0")
+        await quiet()
+        await those.end("b0")
+        assert those.began == ["a0", "a1", "b0"]
+        await those.end("a0")
+        assert those.began == ["a0", "a1", "b0", "a2"]
+
+
+async def test_a_turn_that_comes_too_late_is_not_counted(turns):
+    async with AsyncExitStack() as stack:
+        those = await crowd(stack, turns)
+        for number in range(3):
+            those.ask("one", f"a{number}")
+        await quiet()
+        those.done["a0"].set()
+        those.scopes["a2"].cancel()
+        await quiet()
+        those.ask("one", "a3")
+        await quiet()
+        assert those.began == ["a0", "a1", "a3"]
+
+
 async def test_who_is_cancelled_gives_up_the_place_or_the_wait(turns):
     async with AsyncExitStack() as stack:
         those = await crowd(stack, turns)

@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import socket
 import subprocess
 import sys
 import threading
@@ -147,6 +148,36 @@ async def test_stop_before_anything_was_read() -> None:
         assert await everything(transport) == []
 
 
+@pytest.mark.usefixtures("way")
+async def test_a_peer_that_breaks_off_has_ended_its_stream() -> None:
+    ours, theirs = socket.socketpair()
+    ours.send(b"not read, so the end of this is a reset")
+    theirs.close()
+    transport = StdioTransport(ours.detach(), os.open(os.devnull, os.O_WRONLY))
+    assert await everything(transport) == []
+    assert transport.ended.is_set()
+    transport.close()
+
+
+async def test_a_peer_is_gone_when_it_neither_writes_nor_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stdio, "_LOOK_SECONDS", 0)
+    gone = list[str]()
+
+    async def wait(transport: StdioTransport) -> None:
+        await transport.gone()
+        gone.append("gone")
+
+    with piped() as (transport, _, inbox), anyio.fail_after(PATIENCE):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(wait, transport)
+            transport.stop()
+            for _ in range(100):
+                await anyio.lowlevel.checkpoint()
+            assert gone == []
+            os.close(inbox)
+    assert gone == ["gone"]
+
+
 async def test_what_was_received_before_stop_is_not_lost() -> None:
     with piped() as (transport, outbox, _):
         os.write(outbox, PING % 1 + b"\n" + PING % 2 + b"\n")
@@ -216,8 +247,8 @@ from shared.transports.stdio import stdio
 async def main():
     for _ in range(2):
         async with stdio() as transport:
-            print("stray")
-            os.write(1, b"stray")
+            print("stray: two\\nlines, \\udc80")
+            os.write(sys.stdout.fileno(), b"stray\\n")
             with open(0, closefd=False) as stdin:
                 assert stdin.read() == ""
     print("in order:", sys.stdin.read())
@@ -233,4 +264,5 @@ def test_stdin_and_stdout_are_handed_back() -> None:
         [sys.executable, "-c", TWICE], cwd=ROOT, input=b"mine", capture_output=True, timeout=PATIENCE, check=True
     )
     assert done.stdout == b"before, in order: mine\n"
-    assert done.stderr.count(b"stray") == 4
+    # A line of the log for each line that was printed, before what came after it.
+    assert done.stderr.decode().splitlines() == ["stray: two", "lines, \\udc80", "stray"] * 2

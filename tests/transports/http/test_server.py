@@ -140,6 +140,7 @@ async def test_a_body_that_never_comes() -> None:
             answer = await stream.receive()
             assert answer.startswith(b"HTTP/1.1 408")
             assert b"connection: close" in answer
+            assert b"the body did not come in time" in answer
             with contextlib.suppress(anyio.EndOfStream):
                 await stream.receive()
 
