@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from dataclasses import replace
 
 import anyio
@@ -44,6 +45,26 @@ async def test_what_never_ends_is_cut_off(what: str, token: str) -> None:
                     await stream.send(sent)
                     sent = more
         assert (await site.client.get("/healthz")).status_code == 200
+
+
+async def test_whoever_sends_too_large_a_frame_is_told() -> None:
+    async with (
+        served() as site,
+        await anyio.connect_tcp("127.0.0.1", site.port) as stream,
+        anyio.create_task_group() as tasks,
+    ):
+
+        async def send() -> None:
+            await stream.send(requested(site, CHUNKED) + b"\r\n1;x=")
+            with suppress(anyio.BrokenResourceError):
+                while True:
+                    await stream.send(b"x" * 10_000)
+
+        tasks.start_soon(send)
+        answer = await stream.receive()
+        assert answer.startswith(b"HTTP/1.1 400")
+        assert b"chunks or trailers of the request are too large" in answer
+        tasks.cancel_scope.cancel()
 
 
 SLOW = {

@@ -377,6 +377,17 @@ async def test_what_a_reader_is_still_to_get_is_not_given_up() -> None:
     assert await taken(reader) == list(range(30))
 
 
+async def test_a_reader_that_was_cut_off_keeps_nothing() -> None:
+    room = Room(1_000_000)
+    one = streams(SessionLimits(stream_bytes=1_000, replay_bytes=2_000), room)
+    reader = begin(one, one.post((1,)))
+    for number in range(100):
+        one.send([numbered(number)], patient=False)
+    assert reader.is_cut
+    assert room.used <= 2_000
+    assert isinstance(one.resume(f"{reader.stream.name}_0"), Refusal)
+
+
 async def test_the_oldest_streams_make_room() -> None:
     outer = Room(10_000)
     one = streams(SessionLimits(session_replay_bytes=4_000), Room(4_000, outer))

@@ -10,7 +10,7 @@ import pytest
 from shared.transports.http import shares as http_shares
 from shared.transports.http.endpoint import EndpointLimits
 from shared.transports.http.limits import SessionLimits
-from shared.transports.http.shares import client_name
+from shared.transports.http.shares import Portions, client_name
 from tests.transports.http.http_wire import NEWEST_HANDSHAKE, PATIENCE, Json, Site, merged, served
 
 SESSIONS = 6
@@ -148,6 +148,14 @@ async def test_one_client_leaves_listen_streams_to_another() -> None:
         await ending.aclose()
         await site.idle()
         assert await listens(site) == 200
+
+
+def test_what_one_client_gave_back_others_have() -> None:
+    portions = Portions(2)
+    for client in "abcabc":
+        assert portions.take(client)
+        assert not portions.take(client)
+        portions.give(client)
 
 
 async def test_one_client_leaves_subscriptions_to_another(monkeypatch: pytest.MonkeyPatch) -> None:
