@@ -2,16 +2,15 @@
 
 import os
 import sys
-from argparse import RawDescriptionHelpFormatter
 from collections.abc import Sequence
 from importlib import import_module
 from io import TextIOWrapper
 
 from shared.kit.extras import needs_extra
-from shared.program.options import LineParser
 from shared.version import __version__
 
 from .bundle.program import program, refuse
+from .start import put_off
 
 COMMANDS = {
     "list": "list the servers of the bundle",
@@ -32,6 +31,7 @@ after the name, and gives the exit code."""
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command; its exit code."""
     words = list(sys.argv[1:] if argv is None else argv)
+    put_off()
     if isinstance(sys.stdout, TextIOWrapper):
         # A pipe may take fewer letters than a path has.
         sys.stdout.reconfigure(errors="backslashreplace")
@@ -45,6 +45,15 @@ def main(argv: Sequence[str] | None = None) -> int:
             # Python flushes once more at its end, and would complain.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return code
+    return _refuse(words)
+
+
+def _refuse(words: Sequence[str]) -> int:
+    """Says what there is, or that the first word is none of it."""
+    from argparse import RawDescriptionHelpFormatter
+
+    from shared.program.options import LineParser
+
     listed = "\n".join(f"  {name:10} {text}" for name, text in COMMANDS.items())
     parser = LineParser(
         prog=program(),

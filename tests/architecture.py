@@ -42,6 +42,9 @@ KNOW_SHARED: dict[str, str] = {  # servers all of whose files may import it
     "everything": "its domain is the protocol itself",
 }
 LATE_IMPORTS: dict[str, str] = {
+    "servers/__main__.py": "what a command does not need is not loaded, and nothing before modules are put off",
+    "servers/start.py": "nothing of ours is loaded before the collector is off and modules are put off",
+    "servers/sqlite/__main__.py": "what says that a library is missing is loaded where it is",
     "shared/kit/yaml.py": "pyyaml is an extra, loaded with the first text in YAML",
     "shared/client/connect.py": "httpx is an extra, and a client of processes needs none",
     "shared/program/run.py": "a transport is imported when it is chosen, a reader of settings where there is a file",
@@ -207,7 +210,7 @@ def shared_knows_no_server(source: Source) -> Findings:
 def servers_stand_alone(source: Source) -> Findings:
     for one in source.imports if source.server else ():
         top, _, rest = one.target.partition(".")
-        if top == "servers" and rest.split(".")[0] != source.server:
+        if top == "servers" and rest.split(".")[0] not in (source.server, "start"):
             yield one.line, f"{source.server} imports {one.target}"
         is_face = source.server in KNOW_SHARED or Path(source.path).name in FACES
         if top == "shared" and not is_face and not one.target.startswith("shared.kit"):

@@ -12,6 +12,7 @@ import pytest
 from tests.wire import Wire
 
 ROOT = Path(__file__).resolve().parents[1]
+PUT_OFF = "from servers.start import put_off; put_off()"
 OTHERS = {
     *("starlette", "uvicorn", "httptools", "uvloop", "httpx", "jsonschema", "yaml", "mcp"),
     *("watchfiles", "charset_normalizer"),  # loaded with the first use
@@ -48,7 +49,7 @@ def _loaded_by(statement: str) -> set[str]:
 
 @each_server
 def test_importing_a_server_is_light(server: str) -> None:
-    modules = _loaded_by(f"import servers.{server}.server")
+    modules = _loaded_by(f"{PUT_OFF}; import servers.{server}.server")
     assert f"servers.{server}.server" in modules
     assert not _needless(modules - SERVERS[server])
 
@@ -64,7 +65,8 @@ async def test_serving_on_stdio_is_light(server: str, tmp_path: Path) -> None:
         await wire.close_stdin()
         assert await wire.wait() == 0
     modules = set(re.findall(r"^import time:.*\| *(\S+)$", wire.stderr, re.MULTILINE))
-    assert f"servers.{server}.server" in modules, wire.stderr[:2000]
+    # The module `server` is loaded by its name, which takes no line.
+    assert f"servers.{server}.settings" in modules, wire.stderr[:2000]
     # Libraries are read before clients come, who ask for a list at once, and are watched from then on.
     begun = {"yaml", "watchfiles", "multiprocessing"} if server == "prompts" else set()
     read = {name for name in modules if name.partition(".")[0] in begun}
@@ -72,9 +74,9 @@ async def test_serving_on_stdio_is_light(server: str, tmp_path: Path) -> None:
 
 
 def test_the_search_for_plugins_is_what_is_left_out() -> None:
-    # Should pydantic come to search elsewhere, this says that `servers/__init__.py` has no effect any more.
+    # Should pydantic come to search elsewhere, this says that `servers/start.py` has no effect any more.
     assert "importlib.metadata" in _loaded_by("import shared.program.run")
-    assert "importlib.metadata" not in _loaded_by("import servers, shared.program.run")
+    assert "importlib.metadata" not in _loaded_by(f"{PUT_OFF}; import shared.program.run")
 
 
 @pytest.mark.parametrize(
@@ -89,20 +91,20 @@ def test_the_search_for_plugins_is_what_is_left_out() -> None:
     ],
 )
 def test_whoever_wants_something_of_a_stand_in_gets_the_real_one(name: str, wanted: str) -> None:
-    load = f"import servers, importlib; held = importlib.import_module({name!r}); before = sys.modules[{name!r}]"
+    load = f"{PUT_OFF}; import importlib; held = importlib.import_module({name!r}); before = sys.modules[{name!r}]"
     ask = f"got = held.{wanted}; real = sys.modules[{name!r}]"
     assert name in _loaded_by(f"{load}; {ask}; assert before is held is not real; assert got is real.{wanted}")
     assert name in _loaded_by(f"{load}; {ask}; assert vars(held)[{wanted!r}] is got, 'asked no more'")
 
 
 def test_a_module_that_is_loaded_already_gets_no_stand_in() -> None:
-    load = "import asyncio, hashlib, ssl; real = dict(sys.modules); protocol = asyncio.sslproto; import servers"
+    load = "import asyncio, hashlib, ssl; real = dict(sys.modules); protocol = asyncio.sslproto"
     kept = "all(sys.modules[name] is real[name] for name in ('asyncio.sslproto', 'hashlib', 'ssl'))"
-    assert _loaded_by(f"{load}; assert {kept} and asyncio.sslproto is protocol and ssl.SSLContext")
+    assert _loaded_by(f"{load}; {PUT_OFF}; assert {kept} and asyncio.sslproto is protocol and ssl.SSLContext")
 
 
 ENCRYPTED = """
-import servers, asyncio, ssl
+import asyncio, ssl
 assert asyncio.sslproto is sys.modules["asyncio.sslproto"]
 async def main():
     plain = await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", 0)
@@ -119,12 +121,25 @@ assert asyncio.sslproto.SSLProtocol
 
 def test_asyncio_still_encrypts() -> None:
     """The handshake is begun by the real protocol; that the other side has none is seen in it."""
-    assert "_ssl" in _loaded_by(f"{ENCRYPTED}pass")
+    assert "_ssl" in _loaded_by(f"{PUT_OFF}{ENCRYPTED}pass")
 
 
-@pytest.mark.parametrize("server", ["filesystem", "everything"])
-def test_nobody_looks_for_garbage_while_a_program_loads(server: str) -> None:
-    assert _loaded_by(f"import gc, servers.{server}.__main__; assert not gc.isenabled()")
+def test_nobody_looks_for_garbage_while_a_program_loads() -> None:
+    looked = "import gc, sys; sys.modules['a'] = sys; sys.modules['a.server'] = None"
+    ask = "import servers.start\ntry: servers.start.start('a')\nexcept ModuleNotFoundError: assert not gc.isenabled()"
+    assert _loaded_by(f"exec({looked!r}); exec({ask!r})")
+
+
+@pytest.mark.parametrize("package", ["servers", "shared", "servers.start", "servers.filesystem.__main__"])
+def test_importing_changes_nothing(package: str) -> None:
+    """No module stands for another, and the collector is at work."""
+    real = "import gc, asyncio, ssl, hashlib; real = dict(sys.modules)"
+    same = "gc.isenabled() and all(sys.modules[name] is module for name, module in real.items())"
+    assert _loaded_by(f"{real}; import {package}; assert {same}")
+    assert "__getattr__" not in _loaded_by(
+        f"import {package}; made = [vars(one) for one in sys.modules.values()]; "
+        "assert not any(getattr(one.get('__getattr__'), '__module__', '') == 'servers.start' for one in made)"
+    )
 
 
 def test_models_of_tools_wait_until_they_are_needed() -> None:
