@@ -7,9 +7,10 @@ from importlib import import_module
 from io import TextIOWrapper
 
 from shared.kit.extras import needs_extra
+from shared.kit.program import exit_with_error
 from shared.version import __version__
 
-from .bundle.program import program, refuse
+from .bundle.program import program
 from .start import put_off
 
 COMMANDS = {
@@ -52,7 +53,7 @@ def _refuse(words: Sequence[str]) -> int:
     """Says what there is, or that the first word is none of it."""
     from argparse import RawDescriptionHelpFormatter
 
-    from shared.program.options import LineParser
+    from shared.kit.arguments import LineParser
 
     listed = "\n".join(f"  {name:10} {text}" for name, text in COMMANDS.items())
     parser = LineParser(
@@ -84,7 +85,7 @@ def _run(name: str, words: Sequence[str]) -> int:
             shown: int = import_module(".bundle.doctor.bare", __package__).report(words)
             return shown
         extra = "all" if name == "demo" else "catalog"
-        refuse(f"{program()} {name}", f"{library} is not installed; {needs_extra(extra)}")
+        exit_with_error(f"{program()} {name}", f"{library} is not installed; {needs_extra(extra)}")
     return code
 
 

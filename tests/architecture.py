@@ -47,6 +47,7 @@ LATE_IMPORTS: dict[str, str] = {
     "servers/sqlite/__main__.py": "what says that a library is missing is loaded where it is",
     "shared/kit/yaml.py": "pyyaml is an extra, loaded with the first text in YAML",
     "shared/client/connect.py": "httpx is an extra, and a client of processes needs none",
+    "shared/program/options.py": "who asks for help waits for argparse, and nobody else",
     "shared/program/run.py": "a transport is imported when it is chosen, a reader of settings where there is a file",
     "shared/kit/extras.py": "most copies have what they need; what says how to add it is loaded where they have not",
     "servers/bundle/commands/serve.py": "it says which extra is missing, where there is no web server to load",

@@ -25,6 +25,7 @@ DEAR = {
     *("importlib.metadata", "email", "csv"),  # pydantic's search for plugins
     *("_ssl", "_hashlib", "random"),  # OpenSSL, which a pipe does not need
     *("shutil", "zipfile", "bz2", "lzma", "tempfile"),  # the width of a terminal, among others
+    *("argparse", "gettext"),  # for the help
     *("multiprocessing", "concurrent.futures.process", "logging.config", "http", "urllib.request", "xml"),
     *("pydantic.v1", "pydantic.deprecated", "pydantic.networks", "pydantic.mypy", "pydantic_settings"),
 }

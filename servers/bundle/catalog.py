@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from shared.kit.yaml import YamlError, read_yaml
+from shared.program.command_line import Spelling, spellings
 
 __all__ = ["CATALOG", "Argument", "Catalog", "Entry", "Permissions", "Tools", "catalog_schema", "load_catalog"]
 
@@ -105,6 +106,17 @@ class Entry(_Record):
     """The container image, by the name it is built under."""
     licence: str | None = None
     """An SPDX licence expression."""
+
+    def spellings(self) -> dict[str, Spelling]:
+        """How its arguments can be written on a command line; each sets what is called as its option."""
+        named = [(one.option, one) for one in self.arguments if one.option is not None]
+        return {
+            spelling: meant
+            for option, one in named
+            for spelling, meant in spellings(
+                option, option, is_switch=one.type == "boolean", choices=one.choices
+            ).items()
+        }
 
 
 class Catalog(_Record):

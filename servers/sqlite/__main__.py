@@ -1,7 +1,5 @@
 """`python -m servers.sqlite DATABASE...`, and the console script `mcp-bundle-sqlite`."""
 
-import sys
-
 from servers.start import start
 
 
@@ -14,10 +12,9 @@ def main() -> None:
         if error.name != "aiosqlite":
             raise
     from shared.kit.extras import needs_extra  # noqa: PLC0415 (only where it is missing)
-    from shared.program.options import called  # noqa: PLC0415
+    from shared.kit.program import exit_with_error, program_name  # noqa: PLC0415
 
-    sys.stderr.write(f"{called()}: {needs_extra('sqlite')}\n")
-    sys.exit(2)
+    exit_with_error(program_name(), needs_extra("sqlite"))
 
 
 if __name__ == "__main__":

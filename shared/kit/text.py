@@ -2,8 +2,10 @@
 
 import re
 import secrets
+from collections.abc import Iterable
+from difflib import get_close_matches
 
-__all__ = ["code_block", "escape", "is_unicode", "join_lines", "marks"]
+__all__ = ["code_block", "escape", "is_unicode", "join_lines", "marks", "nearest"]
 
 
 def is_unicode(text: str) -> bool:
@@ -43,3 +45,8 @@ def code_block(text: str, language: str = "") -> str:
     longest = max(map(len, re.findall("`{3,}", text)), default=2)
     fence = "`" * (longest + 1)
     return f"{fence}{language}\n{text}\n{fence}"
+
+
+def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
+    """The one of the `known` names that is likely to be meant by `name`."""
+    return next(iter(get_close_matches(name, list(known), 1, cutoff)), None)

@@ -6,11 +6,9 @@ file. A field marked `positional()` takes the arguments that have no name. From 
 with one clear line and exit code 2.
 """
 
-import argparse
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, NoReturn, TypeVar, get_args, get_origin
@@ -18,21 +16,33 @@ from typing import Any, Literal, NamedTuple, NoReturn, TypeVar, get_args, get_or
 from pydantic import BaseModel, Field, ValidationError
 from pydantic.fields import FieldInfo
 
+from ..kit.program import exit_with_error
+from ..kit.text import nearest
+from .command_line import CommandLine, Spelling, read_command_line, spellings
+
 __all__ = [
-    "LineParser",
+    "Group",
     "OptionParser",
+    "Words",
     "Written",
-    "add_options",
-    "called",
-    "complain",
+    "flag_of",
     "hidden",
     "is_hidden",
+    "option_spellings",
     "paths_after",
     "positional",
+    "positional_field",
     "read_options",
+    "split_list",
+    "variable_of",
 ]
 
 Model = TypeVar("Model", bound=BaseModel)
+Words = Mapping[str, str | list[str]]
+"""What a command line says of each field: the last value, or all of a field that takes several."""
+
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
+_HELP, _VERSION = "-h", "--version"
 
 
 class Written(NamedTuple):
@@ -42,50 +52,81 @@ class Written(NamedTuple):
     source: str
 
 
-class LineParser(argparse.ArgumentParser):
-    """A parser that complains in one line."""
+class Group(NamedTuple):
+    """Fields that stand together in the help, under a title; their variables begin with the prefix. Without a title
+    they are the program's own, and without a prefix no variable sets them."""
 
-    def error(self, message: str) -> NoReturn:
-        """Ends the program, without the usage, which would hide what is wrong."""
-        complain(self, self.advised(message))
-
-    def advised(self, message: str) -> str:
-        """`message` with the option that was meant, or else where all are told."""
-        unknown = message.partition("unrecognized arguments: ")[2].split()
-        known = [option[2:] for option in self._option_string_actions if option.startswith("--")]
-        close = get_close_matches(unknown[0].removeprefix("--").partition("=")[0], known, 1, 0.75) if unknown else []
-        return f"{message}; did you mean --{close[0]}?" if close else f"{message}; see --help"
+    fields: Mapping[str, FieldInfo]
+    title: str | None = None
+    prefix: str | None = None
 
 
-class OptionParser(LineParser):
-    """A parser that takes options in full only, in any order with other arguments."""
+class OptionParser:
+    """Reads the options of a program. Raises SystemExit with code 2, after one line on stderr, for what is none of
+    them."""
 
-    def __init__(self, prog: str, description: str | None, epilog: str) -> None:
-        # Not made up from all options: that would be long, and argparse would do it at every start.
-        usage = "%(prog)s [OPTION ...]"
-        super().__init__(prog, usage, description, epilog, formatter_class=_of_any_width, allow_abbrev=False)
-        self.unnamed: str | None = None
-        """The field that takes the arguments without a name."""
+    def __init__(
+        self, program: str, groups: Sequence[Group], description: str | None = None, epilog: str = ""
+    ) -> None:
+        self.program = program
+        self.groups = groups
+        self.description = description
+        self.epilog = epilog
+        self.version: str | None = None
+        """What `--version` prints; without it there is no such option."""
+        self._fields = {name: field for group in groups for name, field in group.fields.items()}
+        self._unnamed = positional_field(self._fields)
+
+    def read(self, arguments: Sequence[str] | None) -> Words:
+        """What is given, by field. Ends the program where an option is unknown, has no value, or asks for help."""
+        words = list(sys.argv[1:] if arguments is None else arguments)
+        options = option_spellings(self._fields)
+        known = {**options, _HELP: Spelling(_HELP, "1"), "--help": Spelling(_HELP, "1")}
+        if self.version is not None:
+            known[_VERSION] = Spelling(_VERSION, "1")
+        line = read_command_line(words, known)
+        self._end_early(words, line, options)
+        found: dict[str, str | list[str]] = {}
+        for name, value, *_ in line.given:
+            field = name or self._unnamed
+            if field is None:
+                continue
+            if get_origin(self._fields[field].annotation) is list:
+                found[field] = [*found.get(field, []), value]
+            else:
+                found[field] = value
+        return found
 
     def format_help(self) -> str:
         """The help, as wide as the terminal."""
-        self.formatter_class = argparse.HelpFormatter
-        return super().format_help()
+        from .help import help_text
 
-    def read(self, arguments: Sequence[str] | None) -> argparse.Namespace:
-        """The options given; after `--` there are none. Ends the program where one is unknown or has no value."""
-        words = list(sys.argv[1:] if arguments is None else arguments)
-        end = words.index("--") if "--" in words and self.unnamed is not None else len(words)
-        given = self.parse_intermixed_args(words[:end])
-        if self.unnamed is not None:
-            setattr(given, self.unnamed, [*getattr(given, self.unnamed), *words[end + 1 :]])
-        return given
+        return help_text(self)
+
+    def _end_early(self, words: Sequence[str], line: CommandLine, options: Mapping[str, Spelling]) -> None:
+        """Ends the program with what the line asks for, or with the first thing that is wrong."""
+        asked = [(one.first, one.name) for one in line.given if one.name in (_HELP, _VERSION)]
+        wrong = [(fault.word, fault.reason) for fault in line.faults if fault.reason]
+        for _, what in sorted([*asked, *wrong])[:1]:
+            if what == _HELP:
+                _print(self.format_help())
+            if what == _VERSION:
+                _print(f"{self.version}\n")
+            exit_with_error(self.program, f"{what}; see --help")
+        unknown = [fault.word for fault in line.faults]
+        if self._unnamed is None:
+            unknown += [one.word for one in line.given if one.name is None]
+        if unknown:
+            first = words[min(unknown)].removeprefix("--").partition("=")[0]
+            close = nearest(first, [option.removeprefix("--") for option in options], 0.75)
+            advice = "; see --help" if close is None else f"; did you mean --{close}?"
+            listed = " ".join(words[number] for number in sorted(unknown))
+            exit_with_error(self.program, f"unrecognized arguments: {listed}{advice}")
 
 
-def _of_any_width(prog: str) -> argparse.HelpFormatter:
-    # With every option argparse tries a formatter. One that asks for the width of the terminal loads `shutil`, and
-    # with that three kinds of compression.
-    return argparse.HelpFormatter(prog, width=80)
+def _print(text: str) -> NoReturn:
+    sys.stdout.write(text)
+    sys.exit(0)
 
 
 def positional(description: str, metavar: str) -> Any:
@@ -109,29 +150,37 @@ def paths_after(field: FieldInfo) -> str | None:
     return "" if Path in (field.annotation, *get_args(field.annotation)) else _extra(field).get("paths_after")
 
 
-def add_options(parser: OptionParser, fields: Mapping[str, FieldInfo], title: str, prefix: str) -> None:
-    """Adds the fields of a model to `parser`, as one group of its help."""
-    group = parser.add_argument_group(title)
+def positional_field(fields: Mapping[str, FieldInfo]) -> str | None:
+    """The field that takes the arguments without a name."""
+    return next((name for name, field in fields.items() if "positional" in _extra(field)), None)
+
+
+def option_spellings(fields: Mapping[str, FieldInfo]) -> dict[str, Spelling]:
+    """How the options of these fields can be written on a command line."""
+    found: dict[str, Spelling] = {}
     for name, field in fields.items():
-        extra = _extra(field)
-        variable = _variable(prefix, name)
-        if "positional" in extra:
-            text = f"{field.description} [{variable}, separated by {os.pathsep!r}]"
-            parser.unnamed = name
-            parser.usage = f"{parser.usage} [{extra['positional']} ...]"
-            group.add_argument(name, nargs="*", metavar=extra["positional"], help=text, default=[])
-        elif not is_hidden(field):
-            group.add_argument(
-                _flag(name), **_shape(name, field), help=_help(field, variable), default=argparse.SUPPRESS
-            )
+        if not is_hidden(field) and "positional" not in _extra(field):
+            choices = get_args(field.annotation) if get_origin(field.annotation) is Literal else ()
+            found |= spellings(name, flag_of(name), is_switch=field.annotation is bool, choices=choices)
+    return found
+
+
+def flag_of(name: str) -> str:
+    """The option of a field."""
+    return "--" + name.replace("_", "-")
+
+
+def variable_of(name: str, prefix: str) -> str:
+    """The environment variable of a field."""
+    return f"{prefix}_{name}".upper()
 
 
 def read_options(
     model: type[Model],
-    given: argparse.Namespace,
-    environment: Mapping[str, str],
-    prefix: str,
-    file: Mapping[str, Written] = MappingProxyType({}),
+    given: Words,
+    environment: Mapping[str, str] = _NOTHING,
+    prefix: str = "",
+    file: Mapping[str, Written] = _NOTHING,
 ) -> Model:
     """The model filled from the command line, else the environment, else the file, else its defaults.
 
@@ -140,10 +189,10 @@ def read_options(
     values: dict[str, Any] = {}
     sources: dict[str, str] = {}
     for name, field in model.model_fields.items():
-        variable = _variable(prefix, name)
-        sources[name] = _extra(field).get("positional") or _flag(name)
-        if getattr(given, name, None) not in (None, []):
-            values[name] = getattr(given, name)
+        variable = variable_of(name, prefix)
+        sources[name] = _extra(field).get("positional") or flag_of(name)
+        if name in given:
+            values[name] = given[name]
         elif environment.get(variable):
             values[name] = _from_environment(environment[variable], field)
             sources[name] = variable
@@ -155,55 +204,19 @@ def read_options(
         raise ValueError(_explained(error, sources)) from None
 
 
-def called() -> str:
-    """What the user called: a console script, or `python -m NAME`."""
-    program = Path(sys.argv[0])
-    spec = sys.modules["__main__"].__spec__
-    if spec is not None and program.suffix == ".py":
-        return f"python -m {spec.name.removesuffix('.__main__')}"
-    return program.name.removesuffix(".exe")
-
-
-def complain(parser: argparse.ArgumentParser, reason: str) -> NoReturn:
-    """Ends the program with one line on stderr and exit code 2."""
-    parser.exit(2, f"{parser.prog}: {'; '.join(reason.splitlines())}\n")
+def split_list(value: str, separator: str) -> list[str]:
+    """The values of a list in an environment variable."""
+    return [part.strip() for part in value.split(separator) if part.strip()]
 
 
 def _extra(field: FieldInfo) -> dict[str, Any]:
     return field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
 
 
-def _flag(name: str) -> str:
-    return "--" + name.replace("_", "-")
-
-
-def _variable(prefix: str, name: str) -> str:
-    return f"{prefix}_{name}".upper()
-
-
-def _help(field: FieldInfo, variable: str) -> str:
-    default = field.get_default(call_default_factory=True, validated_data={})
-    shown = "" if default in (None, False, []) else f" (default: {default})"
-    several = "; may be repeated" if get_origin(field.annotation) is list else ""
-    return f"{field.description}{several}{shown} [{variable}]".replace("%", "%%")
-
-
-def _shape(name: str, field: FieldInfo) -> dict[str, Any]:
-    if field.annotation is bool:
-        # Whoever has to undo `--no-x` leaves it out; `--no-no-x` would help nobody.
-        return {"action": "store_true" if name.startswith("no_") else argparse.BooleanOptionalAction}
-    if get_origin(field.annotation) is list:
-        return {"action": "append", "metavar": "VALUE"}
-    if get_origin(field.annotation) is Literal:
-        return {"choices": get_args(field.annotation)}
-    return {"metavar": "VALUE"}
-
-
 def _from_environment(value: str, field: FieldInfo) -> Any:
     if get_origin(field.annotation) is not list:
         return value
-    separator = os.pathsep if get_args(field.annotation) == (Path,) else ","
-    return [part.strip() for part in value.split(separator) if part.strip()]
+    return split_list(value, os.pathsep if get_args(field.annotation) == (Path,) else ",")
 
 
 def _explained(error: ValidationError, sources: Mapping[str, str]) -> str:

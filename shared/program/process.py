@@ -3,7 +3,6 @@
 Exit codes: 0 when it ended in order, 2 for a refused option or a busy port, 1 for a failure of ours.
 """
 
-import argparse
 import errno
 import logging
 import os
@@ -20,11 +19,12 @@ import anyio
 from anyio.abc import TaskGroup
 from pydantic import AfterValidator, BaseModel, Field
 
+from ..kit.program import exit_with_error
 from ..ops.garbage import settle
 from ..ops.logs import set_up_logging
 from ..ops.signals import ending_signals
 from ..server.app import Server
-from .options import complain, hidden
+from .options import hidden
 
 __all__ = [
     "LOOPBACK",
@@ -161,7 +161,7 @@ def starting(what: str = "") -> Iterator[None]:
         raise _CannotStart(str(error)) from error
 
 
-def run_to_the_end(parser: argparse.ArgumentParser, main: Callable[[], Awaitable[None]], *, fast: bool) -> int:
+def run_to_the_end(program: str, main: Callable[[], Awaitable[None]], *, fast: bool) -> int:
     """Runs `main` in an event loop, `fast` with uvloop where there is that; the exit code. Ends the program where it
     can't start."""
     refusal: str | None = None
@@ -173,7 +173,7 @@ def run_to_the_end(parser: argparse.ArgumentParser, main: Callable[[], Awaitable
     except* KeyboardInterrupt:
         code = 130
     if refusal is not None:
-        complain(parser, refusal)
+        exit_with_error(program, refusal)
     return code
 
 
@@ -205,10 +205,10 @@ def leave_behind() -> None:
     os._exit(1)
 
 
-def tell_in_terminal(parser: argparse.ArgumentParser) -> None:
+def tell_in_terminal(program: str) -> None:
     """Says what it waits for, to whoever has started it by hand and otherwise would see nothing."""
     waits = "a client is to start this program and speak MCP to it; Ctrl-D ends it, --transport http serves a port"
-    print(f"{parser.prog}: {waits}", file=sys.stderr, flush=True)  # noqa: T201
+    print(f"{program}: {waits}", file=sys.stderr, flush=True)  # noqa: T201
 
 
 def announce(options: Options, text: str) -> None:

@@ -6,7 +6,6 @@ reads a file of settings where there is one.
 """
 
 import os
-from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
@@ -18,10 +17,11 @@ from anyio.abc import TaskGroup
 from pydantic import BaseModel
 
 from ..kit.extras import needs_extra
+from ..kit.program import exit_with_error, program_name
 from ..ops.signals import ending_signals
 from ..server.app import Server
 from ..server.dispatch import serve
-from .options import OptionParser, Written, add_options, called, complain, read_options
+from .options import Group, OptionParser, Words, Written, read_options
 from .process import (
     Options,
     announce,
@@ -43,7 +43,7 @@ __all__ = ["Options", "check_arguments", "open_trace", "own_prefix", "run"]
 def run(app: Server[Any], argv: Sequence[str] | None = None, *, epilog: str = "") -> int:
     """Runs `app` until its client or a signal ends it; the exit code. `epilog` ends its help."""
     open_standard_streams()
-    parser = _parser(app, called() if argv is None else app.implementation.name, epilog)
+    parser = _parser(app, program_name() if argv is None else app.implementation.name, epilog)
     given = parser.read(argv)
     try:
         file, exposed = _settings_file(app, given)
@@ -54,14 +54,16 @@ def run(app: Server[Any], argv: Sequence[str] | None = None, *, epilog: str = ""
             raise ValueError(f"--transport http: {needs_extra('http')}")
         trace = open_trace(options)
     except ValueError as error:
-        complain(parser, str(error))
+        exit_with_error(parser.program, str(error))
     set_up_process(options, exposed)
     app.trace = trace
     set_limits(app, options)
     if options.transport == "stdio" and os.isatty(0):
-        tell_in_terminal(parser)
+        tell_in_terminal(parser.program)
     try:
-        return run_to_the_end(parser, partial(_run, app, options, settings, token), fast=options.transport == "http")
+        return run_to_the_end(
+            parser.program, partial(_run, app, options, settings, token), fast=options.transport == "http"
+        )
     finally:
         if trace is not None:
             trace.close()
@@ -89,25 +91,27 @@ def _parser(app: Server[Any], program: str, epilog: str = "") -> OptionParser:
     name = implementation.name
     parser = OptionParser(
         program,
+        [
+            Group(app.settings_model.model_fields, f"{name} options", own_prefix(app)),
+            Group(Options.model_fields, "options of every server", "MCP"),
+        ],
         implementation.description,
         f"Each option can also be set by the environment variable in brackets. {epilog}",
     )
-    parser.add_argument("--version", action="version", version=f"{name} {implementation.version}")
-    add_options(parser, app.settings_model.model_fields, f"{name} options", own_prefix(app))
-    add_options(parser, Options.model_fields, "options of every server", "MCP")
+    parser.version = f"{name} {implementation.version}"
     return parser
 
 
-def _settings_file(app: Server[Any], given: Namespace) -> tuple[Mapping[str, Written], str | None]:
+def _settings_file(app: Server[Any], given: Words) -> tuple[Mapping[str, Written], str | None]:
     """What stands in the file of settings, and which secret in it others can read. Raises ValueError."""
-    path = getattr(given, "settings", os.environ.get("MCP_SETTINGS") or None)
+    path = given.get("settings", os.environ.get("MCP_SETTINGS") or None)
     if path is None:
         return {}, None
     from .settings_file import read_settings_file
 
     # It can't name another such file.
     own = {name: field for name, field in Options.model_fields.items() if name != "settings"}
-    return read_settings_file(Path(path), {**app.settings_model.model_fields, **own})
+    return read_settings_file(Path(str(path)), {**app.settings_model.model_fields, **own})
 
 
 def open_trace(options: Options) -> Any:

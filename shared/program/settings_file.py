@@ -12,12 +12,12 @@ import os
 import stat
 import tomllib
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from pydantic.fields import FieldInfo
 
+from ..kit.text import nearest
 from .options import Written, is_hidden, paths_after
 
 __all__ = ["SettingsFile", "placed", "read_settings_file", "read_text", "settings_in"]
@@ -77,8 +77,8 @@ def read_text(path: Path) -> tuple[str, bool]:
 
 
 def _nearest(name: str, known: Iterable[str]) -> str:
-    close = get_close_matches(name, known, 1)
-    return f"; did you mean {close[0].replace('_', '-')!r}?" if close else ""
+    close = nearest(name, known)
+    return f"; did you mean {close.replace('_', '-')!r}?" if close else ""
 
 
 def placed(value: Any, field: FieldInfo, directory: Path, source: str) -> Any:

@@ -201,6 +201,11 @@ async def test_an_option_that_does_not_exist(home: Home) -> None:
     assert "info filesystem` lists all" in found.fix
 
 
+async def test_an_option_without_its_value(home: Home) -> None:
+    home.start("filesystem", f"{home.path}/notes", "--deny", "--poll")
+    assert (await home.only()).what == "argument --deny: expected one argument"
+
+
 def test_arguments_are_read_as_the_server_reads_them() -> None:
     words = ["--deny=*.log", "--no-allow-write", "--port", "80", "--max-read", "5000", "notes", "--", "--poll"]
     given = read_arguments(CATALOG.entry("filesystem"), words)
@@ -209,7 +214,7 @@ def test_arguments_are_read_as_the_server_reads_them() -> None:
         ("deny", "*.log"), ("allow_write", "0"), ("max_read", "5000"), ("roots", "notes"), ("roots", "--poll"),
     ]  # fmt: skip
     assert given.common == {"port": "80"}
-    assert given.unknown == []
+    assert given.faults == []
 
 
 async def test_a_token_on_the_command_line(home: Home) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from shared import Server
-from shared.program.options import OptionParser, add_options, read_options
+from shared.program.options import Group, OptionParser, read_options
 from tests.server import peer as inner
 from tests.wire import STATELESS, Wire
 
@@ -72,9 +72,8 @@ async def inside(app: Server[Any], *options: str | Path, era: str = "2025-11-25"
 
     It saves the start of a process where a test is about one tool, and others show the same tool through a process.
     """
-    parser = OptionParser("test", None, "")
-    add_options(parser, app.settings_model.model_fields, "options", "TEST")
-    settings = read_options(app.settings_model, parser.read([str(option) for option in options]), {}, "TEST")
+    parser = OptionParser("test", [Group(app.settings_model.model_fields)])
+    settings = read_options(app.settings_model, parser.read([str(option) for option in options]))
     async with inner.talking(app, era, settings=settings) as client:
         yield InnerPeer(client)
 

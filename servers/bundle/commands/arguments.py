@@ -1,18 +1,17 @@
 """What the commands have in common: how they are told of a catalog, and how they refuse."""
 
 from pathlib import Path
-from typing import NoReturn
 
-from shared.program.options import LineParser
+from shared.kit.arguments import LineParser
 
 from ..catalog import CATALOG
-from ..program import program, refuse
+from ..program import program
 
-__all__ = ["CommandParser", "refuse"]
+__all__ = ["CommandParser"]
 
 
 class CommandParser(LineParser):
-    """The parser of one command, which complains in one line."""
+    """The parser of one command."""
 
     def __init__(self, name: str, description: str) -> None:
         super().__init__(f"{program()} {name}", description=description, allow_abbrev=False)
@@ -26,7 +25,3 @@ class CommandParser(LineParser):
     def add_json(self) -> None:
         """Takes `--json`, for programs that read the output."""
         self.add_argument("--json", action="store_true", help="print JSON")
-
-    def error(self, message: str) -> NoReturn:
-        """Ends the program, without the usage, which would hide what is wrong."""
-        refuse(self.prog, self.advised(message))

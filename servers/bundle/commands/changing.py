@@ -7,11 +7,12 @@ from pathlib import Path
 
 from rich.text import Text
 
+from shared.kit.program import plain
+
 from ..hosts.clients import client_named
 from ..hosts.differences import differences
 from ..hosts.installing import Change, Target
 from ..hosts.machine import this_machine
-from ..program import plain
 from .hosting import HostParser
 from .showing import console
 

@@ -5,9 +5,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from shared.kit.program import exit_with_error
+
 from ..hosts.machine import this_machine
 from ..hosts.snippets import snippet
-from .arguments import refuse
 from .hosting import HostParser, wanted
 
 __all__ = ["main"]
@@ -26,7 +27,7 @@ def main(argv: Sequence[str]) -> int:
         text = snippet(found.client, [found.server], ascii_only)
         place = found.client.file(this_machine(), "user", Path.cwd())
     except ValueError as error:
-        refuse(parser.prog, str(error))
+        exit_with_error(parser.prog, str(error))
     print(text)  # noqa: T201 - it is the output
     print(f"goes into {place}; then {found.client.renewal}", file=sys.stderr)  # noqa: T201 - for people
     return 0

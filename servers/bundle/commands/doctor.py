@@ -6,14 +6,15 @@ from pathlib import Path
 import anyio
 from rich.text import Text
 
+from shared.kit.program import exit_with_error, plain
+
 from ..catalog import load_catalog
 from ..doctor.findings import Finding, Severity
 from ..doctor.installation import this_installation
 from ..doctor.running import Examination, examine
 from ..hosts.clients import CLIENTS, client_named
 from ..hosts.machine import this_machine
-from ..program import plain
-from .arguments import CommandParser, refuse
+from .arguments import CommandParser
 from .showing import console, json_out, wrapped
 
 __all__ = ["main"]
@@ -39,7 +40,7 @@ def main(argv: Sequence[str]) -> int:
         clients = [client_named(given.client)] if given.client is not None else []
         machine = this_machine()
     except ValueError as error:
-        refuse(parser.prog, str(error))
+        exit_with_error(parser.prog, str(error))
     asked = bool(given.names)
     examination = Examination(machine, this_installation(), Path.cwd(), entries, asked=asked, clients=clients)
     with console().status("starting the servers"):

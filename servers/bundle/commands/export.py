@@ -6,13 +6,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from shlex import quote
 
+from shared.kit.program import exit_with_error
+
 from ..catalog import load_catalog
 from ..exports.containers import container_entry
 from ..exports.desktop import bundle, bundle_name
 from ..exports.packages import package_of
 from ..exports.registry import NAMESPACE, server_json
 from ..exports.writing import write_files
-from .arguments import CommandParser, refuse
+from .arguments import CommandParser
 
 __all__ = ["main"]
 
@@ -31,9 +33,9 @@ def main(argv: Sequence[str]) -> int:
     try:
         written = write_files(options.output, _files(options), force=options.force)
     except ValueError as error:
-        refuse(parser.prog, str(error))
+        exit_with_error(parser.prog, str(error))
     except OSError as error:
-        refuse(parser.prog, f"{error.filename}: {error.strerror}")
+        exit_with_error(parser.prog, f"{error.filename}: {error.strerror}")
     for path in written:
         print(f"{path}: {_use(path)}")  # noqa: T201 - it is the output
     return 0

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from shared.program.options import is_hidden
+from shared.program.command_line import Spelling, read_command_line
+from shared.program.options import is_hidden, variable_of
 from shared.program.run import Options
 
 from ..catalog import CATALOG, Entry, load_catalog
@@ -44,59 +45,45 @@ class HostParser(CommandParser):
         names = [client.name for client in CLIENTS]
         self.add_argument("--client", choices=names, required=True, metavar="CLIENT", help=f"{', '.join(names)}")
         self.add_catalog()
-        self._takes_value = {"--client", "--catalog"}
-        self._switches = {"-h", "--help"}
 
     def add_entry(self) -> None:
         """Takes `--name`, under which the server stands in the client."""
-        self.add_valued("--name", "ENTRY", "name the client knows it by (default: NAME)")
+        self.add_argument("--name", metavar="ENTRY", help="name the client knows it by (default: NAME)")
 
     def add_scope(self) -> None:
         """Takes `--scope`."""
         self.add_argument(
             "--scope", choices=SCOPES, default="user", help="for the user, or for the project in this directory"
         )
-        self._takes_value.add("--scope")
 
     def add_server(self) -> None:
         """Takes what an entry consists of."""
         self.usage = f"{self.prog} NAME [ARGUMENT ...] --client CLIENT\n       [OPTION ...] [-- ARGUMENT ...]"
         self.epilog = "What stands after `--` goes to the server, also where this command has an option of that name."
-        self.add_valued("--env", "NAME=VALUE", "variable the client sets for the server", repeated=True)
-        self.add_valued("--url", "URL", "the server runs already, and is reached there over HTTP")
-        self.add_valued("--token-variable", "NAME", "variable of the client's environment with the token for --url")
-
-    def add_valued(self, option: str, metavar: str, text: str, repeated: bool = False) -> None:
-        """Takes an option with a value."""
-        if repeated:
-            self.add_argument(option, metavar=metavar, help=text, action="append", default=[])
-        else:
-            self.add_argument(option, metavar=metavar, help=text)
-        self._takes_value.add(option)
+        text = "variable the client sets for the server"
+        self.add_argument("--env", metavar="NAME=VALUE", help=text, action="append", default=[])
+        self.add_argument("--url", metavar="URL", help="the server runs already, and is reached there over HTTP")
+        text = "variable of the client's environment with the token for --url"
+        self.add_argument("--token-variable", metavar="NAME", help=text)
 
     def add_switch(self, option: str, text: str) -> None:
         """Takes an option without a value."""
         self.add_argument(option, action="store_true", help=text)
-        self._switches.add(option)
 
     def read(self, argv: Sequence[str]) -> tuple[Namespace, list[str]]:
         """The options of the command, and the arguments of the server, in their order."""
-        ours: list[str] = []
-        theirs: list[str] = []
-        named = False
-        words = iter(argv)
-        for word in words:
-            option, equals, _ = word.partition("=")
-            if word == "--":
-                theirs.extend(words)
-            elif option in self._takes_value and not equals:
-                ours.extend([word, *([value] if (value := next(words, None)) is not None else [])])
-            elif option in self._takes_value or word in self._switches or not (named or word.startswith("-")):
-                named = named or not word.startswith("-")
-                ours.append(word)
-            else:
-                theirs.append(word)
-        return self.parse_args(ours), theirs
+        end = argv.index("--") if "--" in argv else len(argv)
+        options = {
+            spelling: Spelling(action.dest, "1" if action.nargs == 0 else None)
+            for action in self._actions
+            for spelling in action.option_strings
+        }
+        line = read_command_line(argv[:end], options)
+        name = [one.word for one in line.given if one.name is None][:1]
+        named = [number for one in line.given if one.name is not None for number in range(one.first, one.word + 1)]
+        ours = {*name, *named, *(fault.word for fault in line.faults if fault.reason)}
+        theirs = [word for number, word in enumerate(argv) if number not in ours and number != end]
+        return self.parse_args([argv[number] for number in sorted(ours)]), theirs
 
 
 def wanted(options: Namespace, arguments: Sequence[str], name: str) -> Wanted:
@@ -112,8 +99,6 @@ def wanted(options: Namespace, arguments: Sequence[str], name: str) -> Wanted:
     if "stdio" not in entry.transports:
         raise ValueError(f"{entry.name} is reached over HTTP only: give its --url")
     environment = dict(_variable(text) for text in options.env)
-    if any(word.partition("=")[0] == "--transport" for word in arguments):
-        raise ValueError("a client speaks to the server it starts over stdio; for one that runs already give --url")
     checked = check(entry, arguments, environment, bundled=options.catalog == CATALOG)
     command, *words = launch_command(entry, checked.words)
     try:
@@ -133,7 +118,7 @@ def _secrets_of(url: str) -> frozenset[str]:
 def _hidden(entry: Entry, environment: Mapping[str, str]) -> frozenset[str]:
     """The values of variables of which nobody says that they are no secrets."""
     known = {argument.environment for argument in entry.arguments if not argument.secret}
-    known |= {f"MCP_{name}".upper() for name, field in Options.model_fields.items() if not is_hidden(field)}
+    known |= {variable_of(name, "MCP") for name, field in Options.model_fields.items() if not is_hidden(field)}
     return frozenset(value for name, value in environment.items() if name not in known)
 
 

@@ -5,9 +5,11 @@ from collections.abc import Iterator, Sequence
 
 from rich.console import Console
 
+from shared.kit.program import exit_with_error
+
 from ..catalog import Argument, Entry, load_catalog
 from ..program import program
-from .arguments import CommandParser, refuse
+from .arguments import CommandParser
 from .showing import asked_for, console, json_out, shown, table
 
 __all__ = ["main"]
@@ -23,7 +25,7 @@ def main(argv: Sequence[str]) -> int:
     try:
         entry = load_catalog(given.catalog).entry(given.name)
     except ValueError as error:
-        refuse(parser.prog, str(error))
+        exit_with_error(parser.prog, str(error))
     if given.json:
         json_out(entry.model_dump(mode="json"))
     else:

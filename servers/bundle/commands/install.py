@@ -6,6 +6,8 @@ from pathlib import Path
 
 import anyio
 
+from shared.kit.program import exit_with_error, plain
+
 from ..doctor.configurations import Launch
 from ..doctor.findings import Severity
 from ..doctor.installation import this_installation
@@ -13,8 +15,6 @@ from ..doctor.speaking import MODES
 from ..doctor.trial import try_launch
 from ..hosts.clients import Machine
 from ..hosts.installing import install
-from ..program import plain
-from .arguments import refuse
 from .changing import changing_parser, show_and_make, target_of
 from .hosting import wanted
 from .showing import console, wrapped
@@ -37,7 +37,7 @@ def main(argv: Sequence[str]) -> int:
             change = install(target, found.server, options.replace)
             show_and_make(change, found.secrets, options.dry_run, f"now {found.client.renewal}")
     except ValueError as error:
-        refuse(parser.prog, str(error))
+        exit_with_error(parser.prog, str(error))
     if options.dry_run:
         return 0
     directory = Path(target.machine.home) if options.scope == "user" else Path.cwd()

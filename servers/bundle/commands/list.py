@@ -2,8 +2,10 @@
 
 from collections.abc import Sequence
 
+from shared.kit.program import exit_with_error
+
 from ..catalog import load_catalog
-from .arguments import CommandParser, refuse
+from .arguments import CommandParser
 from .showing import asked_for, console, json_out, table
 
 __all__ = ["main"]
@@ -18,7 +20,7 @@ def main(argv: Sequence[str]) -> int:
     try:
         catalog = load_catalog(given.catalog)
     except ValueError as error:
-        refuse(parser.prog, str(error))
+        exit_with_error(parser.prog, str(error))
     if given.json:
         json_out(catalog.model_dump(mode="json", exclude_defaults=True))
         return 0

@@ -9,8 +9,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from shared.kit.program import plain
+
 from ..catalog import Entry
-from ..program import plain
 
 __all__ = ["asked_for", "console", "json_out", "shown", "table", "wrapped"]
 

@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 
+from shared.kit.program import exit_with_error
+
 from ..catalog import Entry, load_catalog
 from ..hosts.installing import uninstall
 from ..hosts.launching import launch_command, local_command
-from .arguments import refuse
 from .changing import changing_parser, show_and_make, target_of
 
 __all__ = ["main"]
@@ -24,7 +25,7 @@ def main(argv: Sequence[str]) -> int:
             then = f"{target.client.title} knows it no more when it starts again"
             show_and_make(change, frozenset(), options.dry_run, then)
     except ValueError as error:
-        refuse(parser.prog, str(error))
+        exit_with_error(parser.prog, str(error))
     return 0
 
 

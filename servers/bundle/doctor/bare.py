@@ -5,9 +5,9 @@ import platform
 from collections.abc import Iterator, Sequence
 
 from shared.kit.installation import NAME, Installation, this_installation
+from shared.kit.program import plain
 from shared.version import __version__
 
-from ..program import plain
 from .findings import Finding, fault, fine, warning
 
 __all__ = ["look", "report"]

@@ -33,15 +33,15 @@ def check_launch(launch: Launch, machine: Machine) -> Iterator[Finding]:
     separator = ";" if machine.system == "windows" else ":"
     given = read_arguments(launch.entry, launch.words)
     variables = read_variables(launch.entry, launch.server.env, separator)
-    for reason in given.unknown:
+    for reason in given.faults:
         yield fault(
             launch.where, reason, f"correct it in {launch.file}; `{program()} info {launch.entry.name}` lists all"
         )
-    for reason in variables.unknown:
+    for reason in variables.faults:
         yield warning(launch.where, reason, f"correct it in {launch.file}, or take it out")
     yield from _transport(launch, given, variables)
-    # What follows an unknown option may be its value, and a secret; a container has files of its own.
-    if not given.unknown and Path(launch.server.command).stem not in _CONTAINERS:
+    # What follows a wrong option may be its value, and a secret; a container has files of its own.
+    if not given.faults and Path(launch.server.command).stem not in _CONTAINERS:
         yield from check_paths(launch, [*given.own, *variables.own])
         token = value_of("token_file", given, variables)
         if token is not None:

@@ -3,7 +3,7 @@
 A client starts a server in a directory of its own choice, where a relative path would mean something else.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,12 +11,13 @@ from typing import Any, NamedTuple
 from pydantic.fields import FieldInfo
 
 from shared.kit.extras import needs_extra
-from shared.program.options import paths_after
+from shared.program.command_line import Spelling, read_command_line
+from shared.program.options import option_spellings, paths_after, positional_field
 from shared.program.run import Options, check_arguments
 from shared.program.settings_file import placed
 from shared.server.app import Server
 
-from ..catalog import Argument, Entry
+from ..catalog import Entry
 
 __all__ = ["Checked", "check"]
 
@@ -44,17 +45,24 @@ def check(entry: Entry, words: Sequence[str], environment: Mapping[str, str], bu
     program where a bundled server has no such option.
     """
     app = _app(entry) if bundled else None
-    fields = {argument.option: _field(argument) for argument in entry.arguments} if app is None else _fields(app)
+    options, fields = _of_entry(entry) if app is None else _of_app(app)
     unnamed = next((argument.metavar for argument in entry.arguments if argument.option is None), None) or "argument"
     secret = {argument.option for argument in entry.arguments if argument.secret}
-    making = any(word.partition("=")[0] in _MAKING for word in words)
-    done: list[str] = []
-    hidden: set[str] = set()
-    for option, before, value in _parts(words, fields):
-        field = fields.get(option)
-        word = before + (value if field is None else _checked(value, field, option or unnamed, making))
-        done.append(word)
-        hidden.update([word] if option in secret and value else [])
+    line = read_command_line(words, options)
+    wrong = {fault.word for fault in line.faults}
+    begun = wrong.union(one.first for one in line.given if one.name is not None)
+    named = {words[number].partition("=")[0] for number in begun}
+    if "--transport" in named:
+        raise ValueError("a client speaks to the server it starts over stdio; for one that runs already give --url")
+    done, hidden = list(words), set[str]()
+    for name, value, first, place, start in line.given:
+        option = unnamed if name is None else words[first].partition("=")[0]
+        field = fields.get(name)
+        # What follows an unknown option may be its value.
+        if field is not None and paths_after(field) is not None and (name is not None or place - 1 not in wrong):
+            checked = _checked(value, field, option, making=not named.isdisjoint(_MAKING))
+            done[place] = words[place][:start] + checked
+        hidden.update([done[place]] if option in secret and value else [])
     if app is not None:
         check_arguments(app, done, environment)
     return Checked(tuple(done), frozenset(hidden))
@@ -69,42 +77,22 @@ def _app(entry: Entry) -> Server[Any]:
     return app
 
 
-def _fields(app: Server[Any]) -> Fields:
-    """The fields of a bundled server by their options."""
-    named = {**app.settings_model.model_fields, **Options.model_fields}
-    fields: Fields = {f"--{name.replace('_', '-')}": field for name, field in named.items()}
-    for field in app.settings_model.model_fields.values():
-        if isinstance(field.json_schema_extra, dict) and "positional" in field.json_schema_extra:
-            fields[_UNNAMED] = field
-    return fields
+def _of_app(app: Server[Any]) -> tuple[Mapping[str, Spelling], Fields]:
+    """What a bundled server takes: its options, and the fields that they set."""
+    fields = {**app.settings_model.model_fields, **Options.model_fields}
+    unnamed = positional_field(fields)
+    by_name: Fields = {_UNNAMED if name == unnamed else name: field for name, field in fields.items()}
+    return option_spellings(fields), by_name
 
 
-def _field(argument: Argument) -> FieldInfo:
-    kinds: dict[str, type] = {"file": Path, "directory": Path, "boolean": bool}
-    return FieldInfo(annotation=kinds.get(argument.type, str))
+def _of_entry(entry: Entry) -> tuple[Mapping[str, Spelling], Fields]:
+    """What another server takes, as far as the catalog says it."""
+    kinds: dict[str, type] = {"file": Path, "directory": Path}
+    fields: Fields = {one.option: FieldInfo(annotation=kinds.get(one.type, str)) for one in entry.arguments}
+    return entry.spellings(), fields
 
 
-def _parts(words: Sequence[str], fields: Fields) -> Iterator[tuple[str | None, str, str]]:
-    """Each word as the option it belongs to, what of it stays as it is, and the value."""
-    option: str | None = _UNNAMED
-    ended = False
-    for word in words:
-        name, equals, value = word.partition("=")
-        if option is not _UNNAMED:
-            yield option, "", word
-            option = _UNNAMED
-        elif word == "--" or ended or not word.startswith("--"):
-            ended = ended or word == "--"
-            yield ("--", word, "") if word == "--" else (_UNNAMED, "", word)
-        elif equals:
-            yield name, name + equals, value
-        else:
-            yield name, word, ""
-            # One that is unknown may have a value, which then is left as it is.
-            option = name if name not in fields or fields[name].annotation is not bool else _UNNAMED
-
-
-def _checked(value: str, field: FieldInfo, source: str, making: bool) -> str:
+def _checked(value: str, field: FieldInfo, source: str, *, making: bool) -> str:
     before = paths_after(field)
     if before is None or not value:
         return value

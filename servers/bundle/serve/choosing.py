@@ -1,7 +1,6 @@
 """Which servers run, each with its settings: those of a configuration, or some that are useful at once."""
 
 import os
-from argparse import Namespace
 from collections.abc import AsyncIterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
@@ -74,7 +73,7 @@ def _chosen(entry: Entry, configuration: Configuration) -> Chosen:
     fields = app.settings_model.model_fields
     written = configuration.settings(entry.name, fields) if configuration.servers else _defaults(entry)
     try:
-        settings = read_options(app.settings_model, Namespace(), os.environ, own_prefix(app), written)
+        settings = read_options(app.settings_model, {}, os.environ, own_prefix(app), written)
     except ValueError as error:
         named = str(error).startswith(f"{configuration.path}: ")
         raise ValueError(str(error) if named else f"{entry.name}: {error}") from None

@@ -4,7 +4,6 @@ They share the event loop and the threads: one that waits, fails or hangs harms 
 loop back would hold up all of them.
 """
 
-from argparse import ArgumentParser
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -12,8 +11,8 @@ from typing import Any
 import anyio
 from anyio import to_thread
 
+from shared.kit.program import exit_with_error
 from shared.program.listening import address, http_options
-from shared.program.options import complain
 from shared.program.process import (
     Options,
     announce,
@@ -35,17 +34,17 @@ from .page import Page
 __all__ = ["run_all"]
 
 
-def run_all(parser: ArgumentParser, options: Options, chosen: Sequence[Chosen], exposed: str | None) -> int:
+def run_all(program: str, options: Options, chosen: Sequence[Chosen], exposed: str | None) -> int:
     """Serves what is `chosen`, each server at `/NAME/mcp`; the exit code. Ends the program where it can't start."""
     try:
         http = http_options(options, token_of(options))
         trace = open_trace(options)
     except ValueError as error:
-        complain(parser, str(error))
+        exit_with_error(program, str(error))
     set_up_process(options, exposed)
     mounts = [_mounted(one, options, http, trace) for one in chosen]
     try:
-        return run_to_the_end(parser, partial(_run, mounts, options, http), fast=True)
+        return run_to_the_end(program, partial(_run, mounts, options, http), fast=True)
     finally:
         if trace is not None:
             trace.close()

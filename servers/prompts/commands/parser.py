@@ -5,13 +5,13 @@ import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NoReturn
 
 from servers.prompts.commands.exporting import export
 from servers.prompts.commands.linting import lint
 from servers.prompts.commands.output import Misuse
 from servers.prompts.commands.rendering import render
 from servers.prompts.commands.testing import test
+from shared.kit.arguments import LineParser
 
 __all__ = ["run"]
 
@@ -49,15 +49,9 @@ def _run(options: Namespace) -> int:
     return export(options.dir, None if options.all else options.names, options.to, force=options.force)
 
 
-class _Parser(ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        # Without the usage, which would hide what is wrong.
-        self.exit(2, f"{self.prog}: {message}; see --help\n")
-
-
 def _parser() -> ArgumentParser:
     called = Path(sys.argv[0]).stem
-    parser = _Parser(
+    parser = LineParser(
         prog=called if called == "mcp-bundle-prompts" else "python -m servers.prompts",
         description="Exit code: 0 where all is well, 1 where something is found or fails, 2 for bad usage.",
     )

@@ -1,0 +1,27 @@
+"""What a program says of itself: how it was called, and why it ends."""
+
+import sys
+from pathlib import Path
+from typing import NoReturn
+
+__all__ = ["exit_with_error", "plain", "program_name"]
+
+
+def program_name() -> str:
+    """What the user called: a console script, or `python -m NAME`."""
+    program = Path(sys.argv[0])
+    spec = sys.modules["__main__"].__spec__
+    if spec is not None and program.suffix == ".py":
+        return f"python -m {spec.name.removesuffix('.__main__')}"
+    return program.name.removesuffix(".exe")
+
+
+def plain(text: str) -> str:
+    """`text` without what would move the cursor or colour the terminal: it is data, maybe of somebody else."""
+    return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
+
+
+def exit_with_error(program: str, reason: str) -> NoReturn:
+    """Ends the program with one line on stderr and exit code 2."""
+    sys.stderr.write(f"{program}: {plain('; '.join(reason.splitlines()))}\n")
+    sys.exit(2)

@@ -1,0 +1,62 @@
+"""The help of a program, written by argparse. Loaded only where somebody asks for it."""
+
+import argparse
+import os
+from typing import Any, Literal, get_args, get_origin
+
+from pydantic.fields import FieldInfo
+
+from .options import Group, OptionParser, flag_of, is_hidden, positional_field, variable_of
+
+__all__ = ["help_text"]
+
+
+def help_text(program: OptionParser) -> str:
+    """All options of `program`, as wide as the terminal."""
+    # Not made up from all options, which would be long.
+    usage = "%(prog)s [OPTION ...]"
+    parser = argparse.ArgumentParser(program.program, usage, program.description, program.epilog)
+    if program.version is not None:
+        parser.add_argument("--version", action="version", version=program.version)
+    for group in program.groups:
+        _add_group(parser, group)
+    return parser.format_help()
+
+
+def _add_group(parser: argparse.ArgumentParser, group: Group) -> None:
+    place = parser if group.title is None else parser.add_argument_group(group.title)
+    unnamed = positional_field(group.fields)
+    for name, field in group.fields.items():
+        variable = None if group.prefix is None else variable_of(name, group.prefix)
+        if name == unnamed:
+            metavar = _extra(field)["positional"]
+            text = _with_variable(str(field.description), variable and f"{variable}, separated by {os.pathsep!r}")
+            parser.usage = f"{parser.usage} [{metavar} ...]"
+            place.add_argument(name, nargs="*", metavar=metavar, help=text)
+        elif not is_hidden(field):
+            place.add_argument(flag_of(name), **_shape(name, field), help=_help(field, variable))
+
+
+def _help(field: FieldInfo, variable: str | None) -> str:
+    default = field.get_default(call_default_factory=True, validated_data={})
+    shown = "" if default in (None, False, []) else f" (default: {default})"
+    several = "; may be repeated" if get_origin(field.annotation) is list else ""
+    return _with_variable(f"{field.description}{several}{shown}", variable)
+
+
+def _with_variable(text: str, variable: str | None) -> str:
+    return (text if variable is None else f"{text} [{variable}]").replace("%", "%%")
+
+
+def _shape(name: str, field: FieldInfo) -> dict[str, Any]:
+    # Help of a default that argparse would add by itself is left out.
+    if field.annotation is bool:
+        action: Any = "store_true" if name.startswith("no_") else argparse.BooleanOptionalAction
+        return {"action": action, "default": argparse.SUPPRESS}
+    if get_origin(field.annotation) is Literal:
+        return {"choices": get_args(field.annotation)}
+    return {"metavar": _extra(field).get("metavar", "VALUE")}
+
+
+def _extra(field: FieldInfo) -> dict[str, Any]:
+    return field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
