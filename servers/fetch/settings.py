@@ -25,21 +25,38 @@ class Settings(BaseModel):
     allow_private: list[str] = Field(
         [],
         description="private host or network that may be reached: HOST[:PORT] or NET[:PORT]; * is any port",
+        json_schema_extra={"metavar": "HOST"},
     )
-    allow_host: list[str] = Field([], description="host that may be reached, and its subdomains: no other may")
-    deny_host: list[str] = Field([], description="host that may not be reached, nor its subdomains")
-    allow_port: list[int] = Field([80, 443], description="port that may be reached")
+    allow_host: list[str] = Field(
+        [],
+        description="host that may be reached, and its subdomains: no other may",
+        json_schema_extra={"metavar": "HOST"},
+    )
+    deny_host: list[str] = Field(
+        [], description="host that may not be reached, nor its subdomains", json_schema_extra={"metavar": "HOST"}
+    )
+    allow_port: list[int] = Field(
+        [80, 443], description="port that may be reached", json_schema_extra={"metavar": "PORT"}
+    )
     user_agent: str | None = Field(None, description="User-Agent to send, in place of the one that names this server")
     ignore_robots: bool = Field(False, description="fetch what robots.txt asks programs not to fetch")
     header: list[str] = Field(
         [],
         repr=False,
         description="header for one host, which no client sees: HOST[:PORT]=NAME:VALUE",
+        json_schema_extra={"metavar": "HOST=NAME:VALUE"},
     )
     proxy_url: str | None = Field(
-        None, repr=False, description="proxy for all requests; hosts are resolved and checked here as well"
+        None,
+        repr=False,
+        description="proxy for all requests; hosts are resolved and checked here as well",
+        json_schema_extra={"metavar": "URL"},
     )
-    ca_file: Path | None = Field(None, description="PEM file of certificate authorities, besides the system's")
+    ca_file: Path | None = Field(
+        None,
+        description="PEM file of certificate authorities, besides the system's",
+        json_schema_extra={"metavar": "FILE"},
+    )
     timeout: float = Field(20, gt=0, le=600, description="seconds until a page is given up")
     max_bytes: int = Field(
         20_000_000, ge=1_000, le=100_000_000, description="bytes that a page may have, as sent and unpacked"

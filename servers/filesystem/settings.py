@@ -26,12 +26,22 @@ class Settings(BaseModel):
     root: list[str] = Field(
         [],
         description="directory with a permission of its own: DIR:ro or DIR:rw",
-        json_schema_extra={"paths_after": ""},
+        json_schema_extra={"metavar": "DIR:MODE", "paths_after": ""},
     )
     allow_write: bool = Field(False, description="offer the tools that change files, in every DIR without :ro")
-    deny: list[str] = Field([], description="glob of what stays closed, besides the built-in list of secrets")
-    allow: list[str] = Field([], description="glob of what the built-in list of secrets shall not close")
-    disable_tool: list[str] = Field([], description="name of a tool that is not offered")
+    deny: list[str] = Field(
+        [],
+        description="glob of what stays closed, besides the built-in list of secrets",
+        json_schema_extra={"metavar": "GLOB"},
+    )
+    allow: list[str] = Field(
+        [],
+        description="glob of what the built-in list of secrets shall not close",
+        json_schema_extra={"metavar": "GLOB"},
+    )
+    disable_tool: list[str] = Field(
+        [], description="name of a tool that is not offered", json_schema_extra={"metavar": "TOOL"}
+    )
     max_read: int = Field(100_000, ge=1_000, le=900_000, description="bytes of text that one read may give, as JSON")
     poll: bool = Field(False, description="look for changes every second, where the system tells of none")
     replace_protected: bool = Field(

@@ -21,7 +21,11 @@ class Settings(BaseModel):
     libraries: list[Path] = positional("directories of prompts; of two with one name that of the first counts", "DIR")
     starter: bool = Field(False, description="also serve the prompts that come with the server, as without any DIR")
     allow_write: bool = Field(False, description="offer the tools that save and delete prompts, in the first DIR")
-    files: list[Path] = Field([], description="directory whose files are suggested where an argument is a file")
+    files: list[Path] = Field(
+        [],
+        description="directory whose files are suggested where an argument is a file",
+        json_schema_extra={"metavar": "DIR"},
+    )
 
     @field_validator("libraries", "files", mode="before")
     @classmethod

@@ -26,7 +26,7 @@ class Settings(BaseModel):
     db: list[str] = Field(
         [],
         description="database with a name or a permission of its own: NAME=PATH[:ro|:rw]",
-        json_schema_extra={"paths_after": "="},
+        json_schema_extra={"metavar": "NAME=PATH", "paths_after": "="},
     )
     demo: bool = Field(False, description="make a small shop called demo for first steps, which ends with the server")
     allow_write: bool = Field(False, description="allow changes, in every database without :ro")
@@ -39,11 +39,20 @@ class Settings(BaseModel):
     max_value: int = Field(16_000_000, ge=1_000, description="bytes that one value may have in a statement")
     max_memory: int = Field(512, ge=16, description="mebibytes that SQLite may hold, to sort and group for example")
     confirm: int | None = Field(
-        None, ge=0, description="ask the user before the schema or more rows than this are changed"
+        None,
+        ge=0,
+        description="ask the user before the schema or more rows than this are changed",
+        json_schema_extra={"metavar": "ROWS"},
     )
-    files: Path | None = Field(None, description="directory of CSV files to import, and of the backups that are made")
+    files: Path | None = Field(
+        None,
+        description="directory of CSV files to import, and of the backups that are made",
+        json_schema_extra={"metavar": "DIR"},
+    )
     readers: int = Field(8, ge=1, le=64, description="queries that may run at once, for each database")
-    queries: Path | None = Field(None, description="directory of SQL files that become tools")
+    queries: Path | None = Field(
+        None, description="directory of SQL files that become tools", json_schema_extra={"metavar": "DIR"}
+    )
     max_export: int = Field(100_000_000, ge=1_000, description="bytes that one export may have")
 
     @field_validator("databases", mode="before")

@@ -58,7 +58,11 @@ def _one_word(token: str) -> str:
 class Options(BaseModel):
     """The options of every server."""
 
-    settings: Path | None = Field(None, description="TOML file of options by their names, such as log-level")
+    settings: Path | None = Field(
+        None,
+        description="TOML file of options by their names, such as log-level",
+        json_schema_extra={"metavar": "FILE"},
+    )
     transport: Literal["stdio", "http"] = Field("stdio", description="how clients connect")
     host: str = Field("127.0.0.1", description="address to bind, for HTTP")
     port: int = Field(8000, ge=0, le=65535, description="port to bind, for HTTP; 0 takes a free one")
@@ -67,12 +71,20 @@ class Options(BaseModel):
         [], description="host name that clients may use; beyond loopback any, until one is given"
     )
     allowed_origin: list[str] = Field([], description="origin of web pages that may connect")
-    token_file: Path | None = Field(None, description="file with the token that every HTTP request must carry")
+    token_file: Path | None = Field(
+        None,
+        description="file with the token that every HTTP request must carry",
+        json_schema_extra={"metavar": "FILE"},
+    )
     token: Annotated[str, AfterValidator(_one_word)] | None = hidden(None, "the token itself")
     no_auth: bool = Field(False, description="serve beyond loopback without a token")
     log_level: Literal["debug", "info", "warning", "error"] = Field("warning", description="what is logged to stderr")
     log_format: Literal["text", "json"] = Field("text", description="how log lines look")
-    trace: Path | None = Field(None, description="file to write every message to, as JSON lines without secrets")
+    trace: Path | None = Field(
+        None,
+        description="file to write every message to, as JSON lines without secrets",
+        json_schema_extra={"metavar": "FILE"},
+    )
     max_message: int | None = Field(None, ge=1024, description="bytes of one message (default: 64 MiB, HTTP 4 MiB)")
     max_result: int = Field(900_000, ge=1024, description="bytes of one tool result; hosts drop what exceeds 1 MB")
     max_seconds: float = Field(45.0, gt=0, description="seconds that one call may take")

@@ -90,6 +90,11 @@ def test_no_command_line_sets_a_secret(capsys: pytest.CaptureFixture[str]) -> No
     assert "hunter2" not in cli._parser(filesystem, "files").format_help()
 
 
+def test_the_help_says_what_a_value_is() -> None:
+    shown = cli._parser(filesystem, "files").format_help()
+    assert all(one in shown for one in ("--root DIR:MODE ", "--trace FILE ", "--port VALUE ", "[DIR ...]"))
+
+
 @pytest.mark.parametrize(
     ("arguments", "environment", "roots", "writes"),
     [
