@@ -45,6 +45,7 @@ LATE_IMPORTS: dict[str, str] = {
     "servers/__main__.py": "what a command does not need is not loaded, and nothing before modules are put off",
     "servers/start.py": "nothing of ours is loaded before the collector is off and modules are put off",
     "servers/sqlite/__main__.py": "what says that a library is missing is loaded where it is",
+    "shared/kit/rooted/entries.py": "shutil loads what compresses files, and few writes leave a directory to remove",
     "shared/kit/yaml.py": "pyyaml is an extra, loaded with the first text in YAML",
     "shared/client/connect.py": "httpx is an extra, and a client of processes needs none",
     "shared/program/options.py": "who asks for help waits for argparse, and nobody else",

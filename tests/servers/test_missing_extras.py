@@ -35,7 +35,7 @@ def test_a_library_that_is_missing_is_named_by_its_extra(
 
 @pytest.mark.slow
 def test_the_sqlite_server_says_it_before_it_is_loaded() -> None:
-    start = "import sys; sys.modules['aiosqlite'] = None; import servers.sqlite.__main__"
+    start = "import sys; sys.modules['aiosqlite'] = None; from servers.sqlite.__main__ import main; main()"
     done = subprocess.run([sys.executable, "-c", start], cwd=ROOT, capture_output=True, text=True, timeout=60)
     assert done.returncode == 2
     assert done.stderr.splitlines() == [f"-c: {needs_extra('sqlite')}"]

@@ -6,7 +6,6 @@ act follows a link at its end.
 """
 
 import os
-import shutil
 from pathlib import Path
 from typing import NamedTuple
 
@@ -73,4 +72,6 @@ def unlink(entry: Entry) -> None:
 
 def remove_tree(entry: Entry) -> None:
     """Take away the directory with all that it holds, as far as that can be done."""
+    import shutil
+
     shutil.rmtree(entry.name, ignore_errors=True, dir_fd=entry.directory)
