@@ -34,6 +34,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="write what the server answers now into tests/transcripts, instead of comparing",
     )
+    parser.addoption(
+        "--update-catalog",
+        action="store_true",
+        help="write the settings of the servers as they are now into catalog.yaml, instead of comparing",
+    )
 
 
 @pytest.hookimpl(trylast=True)

@@ -22,7 +22,7 @@ _MODES = {"ro": False, "rw": True}
 class Settings(BaseModel):
     """The allowed directories, and whether files may be changed there, and how much one read may give."""
 
-    roots: list[Path] = positional("directories that may be read", "DIR")
+    roots: list[Path] = positional("directories that may be read", "DIR", required=True)
     root: list[str] = Field(
         [],
         description="directory with a permission of its own: DIR:ro or DIR:rw",

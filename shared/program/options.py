@@ -129,9 +129,11 @@ def _print(text: str) -> NoReturn:
     sys.exit(0)
 
 
-def positional(description: str, metavar: str) -> Any:
-    """A field that takes the arguments without a name; there may be one such field."""
-    return Field(default=[], description=description, json_schema_extra={"positional": metavar})
+def positional(description: str, metavar: str, *, required: bool = False) -> Any:
+    """A field that takes the arguments without a name; there may be one such field. Where it is `required`, a form
+    asks for it; the settings themselves have to refuse what lacks it."""
+    extra: dict[str, Any] = {"positional": metavar, "required": required}
+    return Field(default=[], description=description, json_schema_extra=extra)
 
 
 def hidden(default: Any, description: str) -> Any:

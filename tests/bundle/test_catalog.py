@@ -1,6 +1,7 @@
 """catalog.yaml says what the servers say."""
 
 import json
+import re
 import sys
 from importlib import import_module
 from importlib.metadata import entry_points
@@ -12,7 +13,8 @@ import yaml
 from jsonschema import Draft202012Validator
 from pydantic.fields import FieldInfo
 
-from servers.bundle.catalog import CATALOG, Entry, catalog_schema, load_catalog
+from servers.bundle.catalog import CATALOG, Argument, Entry, catalog_schema, load_catalog
+from shared.program.options import flag_of, variable_of
 from tests.wire import Wire
 
 SCHEMA = CATALOG.parent / "servers" / "bundle" / "catalog.schema.json"
@@ -88,30 +90,55 @@ def test_the_console_script_starts_the_module(entry: Entry) -> None:
     assert script.value == f"{entry.module}.__main__:main"
 
 
-def described(name: str, field: FieldInfo, prefix: str) -> dict[str, Any]:
-    """What a catalog has to say of a field of the settings."""
+def argument_of(name: str, field: FieldInfo, prefix: str) -> Argument:
+    """What a catalog says of a field of the settings."""
     extra = field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
-    kinds = [kind for kind in get_args(field.annotation) or (field.annotation,) if kind is not type(None)]
-    return {
-        "name": name,
-        "types": {Path: {"file", "directory"}}.get(kinds[0], {TYPES.get(kinds[0])}),
-        "description": field.description,
-        "option": None if "positional" in extra else "--" + name.replace("_", "-"),
-        "environment": f"{prefix}_{name}".upper(),
-        "repeated": get_origin(field.annotation) is list,
-        "default": None if field.default == [] else field.default,
-        "choices": list(get_args(field.annotation)) if get_origin(field.annotation) is Literal else [],
+    metavar = extra.get("positional") or extra.get("metavar")
+    kind = next(kind for kind in get_args(field.annotation) or (field.annotation,) if kind is not type(None))
+    path = "directory" if metavar == "DIR" else "file"
+    return Argument(
+        name=name,
+        type=path if kind is Path else TYPES.get(kind, "string"),
+        description=field.description,
+        metavar=metavar,
+        option=None if "positional" in extra else flag_of(name),
+        environment=variable_of(name, prefix),
+        repeated=get_origin(field.annotation) is list,
+        required=extra.get("required", False),
+        default=None if field.default == [] else field.default,
+        choices=list(get_args(field.annotation)) if get_origin(field.annotation) is Literal else [],
+        secret=not field.repr,
+    )
+
+
+def scalar(value: Any) -> str:
+    text: str = yaml.safe_dump(value, default_flow_style=True, width=1_000)
+    return text.removesuffix("\n").removesuffix("\n...")
+
+
+def written(argument: Argument) -> str:
+    """An argument as it stands in catalog.yaml."""
+    said = {
+        key: value for key, value in argument.model_dump().items() if value not in (None, []) and value is not False
     }
+    if argument.type == "boolean":
+        said["default"] = argument.default
+    lines = [f"{key}: {scalar(value)}\n" for key, value in said.items()]
+    return "      - " + "        ".join(lines)
 
 
 @each
-def test_the_arguments_are_the_fields_of_the_settings(entry: Entry) -> None:
-    model = import_module(f"{entry.module}.server").app.settings_model
-    wanted = [described(name, field, f"MCP_{entry.name}") for name, field in model.model_fields.items()]
-    assert [argument.name for argument in entry.arguments] == [field["name"] for field in wanted]
-    for argument, field in zip(entry.arguments, wanted, strict=True):
-        assert argument.type in field.pop("types")
-        assert argument.model_dump(include=set(field)) == field
+def test_the_arguments_are_the_fields_of_the_settings(entry: Entry, request: pytest.FixtureRequest) -> None:
+    """`pytest --update-catalog` writes them into catalog.yaml."""
+    fields = import_module(f"{entry.module}.server").app.settings_model.model_fields
+    arguments = [argument_of(name, field, f"MCP_{entry.name}") for name, field in fields.items()]
+    text = CATALOG.read_text()
+    if arguments and request.config.getoption("--update-catalog"):
+        block = re.compile(rf"(?s)(^  - name: {entry.name}\n.*?^    arguments:\n).*?(?=^    \w)", re.MULTILINE)
+        CATALOG.write_text(block.sub(lambda found: found[1] + "".join(map(written, arguments)), text, count=1))
+    else:
+        assert entry.arguments == arguments
+        assert "".join(map(written, arguments)) in text
 
 
 @each
