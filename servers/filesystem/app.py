@@ -7,9 +7,9 @@ from contextlib import contextmanager, nullcontext
 from anyio import to_thread
 
 from shared import Context, Implementation, Server, ToolError, __version__, narrowed
+from shared.kit.rooted.entries import RACE_FREE
 
-from .access.beneath import RACE_FREE
-from .errors import FilesError
+from .errors import FilesError, explained
 from .files import Files, open_files
 from .settings import Settings
 
@@ -89,7 +89,7 @@ async def _ready() -> str | None:
 
 @app.error(FilesError)
 def _explain(error: FilesError) -> ToolError:
-    return ToolError(f"{error.code}: {error}")
+    return ToolError(explained(error))
 
 
 def read_budget(ctx: Ctx) -> int:

@@ -1,69 +1,22 @@
-"""What can go wrong with a file, as one exception with a stable code.
+"""What can go wrong with a file, as one exception with a stable code: that of the kit, with codes of our own besides.
 
-`FilesError` is the only exception the domain lets out on purpose. `os_errors` is the only place where an
-`OSError` becomes one: the text comes from the table below or from the error number, never from the
-error's own message, because that message may name a resolved path the caller must not learn about.
+What the kit refuses says what is wrong; what a client of this server can do about it stands here.
 """
 
-import errno
-import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from shared.kit.errors import PathError as FilesError
 
-from servers.filesystem.names import quoted
-from shared.kit.errors import CodedError
+__all__ = ["FilesError", "explained"]
 
-_RETRY = "Try again."
-_BY_ERRNO: dict[int, tuple[str, str, str]] = {
-    errno.ENOENT: ("not_found", "does not exist", "List the parent directory to see what is there."),
-    errno.ENOTDIR: ("not_a_directory", "a component of the path is not a directory", ""),
-    errno.EISDIR: ("not_a_file", "is a directory", ""),
-    errno.EEXIST: ("already_exists", "already exists", "Choose another name."),
-    errno.ENOTEMPTY: ("already_exists", "already exists", "Choose another name."),
-    errno.EACCES: ("permission_denied", "the operating system denies access", ""),
-    errno.EPERM: ("permission_denied", "the operating system denies access", ""),
-    errno.EROFS: ("read_only", "is on a read-only file system", ""),
-    errno.ENAMETOOLONG: ("bad_path", "a name in the path is too long", ""),
-    errno.EINVAL: ("bad_path", "the operating system refuses this path", ""),
-    errno.EILSEQ: ("bad_path", "the file system cannot hold this name", ""),
-    errno.ELOOP: ("changed", "was replaced while it was opened", _RETRY),
-    errno.ENXIO: ("special_file", "is not a regular file", ""),
-    errno.ENODEV: ("special_file", "is not a regular file", ""),
-    errno.EXDEV: ("cross_device", "source and destination are on different file systems", ""),
-    errno.ENOSPC: ("no_space", "the disk is full", ""),
-    errno.EMFILE: ("io_error", "too many files are open", _RETRY),
-    errno.ENFILE: ("io_error", "too many files are open", _RETRY),
+_ADVICE = {
+    ("not_a_file", "is a directory"): "Use list_directory.",
+    ("not_found", "the directory it would be in does not exist"): "Make it with create_directory first.",
+    ("read_only", "is in a directory that may only be read"): (
+        "The operator can allow it with --allow-write, or --root DIR:rw."
+    ),
 }
 
 
-class FilesError(CodedError):
-    """A refusal or failure about a path, or none.
-
-    `path` is the path as the caller wrote it, never a resolved one.
-    """
-
-    def __init__(self, code: str, path: str, reason: str, suggestion: str = "") -> None:
-        super().__init__(code, reason, suggestion)
-        self.path = path
-
-    def __str__(self) -> str:
-        return f"{quoted(self.path)}: {super().__str__()}" if self.path else super().__str__()
-
-
-def from_os_error(path: str, error: OSError) -> FilesError:
-    """The `FilesError` for `error`, speaking of `path` as the caller wrote it."""
-    number = error.errno or 0
-    known = _BY_ERRNO.get(number)
-    if known is None:
-        return FilesError("io_error", path, os.strerror(number) if number else "input/output failed")
-    code, reason, suggestion = known
-    return FilesError(code, path, reason, suggestion)
-
-
-@contextmanager
-def os_errors(path: str) -> Iterator[None]:
-    """Turn every `OSError` of the block into a `FilesError` about `path`."""
-    try:
-        yield
-    except OSError as error:
-        raise from_os_error(path, error) from None
+def explained(error: FilesError) -> str:
+    """The code, what is wrong with which path, and what can be done about it."""
+    advice = error.suggestion or _ADVICE.get((error.code, error.reason), "")
+    return f"{error.code}: {FilesError(error.code, error.path, error.reason, advice)}"

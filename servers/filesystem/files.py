@@ -9,19 +9,19 @@ from typing import Protocol
 import anyio
 from anyio import from_thread, to_thread
 
+from shared.kit.rooted.denylist import Denylist
 from shared.kit.rooted.entries import Place
+from shared.kit.rooted.files import RootedFiles
+from shared.kit.rooted.mounts import Mounts
+from shared.kit.rooted.narrowing import narrowed
+from shared.kit.rooted.roots import Roots
+from shared.kit.rooted.small import NarrowedSmallFiles, SmallFiles
 
-from .access.beneath import Beneath
-from .access.denylist import Denylist
-from .access.mounts import Mounts
-from .access.narrowing import narrowed
-from .access.roots import Roots
 from .reading import pages, read
 from .reading.charsets import plain
 from .reading.pages import TextRead
 from .reading.parts import WHOLE, Part
 from .reading.read import BytesRead
-from .reading.small import NarrowedSmallFiles, SmallFiles
 from .watching.glob_trees import GlobTrees
 from .watching.journal import Journal
 from .watching.listings import Listings
@@ -41,7 +41,7 @@ class Turn(Protocol):
 class Files:
     """The allowed directories, held open, and the watch over them; bytes that the text of a read may take."""
 
-    beneath: Beneath
+    beneath: RootedFiles
     small: SmallFiles
     watcher: Watcher
     globs: GlobTrees
@@ -119,7 +119,7 @@ async def open_files(
     async def tell(key: str) -> None:
         changed(key)
 
-    beneath = Beneath(Roots(paths, writable, denylist))
+    beneath = RootedFiles(Roots(paths, writable, denylist))
     mounts = Mounts(beneath.roots.paths)
     # A system without a table of mounts has no way to tell, so its notices are believed in.
     reached = mounts.local if mounts.known else lambda _: True

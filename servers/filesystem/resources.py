@@ -19,13 +19,13 @@ from shared import (
     TextResourceContents,
 )
 from shared.kit.rooted.entries import Place
+from shared.kit.text import displayed
 
 from .app import Ctx, app, as_base64, read_budget
 from .errors import FilesError
 from .files import Files
 from .finding.listing import ListedEntry, list_directory
 from .finding.room import Page
-from .names import displayed
 from .reading.charsets import UTF8, Charset, decode, marked, plain
 from .reading.completing import completed
 from .reading.pages import json_size

@@ -9,9 +9,9 @@ from typing import Any, Self
 from pydantic import BaseModel, Field, field_validator, model_validator
 
 from shared.kit.extras import needs_extra
+from shared.kit.rooted.denylist import Denylist
 from shared.program.options import positional
 
-from .access.denylist import Denylist
 from .errors import FilesError
 
 __all__ = ["Settings"]

@@ -5,7 +5,21 @@ import secrets
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-__all__ = ["code_block", "escape", "is_unicode", "join_lines", "marks", "nearest"]
+__all__ = [
+    "code_block",
+    "displayed",
+    "escape",
+    "escaped",
+    "is_unicode",
+    "join_lines",
+    "marks",
+    "nearest",
+    "quoted",
+]
+
+_FORGING = re.compile("[\\\\\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_WORDS = re.compile(r'[\s"]')
+_SHORT = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 def is_unicode(text: str) -> bool:
@@ -50,3 +64,32 @@ def code_block(text: str, language: str = "") -> str:
 def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
     """The one of the `known` names that is likely to be meant by `name`."""
     return next(iter(get_close_matches(name, list(known), 1, cutoff)), None)
+
+
+def escaped(match: re.Match[str]) -> str:
+    """What stands for the one character of the match where the name of a file is shown."""
+    char = match[0]
+    if char in _SHORT:
+        return _SHORT[char]
+    code = ord(char)
+    if 0xDC80 <= code <= 0xDCFF:
+        return f"\\x{code - 0xDC00:02x}"
+    # Two-digit escapes above 0x7f stand for raw bytes, so such characters take the long form.
+    return f"\\x{code:02x}" if code < 0x80 else f"\\u{code:04x}"
+
+
+def displayed(name: str) -> str:
+    """The name of a file as it is shown: on one line, in reading order, and distinct for distinct names.
+
+    File names are bytes. Bytes that are no UTF-8 arrive as lone surrogates (`os.fsdecode`) and are shown as `\\xff`.
+    Control characters, line separators and bidirectional overrides are shown as escapes too, so that a name can
+    neither forge a line of a listing nor display backwards. The backslash itself is doubled, which keeps the form
+    reversible.
+    """
+    return _FORGING.sub(escaped, name)
+
+
+def quoted(name: str) -> str:
+    """`name` as `displayed`, in quotes where it could be words of the sentence around it."""
+    shown = displayed(name)
+    return '"' + shown.replace('"', '\\"') + '"' if _WORDS.search(shown) else shown

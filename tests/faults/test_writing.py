@@ -15,15 +15,15 @@ SIZE = 1 << 20
 SETUP = """
 import itertools, json, os, sys
 from pathlib import Path
-from servers.filesystem.access.beneath import Beneath
-from servers.filesystem.access.roots import Roots
+from shared.kit.rooted.files import RootedFiles
+from shared.kit.rooted.roots import Roots
 from servers.filesystem.errors import FilesError
 from servers.filesystem.writing.edits import Edit
 from servers.filesystem.writing.editing import FileEdits, edit_files
 from servers.filesystem.writing.moving import copy
 from servers.filesystem.writing.write import write_file
 
-files = Beneath(Roots([Path(sys.argv[1])], writable=True))
+files = RootedFiles(Roots([Path(sys.argv[1])], writable=True))
 at = files.roots.place
 """
 WRITER = f"""

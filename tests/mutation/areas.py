@@ -30,7 +30,7 @@ AREAS = {
     ),
     "hosts": Area(("servers/bundle/hosts/*",), tuple(f"tests/bundle/test_{name}.py" for name in HOSTS)),
     "filesystem": Area(
-        ("shared/kit/rooted/*", "servers/filesystem/access/*", "servers/filesystem/writing/*"),
+        ("shared/kit/rooted/*", "servers/filesystem/writing/*"),
         ("tests/kit/rooted", "tests/servers/filesystem"),
     ),
     "sqlite": Area(("servers/sqlite/access/*", "servers/sqlite/writing/*"), ("tests/servers/sqlite",)),

@@ -13,18 +13,19 @@ from typing import Literal, NamedTuple, NotRequired
 
 from typing_extensions import TypedDict
 
-from servers.filesystem.access.beneath import Beneath, Handle
 from servers.filesystem.errors import FilesError
 from servers.filesystem.finding import cursors
 from servers.filesystem.finding.control import Control
 from servers.filesystem.finding.cursors import Position
-from servers.filesystem.finding.descent import Descent, Names, descent
 from servers.filesystem.finding.engine import Query, compiled
 from servers.filesystem.finding.lines import NO_HITS, Hit, Reader
 from servers.filesystem.finding.room import Page, Room
 from servers.filesystem.finding.walking import Scope, Walk
-from servers.filesystem.names import displayed, told
-from shared.kit.rooted.entries import Place
+from servers.filesystem.names import told
+from shared.kit.rooted.descent import Descent, Names, descent
+from shared.kit.rooted.entries import Handle, Place
+from shared.kit.rooted.files import RootedFiles
+from shared.kit.text import displayed
 
 Output = Literal["matches", "files", "counts"]
 
@@ -75,7 +76,7 @@ class ContentFound(TypedDict):
 
 
 def search_content(
-    beneath: Beneath, place: Place, scope: Scope, wanted: Wanted, page: Page, control: Control
+    beneath: RootedFiles, place: Place, scope: Scope, wanted: Wanted, page: Page, control: Control
 ) -> ContentFound:
     """The lines that match in the file at `place` or in those below it, or the files that hold them.
 
@@ -101,14 +102,14 @@ class _Run:
         self._searched = self._skipped = self._unreadable = 0
         self._stopped: str | None = None
 
-    def told_of_file(self, beneath: Beneath, place: Place, after: Position | None) -> ContentFound:
+    def told_of_file(self, beneath: RootedFiles, place: Place, after: Position | None) -> ContentFound:
         """What is to tell of one file."""
         path = place.parts[-1:]
         with beneath.open_file(place) as handle:
             reached = self._search(handle, path, lambda _: beneath.roots.uri(place), after)
         return self._found(self._stopped, reached or after)
 
-    def told_of_tree(self, beneath: Beneath, place: Place, walk: Walk, after: Position | None) -> ContentFound:
+    def told_of_tree(self, beneath: RootedFiles, place: Place, walk: Walk, after: Position | None) -> ContentFound:
         """What is to tell of the files below a directory."""
         reached = None
         with descent(beneath, place) as below:

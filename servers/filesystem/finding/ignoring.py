@@ -13,9 +13,9 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
-from servers.filesystem.access.beneath import Beneath
 from servers.filesystem.errors import FilesError
 from shared.kit.rooted.entries import Place
+from shared.kit.rooted.files import RootedFiles
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
@@ -57,7 +57,7 @@ class Rules(NamedTuple):
         return Rules((*outer, *((spec, "") for spec in _parsed(data))))
 
 
-def rules_above(beneath: Beneath, place: Place) -> Rules:
+def rules_above(beneath: RootedFiles, place: Place) -> Rules:
     """What the directories above `place` say about it, from its root on.
 
     Nothing where they ignore `place` itself: whoever begins there wants to see it.
@@ -71,7 +71,7 @@ def rules_above(beneath: Beneath, place: Place) -> Rules:
     return rules
 
 
-def _is_there(beneath: Beneath, place: Place) -> bool:
+def _is_there(beneath: RootedFiles, place: Place) -> bool:
     try:
         beneath.stat(place, follow=False)
     except FilesError:
@@ -79,7 +79,7 @@ def _is_there(beneath: Beneath, place: Place) -> bool:
     return True
 
 
-def _read(beneath: Beneath, directory: Place, name: str, limit: int) -> bytes:
+def _read(beneath: RootedFiles, directory: Place, name: str, limit: int) -> bytes:
     with beneath.open_file(directory.child(name)) as handle:
         return os.read(handle.descriptor, limit)
 

@@ -11,9 +11,9 @@ from codecs import BOM_UTF8
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from servers.filesystem.access.beneath import Handle
 from servers.filesystem.finding.control import Control
 from servers.filesystem.finding.engine import Matcher
+from shared.kit.rooted.entries import Handle
 
 BLOCK = 1 << 20
 """Bytes that are read at once; a block with a NUL at the start of a file makes it binary."""

@@ -10,15 +10,14 @@ import stat
 from collections.abc import Set
 from dataclasses import dataclass
 
-from servers.filesystem.access.beneath import Beneath, missing
-from servers.filesystem.access.etags import etag_of
 from servers.filesystem.finding import cursors
 from servers.filesystem.finding.cursors import Position
-from servers.filesystem.finding.descent import kind_of, scanned
 from servers.filesystem.finding.room import Page, Room
-from servers.filesystem.names import displayed, told
+from servers.filesystem.names import told
 from servers.filesystem.reading.read import mime_of
-from shared.kit.rooted.entries import Place
+from shared.kit.rooted.entries import Place, etag_of, kind_of, scanned
+from shared.kit.rooted.files import RootedFiles, missing
+from shared.kit.text import displayed
 
 _OVERHEAD = 50
 """Bytes of the line of an entry besides its name."""
@@ -72,7 +71,7 @@ class FileInfo:
     etag: str
 
 
-def list_directory(beneath: Beneath, place: Place, page: Page, by_size: bool = False) -> Listing:
+def list_directory(beneath: RootedFiles, place: Place, page: Page, by_size: bool = False) -> Listing:
     """A page of the directory at `place`: by name, or with the largest first. Raises FilesError."""
     after = None if page.cursor is None else cursors.read(page.cursor)
     with beneath.open_directory(place) as directory:
@@ -110,7 +109,7 @@ def _size(entry: "os.DirEntry[str]", closed: Set[str]) -> int:
         return 0
 
 
-def _listed(beneath: Beneath, place: Place, entry: "os.DirEntry[str]", closed: bool) -> ListedEntry:
+def _listed(beneath: RootedFiles, place: Place, entry: "os.DirEntry[str]", closed: bool) -> ListedEntry:
     kind = kind_of(entry)
     uri = beneath.roots.uri(place.child(entry.name))
     if closed:
@@ -123,7 +122,7 @@ def _listed(beneath: Beneath, place: Place, entry: "os.DirEntry[str]", closed: b
     return ListedEntry(displayed(entry.name), kind, size, found.st_mtime, uri)
 
 
-def info(beneath: Beneath, place: Place) -> FileInfo:
+def info(beneath: RootedFiles, place: Place) -> FileInfo:
     """What is at `place`; a link at its end is described itself."""
     with beneath.locate(place, follow=False) as entry:
         if entry.stat is None:

@@ -4,14 +4,15 @@ from functools import partial
 
 from typing_extensions import TypedDict
 
-from servers.filesystem.access.beneath import Beneath
 from servers.filesystem.finding import cursors
 from servers.filesystem.finding.control import Control
-from servers.filesystem.finding.descent import descent
 from servers.filesystem.finding.room import Page, Room
 from servers.filesystem.finding.walking import Scope, Walk
-from servers.filesystem.names import displayed, told
+from servers.filesystem.names import told
+from shared.kit.rooted.descent import descent
 from shared.kit.rooted.entries import Place
+from shared.kit.rooted.files import RootedFiles
+from shared.kit.text import displayed
 
 _OVERHEAD = 12
 """Bytes of the line of a match besides its path."""
@@ -38,7 +39,7 @@ class Found(TypedDict):
     unreadable: int
 
 
-def search_files(beneath: Beneath, place: Place, scope: Scope, page: Page, control: Control) -> Found:
+def search_files(beneath: RootedFiles, place: Place, scope: Scope, page: Page, control: Control) -> Found:
     """The files and directories below `place` that match. Raises FilesError."""
     after = None if page.cursor is None else cursors.read(page.cursor)
     walk, room = Walk(beneath, place, scope, control), Room(page.max_bytes)

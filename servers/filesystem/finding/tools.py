@@ -8,11 +8,11 @@ from anyio import to_thread
 from pydantic import Field
 
 from shared import Data
+from shared.kit.text import displayed
 
 from ..app import Ctx, app
 from ..arguments import CursorArgument, IncludeIgnored, LimitArgument, PathArgument, Patterns
 from ..errors import FilesError
-from ..names import displayed
 from . import content, listing, searching, trees
 from .content import Output, Wanted
 from .control import Control

@@ -11,14 +11,15 @@ from typing import NamedTuple, NotRequired
 
 from typing_extensions import TypedDict
 
-from servers.filesystem.access.beneath import Beneath
 from servers.filesystem.errors import FilesError
 from servers.filesystem.finding.control import Control
-from servers.filesystem.finding.descent import Descent, Names, descent, kind_of
-from servers.filesystem.finding.patterns import Glob, States
 from servers.filesystem.finding.room import Room
-from servers.filesystem.names import displayed, told
-from shared.kit.rooted.entries import Place
+from servers.filesystem.names import told
+from shared.kit.globs import Glob, States
+from shared.kit.rooted.descent import Descent, Names, descent
+from shared.kit.rooted.entries import Place, kind_of
+from shared.kit.rooted.files import RootedFiles
+from shared.kit.text import displayed
 
 MAX_DEPTH = 64
 """Deepest tree, whatever a caller asks for."""
@@ -63,7 +64,7 @@ class _Branch(NamedTuple):
 
 
 def directory_tree(
-    beneath: Beneath, place: Place, exclude_patterns: Sequence[str], limits: Limits, control: Control
+    beneath: RootedFiles, place: Place, exclude_patterns: Sequence[str], limits: Limits, control: Control
 ) -> Tree:
     """The directory at `place` and what is below it, without what the patterns exclude. Raises FilesError."""
     exclude = Glob(exclude_patterns)

@@ -10,14 +10,14 @@ import os
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from servers.filesystem.access.beneath import Beneath
 from servers.filesystem.errors import FilesError
 from servers.filesystem.finding.control import Control
 from servers.filesystem.finding.cursors import Position
-from servers.filesystem.finding.descent import Descent, Names, kind_of
 from servers.filesystem.finding.ignoring import REPOSITORY, Rules, rules_above
-from servers.filesystem.finding.patterns import Glob, States
-from shared.kit.rooted.entries import Place
+from shared.kit.globs import Glob, States
+from shared.kit.rooted.descent import Descent, Names
+from shared.kit.rooted.entries import Place, kind_of
+from shared.kit.rooted.files import RootedFiles
 
 MAX_STEPS = 2_000_000
 """Names compared with components of globs, in one call."""
@@ -49,7 +49,7 @@ class _Directory(NamedTuple):
 class Walk:
     """One walk. Iterate over `entries`, then look why it ended."""
 
-    def __init__(self, beneath: Beneath, place: Place, scope: Scope, control: Control) -> None:
+    def __init__(self, beneath: RootedFiles, place: Place, scope: Scope, control: Control) -> None:
         self._beneath = beneath
         self._place = place
         self._scope = scope

@@ -3,15 +3,14 @@
 import os
 from urllib.parse import unquote_to_bytes
 
-from servers.filesystem.access.beneath import Beneath
 from servers.filesystem.errors import FilesError
-from servers.filesystem.finding.descent import kind_of, scanned
-from shared.kit.rooted.entries import Place
+from shared.kit.rooted.entries import Place, kind_of, scanned
+from shared.kit.rooted.files import RootedFiles
 
 _START = "file:///"
 
 
-def completed(beneath: Beneath, typed: str) -> list[str]:
+def completed(beneath: RootedFiles, typed: str) -> list[str]:
     """The paths, as they follow `file:///`, that begin with what was typed: allowed directories, then the entries of
     the directory typed so far. A directory ends in a slash. What is outside or not there gives nothing."""
     typed = typed.lstrip("/")
@@ -25,7 +24,7 @@ def completed(beneath: Beneath, typed: str) -> list[str]:
     return found
 
 
-def _entries(beneath: Beneath, parent: str, begun: bytes) -> list[str]:
+def _entries(beneath: RootedFiles, parent: str, begun: bytes) -> list[str]:
     try:
         place = beneath.roots.place(parent)
         with beneath.open_directory(place) as directory:

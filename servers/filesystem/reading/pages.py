@@ -11,8 +11,6 @@ from typing import AnyStr, NamedTuple
 
 from pydantic_core import to_json
 
-from servers.filesystem.access.beneath import Beneath
-from servers.filesystem.access.etags import etag_of
 from servers.filesystem.errors import FilesError
 from servers.filesystem.reading.charsets import (
     UTF8,
@@ -24,8 +22,9 @@ from servers.filesystem.reading.charsets import (
     plain,
 )
 from servers.filesystem.reading.parts import WHOLE, Cursor, Part, cursor_of, require_possible
-from servers.filesystem.reading.sources import Held, Opened, Source
-from shared.kit.rooted.entries import Place
+from servers.filesystem.reading.sources import Opened, Source
+from shared.kit.rooted.entries import Held, Place, etag_of
+from shared.kit.rooted.files import RootedFiles
 
 _SAMPLE = 65_536
 _BLOCK = 262_144
@@ -53,7 +52,7 @@ def _go_on() -> None:
 
 
 def read_text(
-    beneath: Beneath, place: Place, budget: int, part: Part = WHOLE, check: Callable[[], None] = _go_on
+    beneath: RootedFiles, place: Place, budget: int, part: Part = WHOLE, check: Callable[[], None] = _go_on
 ) -> TextRead:
     """A part of the text at `place`, `budget` bytes of JSON at most; `check` is called now and then, and may raise.
 

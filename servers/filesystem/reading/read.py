@@ -4,11 +4,10 @@ import mimetypes
 from functools import cache
 from typing import NamedTuple
 
-from servers.filesystem.access.beneath import Beneath
-from servers.filesystem.access.etags import etag_of
 from servers.filesystem.errors import FilesError
 from servers.filesystem.reading.sources import Opened, Source
-from shared.kit.rooted.entries import Place
+from shared.kit.rooted.entries import Place, etag_of
+from shared.kit.rooted.files import RootedFiles
 
 _MORE_TYPES = {".webp": "image/webp", ".avif": "image/avif", ".md": "text/markdown"}
 
@@ -23,7 +22,7 @@ class BytesRead(NamedTuple):
 
 
 def read_bytes(
-    beneath: Beneath, place: Place, max_bytes: int, offset: int | None = None, length: int | None = None
+    beneath: RootedFiles, place: Place, max_bytes: int, offset: int | None = None, length: int | None = None
 ) -> BytesRead:
     """The bytes at `place`; raises `too_large` when there are more than `max_bytes`.
 

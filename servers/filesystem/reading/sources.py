@@ -3,7 +3,7 @@
 import os
 from typing import NamedTuple, Protocol
 
-from servers.filesystem.access.beneath import Handle
+from shared.kit.rooted.entries import Handle
 
 
 class Source(Protocol):
@@ -15,17 +15,6 @@ class Source(Protocol):
 
     def read(self, position: int, count: int) -> bytes:
         """`count` bytes from `position` on, fewer only at the end of the file."""
-
-
-class Held(NamedTuple):
-    """All of a small file."""
-
-    data: bytes
-    stat: os.stat_result
-
-    def read(self, position: int, count: int) -> bytes:
-        """`count` bytes from `position` on, fewer only at the end of the file."""
-        return self.data[position : position + count]
 
 
 class Opened(NamedTuple):

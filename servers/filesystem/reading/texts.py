@@ -7,9 +7,10 @@ import secrets
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from ..access.beneath import Beneath
-from ..errors import FilesError
-from ..names import quoted
+from shared.kit.rooted.files import RootedFiles
+from shared.kit.text import quoted
+
+from ..errors import FilesError, explained
 from .charsets import UTF8
 from .pages import TextRead, json_size, read_text
 from .parts import WHOLE
@@ -52,7 +53,7 @@ def notes_of(read: TextRead) -> dict[str, str]:
     return notes
 
 
-def many_text(beneath: Beneath, paths: Sequence[str], budget: int, check: Callable[[], None]) -> Many:
+def many_text(beneath: RootedFiles, paths: Sequence[str], budget: int, check: Callable[[], None]) -> Many:
     """Several files one after the other, each under a mark and its path; an error stands in the place of its file.
 
     The budget is shared fairly: small files leave what they don't need to the large ones.
@@ -66,12 +67,12 @@ def many_text(beneath: Beneath, paths: Sequence[str], budget: int, check: Callab
             read = read_text(beneath, place, max(budget // (len(paths) - done) - _SPARE, 1), WHOLE, check)
             texts[at], etags[path] = f"{mark} {quoted(path)}:\n{text_of(read)}", read.etag
         except FilesError as error:
-            texts[at] = f"{mark} {quoted(path)}: Error - {error.code}: {error}"
+            texts[at] = f"{mark} {quoted(path)}: Error - {explained(error)}"
         budget -= json_size(texts[at])
     return Many("\n".join(texts), etags)
 
 
-def _size(beneath: Beneath, path: str) -> int:
+def _size(beneath: RootedFiles, path: str) -> int:
     try:
         return beneath.stat(beneath.roots.place(path)).st_size
     except FilesError:

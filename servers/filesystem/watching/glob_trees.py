@@ -9,13 +9,13 @@ from weakref import WeakValueDictionary
 
 import anyio
 
-from servers.filesystem.access.beneath import Beneath
 from servers.filesystem.errors import FilesError
-from servers.filesystem.finding.patterns import Glob, reach
 from servers.filesystem.watching.readers import Readers
 from servers.filesystem.watching.trees import Event, Tree
 from servers.filesystem.watching.watcher import Watcher
+from shared.kit.globs import Glob, reach
 from shared.kit.rooted.entries import Place
+from shared.kit.rooted.files import RootedFiles
 
 Shared = tuple[str, int, tuple[str, ...], tuple[str, ...]]
 """What globs have in common that share a tree: the allowed directories, the place, and the patterns of how far."""
@@ -31,7 +31,7 @@ class GlobTrees:
         self._trees: dict[Shared, tuple[Tree, Readers]] = {}
         self._beginning: WeakValueDictionary[Shared, anyio.Lock] = WeakValueDictionary()
 
-    async def watch(self, key: str, place: Place, pattern: str, beneath: Beneath) -> None:
+    async def watch(self, key: str, place: Place, pattern: str, beneath: RootedFiles) -> None:
         """Tell as `key` of what the glob `pattern` matches below `place`.
 
         Raises FilesError `bad_pattern`, `outside_roots` for a link that leads out, and `too_many`.
@@ -63,7 +63,7 @@ class GlobTrees:
         if not readers:
             self._end(shared)
 
-    async def _begin(self, shared: Shared, place: Place, reached: Sequence[str], beneath: Beneath) -> None:
+    async def _begin(self, shared: Shared, place: Place, reached: Sequence[str], beneath: RootedFiles) -> None:
         readers = Readers(place.parts)
 
         async def tell(events: list[Event]) -> None:
@@ -78,7 +78,7 @@ class GlobTrees:
         self._watcher.unwatch(shared)
 
 
-def _require_inside(beneath: Beneath, place: Place) -> None:
+def _require_inside(beneath: RootedFiles, place: Place) -> None:
     """Raises FilesError `outside_roots` for what leads out of the roots, or to what is denied there."""
     try:
         beneath.stat(place)

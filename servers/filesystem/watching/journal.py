@@ -15,16 +15,17 @@ from typing import NamedTuple
 
 import anyio
 
-from servers.filesystem.access.beneath import Beneath
-from servers.filesystem.access.roots import uri
 from servers.filesystem.errors import FilesError
-from servers.filesystem.finding.patterns import Glob
-from servers.filesystem.names import displayed, told
+from servers.filesystem.names import told
 from servers.filesystem.watching.sightings import trail_of
 from servers.filesystem.watching.trees import Event, Tree
 from servers.filesystem.watching.watched import MAX_NOTICED
 from servers.filesystem.watching.watcher import Watcher
+from shared.kit.globs import Glob
 from shared.kit.rooted.entries import Place
+from shared.kit.rooted.files import RootedFiles
+from shared.kit.rooted.names import uri
+from shared.kit.text import displayed
 
 SIZE = 10_000
 """Entries the journal holds."""
@@ -84,7 +85,7 @@ class _Entry(NamedTuple):
 class Journal:
     """The journal of a watcher. For one thread; `run` it in a task."""
 
-    def __init__(self, beneath: Beneath, watcher: Watcher, size: int = SIZE, idle: float = IDLE_SECONDS) -> None:
+    def __init__(self, beneath: RootedFiles, watcher: Watcher, size: int = SIZE, idle: float = IDLE_SECONDS) -> None:
         self._beneath = beneath
         self._roots = beneath.roots
         self._watcher = watcher
@@ -204,7 +205,7 @@ class Journal:
         return Changes(changes, f"{self._run}-{number}", bool(found) and number < self._last, overflow, partial)
 
 
-def _look(tree: Tree, beneath: Beneath, places: Sequence[Place] | None) -> None:
+def _look(tree: Tree, beneath: RootedFiles, places: Sequence[Place] | None) -> None:
     """Looks at the places and at all directories on the way to them, which may be new; None is everything."""
     if places is None:
         tree.look(None)

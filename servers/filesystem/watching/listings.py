@@ -3,8 +3,8 @@
 Nobody says when a client has lost its interest, so only the parts that were listed last are watched.
 """
 
-from servers.filesystem.access.beneath import Beneath
 from servers.filesystem.watching.watcher import Tell, Watcher
+from shared.kit.rooted.files import RootedFiles
 
 MAX_LISTED = 64
 """Sets of parts that are watched at once."""
@@ -18,7 +18,7 @@ class Listings:
         self._listed: dict[str, int] = {}
         """The sets of parts by their mark, with the number of parts; the last one was listed last."""
 
-    async def watch(self, parts: Beneath, tell: Tell) -> None:
+    async def watch(self, parts: RootedFiles, tell: Tell) -> None:
         """Call `tell` when an entry of a part appears, goes, or changes its name. Raises FilesError."""
         mark = parts.roots.mark
         known = self._listed.pop(mark, None)

@@ -7,8 +7,8 @@ would be too many comparisons all the same, all keys are told: to be told is a r
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from servers.filesystem.finding.patterns import Glob
 from servers.filesystem.watching.trees import Event, Parts
+from shared.kit.globs import Glob
 
 MAX_COMPARED = 100_000
 """Comparisons of a path with a glob, for one look: a fifth of a second."""

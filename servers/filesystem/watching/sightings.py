@@ -13,9 +13,9 @@ import time
 from collections.abc import Collection
 from typing import NamedTuple
 
-from servers.filesystem.access.beneath import Beneath
 from servers.filesystem.errors import FilesError
 from shared.kit.rooted.entries import Place
+from shared.kit.rooted.files import RootedFiles
 
 MAX_HASHED = 1024 * 1024
 """Largest file compared by content, in bytes."""
@@ -36,7 +36,7 @@ class Sighting(NamedTuple):
     taken: int
 
 
-def look(beneath: Beneath, place: Place, last: Sighting | None = None) -> Sighting:
+def look(beneath: RootedFiles, place: Place, last: Sighting | None = None) -> Sighting:
     """Look at `place`; `last` is the look before, which may save reading."""
     taken = time.time_ns()
     # Before the content: what changes the way after this is seen by the next look.
@@ -54,7 +54,7 @@ def look(beneath: Beneath, place: Place, last: Sighting | None = None) -> Sighti
         return Sighting(b"!" + error.code.encode(), trail, None, None, taken)
 
 
-def trail_of(beneath: Beneath, place: Place) -> tuple[str, ...]:
+def trail_of(beneath: RootedFiles, place: Place) -> tuple[str, ...]:
     """Every path looked up on the way to `place`, as far as the way exists."""
     try:
         return beneath.trail(place)
@@ -66,7 +66,7 @@ def trail_of(beneath: Beneath, place: Place) -> tuple[str, ...]:
 class Spot:
     """One watched place: what it looked like last, and what has to be watched to learn of changes."""
 
-    def __init__(self, beneath: Beneath, place: Place) -> None:
+    def __init__(self, beneath: RootedFiles, place: Place) -> None:
         self._beneath = beneath
         self._place = place
         self.place = beneath.roots.outer(place)
@@ -98,7 +98,7 @@ class Spot:
         """Nothing is held."""
 
 
-def _content(beneath: Beneath, place: Place, found: os.stat_result) -> bytes:
+def _content(beneath: RootedFiles, place: Place, found: os.stat_result) -> bytes:
     if stat.S_ISDIR(found.st_mode):
         with beneath.open_directory(place) as directory, os.scandir(directory) as entries:
             return _digest(b"\0".join(sorted(os.fsencode(entry.name) + _kind(entry) for entry in entries)))

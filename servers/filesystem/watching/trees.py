@@ -16,11 +16,11 @@ import threading
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
-from servers.filesystem.access.beneath import Beneath
 from servers.filesystem.errors import FilesError
-from servers.filesystem.finding.patterns import Glob, States
 from servers.filesystem.watching.sightings import trail_of
+from shared.kit.globs import Glob, States
 from shared.kit.rooted.entries import Place
+from shared.kit.rooted.files import RootedFiles
 
 MAX_ENTRIES = 200_000
 """Entries that all trees together remember."""
@@ -75,7 +75,7 @@ class _Directory(NamedTuple):
 class Tree:
     """A watched tree. `take` gives what happened since it was last asked. One thread may look while another takes."""
 
-    def __init__(self, beneath: Beneath, place: Place, glob: Glob, room: Room) -> None:
+    def __init__(self, beneath: RootedFiles, place: Place, glob: Glob, room: Room) -> None:
         self._beneath = beneath
         self._place = place
         self.place = beneath.roots.outer(place)

@@ -25,15 +25,15 @@ from typing import Any, TypeVar
 
 import anyio
 
-from servers.filesystem.access.beneath import Beneath
 from servers.filesystem.errors import FilesError
-from servers.filesystem.finding.patterns import Glob
 from servers.filesystem.watching.sightings import Spot
 from servers.filesystem.watching.threads import Threads
 from servers.filesystem.watching.trees import Event, Room, Tree
 from servers.filesystem.watching.watched import Pace, Target, Watched, look_at
+from shared.kit.globs import Glob
 from shared.kit.notices import Notices
 from shared.kit.rooted.entries import Place
+from shared.kit.rooted.files import RootedFiles
 
 T = TypeVar("T")
 
@@ -63,7 +63,7 @@ class Watcher:
 
     def __init__(
         self,
-        beneath: Beneath,
+        beneath: RootedFiles,
         changed: Changed,
         local: Callable[[Place], bool] = lambda _: True,
         notices: Notices | None = None,
@@ -96,7 +96,7 @@ class Watcher:
         polled = len(everything) if self.degraded else sum(watched.far for watched in everything)
         return {"watched": len(everything), "polled": polled, "degraded": self.degraded}
 
-    async def watch(self, key: str, place: Place, beneath: Beneath | None = None) -> None:
+    async def watch(self, key: str, place: Place, beneath: RootedFiles | None = None) -> None:
         """Tell changes at `place` from now on as `key`; nothing has to exist there.
 
         Raises FilesError `outside_roots` for a link that leads out, and `too_many`.
@@ -109,7 +109,12 @@ class Watcher:
         self._add(key, spot, lambda: self._changed(key), Pace())
 
     async def watch_tree(
-        self, key: Hashable, place: Place, patterns: Sequence[str], tell: TellEvents, beneath: Beneath | None = None
+        self,
+        key: Hashable,
+        place: Place,
+        patterns: Sequence[str],
+        tell: TellEvents,
+        beneath: RootedFiles | None = None,
     ) -> Tree:
         """Tell what happens below `place` to what one of the globs matches.
 
@@ -132,7 +137,7 @@ class Watcher:
         found: T = await self._threads.run(function, *arguments, far=not self._local(place))
         return found
 
-    async def watch_listing(self, key: str, callback: Tell, beneath: Beneath | None = None) -> None:
+    async def watch_listing(self, key: str, callback: Tell, beneath: RootedFiles | None = None) -> None:
         """Call `callback` when an entry of a root directory appears, goes, or changes its name."""
         for index, path in enumerate((beneath or self._beneath).roots.paths):
             spot = await self._first_spot(Place(index, (), str(path)), beneath)
@@ -170,7 +175,7 @@ class Watcher:
     def _which(self, far: bool) -> list[Watched]:
         return [watched for watched in self._watched.values() if watched.far == far]
 
-    async def _first_spot(self, place: Place, beneath: Beneath | None = None) -> Spot:
+    async def _first_spot(self, place: Place, beneath: RootedFiles | None = None) -> Spot:
         beneath = beneath or self._beneath
         spot = Spot(beneath, place)
         await self._look(spot)

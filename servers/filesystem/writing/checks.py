@@ -3,10 +3,9 @@
 import os
 import stat
 
-from servers.filesystem.access.beneath import missing, require_regular
-from servers.filesystem.access.etags import etag_of
 from servers.filesystem.errors import FilesError
-from shared.kit.rooted.entries import Entry, Place
+from shared.kit.rooted.entries import Entry, Place, etag_of, is_writable
+from shared.kit.rooted.files import missing, require_regular
 
 
 def require_file_name(place: Place) -> None:
@@ -44,5 +43,5 @@ def require_replaceable(entry: Entry, found: os.stat_result | None, written: str
     if found.st_nlink > 1:
         reason = f"has {found.st_nlink} hard links; replacing it would separate them"
         raise FilesError("hard_links", written, reason, "Write to another name.")
-    if entry.directory is not None and not os.access(entry.name, os.W_OK, dir_fd=entry.directory):
+    if not is_writable(entry):
         raise FilesError("permission_denied", written, "the operating system denies access")

@@ -6,20 +6,19 @@ cancelled loses nothing.
 """
 
 import errno
-import os
 from collections.abc import Callable
 
-from servers.filesystem.access.beneath import Beneath, missing, opened
 from servers.filesystem.errors import FilesError
 from servers.filesystem.writing.checks import require_file_name, require_same
-from servers.filesystem.writing.locks import locked
 from servers.filesystem.writing.trees import Bounds, children, is_directory, stat_of
 from shared.kit.rooted.atomic import sync_directory
-from shared.kit.rooted.entries import Entry, Place, current
+from shared.kit.rooted.entries import Entry, Place, current, opened, remove_directory, unlink
+from shared.kit.rooted.files import RootedFiles, missing
+from shared.kit.rooted.locks import locked
 
 
 def delete(
-    beneath: Beneath,
+    beneath: RootedFiles,
     place: Place,
     recursive: bool = False,
     etag: str | None = None,
@@ -48,7 +47,7 @@ def delete(
             _remove_directory(entry, place.written)
         else:
             require_file_name(place)
-            os.unlink(entry.name, dir_fd=entry.directory)
+            unlink(entry)
         sync_directory(entry)
     return count
 
@@ -62,10 +61,10 @@ def empty(entry: Entry, bounds: Bounds, depth: int = 1, remove: bool = True) -> 
             if is_directory(child):
                 empty(child, bounds, depth + 1, remove)
             if remove:
-                (os.rmdir if is_directory(child) else os.unlink)(child.name, dir_fd=child.directory)
+                (remove_directory if is_directory(child) else unlink)(child)
 
 
-def _delete_below(beneath: Beneath, entry: Entry, written: str, checkpoint: Callable[[], None]) -> int:
+def _delete_below(beneath: RootedFiles, entry: Entry, written: str, checkpoint: Callable[[], None]) -> int:
     device = None if entry.stat is None else entry.stat.st_dev
     survey = Bounds(beneath, written, device, checkpoint)
     empty(entry, survey, remove=False)
@@ -76,7 +75,7 @@ def _delete_below(beneath: Beneath, entry: Entry, written: str, checkpoint: Call
 
 def _remove_directory(entry: Entry, written: str) -> None:
     try:
-        os.rmdir(entry.name, dir_fd=entry.directory)
+        remove_directory(entry)
     except OSError as error:
         if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
             raise

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from itertools import accumulate
 from typing import NamedTuple
 
-from servers.filesystem.names import displayed
 from servers.filesystem.writing.spans import Edited, Span
+from shared.kit.text import displayed
 
 _MAX_COST = 2_000_000
 _POPULAR_FROM = 200

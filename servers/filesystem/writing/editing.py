@@ -13,18 +13,18 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from typing import NamedTuple
 
-from servers.filesystem.access.beneath import Beneath
-from servers.filesystem.access.etags import etag_of
-from servers.filesystem.errors import FilesError, os_errors
+from servers.filesystem.errors import FilesError
 from servers.filesystem.reading.charsets import Charset, decode, encode
 from servers.filesystem.writing.checks import require_file_name, require_replaceable, require_same
 from servers.filesystem.writing.diff import unified_diff
 from servers.filesystem.writing.edits import Edit, apply_edits
-from servers.filesystem.writing.exchanging import exchange, persistently
-from servers.filesystem.writing.locks import locked
 from servers.filesystem.writing.spans import Edited
-from shared.kit.rooted.atomic import beside, discard, landed, prepared, rename, sync_directory
-from shared.kit.rooted.entries import Entry, Place, current
+from shared.kit.errors import os_errors
+from shared.kit.rooted.atomic import beside, discard, landed, link, prepared, rename, sync_directory
+from shared.kit.rooted.entries import Entry, Place, current, etag_of
+from shared.kit.rooted.exchange import exchange, persistently
+from shared.kit.rooted.files import RootedFiles
+from shared.kit.rooted.locks import locked
 
 MAX_EDITED = 16 * 1024 * 1024
 """Largest file that is edited or appended to, and all files of one call together, in bytes."""
@@ -68,7 +68,7 @@ class _Changed(NamedTuple):
 
 
 def edit_files(
-    beneath: Beneath,
+    beneath: RootedFiles,
     wanted: Sequence[FileEdits],
     dry_run: bool = False,
     protected: bool = False,
@@ -86,7 +86,7 @@ def edit_files(
 
 
 def _edited(
-    beneath: Beneath, wanted: Sequence[FileEdits], dry_run: bool, protected: bool, check: Callable[[], None]
+    beneath: RootedFiles, wanted: Sequence[FileEdits], dry_run: bool, protected: bool, check: Callable[[], None]
 ) -> list[EditResult]:
     with ExitStack() as stack:
         entries = []
@@ -108,7 +108,7 @@ def _edited(
         return _put(changed, protected)
 
 
-def read_contents(beneath: Beneath, entry: Entry, written: str, limit: int = MAX_EDITED) -> Contents:
+def read_contents(beneath: RootedFiles, entry: Entry, written: str, limit: int = MAX_EDITED) -> Contents:
     """The text of the file, which is locked. Raises `not_text` and `too_large`."""
     # What was found on the way may be older than the lock.
     handle = beneath.open_entry(entry._replace(stat=current(entry)), written)
@@ -129,7 +129,7 @@ def _require_distinct(entries: Sequence[Entry], wanted: Sequence[FileEdits]) -> 
             raise FilesError("bad_edit", one.place.written, "is named twice", "Give all edits of a file together.")
 
 
-def _changed(beneath: Beneath, entry: Entry, one: FileEdits, limit: int, check: Callable[[], None]) -> _Changed:
+def _changed(beneath: RootedFiles, entry: Entry, one: FileEdits, limit: int, check: Callable[[], None]) -> _Changed:
     written = one.place.written
     was = read_contents(beneath, entry, written, limit)
     require_same(was.found, one.etag, written)
@@ -179,9 +179,8 @@ def _replace(one: _Changed, fresh: Entry, undo: ExitStack | None, leftovers: Exi
 def _kept(one: _Changed) -> Entry:
     """The file as it is, under a second name, from which it can be put back whatever happens."""
     kept = beside(one.entry)
-    directories = {"src_dir_fd": one.entry.directory, "dst_dir_fd": one.entry.directory}
     try:
-        os.link(one.entry.name, kept.name, **directories, follow_symlinks=False)
+        link(one.entry, kept)
     except (OSError, NotImplementedError):
         return prepared(one.entry, one.was.data, one.was.found)
     return kept

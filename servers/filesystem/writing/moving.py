@@ -9,16 +9,28 @@ import stat
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 
-from servers.filesystem.access.beneath import Beneath, missing, opened
-from servers.filesystem.access.roots import components
-from servers.filesystem.errors import FilesError, os_errors
-from servers.filesystem.names import quoted
+from servers.filesystem.errors import FilesError
 from servers.filesystem.writing.checks import require_file_name
 from servers.filesystem.writing.deleting import empty
-from servers.filesystem.writing.locks import locked
-from servers.filesystem.writing.trees import Bounds, child, children, is_directory, stat_of
+from servers.filesystem.writing.trees import Bounds, children, is_directory, stat_of
+from shared.kit.errors import os_errors
 from shared.kit.rooted.atomic import beside, discard, give_name, rename_to_free, sync_directory, write_all
-from shared.kit.rooted.entries import Entry, Place, create, current
+from shared.kit.rooted.entries import (
+    Entry,
+    Place,
+    child,
+    copy_link,
+    create,
+    current,
+    make_directory,
+    narrow_mode,
+    opened,
+    remove_directory,
+)
+from shared.kit.rooted.files import RootedFiles, missing
+from shared.kit.rooted.locks import locked
+from shared.kit.rooted.names import components
+from shared.kit.text import quoted
 
 MAX_COPIED = 1024 * 1024 * 1024
 """Bytes that one call copies."""
@@ -26,7 +38,7 @@ MAX_COPIED = 1024 * 1024 * 1024
 _BLOCK = 1024 * 1024
 
 
-def move(beneath: Beneath, source: Place, destination: Place) -> None:
+def move(beneath: RootedFiles, source: Place, destination: Place) -> None:
     """Give what is at `source` the name `destination`, which must be free.
 
     In the window of `give_name`, and for a directory always, what appears at the destination meanwhile (for a
@@ -56,7 +68,7 @@ def move(beneath: Beneath, source: Place, destination: Place) -> None:
 
 
 def copy(
-    beneath: Beneath, source: Place, destination: Place, checkpoint: Callable[[], None] = lambda: None
+    beneath: RootedFiles, source: Place, destination: Place, checkpoint: Callable[[], None] = lambda: None
 ) -> tuple[int, int]:
     """Make a copy of what is at `source` under the name `destination`, which must be free: its entries and bytes.
 
@@ -92,25 +104,25 @@ def _require_free(entry: Entry, written: str) -> None:
         raise FilesError("already_exists", written, "already exists", "Choose another name.")
 
 
-def _holds(beneath: Beneath, old: Entry, new: Entry) -> bool:
+def _holds(beneath: RootedFiles, old: Entry, new: Entry) -> bool:
     outer, inner = (components(beneath.roots.path(entry.place)) for entry in (old, new))
     return inner[: len(outer)] == outer
 
 
-def _discard_all(fresh: Entry, beneath: Beneath) -> None:
+def _discard_all(fresh: Entry, beneath: RootedFiles) -> None:
     found = current(fresh)
     if found is None or not stat.S_ISDIR(found.st_mode):
         discard(fresh)
         return
     with suppress(OSError, FilesError):
         empty(fresh, Bounds(beneath, ""))
-        os.rmdir(fresh.name, dir_fd=fresh.directory)
+        remove_directory(fresh)
 
 
 class _Copying:
     """One copy on its way: its limits, and what was used of them."""
 
-    def __init__(self, beneath: Beneath, written: str, checkpoint: Callable[[], None]) -> None:
+    def __init__(self, beneath: RootedFiles, written: str, checkpoint: Callable[[], None]) -> None:
         self.bounds = Bounds(beneath, written, checkpoint=checkpoint)
         self.size = 0
         self._beneath = beneath
@@ -125,7 +137,7 @@ class _Copying:
         if stat.S_ISDIR(mode):
             self._directory(old, new, depth, stat.S_IMODE(mode) & 0o777)
         elif stat.S_ISLNK(mode):
-            os.symlink(os.readlink(old.name, dir_fd=old.directory), new.name, dir_fd=new.directory)
+            copy_link(old, new)
         elif stat.S_ISREG(mode):
             self._file(old, new, durable=depth == 1)
         else:
@@ -138,12 +150,12 @@ class _Copying:
                 source = stack.enter_context(opened(old))
             self.bounds.enter(stat_of(old, source), depth)
             # Its owner must be able to fill it; what is too much goes when it is full.
-            os.mkdir(new.name, mode | stat.S_IRWXU, dir_fd=new.directory)
+            make_directory(new, mode | stat.S_IRWXU)
             target = stack.enter_context(opened(new))
             for name, entry in children(old, source):
                 self.copy(entry, child(new, target, name), depth + 1)
-            if target is not None and mode & stat.S_IRWXU != stat.S_IRWXU:
-                os.fchmod(target, stat.S_IMODE(os.fstat(target).st_mode) & mode)
+            if mode & stat.S_IRWXU != stat.S_IRWXU:
+                narrow_mode(target, mode)
 
     def _file(self, old: Entry, new: Entry, durable: bool) -> None:
         with os_errors(self._written):

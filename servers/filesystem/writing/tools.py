@@ -7,13 +7,13 @@ from anyio import from_thread, to_thread
 from pydantic import BaseModel, Field
 
 from shared import MissingCapability, ToolError
-from shared.kit.rooted.entries import Place
+from shared.kit.rooted.entries import Place, etag_of
+from shared.kit.text import quoted
 
-from ..access.etags import etag_of
 from ..app import Ctx, app, read_budget, read_only
 from ..arguments import EditOperation, FileToEdit, IfMatch, PathArgument
 from ..errors import FilesError
-from ..names import quoted, unbroken
+from ..names import unbroken
 from ..reading.pages import fit, json_size
 from . import deleting, editing, moving, write
 from .edits import Edit

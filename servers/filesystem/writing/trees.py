@@ -9,9 +9,9 @@ import stat
 from collections.abc import Callable, Iterator
 from itertools import islice
 
-from servers.filesystem.access.beneath import Beneath
 from servers.filesystem.errors import FilesError
-from shared.kit.rooted.entries import Entry, current
+from shared.kit.rooted.entries import Entry, child, current
+from shared.kit.rooted.files import RootedFiles
 
 MAX_ENTRIES = 100_000
 """Files and directories one call copies or deletes."""
@@ -23,7 +23,11 @@ class Bounds:
     """What ends a way through a tree, and how far it went."""
 
     def __init__(
-        self, beneath: Beneath, written: str, device: int | None = None, checkpoint: Callable[[], None] = lambda: None
+        self,
+        beneath: RootedFiles,
+        written: str,
+        device: int | None = None,
+        checkpoint: Callable[[], None] = lambda: None,
     ) -> None:
         """With `device` the way stays on that file system. `checkpoint` is called again and again, and raises when
         nobody waits any more."""
@@ -66,12 +70,6 @@ def children(entry: Entry, directory: int | None) -> Iterator[tuple[str, Entry]]
         now = current(found)
         if now is not None:
             yield name, found._replace(stat=now)
-
-
-def child(entry: Entry, directory: int | None, name: str) -> Entry:
-    """The entry `name`, not looked at, of the directory that `opened` gave for `entry`."""
-    path = os.path.join(entry.name, name) if directory is None else name  # noqa: PTH118 (keeps surrogates)
-    return Entry(directory, path, None, False, entry.place.child(name))
 
 
 def is_directory(entry: Entry) -> bool:

@@ -12,22 +12,19 @@ import stat
 from functools import partial
 from typing import Literal, NamedTuple
 
-from servers.filesystem.access.beneath import Beneath, missing
-from servers.filesystem.access.etags import etag_of
 from servers.filesystem.errors import FilesError
-from servers.filesystem.names import quoted
 from servers.filesystem.reading.charsets import UTF8, encode
 from servers.filesystem.writing.checks import require_file_name, require_replaceable, require_same
 from servers.filesystem.writing.editing import read_contents
-from servers.filesystem.writing.exchanging import exchange, persistently
-from servers.filesystem.writing.locks import locked
 from servers.filesystem.writing.spans import eol_of, lf
 from shared.kit.rooted.atomic import add, replace, sync_directory
-from shared.kit.rooted.entries import Entry, Place, current
+from shared.kit.rooted.entries import Entry, Place, current, etag_of, make_directory, open_to_append
+from shared.kit.rooted.exchange import exchange, persistently
+from shared.kit.rooted.files import RootedFiles, missing
+from shared.kit.rooted.locks import locked
+from shared.kit.text import quoted
 
 Mode = Literal["overwrite", "create", "append"]
-
-_APPEND = os.O_WRONLY | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
 class Written(NamedTuple):
@@ -39,7 +36,7 @@ class Written(NamedTuple):
 
 
 def write_file(
-    beneath: Beneath,
+    beneath: RootedFiles,
     place: Place,
     text: str,
     mode: Mode = "overwrite",
@@ -64,7 +61,7 @@ class _Wanted(NamedTuple):
     protected: bool
 
 
-def _written(beneath: Beneath, place: Place, wanted: _Wanted) -> Written:
+def _written(beneath: RootedFiles, place: Place, wanted: _Wanted) -> Written:
     beneath.roots.require_writable(place)
     with beneath.locate(place) as entry, locked(entry):
         beneath.roots.require_writable(entry.place)
@@ -82,7 +79,7 @@ def _written(beneath: Beneath, place: Place, wanted: _Wanted) -> Written:
     return Written(len(data), etag_of(now), found is None)
 
 
-def create_directory(beneath: Beneath, place: Place) -> bool:
+def create_directory(beneath: RootedFiles, place: Place) -> bool:
     """Make the directory at `place` and those above it that are missing; whether any was made."""
     beneath.roots.require_writable(place)
     created = False
@@ -91,7 +88,7 @@ def create_directory(beneath: Beneath, place: Place) -> bool:
     return created
 
 
-def _longer(beneath: Beneath, entry: Entry, wanted: _Wanted) -> Written:
+def _longer(beneath: RootedFiles, entry: Entry, wanted: _Wanted) -> Written:
     written = entry.place.written
     was = read_contents(beneath, entry, written)
     require_same(was.found, wanted.etag, written)
@@ -109,7 +106,7 @@ def _longer(beneath: Beneath, entry: Entry, wanted: _Wanted) -> Written:
 def _added(entry: Entry, data: bytes, found: os.stat_result) -> os.stat_result:
     """Adds to the file that was found, and tells what it is then. Raises `changed` where it is another one by now, or
     has become one."""
-    descriptor = os.open(entry.name, _APPEND, dir_fd=entry.directory)
+    descriptor = open_to_append(entry)
     try:
         if os.path.samestat(os.fstat(descriptor), found):
             add(descriptor, data)
@@ -122,7 +119,7 @@ def _added(entry: Entry, data: bytes, found: os.stat_result) -> os.stat_result:
     raise FilesError("changed", entry.place.written, "was replaced by someone else meanwhile", "Read it again.")
 
 
-def _make(beneath: Beneath, place: Place) -> bool:
+def _make(beneath: RootedFiles, place: Place) -> bool:
     with beneath.locate(place) as entry:
         if entry.stat is not None:
             if not stat.S_ISDIR(entry.stat.st_mode):
@@ -133,7 +130,7 @@ def _make(beneath: Beneath, place: Place) -> bool:
             raise missing(entry, place.written)
         beneath.roots.require_writable(entry.place)
         try:
-            os.mkdir(entry.name, dir_fd=entry.directory)
+            make_directory(entry)
         except FileExistsError:
             # Someone was faster; if it is no directory the next step says so.
             return False

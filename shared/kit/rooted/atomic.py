@@ -9,7 +9,6 @@ calls this asks for that before.
 
 import errno
 import os
-import secrets
 import stat
 import time
 from collections.abc import Callable
@@ -23,6 +22,7 @@ __all__ = [
     "discard",
     "give_name",
     "landed",
+    "link",
     "prepared",
     "put_in_place",
     "rename",
@@ -32,15 +32,13 @@ __all__ = [
     "write_all",
 ]
 
-_DIRECTORY = getattr(os, "O_DIRECTORY", None)
-
 Put = Callable[[Entry, Entry], None]
 """Gives the first entry the name of the second."""
 
 
 def beside(entry: Entry, stem: str = ".mcp-") -> Entry:
     """A fresh name in the directory of the entry, for what is not complete yet: `stem`, 16 random digits, `.tmp`."""
-    return entry._replace(name=entry.sibling(f"{stem}{secrets.token_hex(8)}.tmp"), stat=None)
+    return entry._replace(name=entry.sibling(f"{stem}{os.urandom(8).hex()}.tmp"), stat=None)
 
 
 def replace(
@@ -141,15 +139,21 @@ def rename(old: Entry, new: Entry) -> None:
     os.replace(old.name, new.name, src_dir_fd=old.directory, dst_dir_fd=new.directory)
 
 
+def link(old: Entry, new: Entry) -> None:
+    """Give `old`, no directory, a second name. Raises FileExistsError, OSError, and NotImplementedError where there
+    is no such thing."""
+    directories = {"src_dir_fd": old.directory, "dst_dir_fd": new.directory}
+    os.link(old.name, new.name, **directories, follow_symlinks=False)
+
+
 def give_name(old: Entry, new: Entry) -> None:
     """Give `old`, no directory, the free name `new`. Raises FileExistsError where something has it, and OSError.
 
     This is a hard link, and then the old name goes. Where there are no hard links it is a rename after a look: what
     appears in between would be replaced.
     """
-    directories = {"src_dir_fd": old.directory, "dst_dir_fd": new.directory}
     try:
-        os.link(old.name, new.name, **directories, follow_symlinks=False)
+        link(old, new)
     except FileExistsError:
         raise
     except (OSError, NotImplementedError):
@@ -171,11 +175,11 @@ def rename_to_free(old: Entry, new: Entry) -> None:
 
 def sync_directory(entry: Entry) -> None:
     """Make the names in the directory of the entry durable, where the system can."""
-    if _DIRECTORY is None:
+    if not hasattr(os, "O_DIRECTORY"):
         return
     here = "." if entry.directory is not None else os.path.dirname(entry.name) or "."  # noqa: PTH120
     with suppress(OSError):
-        descriptor = os.open(here, os.O_RDONLY | _DIRECTORY | CLOSED, dir_fd=entry.directory)
+        descriptor = os.open(here, getattr(os, "O_DIRECTORY", 0) | CLOSED, dir_fd=entry.directory)
         try:
             os.fsync(descriptor)
         finally:

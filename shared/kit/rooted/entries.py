@@ -5,14 +5,36 @@ name is looked up again and no link on the way can be put in between. Where it h
 act follows a link at its end.
 """
 
+import hashlib
 import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
+
+RACE_FREE = (
+    {os.open, os.stat, os.readlink, os.rename, os.unlink, os.mkdir} <= os.supports_dir_fd
+    and hasattr(os, "O_NOFOLLOW")
+    and hasattr(os, "O_DIRECTORY")
+)
+"""Whether check and use are one act here. False: the path is checked before and after each open."""
 
 CLOSED = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 """For children of this process nothing is open, and no byte is changed on its way."""
 NO_LINK = CLOSED | getattr(os, "O_NOFOLLOW", 0)
 """As `CLOSED`, and a link at the end is refused."""
+READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | NO_LINK
+"""How a file is opened: without waiting for the other end of a pipe."""
+SCAN = READ | getattr(os, "O_DIRECTORY", 0)
+"""How a directory is opened to see what is in it."""
+DIRECTORY = (
+    getattr(os, "O_DIRECTORY", 0)
+    | NO_LINK
+    # Passing through a directory takes search permission only, as it does for the kernel.
+    | getattr(os, "O_PATH", os.O_RDONLY)
+)
+"""How a directory is opened to pass through it."""
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | NO_LINK
 
 
@@ -47,6 +69,24 @@ class Entry(NamedTuple):
         return name if self.directory is not None else os.path.join(os.path.dirname(self.name), name)  # noqa: PTH118, PTH120
 
 
+class Handle(NamedTuple):
+    """An open regular file and what it was right after the open."""
+
+    descriptor: int
+    stat: os.stat_result
+
+
+class Held(NamedTuple):
+    """All of a small file."""
+
+    data: bytes
+    stat: os.stat_result
+
+    def read(self, position: int, count: int) -> bytes:
+        """`count` bytes from `position` on, fewer only at the end of the file."""
+        return self.data[position : position + count]
+
+
 def entry_at(path: Path) -> Entry:
     """The entry of a path that is trusted up to its last name, not looked at."""
     return Entry(None, str(path), None, False, Place(0, path.parts, str(path)))
@@ -70,8 +110,89 @@ def unlink(entry: Entry) -> None:
     os.unlink(entry.name, dir_fd=entry.directory)
 
 
-def remove_tree(entry: Entry) -> None:
-    """Take away the directory with all that it holds, as far as that can be done."""
-    import shutil
+@contextmanager
+def opened(entry: Entry) -> Iterator[int | None]:
+    """The directory `entry`, open; None where the system has no descriptors of directories. Raises OSError."""
+    if entry.directory is None:
+        yield None
+        return
+    descriptor = os.open(entry.name, SCAN, dir_fd=entry.directory)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
-    shutil.rmtree(entry.name, ignore_errors=True, dir_fd=entry.directory)
+
+def child(entry: Entry, directory: int | None, name: str) -> Entry:
+    """The entry `name`, not looked at, of the directory that `opened` gave for `entry`."""
+    path = os.path.join(entry.name, name) if directory is None else name  # noqa: PTH118 (keeps surrogates)
+    return Entry(directory, path, None, False, entry.place.child(name))
+
+
+def scanned(directory: int | str) -> list["os.DirEntry[str]"]:
+    """The entries of an open directory, sorted by name; look at them while it is open. Raises OSError."""
+    with os.scandir(directory) as entries:
+        return sorted(entries, key=lambda entry: entry.name)
+
+
+def kind_of(entry: "os.DirEntry[str]") -> str:
+    """What an entry is, as its directory says: file, directory, symlink or other."""
+    if entry.is_file(follow_symlinks=False):
+        return "file"
+    if entry.is_dir(follow_symlinks=False):
+        return "directory"
+    return "symlink" if entry.is_symlink() else "other"
+
+
+def make_directory(entry: Entry, mode: int = 0o777) -> None:
+    """Make a directory; the umask counts. Raises OSError."""
+    os.mkdir(entry.name, mode, dir_fd=entry.directory)
+
+
+def remove_directory(entry: Entry) -> None:
+    """Take away the directory, which is empty. Raises OSError."""
+    os.rmdir(entry.name, dir_fd=entry.directory)
+
+
+def remove_tree(entry: Entry) -> None:
+    """Take away the directory with all that it holds, as far as that can be done. The caller limits its depth."""
+    with suppress(OSError):
+        with opened(entry) as directory:
+            for one in scanned(entry.name if directory is None else directory):
+                is_directory = one.is_dir(follow_symlinks=False)
+                (remove_tree if is_directory else unlink)(child(entry, directory, one.name))
+        remove_directory(entry)
+
+
+def copy_link(old: Entry, new: Entry) -> None:
+    """Make a link that says what the link `old` says. Raises OSError."""
+    os.symlink(os.readlink(old.name, dir_fd=old.directory), new.name, dir_fd=new.directory)
+
+
+def narrow_mode(directory: int | None, mode: int) -> None:
+    """Take from the open directory, where there is a descriptor of it, the permissions that are not in `mode`."""
+    if directory is not None:
+        os.chmod(directory, stat.S_IMODE(os.fstat(directory).st_mode) & mode)  # noqa: PTH101 (a descriptor)
+
+
+def is_writable(entry: Entry) -> bool:
+    """Whether the system lets this process write to what is there; where that can't be asked, it is so."""
+    return entry.directory is None or os.access(entry.name, os.W_OK, dir_fd=entry.directory)
+
+
+def open_to_append(entry: Entry) -> int:
+    """The file, open for writing at its end. Raises OSError."""
+    return os.open(entry.name, os.O_WRONLY | os.O_APPEND | NO_LINK, dir_fd=entry.directory)
+
+
+def etag_of(found: os.stat_result) -> str:
+    """A short mark of what a file held when it was found so, 16 hexadecimal digits: a later look tells by it whether
+    the file is the same.
+
+    It is made of what the file system itself notes down with every change: inode, size, and the times of the last
+    change of the content and of the inode (RFC 9110, section 8.8.1, calls that a strong validator). So it costs no
+    reading, also of a file of many gigabytes. A file that was touched, or got other permissions, has another one,
+    too: then whoever asks is told "changed" for nothing, but never "unchanged" wrongly.
+    """
+    mark = f"{found.st_dev} {found.st_ino} {found.st_size} {found.st_mtime_ns} {found.st_ctime_ns}"
+    return hashlib.blake2b(mark.encode(), digest_size=8).hexdigest()

@@ -12,8 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from servers.filesystem.access.beneath import Beneath
-from servers.filesystem.access.roots import Roots
 from servers.filesystem.errors import FilesError
 from servers.filesystem.finding import lines
 from servers.filesystem.finding.content import Wanted, search_content
@@ -22,6 +20,8 @@ from servers.filesystem.finding.engine import Query
 from servers.filesystem.finding.room import Page
 from servers.filesystem.finding.texts import content_text
 from servers.filesystem.finding.walking import Scope
+from shared.kit.rooted.files import RootedFiles
+from shared.kit.rooted.roots import Roots
 
 ROOT = Path(__file__).resolve().parents[3] / "servers"
 
@@ -297,7 +297,7 @@ def test_without_the_engine_a_regular_expression_says_what_is_missing(root, sear
 @pytest.mark.skipif(shutil.which("rg") is None, reason="compares with ripgrep")
 @pytest.mark.parametrize("pattern", [r"def \w+\(", "^$", "error", r"\bself\b.*:$", r"[^a]+\s=", "é|ß"])
 def test_the_source_of_this_server_gives_what_ripgrep_gives(search, pattern):
-    folder = Beneath(Roots([ROOT]))
+    folder = RootedFiles(Roots([ROOT]))
     result = searcher(folder)(pattern, limit=100_000)
     told = {(file["path"], match["line"]) for file in result["files"] for match in file["matches"]}
     command = ["rg", "--no-config", "--no-heading", "-n", "--no-ignore-global", pattern, "."]

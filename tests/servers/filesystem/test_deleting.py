@@ -2,12 +2,12 @@ import os
 
 import pytest
 
-from servers.filesystem.access.beneath import Beneath
-from servers.filesystem.access.etags import etag_of
-from servers.filesystem.access.roots import Roots
 from servers.filesystem.errors import FilesError
 from servers.filesystem.writing import deleting, trees
 from servers.filesystem.writing.deleting import delete
+from shared.kit.rooted.entries import etag_of
+from shared.kit.rooted.files import RootedFiles
+from shared.kit.rooted.roots import Roots
 
 
 @pytest.fixture
@@ -77,7 +77,7 @@ def test_a_root_within_a_root_is_not_deleted_by_any_name(tmp_path, written, race
     (tmp_path / "outer/mid/a").touch()
     (tmp_path / "outer/link").symlink_to(".")
     roots = Roots([tmp_path / "outer", tmp_path / "outer/mid/inner"], writable=True)
-    files = Beneath(roots, race_free)
+    files = RootedFiles(roots, race_free)
     assert code(delete, files, roots.place(f"{tmp_path}/{written}"), recursive=True) == "bad_path"
     assert sorted(os.listdir(tmp_path / "outer/mid")) == ["a", "inner"]
     files.close()

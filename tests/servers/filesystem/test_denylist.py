@@ -6,10 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from servers.filesystem.access.beneath import Beneath
-from servers.filesystem.access.denylist import HARMLESS, SECRETS, Denylist
-from servers.filesystem.access.roots import Roots
-from servers.filesystem.errors import FilesError
 from servers.filesystem.finding.content import Wanted, search_content
 from servers.filesystem.finding.control import Control
 from servers.filesystem.finding.engine import Query
@@ -21,11 +17,15 @@ from servers.filesystem.finding.walking import Scope
 from servers.filesystem.reading.pages import read_text
 from servers.filesystem.reading.parts import Part
 from servers.filesystem.reading.read import read_bytes
-from servers.filesystem.reading.small import SmallFiles
 from servers.filesystem.watching.sightings import look
 from servers.filesystem.writing.moving import move
 from servers.filesystem.writing.write import create_directory, write_file
+from shared.kit.errors import PathError
+from shared.kit.rooted.denylist import HARMLESS, SECRETS, Denylist
 from shared.kit.rooted.entries import Place
+from shared.kit.rooted.files import RootedFiles
+from shared.kit.rooted.roots import Roots
+from shared.kit.rooted.small import SmallFiles
 from tests.servers.filesystem.editing_files import edit_file
 
 PAGE = Page(100, 100_000)
@@ -133,12 +133,12 @@ def test_f21_allowing_opens_nothing_outside(root, outside, allow):
     (root / "link").symlink_to(outside / "secret")
     try:
         denylist = Denylist(allow=[allow])
-    except FilesError:
+    except PathError:
         return
     roots = Roots([root], denylist=denylist)
     for path in ("/etc/passwd", str(outside / "secret"), "../root_evil/secret", str(Path.home())):
         assert code(roots.place, path) == "outside_roots"
-    files = Beneath(roots)
+    files = RootedFiles(roots)
     assert code(read_bytes, files, roots.place("link"), 100) == "outside_roots"
     files.close()
 
@@ -151,7 +151,7 @@ def test_what_is_remembered_is_bounded():
     assert denylist._is_closed.cache_info().currsize <= 4_096
 
 
-# Beneath the roots
+# RootedFiles the roots
 
 
 @pytest.fixture
@@ -170,7 +170,7 @@ PATHS = [".env", ".ssh/config", "one.txt", "two.txt", "three.txt/config", "four.
 
 
 def code(call, *arguments):
-    with pytest.raises(FilesError) as caught:
+    with pytest.raises(PathError) as caught:
         call(*arguments)
     return caught.value.code
 
@@ -242,7 +242,7 @@ def test_a_search_from_above_keeps_the_rules_of_each_root(root, race_free):
         "b/c": (["c", ".ssh/config", "a/c"], 1),
         "a/c": (["c", ".ssh/config", "a/b/c"], 1),
     }.items():
-        files = Beneath(Roots(roots, denylist=Denylist([glob])), race_free)
+        files = RootedFiles(Roots(roots, denylist=Denylist([glob])), race_free)
         assert told(files, "x", str(root)) == expected
         assert told(files, "x", str(root / "link"))[1] == 1
         files.close()
@@ -262,7 +262,7 @@ def test_a_link_of_such_a_name_is_denied(either, secrets):
 def test_the_refusal_does_not_tell_whether_it_exists(either, secrets):
     said = set()
     for path in (".env", "none.pem", ".ssh/config", ".ssh/none", ".ssh/config/x"):
-        with pytest.raises(FilesError) as caught:
+        with pytest.raises(PathError) as caught:
             read_bytes(either, either.roots.place(path), 100)
         said.add((caught.value.code, caught.value.reason, caught.value.suggestion))
     assert len(said) == 1
@@ -290,7 +290,7 @@ def test_what_is_denied_is_not_read_at_once(files, secrets):
 def is_denied(files, path):
     try:
         files.stat(files.roots.place(path))
-    except FilesError as error:
+    except PathError as error:
         return error.code == "denied"
     return False
 
@@ -302,7 +302,7 @@ def test_a_path_counts_from_each_root_that_a_file_lies_in(root, race_free):
         (root / path).touch()
     inner = root / "a"
     for glob, expected in {"a/b/c": ["a/b/c"], "b/c": ["a/b/c"], "a/c": ["a/c"]}.items():
-        files = Beneath(Roots([root, inner], denylist=Denylist([glob])), race_free)
+        files = RootedFiles(Roots([root, inner], denylist=Denylist([glob])), race_free)
         denied = [path for path in ("a/b/c", "a/c", "c") if is_denied(files, f"{root}/{path}")]
         assert denied == expected
         files.close()
@@ -311,7 +311,7 @@ def test_a_path_counts_from_each_root_that_a_file_lies_in(root, race_free):
 def test_a_root_of_such_a_name_is_the_operators_word(root):
     (root / ".ssh").mkdir()
     (root / ".ssh" / "config").write_text("mine")
-    files = Beneath(Roots([root / ".ssh"]))
+    files = RootedFiles(Roots([root / ".ssh"]))
     assert read_bytes(files, files.roots.place("config"), 10).data == b"mine"
     files.close()
 

@@ -13,7 +13,7 @@ from servers.filesystem.reading import pages, read
 from servers.filesystem.reading.pages import read_text, text_in
 from servers.filesystem.reading.parts import WHOLE, Part
 from servers.filesystem.reading.read import bytes_of, read_bytes
-from servers.filesystem.reading.small import SmallFiles
+from shared.kit.rooted.small import SmallFiles
 
 
 @pytest.fixture

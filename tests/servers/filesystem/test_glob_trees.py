@@ -2,12 +2,12 @@
 
 import pytest
 
-from servers.filesystem.finding.patterns import Glob, reach
 from servers.filesystem.watching import readers
 from servers.filesystem.watching.glob_trees import GlobTrees
 from servers.filesystem.watching.readers import Readers
 from servers.filesystem.watching.trees import Event, Room
 from servers.filesystem.watching.watcher import Watcher
+from shared.kit.globs import Glob, reach
 
 
 async def ignore(_key):

@@ -3,12 +3,12 @@ from contextlib import asynccontextmanager
 import anyio
 import pytest
 
-from servers.filesystem.access.beneath import Beneath
-from servers.filesystem.access.roots import Roots
 from servers.filesystem.errors import FilesError
 from servers.filesystem.watching.journal import Journal, Selection
 from servers.filesystem.watching.trees import Event
 from servers.filesystem.watching.watcher import Watcher
+from shared.kit.rooted.files import RootedFiles
+from shared.kit.rooted.roots import Roots
 
 pytestmark = pytest.mark.slow
 
@@ -158,7 +158,7 @@ async def test_watching_ends_when_nobody_reads_and_begins_again(files, root, eve
 
 async def test_a_root_within_another_is_watched_once(root, everything):
     (root / "inner").mkdir()
-    files = Beneath(Roots([root / "inner", root]))
+    files = RootedFiles(Roots([root / "inner", root]))
     async with journal_of(files) as journal:
         cursor = (await journal.read(None, everything, 10, 0)).cursor
         (root / "inner" / "file").touch()

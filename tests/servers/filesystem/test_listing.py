@@ -3,10 +3,10 @@ import sys
 
 import pytest
 
-from servers.filesystem.access.roots import path_from_uri
 from servers.filesystem.errors import FilesError
 from servers.filesystem.finding.listing import info, list_directory
 from servers.filesystem.finding.room import Page
+from shared.kit.rooted.names import path_from_uri
 
 
 @pytest.fixture

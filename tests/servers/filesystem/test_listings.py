@@ -2,10 +2,10 @@
 
 import pytest
 
-from servers.filesystem.access.narrowing import narrowed
-from servers.filesystem.access.roots import uri
 from servers.filesystem.watching.listings import MAX_LISTED, Listings
 from servers.filesystem.watching.watcher import Watcher
+from shared.kit.rooted.names import uri
+from shared.kit.rooted.narrowing import narrowed
 
 
 class Counted:

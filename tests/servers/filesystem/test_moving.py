@@ -2,11 +2,11 @@ import os
 
 import pytest
 
-from servers.filesystem.access.beneath import Beneath
-from servers.filesystem.access.roots import Roots
 from servers.filesystem.errors import FilesError
 from servers.filesystem.writing import moving, trees
 from servers.filesystem.writing.moving import copy, move
+from shared.kit.rooted.files import RootedFiles
+from shared.kit.rooted.roots import Roots
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ def test_moving_out_is_refused(root, outside, rename):
 def test_a_root_is_not_moved_by_another_of_its_names(tmp_path):
     (tmp_path / "root" / "inner").mkdir(parents=True)
     (tmp_path / "root" / "link").symlink_to(".")
-    files = Beneath(Roots([tmp_path / "root", tmp_path / "root" / "inner"], writable=True))
+    files = RootedFiles(Roots([tmp_path / "root", tmp_path / "root" / "inner"], writable=True))
     place = files.roots.place
     assert code(move, files, place(f"{tmp_path}/root/link/inner"), place(f"{tmp_path}/root/other")) == "bad_path"
     files.close()

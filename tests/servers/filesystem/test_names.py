@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from servers.filesystem.names import displayed, told
+from servers.filesystem.names import told
+from shared.kit.text import displayed
 
 
 @pytest.mark.parametrize(

@@ -7,13 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic_core import to_json
 
-from servers.filesystem.access.beneath import Beneath
-from servers.filesystem.access.etags import etag_of
-from servers.filesystem.access.roots import Roots
 from servers.filesystem.errors import FilesError
 from servers.filesystem.reading.pages import read_text, text_in
 from servers.filesystem.reading.parts import Part
-from servers.filesystem.reading.sources import Held
+from shared.kit.rooted.entries import Held, etag_of
+from shared.kit.rooted.files import RootedFiles
+from shared.kit.rooted.roots import Roots
 
 BIG = 1_000_000
 ETAG = "0123456789abcdef"
@@ -290,7 +289,7 @@ def test_parts_agree_with_the_whole(read, text, budget, count):
 
 
 def test_files_without_a_size_are_read():
-    files = Beneath(Roots([Path("/proc/self")]))
+    files = RootedFiles(Roots([Path("/proc/self")]))
     assert "Pid" in read_text(files, files.roots.place("status"), BIG).text
     files.close()
 

@@ -1,8 +1,8 @@
 import pytest
 
-from servers.filesystem.access.etags import etag_of
 from servers.filesystem.errors import FilesError
 from servers.filesystem.reading.read import mime_of, read_bytes
+from shared.kit.rooted.entries import etag_of
 
 
 def test_bytes_and_their_type(files, root, at):

@@ -6,10 +6,10 @@ import os
 
 import pytest
 
-from servers.filesystem.access.etags import etag_of
 from servers.filesystem.resources import _moment
 from servers.filesystem.server import app
 from servers.filesystem.settings import Settings
+from shared.kit.rooted.entries import etag_of
 from tests.server.peer import ERAS, NEWEST_HANDSHAKE, STATELESS, talking
 
 TEMPLATE = "file:///{+path}{?offset,length}"

@@ -12,9 +12,9 @@ from pathlib import Path
 import anyio
 import pytest
 
-from servers.filesystem.access.etags import etag_of
 from servers.filesystem.server import app
 from servers.filesystem.settings import Settings
+from shared.kit.rooted.entries import etag_of
 from tests.servers.peers import ERAS, Peer, inside
 from tests.wire import Wire, with_envelope
 

@@ -2,8 +2,8 @@ import os
 
 import pytest
 
-from servers.filesystem.finding.patterns import Glob
 from servers.filesystem.watching.trees import Room, Tree
+from shared.kit.globs import Glob
 
 
 @pytest.fixture

@@ -6,14 +6,14 @@ from itertools import count
 
 import pytest
 
-from servers.filesystem.access.beneath import Beneath
-from servers.filesystem.access.etags import etag_of
-from servers.filesystem.access.roots import Roots
 from servers.filesystem.errors import FilesError
-from servers.filesystem.writing import exchanging
 from servers.filesystem.writing.deleting import delete
 from servers.filesystem.writing.moving import copy, move
 from servers.filesystem.writing.write import create_directory, write_file
+from shared.kit.rooted import exchange
+from shared.kit.rooted.entries import etag_of
+from shared.kit.rooted.files import RootedFiles
+from shared.kit.rooted.roots import Roots
 from tests.servers.filesystem.conftest import swapping
 from tests.servers.filesystem.editing_files import edit_file
 
@@ -301,7 +301,7 @@ def test_what_is_added_to_the_old_file_by_who_has_it_open_is_kept(root, files, a
         opened.write("theirs\n")
         opened.close()
 
-    monkeypatch.setattr(exchanging.time, "sleep", late)
+    monkeypatch.setattr(exchange.time, "sleep", late)
     edit_file(files, at("file"), [("a", "b")])
     assert opened.closed
     assert (root / "file").read_text() == "b\ntheirs\n"
@@ -349,7 +349,7 @@ def test_a_file_in_the_way_of_a_directory(either, root):
 
 def test_without_permission_nothing_is_written(root):
     (root / "file").write_text("a")
-    files = Beneath(Roots([root]))
+    files = RootedFiles(Roots([root]))
     place, other = files.roots.place("file"), files.roots.place("other")
     for call in (
         lambda: write_file(files, other, ""),
@@ -359,7 +359,7 @@ def test_without_permission_nothing_is_written(root):
         lambda: copy(files, place, other),
         lambda: delete(files, place),
     ):
-        with pytest.raises(FilesError, match="--allow-write") as caught:
+        with pytest.raises(FilesError, match="may only be read") as caught:
             call()
         assert caught.value.code == "read_only"
     assert os.listdir(root) == ["file"]
@@ -374,7 +374,7 @@ def both(root, tmp_path):
     (root / "near").symlink_to("inner")
     (root / "far").symlink_to(tmp_path / "other")
     (root / "mine").touch()
-    return Beneath(Roots([root, root / "inner", tmp_path / "other"], [True, False, False]))
+    return RootedFiles(Roots([root, root / "inner", tmp_path / "other"], [True, False, False]))
 
 
 @pytest.mark.parametrize("way", ["inner", "near", "far"])
@@ -406,7 +406,7 @@ def test_a_read_only_directory_is_not_written_to_by_any_way(root, tmp_path, way)
 
 def test_a_directory_that_holds_a_root_is_not_moved(root, tmp_path):
     (root / "inner").mkdir()
-    outer = Beneath(Roots([tmp_path, root / "inner"], [True, False]))
+    outer = RootedFiles(Roots([tmp_path, root / "inner"], [True, False]))
     with pytest.raises(FilesError, match="holds an allowed directory"):
         move(outer, outer.roots.place(str(root)), outer.roots.place(f"{tmp_path}/new"))
     assert root.is_dir()

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from servers.filesystem.access.beneath import Beneath
-from servers.filesystem.access.roots import Roots
 from servers.filesystem.errors import FilesError
 from servers.filesystem.writing.deleting import delete
 from servers.filesystem.writing.moving import copy, move
 from servers.filesystem.writing.write import create_directory, write_file
+from shared.kit.rooted.files import RootedFiles
+from shared.kit.rooted.roots import Roots
 from tests.servers.filesystem.editing_files import edit_file
 
 PATHS = st.sampled_from(["a", "b", "d", "d/a", "d/e", "d/e/a", "a/x"])
@@ -86,7 +86,7 @@ class Real:
 
     def __init__(self, folder):
         self.folder = Path(folder)
-        self.files = Beneath(Roots([self.folder], writable=True))
+        self.files = RootedFiles(Roots([self.folder], writable=True))
         self.at = self.files.roots.place
 
     @property

@@ -11,8 +11,8 @@ import select
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from servers.filesystem.access.roots import components
 from shared.kit.rooted.entries import Place
+from shared.kit.rooted.names import components
 
 MOUNTINFO = Path("/proc/self/mountinfo")
 _LOCAL = frozenset({"btrfs", "ext2", "ext3", "ext4", "f2fs", "overlay", "ramfs", "tmpfs", "xfs", "zfs"})

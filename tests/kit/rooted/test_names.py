@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from servers.filesystem.access.windows import path_of, refusal, uri_of
+from shared.kit.rooted.names import windows_path, windows_refusal, windows_uri
 
 DEVICE = "the path names a device"
 CURRENT = "the path is relative to the current directory of a drive"
@@ -32,7 +32,7 @@ WRONG = {
 
 @pytest.mark.parametrize(("reason", "path"), [(reason, path) for reason in WRONG for path in WRONG[reason]])
 def test_what_windows_takes_for_something_else_is_refused(reason, path):
-    assert refusal(path) == reason
+    assert windows_refusal(path) == reason
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_what_windows_takes_for_something_else_is_refused(reason, path):
     ],
 )
 def test_plain_paths_are_not(path):
-    assert refusal(path) is None
+    assert windows_refusal(path) is None
 
 
 def is_reserved(path):
@@ -64,7 +64,7 @@ def is_reserved(path):
 
 @pytest.mark.parametrize("name", ["NUL", "aux.h", "COM1", "LPT\u00b2", "CONOUT$", "CON .x", "a", "COM0", "auxiliary"])
 def test_devices_are_those_that_python_knows(name):
-    assert (refusal(name) is not None) == is_reserved(name)
+    assert (windows_refusal(name) is not None) == is_reserved(name)
 
 
 NAMES = st.text(st.characters(codec="ascii"), max_size=5) | st.sampled_from(
@@ -74,7 +74,7 @@ NAMES = st.text(st.characters(codec="ascii"), max_size=5) | st.sampled_from(
 
 @given(st.lists(NAMES).map("\\".join))
 def test_what_is_taken_stays_relative_or_names_its_drive(path):
-    if refusal(path) is None:
+    if windows_refusal(path) is None:
         pure = PureWindowsPath(path)
         assert pure.is_absolute() or not (pure.drive or pure.root)
         assert not is_reserved(path)
@@ -93,9 +93,9 @@ def test_what_is_taken_stays_relative_or_names_its_drive(path):
     ],
 )
 def test_the_path_of_a_uri(authority, path, expected):
-    assert PureWindowsPath(path_of(authority, path)) == PureWindowsPath(expected)
+    assert PureWindowsPath(windows_path(authority, path)) == PureWindowsPath(expected)
 
 
 def test_the_uri_of_a_path():
-    assert uri_of("C:\\a b\\c#d") == "file:///C:/a%20b/c%23d"
-    assert uri_of(r"\\server\share\x") == "file://server/share/x"
+    assert windows_uri("C:\\a b\\c#d") == "file:///C:/a%20b/c%23d"
+    assert windows_uri(r"\\server\share\x") == "file://server/share/x"

@@ -1,6 +1,6 @@
 """Going through everything below one directory, each directory opened from the one above it.
 
-The start is opened by the walk beneath its root (see `access.walk`). From there on every step is one `openat` of one
+The start is opened by the walk beneath its root (see `posix`). From there on every step is one `openat` of one
 name that follows no link, as in that walk, but the directories on the way down stay open: a directory next to the
 last one costs one system call and not one for every level. Only the first levels are kept, so that a deep tree does
 not use up the descriptors of the process. Paths are never joined, so none can be too long. Every name is looked up in
@@ -12,11 +12,11 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from servers.filesystem.access.beneath import READ, SCAN, Beneath, Handle, require_regular
-from servers.filesystem.access.denylist import Way
-from servers.filesystem.access.roots import components
-from servers.filesystem.errors import FilesError, from_os_error
-from shared.kit.rooted.entries import Place
+from shared.kit.errors import PathError, from_os_error
+from shared.kit.rooted.denylist import Way
+from shared.kit.rooted.entries import READ, SCAN, Handle, Place, scanned
+from shared.kit.rooted.files import RootedFiles, require_regular
+from shared.kit.rooted.names import components
 
 MAX_HELD = 16
 """Levels whose directories stay open."""
@@ -24,25 +24,10 @@ MAX_HELD = 16
 Names = tuple[str, ...]
 
 
-def scanned(directory: int | str) -> list["os.DirEntry[str]"]:
-    """The entries of an open directory, sorted by name; look at them while it is open. Raises OSError."""
-    with os.scandir(directory) as entries:
-        return sorted(entries, key=lambda entry: entry.name)
-
-
-def kind_of(entry: "os.DirEntry[str]") -> str:
-    """What an entry is, as its directory says."""
-    if entry.is_file(follow_symlinks=False):
-        return "file"
-    if entry.is_dir(follow_symlinks=False):
-        return "directory"
-    return "symlink" if entry.is_symlink() else "other"
-
-
 class Descent:
     """The directories below a start, one open at a time. For one thread."""
 
-    def __init__(self, beneath: Beneath, place: Place, at: Place, start: int | str) -> None:
+    def __init__(self, beneath: RootedFiles, place: Place, at: Place, start: int | str) -> None:
         self._beneath = beneath
         self._roots = beneath.roots
         self._place = place
@@ -55,7 +40,7 @@ class Descent:
         self._path: Names = ()
 
     def scan(self, path: Names) -> list["os.DirEntry[str]"]:
-        """Enters the directory with these components below the start: its entries by name. Raises FilesError."""
+        """Enters the directory with these components below the start: its entries by name. Raises PathError."""
         try:
             self._enter(path)
             return scanned(self._here)
@@ -63,7 +48,7 @@ class Descent:
             raise from_os_error(self._place.written, error) from None
 
     def open_file(self, name: str) -> Handle:
-        """The regular file of that name in the directory scanned last; the caller closes it. Raises FilesError."""
+        """The regular file of that name in the directory scanned last; the caller closes it. Raises PathError."""
         if self._roots.denylist.step(self._way, name) is None:
             raise self._roots.denied(self._place.written)
         if isinstance(self._here, str):
@@ -76,7 +61,7 @@ class Descent:
                 found = os.fstat(descriptor)
                 if not stat.S_ISREG(found.st_mode):
                     require_regular(found.st_mode, self._place.written)
-            except (OSError, FilesError):
+            except (OSError, PathError):
                 os.close(descriptor)
                 raise
         except OSError as error:
@@ -84,7 +69,7 @@ class Descent:
         return Handle(descriptor, found)
 
     def read(self, name: str, limit: int) -> bytes:
-        """The first `limit` bytes of the regular file of that name in that directory. Raises FilesError."""
+        """The first `limit` bytes of the regular file of that name in that directory. Raises PathError."""
         handle = self.open_file(name)
         try:
             return os.read(handle.descriptor, limit)
@@ -128,7 +113,7 @@ class Descent:
         return self._way_on(self._ways[path[:begin]], path[begin:])
 
     def _way_on(self, way: Way, names: Names) -> Way:
-        """The way through the denylist after those names. Raises FilesError `denied`."""
+        """The way through the denylist after those names. Raises PathError `denied`."""
         for name in names:
             further = self._roots.denylist.step(way, name)
             if further is None:
@@ -173,8 +158,8 @@ class Descent:
 
 
 @contextmanager
-def descent(beneath: Beneath, place: Place) -> Iterator[Descent]:
-    """A descent from the directory at `place`. Raises FilesError where that can't be opened."""
+def descent(beneath: RootedFiles, place: Place) -> Iterator[Descent]:
+    """A descent from the directory at `place`. Raises PathError where that can't be opened."""
     with beneath.locate(place) as entry:
         # Where the walk ends, links followed: that is where the names below are looked up in the denylist.
         at = entry.place

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from servers.filesystem.access.beneath import Beneath
-from servers.filesystem.access.mounts import Mounts
-from servers.filesystem.access.roots import Roots
-from servers.filesystem.reading.small import MAX_DEPTH, MAX_SIZE, SmallFiles
 from shared.kit.rooted.entries import Place
-from tests.servers.filesystem.conftest import SECRET, swapping
+from shared.kit.rooted.files import RootedFiles
+from shared.kit.rooted.mounts import Mounts
+from shared.kit.rooted.roots import Roots
+from shared.kit.rooted.small import MAX_DEPTH, MAX_SIZE, SmallFiles
+from tests.kit.rooted.conftest import SECRET, swapping
 
 
 class Local:
@@ -79,7 +79,7 @@ def test_a_pipe_is_not_opened(read, root, no_leak):
 
 
 def test_a_file_that_says_nothing_of_its_size_is_left_to_the_walk():
-    files = Beneath(Roots([Path("/proc/self")]))
+    files = RootedFiles(Roots([Path("/proc/self")]))
     assert SmallFiles(files, Local()).read(files.roots.place("status")) is None
     files.close()
 
@@ -95,7 +95,7 @@ def test_where_another_machine_may_be_asked_nothing_is_read(files, root):
 
 def test_without_descriptors_of_directories_nothing_is_read(root):
     (root / "a").touch()
-    files = Beneath(Roots([root]), race_free=False)
+    files = RootedFiles(Roots([root]), race_free=False)
     assert SmallFiles(files, Local()).read(files.roots.place("a")) is None
 
 

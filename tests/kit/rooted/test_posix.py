@@ -3,12 +3,12 @@ from itertools import count
 
 import pytest
 
-from servers.filesystem.access.beneath import Beneath
-from servers.filesystem.access.roots import Roots
-from servers.filesystem.access.walk import MAX_LINKS
-from servers.filesystem.errors import FilesError
+from shared.kit.errors import PathError
 from shared.kit.rooted.entries import Place
-from tests.servers.filesystem.conftest import SECRET, swapping
+from shared.kit.rooted.files import RootedFiles
+from shared.kit.rooted.posix import MAX_LINKS
+from shared.kit.rooted.roots import Roots
+from tests.kit.rooted.conftest import SECRET, swapping
 
 
 def read(files, written):
@@ -17,7 +17,7 @@ def read(files, written):
 
 
 def code(files, written):
-    with pytest.raises(FilesError) as caught:
+    with pytest.raises(PathError) as caught:
         read(files, written)
     return caught.value.code
 
@@ -68,7 +68,7 @@ def test_a_link_into_another_root(tmp_path, root):
     (tmp_path / "other" / "file").write_text("yes")
     (root / "absolute").symlink_to(tmp_path / "other" / "file")
     (root / "relative").symlink_to("../other/file")
-    files = Beneath(Roots([root, tmp_path / "other"]))
+    files = RootedFiles(Roots([root, tmp_path / "other"]))
     assert read(files, "root/absolute") == read(files, "root/relative") == "yes"
     files.close()
 
@@ -175,7 +175,7 @@ def test_swapping_a_directory_for_a_link_shows_nothing_outside(files, root, outs
 def outcome(files):
     try:
         return read(files, "dir/secret")
-    except FilesError as error:
+    except PathError as error:
         return error.code
 
 

@@ -1,10 +1,8 @@
 """The directories the operator allowed, and the way from a written path to a place beneath one of them.
 
-Everything here is lexical. What a caller wrote (a path, `~`, a `file:` URI) becomes a list of components,
-`.` and `..` are collapsed, and the rest must begin with the components of a root, in the operator's
-spelling or in the canonical one. No file is touched, so a path outside gets the same answer whether or
-not anything exists there. Links are no concern of this module: `walk` follows them, component by
-component.
+Everything here is lexical. The components of what a caller wrote (see `names`) must begin with those of a root, in
+the operator's spelling or in the canonical one. No file is touched, so a path outside gets the same answer whether or
+not anything exists there. Links are no concern of this module: a walk follows them, component by component.
 
 Relative paths: with one root they start at it; with several, the first component names a root by its last
 name.
@@ -14,24 +12,14 @@ is reached: what counts is the place where the walk ended, links followed.
 """
 
 import os
-import re
 from collections.abc import Sequence
 from pathlib import Path
-from urllib.parse import quote, unquote_to_bytes
 
-from servers.filesystem.access import windows
-from servers.filesystem.access.denylist import Denylist, Way
-from servers.filesystem.errors import FilesError
-from servers.filesystem.names import quoted
+from shared.kit.errors import PathError
+from shared.kit.rooted.denylist import Denylist, Way
 from shared.kit.rooted.entries import Place
-
-MAX_PATH = 16_384
-"""Longest written path in characters. Walking needs no PATH_MAX; this bounds the work, not the depth."""
-
-_FILE_URI = "file:"
-_BAD_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
-_ENCODED_SEPARATOR = re.compile(r"%(2f|5c)", re.IGNORECASE)
-_WINDOWS = os.name == "nt"
+from shared.kit.rooted.names import collapse, components, folded, path_of, uri
+from shared.kit.text import quoted
 
 
 class Roots:
@@ -65,7 +53,7 @@ class Roots:
         self._ways = [self.way_into(components(str(path))) for path in self.paths]
 
     def place(self, written: str) -> Place:
-        """The place `written` stands for. Raises `FilesError` `bad_path` or `outside_roots`."""
+        """The place `written` stands for. Raises `PathError` `bad_path` or `outside_roots`."""
         path = path_of(written)
         if not os.path.isabs(path):  # noqa: PTH117 (pathlib would normalise first)
             return self._relative(path, written)
@@ -98,10 +86,10 @@ class Roots:
         """Whether a name on the way to `place` is denied. Where links lead is the matter of the walk."""
         return self.denylist.closes(self._ways[place.root_index], place.parts)
 
-    def denied(self, written: str) -> FilesError:
+    def denied(self, written: str) -> PathError:
         """The one answer for everything that is denied, whether or not it exists."""
         reason = "is denied to this server by its name, or by that of a directory it is in"
-        return FilesError("denied", written, reason, "Only the operator can allow it.")
+        return PathError("denied", written, reason, "Only the operator can allow it.")
 
     def require_allowed(self, place: Place) -> None:
         """Raise `denied` where a name on the way to `place` is denied."""
@@ -113,8 +101,7 @@ class Roots:
         # Asked of the path, because a walk that started in an outer root may have come into an inner one.
         owner = self.locate(components(self.path(place)))
         if owner is None or not self.may_change[owner[0]]:
-            suggestion = "The operator can allow it with --allow-write, or --root DIR:rw."
-            raise FilesError("read_only", place.written, "is in a directory that may only be read", suggestion)
+            raise PathError("read_only", place.written, "is in a directory that may only be read")
 
     def require_movable(self, place: Place) -> None:
         """Raise `bad_path` where `place` is a root or holds one, whose path is what the permission hangs on."""
@@ -123,12 +110,12 @@ class Roots:
             beneath = folded(components(str(root)))
             if beneath[: len(parts)] == parts:
                 reason = "is an allowed directory itself" if beneath == parts else "holds an allowed directory"
-                raise FilesError("bad_path", place.written, reason)
+                raise PathError("bad_path", place.written, reason)
 
-    def outside(self, written: str) -> FilesError:
+    def outside(self, written: str) -> PathError:
         """The one answer for everything that is not beneath a root."""
         shown = ", ".join(quoted(str(path)) for path in self.paths[:3]) + (", ..." if len(self.paths) > 3 else "")
-        return FilesError(
+        return PathError(
             "outside_roots", written, "is outside the allowed directories", f"Use a path beneath {shown}."
         )
 
@@ -156,102 +143,7 @@ class Roots:
             return Place(named[0], tuple(collapsed[1:]), written)
         names = ", ".join(quoted(str(path)) for path in self.paths)
         reason = "a relative path must begin with the name of one root"
-        raise FilesError("bad_path", written, reason, f"Use an absolute path; the roots are {names}.")
-
-
-def path_of(written: str) -> str:
-    """The path `written` stands for, absolute or relative. Raises `FilesError` `bad_path`."""
-    check_written(written)
-    path = path_from_uri(written) if written[:5].lower() == _FILE_URI else written
-    if path == "~" or path.startswith(("~/", "~" + os.sep)):
-        path = os.path.expanduser("~") + path[1:]  # noqa: PTH111 (never raises)
-    reason = windows.refusal(path) if _WINDOWS else None
-    if reason is not None:
-        raise FilesError("bad_path", written, reason)
-    return path
-
-
-def check_written(written: str) -> None:
-    """Refuse what can be no path anywhere: empty, too long, NUL, not encodable."""
-    if not written:
-        raise FilesError("bad_path", written, "the path is empty")
-    if len(written) > MAX_PATH:
-        raise FilesError("bad_path", written[:80] + "...", "the path is too long")
-    _check_bytes(written, written)
-
-
-def _check_bytes(path: str, written: str) -> None:
-    if "\0" in path:
-        raise FilesError("bad_path", written, "the path holds a NUL character")
-    try:
-        os.fsencode(path)
-    except UnicodeEncodeError:
-        raise FilesError("bad_path", written, "the path holds characters no file name can have") from None
-
-
-def components(path: str) -> list[str]:
-    """The names in `path`, without separators and `.`; a Windows drive is the first of them."""
-    drive, rest = os.path.splitdrive(path) if _WINDOWS else ("", path)
-    if os.altsep:
-        rest = rest.replace(os.altsep, os.sep)
-    names = [name for name in rest.split(os.sep) if name and name != "."]  # noqa: PTH206 (keeps "..")
-    return [drive, *names] if drive else names
-
-
-def collapse(parts: Sequence[str], relative: bool = False) -> list[str]:
-    """`parts` with every `..` resolved by name; a relative list keeps those that lead out of it."""
-    if ".." not in parts:
-        return list(parts)
-    kept: list[str] = []
-    for part in parts:
-        if part != "..":
-            kept.append(part)
-        elif kept and kept[-1] != "..":
-            kept.pop()
-        elif relative:
-            kept.append(part)
-    return kept
-
-
-def uri(path: str) -> str:
-    """The RFC 8089 URI of the absolute `path`; bytes that are no UTF-8 are percent-encoded as they are."""
-    if _WINDOWS:
-        return windows.uri_of(path)
-    return "file://" + quote(os.fsencode(path))
-
-
-def path_from_uri(written: str) -> str:
-    """The absolute path of a `file:` URI, percent-decoded once. Raises `FilesError` `bad_path`."""
-    rest, authority = written[len(_FILE_URI) :], ""
-    if rest.startswith("//"):
-        authority, slash, rest = rest[2:].partition("/")
-        rest = slash + rest
-        authority = "" if authority.lower() == "localhost" else authority
-        if authority and not _WINDOWS:
-            raise FilesError("bad_path", written, "the URI names another host")
-    if not rest.startswith("/"):
-        raise FilesError("bad_path", written, "the URI has no absolute path", "Write file:///path.")
-    if "?" in rest or "#" in rest:
-        reason = "the URI has a query or fragment"
-        raise FilesError("bad_path", written, reason, "Write ? as %3F and # as %23 in names.")
-    if _BAD_PERCENT.search(rest) or _ENCODED_SEPARATOR.search(rest):
-        raise FilesError("bad_path", written, "the URI has a broken escape or an encoded separator")
-    path = _decoded(rest, written)
-    return windows.path_of(authority, path) if _WINDOWS else path
-
-
-def _decoded(rest: str, written: str) -> str:
-    try:
-        path = os.fsdecode(unquote_to_bytes(rest))
-    except UnicodeError:
-        raise FilesError("bad_path", written, "the URI holds characters no file name can have") from None
-    _check_bytes(path, written)
-    return path
-
-
-def folded(parts: Sequence[str]) -> list[str]:
-    """`parts` as they are compared: where the system takes no notice of case, in one case."""
-    return [os.path.normcase(part) for part in parts] if _WINDOWS else list(parts)
+        raise PathError("bad_path", written, reason, f"Use an absolute path; the roots are {names}.")
 
 
 def _canonical(path: Path) -> Path:

@@ -1,7 +1,7 @@
 """Small local files, read at once: the one place where the event loop itself touches a file.
 
 Handing a read to a thread costs more than the read, when the file is small and no other machine has to be asked.
-The way is that of `walk`, in its plainest form: each step opens one name beneath the directory before it and
+The way is that of `posix`, in its plainest form: each step opens one name beneath the directory before it and
 follows no link, and the file is asked what it is when it is open. Everything else gives None: a link, a long way,
 a large, special, denied or missing file, another file system. Then the walk in a thread does the work, or finds
 the words.
@@ -10,12 +10,10 @@ the words.
 import os
 import stat
 
-from servers.filesystem.access.beneath import READ, Beneath
-from servers.filesystem.access.mounts import Mounts
-from servers.filesystem.access.roots import Roots
-from servers.filesystem.access.walk import DIRECTORY
-from servers.filesystem.reading.sources import Held
-from shared.kit.rooted.entries import Place
+from shared.kit.rooted.entries import DIRECTORY, READ, Held, Place
+from shared.kit.rooted.files import RootedFiles
+from shared.kit.rooted.mounts import Mounts
+from shared.kit.rooted.roots import Roots
 
 MAX_SIZE = 65_536
 """Bytes of the largest file that is read at once."""
@@ -26,7 +24,7 @@ MAX_DEPTH = 16
 class SmallFiles:
     """The small local files beneath the roots. For the thread of the event loop."""
 
-    def __init__(self, beneath: Beneath, mounts: Mounts) -> None:
+    def __init__(self, beneath: RootedFiles, mounts: Mounts) -> None:
         self._beneath = beneath
         self._mounts = mounts
 

@@ -1,6 +1,6 @@
 """Which names stay closed, whatever the permission of their directory: secrets, and what the operator adds.
 
-The globs are those of a search (see `finding.patterns`): one without a slash is a name at any depth, one with a
+The globs are those of a search (see `globs`): one without a slash is a name at any depth, one with a
 slash a path from a root. What is denied is closed with everything in it, so each name on a way is asked, links
 followed: a harmless name that leads to a denied one is denied, too. `--allow` opens what the list of secrets closes,
 name by name, and nothing else; what `--deny` closes stays closed.
@@ -14,7 +14,7 @@ and the answer is remembered, because every access asks; only the others are mat
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 
-from servers.filesystem.finding.patterns import Glob, States
+from shared.kit.globs import Glob, States
 
 SECRETS = (
     *(".env", ".env.*", ".netrc", "_netrc", ".git-credentials", ".npmrc", ".pypirc", ".pgpass", ".my.cnf"),
@@ -32,7 +32,7 @@ Way = tuple[States, States]
 
 
 class Denylist:
-    """The names that stay closed. Raises `FilesError` `bad_pattern` for a glob that can't be matched."""
+    """The names that stay closed. Raises `PathError` `bad_pattern` for a glob that can't be matched."""
 
     def __init__(self, deny: Iterable[str] = (), allow: Iterable[str] = ()) -> None:
         self._denied = _Globs(deny, str.casefold)

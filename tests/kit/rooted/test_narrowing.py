@@ -6,14 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from servers.filesystem.access.beneath import Beneath
-from servers.filesystem.access.denylist import Denylist
-from servers.filesystem.access.mounts import Mounts
-from servers.filesystem.access.narrowing import MAX_ROOTS, narrowed
-from servers.filesystem.access.roots import Roots, uri
-from servers.filesystem.errors import FilesError
-from servers.filesystem.reading.small import NarrowedSmallFiles, SmallFiles
-from tests.servers.filesystem.conftest import SECRET, swapping
+from shared.kit.errors import PathError
+from shared.kit.rooted.denylist import Denylist
+from shared.kit.rooted.files import RootedFiles
+from shared.kit.rooted.mounts import Mounts
+from shared.kit.rooted.names import uri
+from shared.kit.rooted.narrowing import MAX_ROOTS, narrowed
+from shared.kit.rooted.roots import Roots
+from shared.kit.rooted.small import NarrowedSmallFiles, SmallFiles
+from tests.kit.rooted.conftest import SECRET, swapping
 
 
 @pytest.fixture
@@ -27,21 +28,21 @@ def part(root: Path) -> Path:
     return path
 
 
-def within(beneath: Beneath, *paths: Path) -> Beneath:
+def within(beneath: RootedFiles, *paths: Path) -> RootedFiles:
     return narrowed(beneath, [uri(str(path)) for path in paths])
 
 
-def paths(beneath: Beneath) -> list[Path]:
+def paths(beneath: RootedFiles) -> list[Path]:
     return list(beneath.roots.paths)
 
 
-def read(beneath: Beneath, path: Path | str) -> str:
+def read(beneath: RootedFiles, path: Path | str) -> str:
     with beneath.open_file(beneath.roots.place(str(path))) as handle:
         return os.read(handle.descriptor, 100).decode()
 
 
-def refusal(beneath: Beneath, path: Path | str) -> str:
-    with pytest.raises(FilesError) as caught:
+def refusal(beneath: RootedFiles, path: Path | str) -> str:
+    with pytest.raises(PathError) as caught:
         read(beneath, path)
     return caught.value.code
 
@@ -67,7 +68,7 @@ def test_a_directory_elsewhere_is_nothing(either, outside, part):
     parts = within(either, outside)
     assert paths(parts) == []
     for path in ("part/sub/file", ".", "..", str(part), str(outside)):
-        with pytest.raises(FilesError) as caught:
+        with pytest.raises(PathError) as caught:
             parts.roots.place(path)
         assert caught.value.code == "outside_roots"
         assert "No root of the client" in caught.value.suggestion
@@ -137,7 +138,7 @@ def test_no_more_than_some_directories_count(either, root, part):
 def test_of_two_roots_each_gives_what_is_in_it(tmp_path, race_free):
     for name in ("a/x", "b/y", "c"):
         (tmp_path / name).mkdir(parents=True)
-    beneath = Beneath(Roots([tmp_path / "a", tmp_path / "b"], [False, True]), race_free)
+    beneath = RootedFiles(Roots([tmp_path / "a", tmp_path / "b"], [False, True]), race_free)
     parts = within(beneath, tmp_path / "a" / "x", tmp_path / "b" / "y", tmp_path / "c")
     assert dict(zip(paths(parts), parts.roots.may_change, strict=True)) == {
         tmp_path / "a" / "x": False,
@@ -153,11 +154,11 @@ def race_free(request) -> bool:
 
 
 def test_a_root_in_a_part_keeps_its_permission(root, part, race_free):
-    beneath = Beneath(Roots([root, part / "sub"], [True, False]), race_free)
+    beneath = RootedFiles(Roots([root, part / "sub"], [True, False]), race_free)
     parts = within(beneath, part)
     assert dict(zip(paths(parts), parts.roots.may_change, strict=True)) == {part: True, part / "sub": False}
     parts.roots.require_writable(parts.roots.place(str(part / "new")))
-    with pytest.raises(FilesError, match="may only be read"):
+    with pytest.raises(PathError, match="may only be read"):
         parts.roots.require_writable(parts.roots.place(str(part / "sub" / "file")))
     inner = within(beneath, part / "sub")
     assert inner.roots.may_change == (False,)
@@ -167,7 +168,7 @@ def test_a_root_in_a_part_keeps_its_permission(root, part, race_free):
 def test_a_root_in_a_part_keeps_its_permission_by_whichever_way_the_part_is_found(tmp_path, root, part, race_free):
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "link").symlink_to("../root")
-    beneath = Beneath(Roots([tmp_path / "home" / "link", part / "sub"], [True, False]), race_free)
+    beneath = RootedFiles(Roots([tmp_path / "home" / "link", part / "sub"], [True, False]), race_free)
     parts = within(beneath, tmp_path / "home")
     assert dict(zip(paths(parts), parts.roots.may_change, strict=True)) == {root: True, part / "sub": False}
     beneath.close()
@@ -175,17 +176,17 @@ def test_a_root_in_a_part_keeps_its_permission_by_whichever_way_the_part_is_foun
 
 def test_a_root_in_a_part_behind_a_link_keeps_its_permission(root, part, race_free):
     (root / "link").symlink_to("part")
-    beneath = Beneath(Roots([root, part / "sub"], [True, False]), race_free)
+    beneath = RootedFiles(Roots([root, part / "sub"], [True, False]), race_free)
     parts = within(beneath, root / "link")
     for path in (part / "sub" / "file", root / "link" / "sub" / "file"):
-        with parts.locate(parts.roots.place(str(path))) as entry, pytest.raises(FilesError, match="only be read"):
+        with parts.locate(parts.roots.place(str(path))) as entry, pytest.raises(PathError, match="only be read"):
             parts.roots.require_writable(entry.place)
     beneath.close()
 
 
 def test_a_part_can_not_be_moved_itself(either, part):
     parts = within(either, part)
-    with pytest.raises(FilesError, match="is an allowed directory itself"):
+    with pytest.raises(PathError, match="is an allowed directory itself"):
         parts.roots.require_movable(parts.roots.place(str(part)))
 
 
@@ -194,7 +195,7 @@ def test_a_part_can_not_be_moved_itself(either, part):
 
 def test_a_part_of_a_root_that_is_spelled_through_a_link(tmp_path, root, part, race_free):
     (tmp_path / "link").symlink_to("root")
-    beneath = Beneath(Roots([tmp_path / "link"]), race_free)
+    beneath = RootedFiles(Roots([tmp_path / "link"]), race_free)
     for given in (tmp_path / "link" / "part", part):
         parts = within(beneath, given)
         assert paths(parts) == [part]
@@ -234,7 +235,7 @@ def test_a_link_out_of_the_part_is_refused_as_one_out_of_the_root(either, root, 
     (part / "link").symlink_to(target.format(root=root))
     parts = within(either, part)
     for path in ("link", "link/secret"):
-        with pytest.raises(FilesError) as caught:
+        with pytest.raises(PathError) as caught:
             parts.stat(parts.roots.place(path))
         assert caught.value.code == "outside_roots"
 
@@ -251,11 +252,11 @@ def test_links_between_two_parts_are_followed(either, root, part):
 
 
 def test_rules_about_paths_count_from_the_operators_root(root, part, race_free):
-    beneath = Beneath(Roots([root], denylist=Denylist(["part/sub"])), race_free)
+    beneath = RootedFiles(Roots([root], denylist=Denylist(["part/sub"])), race_free)
     assert refusal(within(beneath, part), "sub/file") == "denied"
     assert paths(within(beneath, part / "sub")) == []
     beneath.close()
-    beneath = Beneath(Roots([root], denylist=Denylist(["sub/file"])), race_free)
+    beneath = RootedFiles(Roots([root], denylist=Denylist(["sub/file"])), race_free)
     assert read(within(beneath, part), "sub/file") == "mine"
     beneath.close()
 
@@ -294,7 +295,7 @@ def test_f19_no_byte_passes_while_a_part_and_a_link_are_swapped(files, root, out
                 assert set(paths(parts)) <= {root / "dir" / "sub", root / "dir"}
                 try:
                     seen.add(read(parts, root / "dir" / "sub" / "secret"))
-                except FilesError as error:
+                except PathError as error:
                     seen.add(error.code)
     assert SECRET not in seen
 

@@ -2,14 +2,14 @@ import os
 
 import pytest
 
-from servers.filesystem.access.beneath import Beneath
-from servers.filesystem.access.roots import Roots
-from servers.filesystem.errors import FilesError
+from shared.kit.errors import PathError
+from shared.kit.rooted.files import RootedFiles
+from shared.kit.rooted.roots import Roots
 
 
 @pytest.fixture
 def checked(root):
-    return Beneath(Roots([root], writable=True), race_free=False)
+    return RootedFiles(Roots([root], writable=True), race_free=False)
 
 
 def test_an_entry_is_a_whole_path(checked, root):
@@ -25,7 +25,7 @@ def test_what_was_swapped_between_check_and_open_is_refused(checked, root, outsi
     with checked.locate(checked.roots.place("dir/secret")) as entry:
         os.rename(root / "dir", root / "kept")
         (root / "dir").symlink_to(outside)
-        with pytest.raises(FilesError) as caught:
+        with pytest.raises(PathError) as caught:
             checked.open_entry(entry, "dir/secret")
     assert caught.value.code == "changed"
 

@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from servers.filesystem.access.beneath import RACE_FREE, Beneath
-from servers.filesystem.access.roots import Roots
-from servers.filesystem.errors import FilesError, os_errors
+from shared.kit.errors import PathError, os_errors
+from shared.kit.rooted.entries import RACE_FREE
+from shared.kit.rooted.files import RootedFiles
+from shared.kit.rooted.roots import Roots
 
 
 def opened(files, written):
@@ -16,7 +17,7 @@ def opened(files, written):
 
 
 def code(files, written):
-    with pytest.raises(FilesError) as caught:
+    with pytest.raises(PathError) as caught:
         opened(files, written)
     return caught.value.code
 
@@ -50,7 +51,7 @@ def test_a_socket_is_refused(either, root, monkeypatch):
 
 
 def test_a_device_is_refused():
-    files = Beneath(Roots([Path("/dev")]))
+    files = RootedFiles(Roots([Path("/dev")]))
     assert code(files, "null") == "special_file"
     files.close()
 
@@ -75,7 +76,7 @@ def test_the_root_opens_for_scanning(either, root):
 @pytest.mark.parametrize(("name", "expected"), [("file", "not_a_directory"), ("none", "not_found")])
 def test_what_is_no_directory(either, root, name, expected):
     (root / "file").touch()
-    with pytest.raises(FilesError) as caught, either.open_directory(either.roots.place(name)):
+    with pytest.raises(PathError) as caught, either.open_directory(either.roots.place(name)):
         pass
     assert caught.value.code == expected
 
@@ -86,7 +87,7 @@ def test_a_link_can_be_kept_from_being_followed(either, root):
     place = either.roots.place("link")
     assert stat.S_ISDIR(either.stat(place).st_mode)
     assert stat.S_ISLNK(either.stat(place, follow=False).st_mode)
-    with pytest.raises(FilesError), either.open_directory(place, follow=False):
+    with pytest.raises(PathError), either.open_directory(place, follow=False):
         pass
 
 
@@ -95,7 +96,7 @@ def test_a_file_swapped_for_a_link_after_it_was_found_is_not_followed(either, ro
     with either.locate(either.roots.place("file")) as entry:
         (root / "file").unlink()
         (root / "file").symlink_to(outside / "secret")
-        with pytest.raises(FilesError) as caught, os_errors("file"):
+        with pytest.raises(PathError) as caught, os_errors("file"):
             either.open_entry(entry, "file")
     assert caught.value.code == "changed"
 
@@ -106,17 +107,17 @@ def test_a_file_swapped_for_a_pipe_after_it_was_found_is_refused(either, root, n
     with either.locate(either.roots.place("file")) as entry:
         (root / "file").unlink()
         os.mkfifo(root / "file")
-        with pytest.raises(FilesError) as caught:
+        with pytest.raises(PathError) as caught:
             either.open_entry(entry, "file")
     assert caught.value.code == "special_file"
 
 
 def test_os_errors_while_a_file_is_open_are_translated(files, root, no_leak):
     (root / "file").touch()
-    with pytest.raises(FilesError) as caught, files.open_file(files.roots.place("file")) as handle:
+    with pytest.raises(PathError) as caught, files.open_file(files.roots.place("file")) as handle:
         os.lseek(handle.descriptor, -1, os.SEEK_SET)
     assert caught.value.path == "file"
 
 
 def test_closing_gives_the_roots_back(root, no_leak):
-    Beneath(Roots([root])).close()
+    RootedFiles(Roots([root])).close()

@@ -2,16 +2,17 @@
 
 The path is resolved as a whole and must lie beneath a root; after the open it is resolved again and must
 still be the very file that was opened. Someone who swaps a directory for a link and back between the two
-checks is not noticed. `beneath.RACE_FREE` tells which of the two walkers is at work.
+checks is not noticed. `entries.RACE_FREE` tells which of the two walkers is at work.
 """
 
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from servers.filesystem.access.roots import Roots, components
-from servers.filesystem.errors import FilesError, os_errors
+from shared.kit.errors import PathError, os_errors
 from shared.kit.rooted.entries import Entry, Place
+from shared.kit.rooted.names import components
+from shared.kit.rooted.roots import Roots
 
 
 class PathWalker:
@@ -22,7 +23,7 @@ class PathWalker:
 
     @contextmanager
     def locate(self, place: Place, follow: bool = True) -> Iterator[Entry]:
-        """The entry of `place` as a whole path; `OSError`s of the block become `FilesError`s."""
+        """The entry of `place` as a whole path; `OSError`s of the block become `PathError`s."""
         with os_errors(place.written):
             self._roots.require_allowed(place)
             path = self._roots.path(place)
@@ -43,7 +44,7 @@ class PathWalker:
         """Refuse when the path no longer leads to what was opened."""
         again = os.path.realpath(entry.name)
         if again != entry.name or not os.path.samestat(os.lstat(again), os.fstat(descriptor)):
-            raise FilesError("changed", written, "the path was replaced while it was opened", "Try again.")
+            raise PathError("changed", written, "the path was replaced while it was opened", "Try again.")
 
     def trail(self, place: Place) -> tuple[str, ...]:
         """Every path on the way to `place`, as written and as resolved, as far as it is beneath a root."""

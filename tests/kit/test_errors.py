@@ -2,7 +2,7 @@ import errno
 
 import pytest
 
-from servers.filesystem.errors import FilesError, from_os_error, os_errors
+from shared.kit.errors import PathError, from_os_error, os_errors
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,7 @@ def test_os_errors_have_stable_codes(number, code):
 
 
 def test_the_resolved_path_of_an_os_error_stays_inside():
-    with pytest.raises(FilesError) as caught, os_errors("mine"):
+    with pytest.raises(PathError) as caught, os_errors("mine"):
         raise OSError(errno.EIO, "oops", "/secret/place")
     assert "secret" not in str(caught.value)
     assert caught.value.path == "mine"
@@ -31,11 +31,11 @@ def test_the_resolved_path_of_an_os_error_stays_inside():
 
 
 def test_an_error_is_one_line():
-    assert str(FilesError("not_found", "a\nb", "does not exist", "Look.")) == "a\\nb: does not exist. Look."
+    assert str(PathError("not_found", "a\nb", "does not exist", "Look.")) == "a\\nb: does not exist. Look."
 
 
 def test_an_error_without_path_or_suggestion():
-    assert str(FilesError("bad_pattern", "", "is bad")) == "is bad"
+    assert str(PathError("bad_pattern", "", "is bad")) == "is bad"
 
 
 def test_other_exceptions_pass():

@@ -5,9 +5,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from servers.filesystem.access.roots import MAX_PATH, Roots, path_from_uri, uri
-from servers.filesystem.errors import FilesError
+from shared.kit.errors import PathError
 from shared.kit.rooted.entries import Place
+from shared.kit.rooted.names import MAX_PATH, path_from_uri, uri
+from shared.kit.rooted.roots import Roots
 
 
 @pytest.fixture
@@ -16,7 +17,7 @@ def roots(root):
 
 
 def code(roots, written):
-    with pytest.raises(FilesError) as caught:
+    with pytest.raises(PathError) as caught:
         roots.place(written)
     return caught.value.code
 
@@ -56,7 +57,7 @@ def test_a_sibling_with_the_same_prefix_is_outside(roots, root, outside):
 def test_the_answer_does_not_tell_whether_something_exists(roots, outside):
     messages = set()
     for name in ("secret", "sacred"):
-        with pytest.raises(FilesError) as caught:
+        with pytest.raises(PathError) as caught:
             roots.place(f"{outside}/{name}")
         messages.add(caught.value.reason + caught.value.suggestion)
     assert len(messages) == 1
@@ -102,7 +103,7 @@ def test_the_inner_of_two_nested_roots_owns_its_paths(root):
 
 
 def refusal(check, place):
-    with pytest.raises(FilesError) as caught:
+    with pytest.raises(PathError) as caught:
         check(place)
     return caught.value.code
 
@@ -196,7 +197,7 @@ def test_any_string_is_beneath_or_refused(roots, root, written):
     for text in (written, f"{root}/{written}", f"file://{written}", f"file://{root}/{written}"):
         try:
             path = roots.path(roots.place(text))
-        except FilesError:
+        except PathError:
             continue
         assert os.path.commonpath([os.path.normpath(path), root]) == str(root)
         assert ".." not in path.split("/")

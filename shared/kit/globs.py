@@ -15,8 +15,8 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from itertools import takewhile
 
-from servers.filesystem.errors import FilesError
-from servers.filesystem.names import quoted
+from shared.kit.errors import PathError
+from shared.kit.text import quoted
 
 MAX_ALTERNATIVES = 64
 """How many patterns `{a,b}` groups may expand to."""
@@ -31,7 +31,7 @@ _ANY = None
 
 
 class Glob:
-    """One or more patterns, compiled. Raises `FilesError` `bad_pattern` for what it cannot match."""
+    """One or more patterns, compiled. Raises `PathError` `bad_pattern` for what it cannot match."""
 
     def __init__(self, patterns: Iterable[str]) -> None:
         expanded = [variant for pattern in patterns for variant in _expanded(pattern)]
@@ -96,7 +96,7 @@ class Glob:
 
 def reach(pattern: str) -> tuple[str, ...]:
     """Patterns of everything that stands in the directories where `pattern` may match. Many patterns share them: what
-    they want of a last name, and of anything below a `**`, is left out. Raises FilesError `bad_pattern`."""
+    they want of a last name, and of anything below a `**`, is left out. Raises PathError `bad_pattern`."""
     return tuple(sorted({_reach(_names(variant)[:-1]) for variant in _expanded(pattern)}))
 
 
@@ -105,9 +105,9 @@ def _reach(directories: Sequence[str]) -> str:
     return "/".join((".", *before, *directories[len(before) : len(before) + 1], "*"))
 
 
-def _bad(pattern: str, reason: str) -> FilesError:
+def _bad(pattern: str, reason: str) -> PathError:
     shown = f"pattern {quoted(pattern[:80])}: " if pattern else ""
-    return FilesError("bad_pattern", "", shown + reason, "Use a simpler glob, such as **/*.py.")
+    return PathError("bad_pattern", "", shown + reason, "Use a simpler glob, such as **/*.py.")
 
 
 def _expanded(pattern: str) -> list[str]:

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from servers.filesystem.errors import FilesError
-from servers.filesystem.finding.patterns import Glob
+from shared.kit.errors import PathError
+from shared.kit.globs import Glob
 
 
 def matches(pattern, path):
@@ -52,13 +52,13 @@ def test_does_not_match(pattern, path):
     "pattern", ["", "/a", "../a", "a/../b", "/", "a" * 2_000, "{a,b}" * 20, "{" + "a," * 99 + "}", "\0"]
 )
 def test_bad_patterns(pattern):
-    with pytest.raises(FilesError) as caught:
+    with pytest.raises(PathError) as caught:
         Glob([pattern])
     assert caught.value.code == "bad_pattern"
 
 
 def test_too_many_patterns():
-    with pytest.raises(FilesError):
+    with pytest.raises(PathError):
         Glob(str(i) for i in range(100))
 
 

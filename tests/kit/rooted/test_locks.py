@@ -6,9 +6,9 @@ import anyio
 import pytest
 from anyio import to_thread
 
-from servers.filesystem.errors import FilesError
-from servers.filesystem.writing import advisory, locks
-from servers.filesystem.writing.locks import locked
+from shared.kit.errors import PathError
+from shared.kit.rooted import locks
+from shared.kit.rooted.locks import locked
 
 if sys.platform != "win32":
     import fcntl
@@ -83,10 +83,10 @@ posix = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no flock
 @posix
 def test_a_file_that_another_process_holds_is_busy(root, entry, monkeypatch, no_leak):
     (root / "file").write_text("old")
-    monkeypatch.setattr(advisory, "PATIENCE", 0.05)
+    monkeypatch.setattr(locks, "PATIENCE", 0.05)
     with (root / "file").open() as theirs:
         fcntl.flock(theirs, fcntl.LOCK_EX)
-        with pytest.raises(FilesError) as caught, locked(entry):
+        with pytest.raises(PathError) as caught, locked(entry):
             pass
         fcntl.flock(theirs, fcntl.LOCK_UN)
         with locked(entry):
@@ -98,7 +98,7 @@ def test_a_file_that_another_process_holds_is_busy(root, entry, monkeypatch, no_
 @posix
 async def test_a_call_that_is_cancelled_waits_for_no_other_process(root, entry, monkeypatch, no_leak):
     (root / "file").write_text("old")
-    monkeypatch.setattr(advisory, "PATIENCE", 60)
+    monkeypatch.setattr(locks, "PATIENCE", 60)
     with (root / "file").open() as theirs:
         fcntl.flock(theirs, fcntl.LOCK_EX)
         assert await cancelled_while_it_waits(entry, lambda: locks._locks)
@@ -116,7 +116,7 @@ def test_what_is_locked_is_what_the_name_leads_to_by_then(root, entry, monkeypat
             (root / "new").replace(root / "file")
             fcntl.flock(theirs, fcntl.LOCK_UN)
 
-        monkeypatch.setattr(advisory.time, "sleep", replaced)
+        monkeypatch.setattr(locks.time, "sleep", replaced)
         with locked(entry), (root / "file").open() as now:
             with pytest.raises(BlockingIOError):
                 fcntl.flock(now, fcntl.LOCK_EX | fcntl.LOCK_NB)

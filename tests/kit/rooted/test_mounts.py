@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from servers.filesystem.access.mounts import MOUNTINFO, Mounts
 from shared.kit.rooted.entries import Place
+from shared.kit.rooted.mounts import MOUNTINFO, Mounts
 
 LOCAL = "27 1 254:0 / / rw,relatime - ext4 /dev/vda rw"
 PROC = "22 27 0:21 / /proc rw - proc proc rw"

@@ -15,9 +15,9 @@ from collections.abc import Callable
 from functools import cache
 from typing import TypeVar
 
-from servers.filesystem.errors import FilesError
+from shared.kit.errors import PathError
 from shared.kit.rooted.atomic import add, rename
-from shared.kit.rooted.entries import Entry, current
+from shared.kit.rooted.entries import NO_LINK, Entry, current, open_to_append
 
 if sys.platform != "win32":
     import fcntl
@@ -26,7 +26,6 @@ T = TypeVar("T")
 
 _EXCHANGE = 2
 """RENAME_EXCHANGE"""
-_FLAGS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _BLOCK = 1024 * 1024
 _SETTLING, _PAUSE = 0.02, 0.0005
 """Seconds to wait for those who have the old file open, and between two looks."""
@@ -38,7 +37,7 @@ def persistently(act: Callable[[], T], codes: tuple[str, ...]) -> T:
     for _ in range(_ATTEMPTS - 1):
         try:
             return act()
-        except FilesError as error:
+        except PathError as error:
             if error.code not in codes:
                 raise
     return act()
@@ -66,13 +65,13 @@ def exchange(fresh: Entry, entry: Entry, found: os.stat_result, data: bytes | No
     raise _changed(entry)
 
 
-def _changed(entry: Entry) -> FilesError:
-    return FilesError("changed", entry.place.written, "was changed by someone else meanwhile", "Read it again.")
+def _changed(entry: Entry) -> PathError:
+    return PathError("changed", entry.place.written, "was changed by someone else meanwhile", "Read it again.")
 
 
 def _is_taken_over(old: Entry, new: Entry, found: os.stat_result, data: bytes | None) -> bool:
     """Whether `old` is what was found, and, with the data it held, what was added to it is in `new` now."""
-    descriptor = os.open(old.name, os.O_RDONLY | _FLAGS, dir_fd=old.directory)
+    descriptor = os.open(old.name, os.O_RDONLY | NO_LINK, dir_fd=old.directory)
     try:
         now = os.fstat(descriptor)
         if data is None or not os.path.samestat(now, found):
@@ -103,7 +102,8 @@ def _carry(descriptor: int, begin: int, new: Entry) -> None:
     while True:
         # Asked first: who writes and closes after this is read below.
         is_open = _is_written(descriptor) and time.monotonic() < until
-        added = os.pread(descriptor, _BLOCK, begin)
+        os.lseek(descriptor, begin, os.SEEK_SET)
+        added = os.read(descriptor, _BLOCK)
         if added:
             _add(new, added)
             begin += len(added)
@@ -114,7 +114,7 @@ def _carry(descriptor: int, begin: int, new: Entry) -> None:
 
 
 def _add(entry: Entry, data: bytes) -> None:
-    descriptor = os.open(entry.name, os.O_WRONLY | os.O_APPEND | _FLAGS, dir_fd=entry.directory)
+    descriptor = open_to_append(entry)
     try:
         add(descriptor, data)
         os.fsync(descriptor)

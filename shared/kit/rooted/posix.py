@@ -21,24 +21,16 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from servers.filesystem.access.denylist import Way
-from servers.filesystem.access.roots import Roots, components
-from servers.filesystem.errors import FilesError, os_errors
-from shared.kit.rooted.entries import Entry, Place
+from shared.kit.errors import PathError, os_errors
+from shared.kit.rooted.denylist import Way
+from shared.kit.rooted.entries import DIRECTORY, Entry, Place
+from shared.kit.rooted.names import components
+from shared.kit.rooted.roots import Roots
 
 MAX_LINKS = 40
 """Links one walk follows; the number Linux itself uses."""
 MAX_STEPS = 20_000
 """Components one walk passes, walks repeated for `..` included."""
-
-DIRECTORY = (
-    getattr(os, "O_DIRECTORY", 0)
-    | getattr(os, "O_NOFOLLOW", 0)
-    | getattr(os, "O_CLOEXEC", 0)
-    # Passing through a directory takes search permission only, as it does for the kernel.
-    | getattr(os, "O_PATH", os.O_RDONLY)
-)
-"""How a directory is opened to pass through it."""
 
 
 class DescriptorWalker:
@@ -56,7 +48,7 @@ class DescriptorWalker:
 
     @contextmanager
     def locate(self, place: Place, follow: bool = True) -> Iterator[Entry]:
-        """The entry of `place`, its directory held open; `OSError`s of the block become `FilesError`s."""
+        """The entry of `place`, its directory held open; `OSError`s of the block become `PathError`s."""
         with os_errors(place.written):
             walk = _Walk(self, self._roots, place)
             try:
@@ -73,7 +65,7 @@ class DescriptorWalker:
         walk = _Walk(self, self._roots, place, passed)
         try:
             walk.run(follow=True)
-        except (OSError, FilesError):
+        except (OSError, PathError):
             pass
         finally:
             walk.close()
@@ -188,7 +180,7 @@ class _Walk:
     def _count_step(self) -> None:
         self._steps += 1
         if self._steps > MAX_STEPS:
-            raise FilesError("bad_path", self._written, "the path takes too many steps")
+            raise PathError("bad_path", self._written, "the path takes too many steps")
 
     def _way_on(self, name: str) -> Way:
         way = self._roots.denylist.step(self._way, name)
@@ -207,7 +199,7 @@ class _Walk:
             child = os.open(name, DIRECTORY, dir_fd=self._current)
         except FileNotFoundError:
             reason = "the directory it would be in does not exist"
-            raise FilesError("not_found", self._written, reason, "Make it with create_directory first.") from None
+            raise PathError("not_found", self._written, reason) from None
         except OSError as error:
             if error.errno not in (errno.ENOTDIR, errno.ELOOP):
                 raise
@@ -246,7 +238,7 @@ class _Walk:
     def _splice(self, target: str) -> None:
         self._links += 1
         if self._links > MAX_LINKS:
-            raise FilesError("bad_path", self._written, "the path goes through too many links")
+            raise PathError("bad_path", self._written, "the path goes through too many links")
         names = components(target)
         if os.path.isabs(target):  # noqa: PTH117
             self._jump([*names, *reversed(self._todo)])

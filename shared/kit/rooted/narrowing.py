@@ -13,10 +13,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 
-from servers.filesystem.access.beneath import Beneath
-from servers.filesystem.access.roots import Roots, collapse, components, folded, path_of
-from servers.filesystem.errors import FilesError
+from shared.kit.errors import PathError
 from shared.kit.rooted.entries import Place
+from shared.kit.rooted.files import RootedFiles
+from shared.kit.rooted.names import collapse, components, folded, path_of
+from shared.kit.rooted.roots import Roots
 
 MAX_ROOTS = 100
 """Roots of one client that count; further ones give nothing."""
@@ -47,21 +48,21 @@ class NarrowedRoots(Roots):
         part = self._parts[place.root_index]
         return Place(part.root_index, (*part.parts, *place.parts), place.written)
 
-    def outside(self, written: str) -> FilesError:
+    def outside(self, written: str) -> PathError:
         """The one answer for everything that is not beneath a part."""
         if self.paths:
             return super().outside(written)
         suggestion = "No root of the client is in a directory of this server, so there is none."
-        return FilesError("outside_roots", written, "is outside the allowed directories", suggestion)
+        return PathError("outside_roots", written, "is outside the allowed directories", suggestion)
 
 
-def narrowed(outer: Beneath, uris: Iterable[str]) -> Beneath:
+def narrowed(outer: RootedFiles, uris: Iterable[str]) -> RootedFiles:
     """What is beneath `outer` and in one of the directories that `uris` names. Needs no closing."""
     parts: dict[Place, list[Names]] = {}
     for uri in islice((uri for uri in uris if uri[:5].lower() == "file:"), MAX_ROOTS):
         try:
             spelled = collapse(components(path_of(uri)))
-        except FilesError:
+        except PathError:
             continue
         part = _part(outer, spelled)
         if part is not None:
@@ -74,7 +75,7 @@ def narrowed(outer: Beneath, uris: Iterable[str]) -> Beneath:
     return outer.narrowed(NarrowedRoots(outer.roots, parts))
 
 
-def _part(outer: Beneath, spelled: Names) -> Place | None:
+def _part(outer: RootedFiles, spelled: Names) -> Place | None:
     """Where a directory beneath the roots stands, links followed; where nothing is, one may come to stand."""
     found = outer.roots.locate(spelled)
     if found is None:
@@ -85,7 +86,7 @@ def _part(outer: Beneath, spelled: Names) -> Place | None:
             if entry.stat is not None and not stat.S_ISDIR(entry.stat.st_mode):
                 return None
             place = entry.place
-    except FilesError as error:
+    except PathError as error:
         if error.code != "not_found" or outer.roots.denies(place):
             return None
     owner = outer.roots.locate(components(outer.roots.path(place)))

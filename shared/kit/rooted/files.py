@@ -1,6 +1,6 @@
 """Opening places beneath the roots: regular files and directories, nothing else.
 
-A walker finds the entry of a place (see `walk`); this module opens it without following a link at its end
+A walker finds the entry of a place; this module opens it without following a link at its end
 and without waiting (`O_NONBLOCK`), and then asks the handle, not the name, what it is. Pipes, sockets and
 devices are refused before the open where possible, because opening alone can wake a writer or start a
 device.
@@ -9,49 +9,45 @@ device.
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from typing import NamedTuple
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from typing import Protocol
 
-from servers.filesystem.access.checked import PathWalker
-from servers.filesystem.access.roots import Roots
-from servers.filesystem.access.walk import DescriptorWalker
-from servers.filesystem.errors import FilesError, os_errors
-from shared.kit.rooted.entries import Entry, Place
-
-RACE_FREE = (
-    {os.open, os.stat, os.readlink, os.rename, os.unlink, os.mkdir} <= os.supports_dir_fd
-    and hasattr(os, "O_NOFOLLOW")
-    and hasattr(os, "O_DIRECTORY")
-)
-"""Whether check and use are one act here. False: the path is checked before and after each open."""
-
-READ = (
-    os.O_RDONLY
-    | getattr(os, "O_NONBLOCK", 0)
-    | getattr(os, "O_NOFOLLOW", 0)
-    | getattr(os, "O_CLOEXEC", 0)
-    | getattr(os, "O_BINARY", 0)
-)
-SCAN = READ | getattr(os, "O_DIRECTORY", 0)
-"""How a directory is opened to see what is in it."""
+from shared.kit.errors import PathError, os_errors
+from shared.kit.rooted.checked import PathWalker
+from shared.kit.rooted.entries import RACE_FREE, READ, Entry, Handle, Place, opened
+from shared.kit.rooted.posix import DescriptorWalker
+from shared.kit.rooted.roots import Roots
 
 
-class Handle(NamedTuple):
-    """An open regular file and what it was right after the open."""
+class Walker(Protocol):
+    """How entries are found: `posix` by descriptors, `checked` by paths that are resolved twice."""
 
-    descriptor: int
-    stat: os.stat_result
+    def locate(self, place: Place, follow: bool = True) -> AbstractContextManager[Entry]:
+        """The entry of `place` in its directory; `OSError`s of the block become `PathError`s."""
+
+    def verify(self, entry: Entry, descriptor: int, written: str) -> None:
+        """Raise PathError `changed` where what was opened may be something else than the entry that was found."""
+
+    def trail(self, place: Place) -> tuple[str, ...]:
+        """Every path looked up on the way to `place`, as far as the way exists."""
+
+    def narrowed(self, roots: Roots) -> "Walker":
+        """The walker for parts of the roots."""
+
+    def held(self, index: int) -> int | None:
+        """The descriptor of a root, or None where there is none."""
+
+    def close(self) -> None:
+        """Give back what is held."""
 
 
-Walker = DescriptorWalker | PathWalker
-
-
-class Beneath:
+class RootedFiles:
     """The files beneath the roots. Thread-safe; `close` it when done."""
 
     def __init__(self, roots: Roots, race_free: bool = RACE_FREE, walker: Walker | None = None) -> None:
         self.roots = roots
-        self._walker = walker or (DescriptorWalker if race_free else PathWalker)(roots)
+        form: type[DescriptorWalker | PathWalker] = DescriptorWalker if race_free else PathWalker
+        self._walker: Walker = walker or form(roots)
         self.locate = self._walker.locate
         """`with locate(place, follow=True) as entry`: the directory of the place, held open, and its name."""
         self.trail = self._walker.trail
@@ -60,9 +56,9 @@ class Beneath:
         """`held(index)`: the descriptor of a root, or None where the system has no such thing."""
         self.close = self._walker.close
 
-    def narrowed(self, roots: Roots) -> "Beneath":
+    def narrowed(self, roots: Roots) -> "RootedFiles":
         """The files beneath `roots`, which are parts of these roots. Needs no closing."""
-        return Beneath(roots, walker=self._walker.narrowed(roots))
+        return RootedFiles(roots, walker=self._walker.narrowed(roots))
 
     def is_there(self, index: int) -> bool:
         """Whether a root can be reached by its path, and is the directory that is held open."""
@@ -103,7 +99,7 @@ class Beneath:
             if entry.stat is None:
                 raise missing(entry, place.written)
             if not stat.S_ISDIR(entry.stat.st_mode):
-                raise FilesError("not_a_directory", place.written, "is not a directory")
+                raise PathError("not_a_directory", place.written, "is not a directory")
             with opened(entry) as descriptor:
                 yield entry.name if descriptor is None else descriptor
 
@@ -115,25 +111,12 @@ class Beneath:
             return entry.stat
 
 
-@contextmanager
-def opened(entry: Entry) -> Iterator[int | None]:
-    """The directory `entry`, open; None where the system has no descriptors of directories. Raises OSError."""
-    if entry.directory is None:
-        yield None
-        return
-    descriptor = os.open(entry.name, SCAN, dir_fd=entry.directory)
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)
-
-
-def missing(entry: Entry, written: str) -> FilesError:
+def missing(entry: Entry, written: str) -> PathError:
     """The error for an entry that is not there."""
     if entry.linked:
-        return FilesError("not_found", written, "is a link to something that does not exist")
+        return PathError("not_found", written, "is a link to something that does not exist")
     suggestion = "List the parent directory to see what is there."
-    return FilesError("not_found", written, "does not exist", suggestion)
+    return PathError("not_found", written, "does not exist", suggestion)
 
 
 def require_file(entry: Entry, written: str) -> os.stat_result:
@@ -147,6 +130,6 @@ def require_file(entry: Entry, written: str) -> os.stat_result:
 def require_regular(mode: int, written: str) -> None:
     """Raise unless `mode` is that of a regular file."""
     if stat.S_ISDIR(mode):
-        raise FilesError("not_a_file", written, "is a directory", "Use list_directory.")
+        raise PathError("not_a_file", written, "is a directory")
     if not stat.S_ISREG(mode):
-        raise FilesError("special_file", written, "is neither a regular file nor a directory")
+        raise PathError("special_file", written, "is neither a regular file nor a directory")

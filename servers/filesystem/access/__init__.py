@@ -1,1 +1,0 @@
-"""Reaching files beneath the allowed directories, and nothing outside."""
