@@ -70,6 +70,15 @@ BROAD_EXCEPTS: dict[str, str] = {  # one handler each, three at most
     "servers/fetch/reading/worker.py": "a damaged page may break its reader in any way, and costs itself only",
     "shared/transports/http/sessions.py": "one session that fails must not take the others with it",
 }
+KNOW_DESCRIPTORS: dict[str, str] = {
+    "shared/ops/trace.py": "the operator names the file, which may be a pipe, and nobody else may read it",
+    "shared/program/process.py": "the null device stands where a standard stream is missing",
+    "shared/transports/stdio.py": "the null device stands where the protocol's streams were",
+    "servers/__main__.py": "the null device stands where nobody reads any more",
+    "servers/bundle/hosts/locking.py": "the file of a lock is never read or written",
+    "servers/fetch/reading/worker.py": "the null device stands where the protocol's streams were",
+    "servers/prompts/commands/parser.py": "the null device stands where nobody reads any more",
+}
 
 
 @dataclass(frozen=True)
@@ -288,6 +297,12 @@ def functions_are_annotated(source: Source) -> Findings:
             yield node.lineno, f"{node.name} lacks annotations: {', '.join(bare)}"
 
 
+def descriptors_stay_in_the_kit(source: Source) -> Findings:
+    if source.path.startswith("shared/kit/rooted/") or source.path in KNOW_DESCRIPTORS:
+        return
+    yield from uses_of_descriptors(source)
+
+
 def excepts_are_narrow(source: Source) -> Findings:
     for node in broad_excepts(source)[source.path in BROAD_EXCEPTS :]:
         yield node.lineno, "catches everything"
@@ -306,6 +321,7 @@ RULES: list[Callable[[Source], Findings]] = [
     functions_are_small,
     public_names_have_docstrings,
     functions_are_annotated,
+    descriptors_stay_in_the_kit,
     excepts_are_narrow,
 ]
 
@@ -323,12 +339,23 @@ def _decorated(node: ast.AST, name: str) -> bool:
     return any(name in ast.unparse(decorator) for decorator in node.decorator_list)
 
 
+def uses_of_descriptors(source: Source) -> Findings:
+    """Where it says how a file is opened, names a directory by its descriptor, or changes what is open."""
+    for node in ast.walk(source.tree):
+        said = getattr(
+            node, {ast.Attribute: "attr", ast.keyword: "arg", ast.Constant: "value"}.get(type(node), ""), ""
+        )
+        if isinstance(said, str) and DESCRIPTORS.fullmatch(said):
+            yield node.lineno, f"uses {said}"
+
+
 def broad_excepts(source: Source) -> list[ast.ExceptHandler]:
     """The handlers that catch Exception, BaseException or anything."""
     handlers = [node for node in ast.walk(source.tree) if isinstance(node, ast.ExceptHandler)]
     return [one for one in handlers if one.type is None or BROAD.search(ast.unparse(one.type))]
 
 
+DESCRIPTORS = re.compile(r"O_[A-Z]+|(src_|dst_)?dir_fd|fchmod|fchown|NtCreateFile")
 BROAD = re.compile(r"\b(Base)?Exception\b")
 BLOCKS = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.Try, ast.TryStar, ast.With, ast.AsyncWith, ast.Match)
 

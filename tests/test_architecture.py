@@ -48,6 +48,9 @@ def test_exceptions_are_few_and_needed() -> None:
     assert len(rules.BROAD_EXCEPTS) <= 3
     idle = [path for path in rules.LONG_FILES if not _needs(path, lambda one: _lines(one) > rules.MAX_FILE)]
     idle += [path for path in rules.LATE_IMPORTS if not _needs(path, lambda one: any(i.late for i in one.imports))]
+    idle += [
+        path for path in rules.KNOW_DESCRIPTORS if not _needs(path, lambda one: [*rules.uses_of_descriptors(one)])
+    ]
     idle += [path for path in rules.BROAD_EXCEPTS if not _needs(path, rules.broad_excepts)]
     assert not idle, f"nothing needs these exceptions any more: {idle}"
 
@@ -132,6 +135,10 @@ SNIPPETS = [
         "def f(a: int, *b: int) -> int: ...\ndef g(*a) -> int: ...  #!",
     ),
     (rules.functions_are_annotated, "shared/x.py", "class A:\n    def f(self, a: int): ...  #!"),
+    (rules.descriptors_stay_in_the_kit, "servers/a/x.py", "os.open(x, 0)\nos.open(x, os.O_RDONLY)  #!"),
+    (rules.descriptors_stay_in_the_kit, "servers/a/x.py", "os.stat(x)\nos.stat(x, dir_fd=y)  #!"),
+    (rules.descriptors_stay_in_the_kit, "shared/x.py", "O_K = 1\nx = getattr(os, 'O_CLOEXEC', 0)  #!"),
+    (rules.descriptors_stay_in_the_kit, "shared/kit/rooted/x.py", "os.open(x, os.O_RDONLY, dir_fd=y)"),
     (
         rules.excepts_are_narrow,
         "shared/x.py",

@@ -7,7 +7,7 @@ from contextlib import contextmanager, nullcontext
 from anyio import to_thread
 
 from shared import Context, Implementation, Server, ToolError, __version__, narrowed
-from shared.kit.rooted.entries import RACE_FREE
+from shared.kit.rooted.entries import CHECKED_TWICE, RACE_FREE
 
 from .errors import FilesError, explained
 from .files import Files, open_files
@@ -39,10 +39,7 @@ app = Server[Files](
 @app.lifespan
 async def _open(settings: Settings) -> AsyncIterator[Files]:
     if not RACE_FREE:
-        log.warning(
-            "this system has no descriptors of directories: paths are checked before and after they are opened, "
-            "and who changes directories at the right moment gets out of those that are allowed"
-        )
+        log.warning(CHECKED_TWICE)
     paths, writable = zip(*settings.directories, strict=True)
     with _without(settings.disable_tool):
         async with open_files(

@@ -1,5 +1,6 @@
 """The server that the prompts, tools and resources beside it join, with what all of them need."""
 
+import logging
 from collections.abc import AsyncIterator, Callable
 from functools import partial
 from typing import NamedTuple
@@ -17,6 +18,7 @@ from shared import (
     ToolError,
     __version__,
 )
+from shared.kit.rooted.entries import CHECKED_TWICE, RACE_FREE
 from shared.kit.text import join_lines
 from shared.protocol.types.tools import ListParams
 
@@ -29,6 +31,8 @@ from .skills.shelf import Shelf
 from .watching.watch import News, Watch
 
 __all__ = ["Ctx", "Opened", "app", "explained", "hears", "listed", "refused"]
+
+log = logging.getLogger("servers.prompts")
 
 
 class Opened(NamedTuple):
@@ -71,6 +75,8 @@ def hears(function: Callable[[Opened, News], None]) -> Callable[[Opened, News], 
 
 @app.lifespan
 async def _open(settings: Settings) -> AsyncIterator[Opened]:
+    if not RACE_FREE:
+        log.warning(CHECKED_TWICE)
     libraries = Libraries(settings.roots)
     watch = Watch(libraries)
     await to_thread.run_sync(_prepare, libraries, watch)

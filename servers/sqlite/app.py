@@ -1,6 +1,7 @@
 """The server that the tools and resources beside it join, with what all of them need."""
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from typing import Any
 import anyio
 
 from shared import Context, Implementation, Server, ToolError, __version__
+from shared.kit.rooted.entries import CHECKED_TWICE, RACE_FREE
 from shared.ops.memory import share_one_arena, stay_small
 from shared.server.turns import Turns
 
@@ -23,6 +25,8 @@ from .settings import Settings
 from .watching.watch import Watch
 
 __all__ = ["Ctx", "Opened", "app", "background", "no_files", "read_only", "reading", "room", "writing"]
+
+log = logging.getLogger("servers.sqlite")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +71,8 @@ def background(task: Task) -> Task:
 
 @app.lifespan
 async def _open(settings: Settings) -> AsyncIterator[Opened]:
+    if settings.files and not RACE_FREE:
+        log.warning(CHECKED_TWICE)
     snapshots, used = Snapshots(), asyncio.Event()
     share_one_arena()
     async with (

@@ -1,7 +1,7 @@
 """Going through what is below a directory in a fixed order, and what ends that early.
 
 The order: a directory's own entries by name, then what is below them, directory by directory. Glob states and ignore
-rules travel down with it, so what cannot match is not entered (see `patterns`, `ignoring`). No link is followed. The
+rules travel down with it, so what cannot match is not entered (see `globs`, `ignoring`). No link is followed. The
 walk ends early for a budget of matching steps, a deadline or the caller's cancellation, and can be taken up again
 after any entry, since the order depends on the names alone.
 """

@@ -2,7 +2,7 @@
 
 All files are read under the locks of all their names, so parallel edits of our processes are all applied. Each
 result is written beside its file and reaches the disk before the first file is replaced. What another program changed
-by then is seen and not lost (see `exchanging`): the edits are made anew, upon what is there.
+by then is seen and not lost (see `exchange`): the edits are made anew, upon what is there.
 
 Where one of several files can't be replaced, those before it get their old file back, the very same one. Only the end
 of the machine itself between two renames can leave some changed and some not; each file is whole even then.

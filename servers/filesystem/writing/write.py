@@ -1,7 +1,7 @@
 """Writing whole files, adding to them, and making directories.
 
 All of it needs a writable place, takes the lock of the name it changes, and works in a directory held open. Files
-are replaced atomically (see `replacing`). Adding to a file is a write at its end (`O_APPEND`), so that what other
+are replaced atomically (see `atomic`). Adding to a file is a write at its end (`O_APPEND`), so that what other
 programs add at the same time is not lost; the text comes in its charset and its line ends, and what does not get to
 the disk is taken away again, unless somebody has added more by then. A link at the end of a written path leads to its
 target as long as that lies beneath the roots and exists.

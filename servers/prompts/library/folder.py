@@ -1,13 +1,12 @@
 """A directory whose files are read without following a link and without leaving it.
 
-Every name is opened in the open directory before it (`O_NOFOLLOW`), so checking and opening are one act, and then the
-handle is asked what it is. A link, wherever it leads, is refused: what a library has lies in it.
+A link, wherever it leads, is refused: what a library has lies in it.
 """
 
 import os
 import stat
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager, suppress
+from contextlib import AbstractContextManager, closing
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
@@ -15,14 +14,14 @@ from typing import NamedTuple
 from servers.prompts.errors import PromptError
 from servers.prompts.format.documents import MOST_BYTES
 from servers.prompts.format.naming import path_refusal
+from shared.kit.rooted.directories import Directory, enter, entry_in, leave, open_directory, read_file
+from shared.kit.rooted.entries import current
 
-__all__ = ["MOST_TOTAL", "Entry", "Folder", "Signature", "read_in"]
+__all__ = ["MOST_TOTAL", "Entry", "Folder", "Signature"]
 
 MOST_TOTAL = 64_000_000
 """Bytes of all files of prompts together."""
 
-_FILE = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW
-_DIRECTORY = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_DIRECTORY
 _DEEPEST = 16
 _MOST_FILES = 50_000
 """Entries that are looked at, of one folder with all that it has."""
@@ -58,7 +57,7 @@ class Folder:
         *above, name = path.split("/")
         try:
             with self.opened(above) as directory:
-                data = read_in(name, directory, most)
+                data = read_file(entry_in(directory, name), most)
         except OSError:
             raise PromptError("not_found", f"there is no file {path[:200]!r}, or it can't be read") from None
         if data is None:
@@ -70,9 +69,10 @@ class Folder:
         *above, name = path.split("/")
         try:
             with self.opened(above) as directory:
-                return bool(os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode & stat.S_IXUSR)
+                found = current(entry_in(directory, name))
         except OSError:
             return False
+        return found is not None and bool(found.st_mode & stat.S_IXUSR)
 
     def children(self, path: str) -> list[Entry]:
         """What is in a directory ("" is the folder itself), in order of names; nothing where there is none."""
@@ -101,27 +101,9 @@ class Folder:
                     raise PromptError("too_large", f"the library has more than {_MOST_FILES:,} files")
                 yield entry
 
-    @contextmanager
-    def opened(self, names: list[str], make: bool = False) -> Iterator[int]:
+    def opened(self, names: list[str], make: bool = False) -> AbstractContextManager[Directory]:
         """The directory at these names, held open; with `make`, those that are missing are made. Raises OSError."""
-        # The operator names the folder itself: only that may be a link.
-        current = os.open(self.root, _DIRECTORY & ~os.O_NOFOLLOW)
-        try:
-            for name in names:
-                below = _below(current, name, make)
-                os.close(current)
-                current = below
-            yield current
-        finally:
-            os.close(current)
-
-
-def _below(directory: int, name: str, make: bool) -> int:
-    if make:
-        with suppress(FileExistsError):
-            os.mkdir(name, dir_fd=directory)
-            os.fsync(directory)
-    return os.open(name, _DIRECTORY, dir_fd=directory)
+        return open_directory(self.root, names, make)
 
 
 class _Walk:
@@ -132,7 +114,7 @@ class _Walk:
         self._known = known
         self._left = MOST_TOTAL
 
-    def entries(self, directory: int, above: str) -> Iterator[Entry]:
+    def entries(self, directory: Directory, above: str) -> Iterator[Entry]:
         """What is in an open directory, and below."""
         entries = _children(directory, above)
         for entry in entries:
@@ -146,27 +128,27 @@ class _Walk:
             if entry.kind != "directory" or hidden or above.count("/") >= _DEEPEST:
                 continue
             try:
-                below = os.open(name, _DIRECTORY, dir_fd=directory)
+                below = enter(directory, name)
             except OSError:  # it went away, or became a link
                 continue
             try:
                 yield entry
                 yield from self.entries(below, f"{entry.path}/")
             finally:
-                os.close(below)
+                leave(below)
 
-    def _with_data(self, entry: Entry, directory: int) -> Entry:
+    def _with_data(self, entry: Entry, directory: Directory) -> Entry:
         if self._left < 0:
             return entry
         try:
-            data = read_in(entry.path.rpartition("/")[2], directory, MOST_BYTES)
+            data = read_file(entry_in(directory, entry.path.rpartition("/")[2]), MOST_BYTES)
         except OSError:
             return entry
         self._left -= len(data or b"")
         return entry._replace(data=data)
 
 
-def _children(directory: int, above: str) -> list[Entry]:
+def _children(directory: Directory, above: str) -> list[Entry]:
     found = []
     with closing(os.scandir(directory)) as entries:
         # One more than there may be, to be seen by whoever counts them.
@@ -190,22 +172,3 @@ def _entry(one: "os.DirEntry[str]", above: str) -> Entry:
 
 def _signature(status: os.stat_result) -> Signature:
     return status.st_mtime_ns, status.st_size, status.st_ino
-
-
-def read_in(name: str, directory: int | None, most: int) -> bytes | None:
-    """What is in the file of an open directory; None where that is more than `most` bytes. Raises OSError."""
-    descriptor = os.open(name, _FILE, dir_fd=directory)
-    try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise FileNotFoundError
-        parts: list[bytes] = []
-        size = 0
-        while size <= most:
-            part = os.read(descriptor, min(most + 1 - size, 1 << 20))
-            if not part:
-                return b"".join(parts)
-            parts.append(part)
-            size += len(part)
-        return None
-    finally:
-        os.close(descriptor)

@@ -6,8 +6,9 @@ from servers.prompts.errors import PromptError
 from servers.prompts.library.folder import Folder
 from servers.prompts.library.forms import SKILL
 from servers.prompts.writing.files import os_errors, put
-from shared.kit.rooted.atomic import beside, rename_to_free, sync_directory
-from shared.kit.rooted.entries import Entry, Place, remove_tree
+from shared.kit.rooted.atomic import fresh_name, rename_to_free, sync_directory
+from shared.kit.rooted.directories import entry_in
+from shared.kit.rooted.entries import remove_tree
 
 __all__ = ["differing", "write"]
 
@@ -34,14 +35,15 @@ def write(folder: Folder, name: str, files: Mapping[str, bytes], scripts: Collec
 
 def _write_new(folder: Folder, name: str, files: Mapping[str, bytes], scripts: Collection[str]) -> None:
     with os_errors(name), folder.opened([]) as directory:
-        entry = Entry(directory, name, None, False, Place(0, (name,), name))
-        fresh = beside(entry)
+        entry = entry_in(directory, name)
+        part = fresh_name()
+        fresh = entry_in(directory, part)
         try:
             for path, data in files.items():
-                put(folder, f"{fresh.name}/{path}", data, lambda _: None, path in scripts)
+                put(folder, f"{part}/{path}", data, lambda _: None, path in scripts)
             rename_to_free(fresh, entry)
         except PromptError as error:
-            raise PromptError(error.code, error.reason.replace(fresh.name, name)) from None
+            raise PromptError(error.code, error.reason.replace(part, name)) from None
         finally:
             # Where it has its name by now, nothing is left to take away.
             remove_tree(fresh)

@@ -10,9 +10,10 @@ from threading import Lock
 
 from servers.prompts.errors import PromptError
 from servers.prompts.format.naming import path_refusal
-from servers.prompts.library.folder import Folder, read_in
+from servers.prompts.library.folder import Folder
 from shared.kit.rooted.atomic import prepared, put_in_place, sync_directory
-from shared.kit.rooted.entries import Entry, Place, current, unlink
+from shared.kit.rooted.directories import entry_in, read_file
+from shared.kit.rooted.entries import Entry, current, unlink
 
 __all__ = ["Check", "delete", "etag_of", "os_errors", "put"]
 
@@ -59,7 +60,7 @@ def _opened(folder: Folder, path: str, make: bool = False) -> Iterator[Entry]:
         raise PromptError("not_written", f"{path[:200]!r} {refusal}")
     *above, name = path.split("/")
     with _one_at_a_time, os_errors(path), folder.opened(above, make) as directory:
-        yield Entry(directory, name, None, False, Place(0, (*above, name), path))
+        yield entry_in(directory, name)
 
 
 @contextmanager
@@ -84,8 +85,8 @@ def _looked_at(entry: Entry, check: Check) -> os.stat_result | None:
         check(None)
         return None
     if not stat.S_ISREG(found.st_mode):
-        raise PromptError("not_written", f"{entry.name!r} is no file, but a link or something else")
+        raise PromptError("not_written", f"{entry.place.written!r} is no file, but a link or something else")
     if not found.st_mode & stat.S_IWUSR:
-        raise PromptError("not_written", f"{entry.name!r} is write-protected")
-    check(read_in(entry.name, entry.directory, _MOST_BYTES))
+        raise PromptError("not_written", f"{entry.place.written!r} is write-protected")
+    check(read_file(entry, _MOST_BYTES))
     return found

@@ -15,6 +15,7 @@ from anyio import to_thread
 from servers.sqlite.access.stopping import Stop, patiently
 from servers.sqlite.canned.definitions import Definition, defined
 from servers.sqlite.errors import SqliteError
+from shared.kit.rooted.entries import open_unblocked
 
 __all__ = ["Files", "compiles"]
 
@@ -96,13 +97,8 @@ def _found(directory: Path) -> list[Path]:
         return []
 
 
-def _unblocked(path: str, flags: int) -> int:
-    """Opens a named pipe without waiting for its other end."""
-    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
-
-
 def _text(path: Path) -> str:
-    with open(path, "rb", opener=_unblocked) as file:
+    with open(path, "rb", opener=open_unblocked) as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise ValueError("it is no regular file")
         data = file.read(_MOST_BYTES + 1)

@@ -12,11 +12,11 @@ from pathlib import Path
 
 from servers.sqlite.errors import SqliteError
 from shared.kit.rooted.atomic import rename, sync_directory
+from shared.kit.rooted.directories import entry_in, open_directory, open_to_read
 from shared.kit.rooted.entries import create, entry_at
 
 __all__ = ["opened", "reserved"]
 
-_FLAGS = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK if os.name == "posix" else 0
 _SUFFIX = ".part"
 
 
@@ -26,17 +26,18 @@ def opened(directory: Path, name: str) -> Iterator[int]:
     if not name or name in (".", "..") or any(character in "/\\:\0" for character in name):
         raise SqliteError("bad_file", "a file is given by its name alone, without any directory")
     try:
-        descriptor = os.open(directory / name, os.O_RDONLY | _FLAGS)
+        with open_directory(directory) as inside:
+            handle = open_to_read(entry_in(inside, name))
     except FileNotFoundError:
         raise SqliteError("not_found", "there is no file of that name in the directory of files") from None
     except (OSError, ValueError):
         raise SqliteError("bad_file", "the file can't be opened") from None
     try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        if not stat.S_ISREG(handle.stat.st_mode):
             raise SqliteError("bad_file", "it is no regular file")
-        yield descriptor
+        yield handle.descriptor
     finally:
-        os.close(descriptor)
+        os.close(handle.descriptor)
 
 
 @contextmanager

@@ -20,6 +20,7 @@ __all__ = [
     "add",
     "beside",
     "discard",
+    "fresh_name",
     "give_name",
     "landed",
     "link",
@@ -37,8 +38,13 @@ Put = Callable[[Entry, Entry], None]
 
 
 def beside(entry: Entry, stem: str = ".mcp-") -> Entry:
-    """A fresh name in the directory of the entry, for what is not complete yet: `stem`, 16 random digits, `.tmp`."""
-    return entry._replace(name=entry.sibling(f"{stem}{os.urandom(8).hex()}.tmp"), stat=None)
+    """A fresh name in the directory of the entry, for what is not complete yet."""
+    return entry._replace(name=entry.sibling(fresh_name(stem)), stat=None)
+
+
+def fresh_name(stem: str = ".mcp-") -> str:
+    """A name that nothing has: `stem`, 16 random digits, `.tmp`."""
+    return f"{stem}{os.urandom(8).hex()}.tmp"
 
 
 def replace(

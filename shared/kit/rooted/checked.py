@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from shared.kit.errors import PathError, os_errors
-from shared.kit.rooted.entries import Entry, Place
+from shared.kit.rooted.entries import Entry, Place, is_same
 from shared.kit.rooted.names import components
 from shared.kit.rooted.roots import Roots
 
@@ -42,8 +42,7 @@ class PathWalker:
 
     def verify(self, entry: Entry, descriptor: int, written: str) -> None:
         """Refuse when the path no longer leads to what was opened."""
-        again = os.path.realpath(entry.name)
-        if again != entry.name or not os.path.samestat(os.lstat(again), os.fstat(descriptor)):
+        if not is_same(entry.name, os.fstat(descriptor)):
             raise PathError("changed", written, "the path was replaced while it was opened", "Try again.")
 
     def trail(self, place: Place) -> tuple[str, ...]:

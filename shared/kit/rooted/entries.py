@@ -19,6 +19,11 @@ RACE_FREE = (
     and hasattr(os, "O_DIRECTORY")
 )
 """Whether check and use are one act here. False: the path is checked before and after each open."""
+CHECKED_TWICE = (
+    "this system has no descriptors of directories: paths are checked before and after they are opened, and who "
+    "changes directories at the right moment gets out of those that are allowed"
+)
+"""What a server says at its start where that is so."""
 
 CLOSED = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 """For children of this process nothing is open, and no byte is changed on its way."""
@@ -100,6 +105,12 @@ def current(entry: Entry) -> os.stat_result | None:
         return None
 
 
+def is_same(path: str, found: os.stat_result) -> bool:
+    """Whether the path, resolved again, is still itself, and leads to what was found. Raises OSError."""
+    again = os.path.realpath(path)
+    return os.path.normcase(again) == os.path.normcase(path) and os.path.samestat(os.lstat(again), found)
+
+
 def create(entry: Entry, mode: int = 0o666) -> int:
     """Make the file, which must not exist yet, and open it for writing; the umask counts. Raises OSError."""
     return os.open(entry.name, _NEW, mode, dir_fd=entry.directory)
@@ -178,6 +189,11 @@ def narrow_mode(directory: int | None, mode: int) -> None:
 def is_writable(entry: Entry) -> bool:
     """Whether the system lets this process write to what is there; where that can't be asked, it is so."""
     return entry.directory is None or os.access(entry.name, os.W_OK, dir_fd=entry.directory)
+
+
+def open_unblocked(path: str, flags: int) -> int:
+    """An `opener` that does not wait for the other end of a named pipe. Raises OSError."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def open_to_append(entry: Entry) -> int:

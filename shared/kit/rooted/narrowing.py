@@ -4,7 +4,7 @@ They narrow and never widen. A root of the client beneath a directory of the ope
 holds a directory of the operator is that directory; any other is nothing. Each part keeps the operator's permission.
 
 Nothing is opened for a part and held: each walk goes to it from the operator's directory, through directories and not
-through links (see `walk`). So a part that was moved away is not followed out, and there is nothing to give back.
+through links (see `posix`). So a part that was moved away is not followed out, and there is nothing to give back.
 """
 
 import hashlib
