@@ -114,9 +114,10 @@ class Roots:
 
     def outside(self, written: str) -> PathError:
         """The one answer for everything that is not beneath a root."""
-        shown = ", ".join(quoted(str(path)) for path in self.paths[:3]) + (", ..." if len(self.paths) > 3 else "")
+        shown = ", ".join(quoted(str(path)) for path in self.paths[:3])
+        others = ", and others" if len(self.paths) > 3 else ""
         return PathError(
-            "outside_roots", written, "is outside the allowed directories", f"Use a path beneath {shown}."
+            "outside_roots", written, "is outside the allowed directories", f"Use a path beneath {shown}{others}."
         )
 
     def path(self, place: Place) -> str:
