@@ -239,6 +239,18 @@ def test_export_replaces_what_differs_only_by_force(capsys: pytest.CaptureFixtur
     assert (tmp_path / "out/hello/more.txt").read_text() == "x"
 
 
+def test_a_skill_that_is_there_gets_its_manifest_last(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path / "lib", {"SKILL.md": SKILL, "a.sh": "true", "z": "z"})
+    (tmp_path / "lib/a.sh").chmod(0o755)
+    write(tmp_path / "out/pdf", {"SKILL.md": "old", "z": "old"})
+    synced = disk.synced(monkeypatch)
+    assert run(capsys, "export", tmp_path / "lib", "pdf", "--force", "--to", tmp_path / "out")[0] == 0
+    assert [one for one in synced if isinstance(one, int)] == [len("true"), len("z"), len(SKILL)]
+    assert [os.access(tmp_path / "out/pdf" / name, os.X_OK) for name in ("a.sh", "z")] == [True, False]
+
+
 def test_export_writes_nothing_where_a_prompt_can_be_no_skill(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

@@ -1,5 +1,9 @@
 """Prompts that are saved and deleted: what is let in, where it goes, and what stays as it was."""
 
+import os
+import re
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -56,6 +60,13 @@ def test_nobody_reads_a_prompt_before_it_has_the_permissions_of_the_one_it_repla
     assert (made, (tmp_path / "a.md").stat().st_mode & 0o777) == ([0o600], mode)
 
 
+def test_a_new_prompt_gets_the_usual_permissions(tmp_path: Path, libraries: Libraries) -> None:
+    mask = os.umask(0)
+    save_prompt(libraries, "new", OTHER)
+    os.umask(mask)
+    assert (tmp_path / "new.md").stat().st_mode & 0o777 == 0o666
+
+
 def test_a_change_reaches_the_disk_before_it_is_answered(
     tmp_path: Path, libraries: Libraries, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -73,6 +84,39 @@ def test_a_directory_that_is_made_for_a_file_reaches_the_disk(
     save_prompt(libraries, "newer", OTHER, draft=True)
     made = [["_drafts", "a.md", "git"], len(OTHER), ["new.md"]]
     assert synced == [*made, len(OTHER), ["new.md", "newer.md"]]
+
+
+def refusal(call: Callable[..., object], *arguments: object, **more: object) -> str:
+    with pytest.raises(PromptError) as caught:
+        call(*arguments, **more)
+    return f"{caught.value.code}: {caught.value}"
+
+
+def test_what_is_refused_says_why_and_what_to_do(tmp_path: Path, libraries: Libraries) -> None:
+    etag = etag_of(SIMPLE.encode())
+    assert re.fullmatch("[0-9a-f]{16}", etag)
+    write(tmp_path, {"pdf/SKILL.md": "---\nname: pdf\ndescription: x\n---\nRead."})
+    libraries.look()
+    (tmp_path / "link.md").symlink_to("nothing")
+    (tmp_path / "git/b.md").chmod(0o400)
+    save, remove = partial(refusal, save_prompt, libraries), partial(refusal, delete_prompt, libraries)
+    known = f"there is a 'a.md' already. To replace it, give its etag as if_match: {etag}"
+    assert save("a", OTHER) == f"already_exists: {known}"
+    assert save("a", OTHER, if_match="0") == f"changed: 'a.md' was changed meanwhile; its etag is {etag} now"
+    assert save("new", OTHER, if_match="0") == "changed: there is no 'new.md' any more"
+    assert save("link", OTHER) == "not_written: 'link.md' is no file, but a link or something else"
+    assert save("git-b", OTHER, if_match=etag) == "not_written: 'b.md' is write-protected"
+    assert save("x/y", OTHER) == "bad_prompt: the name 'x/y' is none for a new prompt. Use a-z 0-9 and -."
+    unknown = "the template uses 'x', which is no argument"
+    assert save("new", front(body="{{ x }}")) == f"bad_prompt: line 4: {unknown}. Nothing was written."
+    named = "the front matter has the name 'other', and it is saved as 'new'"
+    assert save("new", front("name: other")) == f"bad_prompt: {named}"
+    skill = "is a skill, a directory that may have more than its SKILL.md"
+    assert remove("pdf") == f"not_written: 'pdf' {skill}"
+    (tmp_path / "_drafts").mkdir()
+    assert remove("a", draft=True) == "not_found: there is no '_drafts/a.md'"
+    assert remove("../a", draft=True) == "not_written: '_drafts/../a.md' has an empty name, . or .. in it"
+    assert remove("no") == "not_found: there is no prompt 'no'"
 
 
 def test_a_prompt_is_not_replaced_without_its_etag(tmp_path: Path, libraries: Libraries) -> None:
