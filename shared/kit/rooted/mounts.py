@@ -26,7 +26,7 @@ class Mounts:
 
     def __init__(self, roots: Iterable[Path], table: Path = MOUNTINFO) -> None:
         self._roots = [tuple(components(str(root))) for root in roots]
-        self._remote: list[list[Names]] = [[()] for _ in self._roots]
+        self._remote: list[list[Names]] = []
         """For each root the mount points beneath it that are not local; `()` is the root itself."""
         self._descriptor = -1
         if not hasattr(select, "poll"):

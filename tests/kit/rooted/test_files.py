@@ -119,5 +119,19 @@ def test_os_errors_while_a_file_is_open_are_translated(files, root, no_leak):
     assert caught.value.path == "file"
 
 
+def test_a_root_is_there_while_its_path_leads_to_the_one_that_is_open(either, root):
+    assert either.is_there(0)
+    root.rename(root.parent / "away")
+    assert not either.is_there(0)
+    root.touch()
+    assert not either.is_there(0)
+
+
+def test_a_root_that_is_another_one_by_now_is_not_there(files, root):
+    root.rename(root.parent / "away")
+    root.mkdir()
+    assert not files.is_there(0)
+
+
 def test_closing_gives_the_roots_back(root, no_leak):
     RootedFiles(Roots([root])).close()

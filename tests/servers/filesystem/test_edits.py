@@ -41,7 +41,10 @@ def test_overlapping_matches_count():
 
 
 def test_very_many_matches_are_not_all_listed():
-    assert "more than 10 places" in refused("x\n" * 100_000, ("x", "z")).reason
+    shown = "at lines 1, 2, 3, 4, 5, 6, 7, 8, 9, 10"
+    assert refused("x\n" * 10, ("x", "z")).reason == f"edit 1: the old text matches 10 places, {shown}"
+    more = f"edit 1: the old text matches more than 10 places, {shown}, ..."
+    assert refused("x\n" * 100_000, ("x", "z")).reason == more
 
 
 @pytest.mark.parametrize("wanted", [[], [("", "x")], [("a", "b"), ("", "x")]])
@@ -65,6 +68,10 @@ def test_untouched_lines_of_a_mixed_file_stay():
     assert apply_edits("a\r\nb\nc\r\nd\n", [("a\nb\nc\nd\n", "a\nB\nc\nd\n")]) == "a\r\nB\nc\r\nd\n"
 
 
+def test_what_replaces_the_first_line_gets_its_line_end():
+    assert apply_edits("\r\na\nb\nc\n", [("\na\n", "x\ny\n")]) == "x\r\ny\nb\nc\n"
+
+
 def test_deleting_a_line():
     assert apply_edits("a\r\nb\r\nc\r\n", [("b\n", "")]) == "a\r\nc\r\n"
 
@@ -81,6 +88,11 @@ def test_a_line_indented_less_than_the_first():
 
 def test_trailing_white_space_does_not_matter():
     assert apply_edits("a  \nb\nc", [("a\nb", "x")]) == "x\nc"
+
+
+@pytest.mark.parametrize("end", ["", "\n"])
+def test_the_last_line_matches_with_other_indentation(end):
+    assert apply_edits(f"a\n  b{end}", [("\tb", "\tc")]) == f"a\n  c{end}"
 
 
 def test_a_loose_match_must_be_the_only_one():

@@ -280,7 +280,10 @@ def test_f25_a_change_from_outside_is_an_error_where_one_version_was_asked_for(f
     (root / "file").write_text("a")
     Rude.act = staticmethod(lambda: meddle(root / "file"))
     etag = etag_of((root / "file").stat())
-    assert code(edit_file, files, at("file"), [(Rude("a"), "b")], etag=etag) == "changed"
+    with pytest.raises(FilesError) as caught:
+        edit_file(files, at("file"), [(Rude("a"), "b")], etag=etag)
+    assert caught.value.code == "changed"
+    assert str(caught.value) == "file: was changed by someone else meanwhile. Read it again."
     assert [path.name for path in root.iterdir()] == ["file"]
     assert (root / "file").read_text() in ("a, theirs", "theirs, a")
 
