@@ -44,7 +44,7 @@ def _scheme(text: str) -> tuple[str, str]:
     if _CONTROLS.search(text) or _UNSAFE.search(text):
         raise FetchError("bad_url", "the URL has characters in it that no URL may have")
     found = _SCHEME.match(text)
-    if found is None or (found[2] is None and found[1].lower() not in {"http", "https"} and "." in found[1]):
+    if found is None or (found[2] is None and "." in found[1]):  # `example.com:80`
         raise FetchError("bad_url", "what was given is no URL", "Give a whole one, as https://example.com/page")
     scheme = found[1].lower()
     if scheme not in {"http", "https"}:

@@ -111,7 +111,7 @@ def is_same(path: str, found: os.stat_result) -> bool:
     return os.path.normcase(again) == os.path.normcase(path) and os.path.samestat(os.lstat(again), found)
 
 
-def create(entry: Entry, mode: int = 0o666) -> int:
+def create(entry: Entry, mode: int) -> int:
     """Make the file, which must not exist yet, and open it for writing; the umask counts. Raises OSError."""
     return os.open(entry.name, _NEW, mode, dir_fd=entry.directory)
 

@@ -100,6 +100,14 @@ async def test_a_proxy_hears_nothing_of_what_is_not_allowed(url: str, code: str)
         assert await proxy.count() == 0
 
 
+@pytest.mark.parametrize(("scheme", "port"), [("http", 80), ("https", 443)])
+async def test_a_url_without_a_port_has_that_of_its_scheme(scheme: str, port: int) -> None:
+    async with listening() as proxy:
+        options = ClientOptions(proxy_url=f"http://127.0.0.1:{proxy.port}")
+        async with reaching(NAMES, options, allow_port=[8080]) as web:
+            assert str(await web.refused(f"{scheme}://public.test/")).startswith(f"port {port} is not allowed")
+
+
 async def test_a_proxy_may_know_a_name_that_the_operator_allows() -> None:
     async with listening() as proxy:
         options = ClientOptions(proxy_url=f"http://127.0.0.1:{proxy.port}")
@@ -123,8 +131,25 @@ def test_a_proxy_is_shown_without_its_credentials() -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["", "proxy.test", "ftp://proxy.test", "http://", "http://proxy.test/path", "http://a:0"]
+    ("url", "port"),
+    [("http://a", 80), ("https://a", 443), ("http://a:443", 443), ("https://a:1", 1), ("http://a:65535/", 65_535)],
 )
+def test_a_proxy_has_a_port(url: str, port: int) -> None:
+    assert parse_proxy(url).port == port
+
+
+@pytest.mark.parametrize(("user", "credentials"), [("", None), ("me@", (b"me", b"")), (":b@", (b"", b"b"))])
+def test_what_is_left_out_of_credentials_is_empty(user: str, credentials: tuple[bytes, bytes] | None) -> None:
+    assert parse_proxy(f"http://{user}proxy.test").credentials == credentials
+
+
+@pytest.mark.parametrize("url", ["", "proxy.test", "ftp://proxy.test", "http://", "http://proxy.test/path"])
 def test_what_is_no_proxy_is_refused(url: str) -> None:
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match=r"^a proxy is http\[s\]://\[USER:PASSWORD@\]HOST\[:PORT\]; "):
         parse_proxy(url)
+
+
+@pytest.mark.parametrize("port", [0, 65_536, 99_999])
+def test_a_proxy_at_no_port_is_refused(port: int) -> None:
+    with pytest.raises(ValueError, match=r"^the port of the proxy is no number from 1 to 65535$"):
+        parse_proxy(f"http://proxy.test:{port}")

@@ -1,5 +1,6 @@
 """Connecting to one of several addresses."""
 
+import socket
 from typing import Any
 
 import anyio
@@ -100,10 +101,51 @@ async def test_h17_a_connection_is_closed_when_tls_is_cancelled() -> None:
     assert network.open == []
 
 
+async def test_h17_a_connection_that_comes_too_late_is_closed() -> None:
+    network = Network()
+
+    class Late(httpcore.AsyncNetworkBackend):
+        async def connect_tcp(self, host: str, port: int, *_: Any, **__: Any) -> httpcore.AsyncNetworkStream:
+            stream = await network.connect_tcp(host, port)
+            scope.cancel()
+            return stream
+
+    with anyio.CancelScope() as scope:
+        await CheckedBackend(Policy(Rules()), Answers(site_test=[LIVE]), Late()).connect_tcp("site.test", 80)
+    assert scope.cancelled_caught
+    assert (network.tried, network.open) == ([LIVE], [])
+
+
+async def test_what_is_no_host_is_not_resolved() -> None:
+    answers = Answers()
+    with pytest.raises(FetchError) as caught:
+        await CheckedBackend(Policy(Rules()), answers, Network()).connect_tcp("a..b", 80)
+    assert (caught.value.code, answers.asked) == ("bad_url", [])
+
+
+@pytest.mark.parametrize(
+    ("failure", "told"),
+    [
+        (socket.gaierror(socket.EAI_NONAME, ""), "no address is known for site.test. Check the spelling"),
+        (socket.gaierror(socket.EAI_AGAIN, ""), "the resolver failed for site.test. Try again later"),
+        (UnicodeError(), "no address is known for site.test"),
+    ],
+)
+async def test_a_resolver_may_fail(failure: Exception, told: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise failure
+
+    monkeypatch.setattr(socket, "getaddrinfo", fail)
+    with pytest.raises(FetchError) as caught:
+        await SystemResolver().resolve("site.test")
+    assert (caught.value.code, str(caught.value)) == ("dns", told)
+
+
 async def test_resolving_has_its_time() -> None:
-    with pytest.raises(FetchError, match="was not found out within 0 s") as caught:
+    with pytest.raises(FetchError) as caught:
         await SystemResolver(seconds=0).resolve("localhost")
-    assert caught.value.code == "dns"
+    told = "the address of localhost was not found out within 0 s. Try again later"
+    assert (caught.value.code, str(caught.value)) == ("dns", told)
 
 
 async def test_a_resolver_without_an_answer_is_no_way_in() -> None:

@@ -1,20 +1,23 @@
 """H15: who may call themselves by a name."""
 
+import socket
 import ssl
+import struct
 import warnings
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 
 import anyio
+import httpcore
 import pytest
 from anyio.abc import SocketStream
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from servers.fetch.errors import FetchError
 from servers.fetch.network.client import ClientOptions
-from servers.fetch.network.tls import tls_context
+from servers.fetch.network.tls import TlsStream, tls_context
 from tests.servers.fetch.authority import (
     DAY,
     HOST,
@@ -187,6 +190,55 @@ async def test_h15_http_at_the_port_is_no_tls() -> None:
         site.greeting = b"HTTP/1.1 400 Bad Request\r\n\r\n"
         error = await web.refused(f"https://secure.test:{site.port}/")
     assert (error.code, str(error)) == ("tls", "secure.test does not speak TLS at this port")
+
+
+async def test_h15_a_site_that_says_nothing_is_given_up() -> None:
+    names = Answers(secure_test=["127.0.0.1"])
+    async with (
+        listening() as site,
+        reaching(names, ClientOptions(seconds=0.1), allow_private=["secure.test:*"]) as web,
+    ):
+        error = await web.refused(f"https://secure.test:{site.port}/")
+    assert (error.code, str(error)) == ("timeout", "secure.test did not agree on TLS in time")
+
+
+async def test_h15_a_site_may_break_off() -> None:
+    async def reset(stream: SocketStream) -> None:
+        linger = struct.pack("ii", 1, 0)
+        stream.extra(anyio.abc.SocketAttribute.raw_socket).setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+        await stream.aclose()
+
+    names = Answers(secure_test=["127.0.0.1"])
+    async with (
+        await anyio.create_tcp_listener(local_host="127.0.0.1") as listener,
+        anyio.create_task_group() as tasks,
+    ):
+        tasks.start_soon(listener.serve, reset)
+        port = listener.extra(anyio.abc.SocketAttribute.local_port)
+        async with reaching(names, allow_private=["secure.test:*"]) as web:
+            error = await web.refused(f"https://secure.test:{port}/")
+        tasks.cancel_scope.cancel()
+    assert (error.code, str(error)) == ("tls", "secure.test ended the connection before TLS was agreed on")
+
+
+class Broken(httpcore.AsyncMockStream):
+    """A connection whose encryption fails after it was agreed on."""
+
+    error = ssl.SSLError()
+    error.reason = "SSLV3_ALERT_BAD_RECORD_MAC"
+
+    async def read(self, *_: object) -> bytes:
+        raise self.error
+
+    async def write(self, *_: object) -> None:
+        raise self.error
+
+
+@pytest.mark.parametrize("act", [lambda stream: stream.read(1), lambda stream: stream.write(b"x")])
+async def test_h15_encryption_may_fail_later(act: Callable[[TlsStream], Awaitable[object]]) -> None:
+    with pytest.raises(FetchError, match=r"^secure\.test did not agree on a safe connection$") as caught:
+        await act(TlsStream(Broken([]), "secure.test"))
+    assert caught.value.code == "tls"
 
 
 def test_h15_a_file_of_authorities_has_to_hold_some(tmp_path: Path) -> None:

@@ -5,13 +5,17 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
+import anyio
+import anyio.lowlevel
 import h2.config
 import h2.connection
 import h2.events
+import httpcore
 import pytest
 
 from servers.fetch.loading.loader import Loader, LoadRules
-from servers.fetch.network.client import ClientOptions, opened_client
+from servers.fetch.network.client import ClientOptions, _close, opened_client
+from servers.fetch.network.listening import Http2Stream
 from servers.fetch.network.policy import Policy, Rules
 from tests.servers.fetch.authority import authority, certificate, server_context
 from tests.servers.fetch.loaders import AGENT, Here, refused
@@ -128,6 +132,49 @@ async def test_h5_a_site_that_thinks_for_long_is_waited_for(tmp_path: Path) -> N
         site.answer_all()
         assert (await load).body == b"page"
     assert (site.asked, site.connections) == ([1, 1], 1)
+
+
+class Silent(httpcore.AsyncMockStream):
+    """A connection whose peer says nothing, and which notes how long it was waited for."""
+
+    def __init__(self) -> None:
+        super().__init__([])
+        self.scope = anyio.CancelScope()
+        self.waits: list[float | None] = []
+        self.is_closed = False
+
+    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        self.waits.append(timeout)
+        if len(self.waits) == 2:
+            self.scope.cancel()
+        raise httpcore.ReadTimeout
+
+    async def aclose(self) -> None:
+        await anyio.lowlevel.checkpoint()
+        self.is_closed = True
+
+
+@pytest.mark.parametrize(("timeout", "silence"), [(None, 3), (60, 3), (15, 3), (5, 1), (0.5, 0.1)])
+async def test_h5_a_peer_has_a_share_of_the_time_to_show_itself(timeout: float | None, silence: float) -> None:
+    peer = Silent()
+    with pytest.raises(httpcore.ReadTimeout):
+        await Http2Stream(peer).read(1, timeout)
+    assert peer.waits == [silence] * 2
+
+
+async def test_h5_a_silent_connection_is_closed_though_nobody_waits_any_more() -> None:
+    peer = Silent()
+    with peer.scope, suppress(httpcore.ReadTimeout):
+        await Http2Stream(peer).read(1)
+    assert peer.is_closed
+
+
+async def test_h5_what_could_not_be_read_is_closed_though_nobody_waits_any_more() -> None:
+    peer = Silent()
+    with peer.scope:
+        peer.scope.cancel()
+        await _close([Http2Stream(peer)])
+    assert peer.is_closed
 
 
 @pytest.mark.parametrize("status", ["", "ok", "2 00", "\u0662\u0660\u0660", "1e2", "99999", "-200"])

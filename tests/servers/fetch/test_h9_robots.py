@@ -8,6 +8,7 @@ import httpx
 import pytest
 from protego import Protego
 
+from servers.fetch.errors import FetchError
 from servers.fetch.loading.exchange import Answer
 from servers.fetch.loading.headers import default_agent, product_token
 from servers.fetch.loading.robots import CHARACTERS, HOPS, MOST, Robots, Rules, relevant
@@ -33,7 +34,7 @@ async def test_h9_without_a_robots_txt_all_is_allowed(status: int) -> None:
         assert (await loader.load(one.url("/a"))).body == b"page"
 
 
-@pytest.mark.parametrize("status", [500, 502, 503, 599, 304, 305])
+@pytest.mark.parametrize("status", [500, 502, 503, 599, 300, 304, 305])
 async def test_h9_a_robots_txt_that_fails_allows_nothing(status: int) -> None:
     async with opened_site(site(answer(status=status))) as one, opened_loader() as loader:
         error = await refused(loader, one.url("/a"))
@@ -88,9 +89,10 @@ async def test_h9_wildcards_and_ends_are_understood(rule: str, path: str, allowe
         ("\ufeffuser-AGENT : * # all\n disallow:/ # nothing", False),
         ("User-agent: *\r\nDisallow: /\r\n", False),
         ("User-agent: *\nCrawl-delay: 3600\nAllow: /", True),
+        (b"# caf\xe9\nUser-agent: *\nDisallow: /", False),
     ],
 )
-async def test_h9_the_group_is_the_one_of_this_program(groups: str, allowed: bool) -> None:
+async def test_h9_the_group_is_the_one_of_this_program(groups: str | bytes, allowed: bool) -> None:
     async with opened_site(site(rules(groups))) as one, opened_loader() as loader:
         if allowed:
             await loader.load(one.url("/a"))
@@ -115,6 +117,13 @@ async def test_h9_rules_beyond_500_kibibytes_are_not_read() -> None:
         await loader.load(one.url("/late"))
         await loader.load(one.url("/cut-here"))
         assert (await refused(loader, one.url("/read"))).code == "robots"
+
+
+def test_h9_of_a_long_one_whole_lines_are_read() -> None:
+    lines = b"Disallow: /a\n" * (MOST // 13)
+    assert lines < lines[:1] + b"x" * MOST  # so the last rule is cut
+    for more in (b"Disallow: /cut\n", b"Disallow: /cut\n" * 1_000):
+        assert relevant(lines + more, "tester").splitlines() == lines.decode().splitlines()
 
 
 async def test_h9_a_robots_txt_may_be_redirected_five_times() -> None:
@@ -234,6 +243,17 @@ async def test_the_rules_that_are_kept_are_bounded() -> None:
         kept._keep(f"http://{n}.example/robots.txt", Rules(None, "", inf, CHARACTERS // 2))
     assert len(kept._known) == 2
     assert kept._size == CHARACTERS // 2 * 2
+
+
+async def test_the_size_of_rules_is_that_of_their_text() -> None:
+    async def fetch(url: httpx.URL) -> Answer:
+        return Answer(url, 200, httpx.Headers(), NOTHING.encode(), len(NOTHING))
+
+    kept = Robots(fetch, "tester", 1)
+    for n in range(3):
+        with pytest.raises(FetchError):
+            await kept.check(httpx.URL(f"http://{n}.example/"))
+    assert kept._size == 3 * len(NOTHING)
 
 
 @pytest.mark.parametrize(("agent", "token"), [(default_agent("1.0"), "mcp-bundle-fetch"), ("Me/2", "me"), ("1", "")])

@@ -115,7 +115,7 @@ def test_an_entry_that_can_t_be_read_is_named(entry: str) -> None:
     assert str(caught.value).startswith(repr(entry))
 
 
-@pytest.mark.parametrize("host", ["", "*.example.com", "https://example.com", "example.com:80", "10.0.0.0/8"])
+@pytest.mark.parametrize("host", ["", "*.example.com", "https://example.com", "example.com:80", "10.0.0.0/8", "[::1"])
 def test_only_a_host_is_a_host(host: str) -> None:
     for rules in (Rules(allow_host=[host]), Rules(deny_host=[host])):
         with pytest.raises(ValueError, match="is no host"):

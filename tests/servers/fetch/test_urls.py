@@ -51,6 +51,7 @@ def test_the_fragment_is_kept_apart() -> None:
         ("", "what was given is no URL"),
         ("example.com/page", "what was given is no URL"),
         ("//example.com/", "what was given is no URL"),
+        ("example.com:80/page", "what was given is no URL"),
         ("/etc/passwd", "what was given is no URL"),
         ("file:///etc/passwd", "only http and https URLs can be fetched"),
         ("ftp://example.com/", "only http and https URLs can be fetched"),
@@ -81,6 +82,12 @@ def test_what_is_no_url_to_fetch_is_refused(url: str, reason: str) -> None:
     with pytest.raises(FetchError) as caught:
         parse_url(url)
     assert (caught.value.code, caught.value.reason) == ("bad_url", reason)
+
+
+def test_an_address_without_brackets_is_told_of_them() -> None:
+    with pytest.raises(FetchError) as caught:
+        parse_url("http://2606:4700::1111/")
+    assert str(caught.value) == "the host has a colon in it. Write an address of IPv6 in brackets"
 
 
 USERINFO = "the URL has a user name or password in it, which is not sent"
