@@ -19,7 +19,7 @@ class Turns:
         """`each` is how many of these places one client may have where there may be others: without it all but one,
         which is left for those."""
         self._at_once = at_once
-        self._each = max(at_once - 1 if each is None else min(each, at_once), 1)
+        self._each = max(at_once - 1 if each is None else each, 1)
         self._working: Counter[str] = Counter()
         self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
 

@@ -423,6 +423,21 @@ async def test_all_sessions_together_keep_no_more_than_their_limit() -> None:
     assert all_of_them.used > limit
 
 
+async def test_the_sessions_of_a_server_keep_so_much_together() -> None:
+    limits = EndpointLimits(sessions=SessionLimits(total_replay_bytes=5_000))
+    async with served(wait_server(), limits=limits) as site:
+        site.probe.release.set()
+        status = []
+        for _ in range(2):
+            session = await site.initialize()
+            async with site.stream(call(site, "part", before=15), session) as response:
+                first, *_ = [one async for one in read_events(response)]
+            headers = merged({**session, "Last-Event-ID": first.id})
+            async with site.client.stream("GET", "/mcp", headers=headers) as response:
+                status.append(response.status_code)
+        assert status == [200, 400]
+
+
 @pytest.mark.parametrize("ended", ["answered", "cancelled", "open"])
 @pytest.mark.parametrize("first", ["session", "reader"])
 async def test_a_client_that_goes_gives_its_room_back(ended: str, first: str) -> None:
