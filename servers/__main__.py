@@ -1,14 +1,13 @@
-"""What concerns the bundle as a whole: `python -m servers`, which is also called `mcp-server-bundle`."""
+"""What concerns the bundle as a whole: `python -m servers`, which is also called `mcp-server-bundle`.
+
+Nothing of `shared` is loaded before `main` has put modules off.
+"""
 
 import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
 from io import TextIOWrapper
-
-from shared.kit.extras import needs_extra
-from shared.kit.program import exit_with_error
-from shared.version import __version__
 
 from .bundle.program import program
 from .start import put_off
@@ -54,6 +53,7 @@ def _refuse(words: Sequence[str]) -> int:
     from argparse import RawDescriptionHelpFormatter
 
     from shared.kit.arguments import LineParser
+    from shared.version import __version__
 
     listed = "\n".join(f"  {name:10} {text}" for name, text in COMMANDS.items())
     parser = LineParser(
@@ -84,6 +84,9 @@ def _run(name: str, words: Sequence[str]) -> int:
             # It is there to say what is missing.
             shown: int = import_module(".bundle.doctor.bare", __package__).report(words)
             return shown
+        from shared.kit.extras import needs_extra
+        from shared.kit.program import exit_with_error
+
         extra = "all" if name == "demo" else "catalog"
         exit_with_error(f"{program()} {name}", f"{library} is not installed; {needs_extra(extra)}")
     return code

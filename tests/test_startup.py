@@ -74,6 +74,20 @@ async def test_serving_on_stdio_is_light(server: str, tmp_path: Path) -> None:
     assert not _needless(modules - SERVERS[server] - read)
 
 
+CALLED = """
+import contextlib, io, servers.__main__
+with contextlib.suppress(SystemExit), contextlib.redirect_stdout(io.StringIO()):
+    servers.__main__.main({words!r})
+"""
+
+
+@pytest.mark.parametrize("words", [["--version"], ["run", "--help"], ["list"]], ids=" ".join)
+def test_a_command_puts_modules_off_before_anything_loads_them(words: list[str]) -> None:
+    modules = _loaded_by(f"exec({CALLED.format(words=words)!r})")
+    assert "shared.kit.arguments" in modules
+    assert modules.isdisjoint({"_ssl", "_hashlib", "importlib.metadata"})
+
+
 def test_the_search_for_plugins_is_what_is_left_out() -> None:
     # Should pydantic come to search elsewhere, this says that `servers/start.py` has no effect any more.
     assert "importlib.metadata" in _loaded_by("import shared.program.run")
