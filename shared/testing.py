@@ -12,7 +12,7 @@ import anyio
 from pydantic import BaseModel
 
 from .server.app import Server
-from .server.dispatch import serve
+from .server.connection import serve
 from .transports.memory import MemoryTransport, memory_pair
 
 __all__ = ["connected"]

@@ -12,7 +12,7 @@ import anyio
 
 from servers.filesystem.server import app
 from servers.filesystem.settings import Settings
-from shared.server.dispatch import serve
+from shared.server.connection import serve
 from shared.transports.stdio import StdioTransport
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -16,8 +16,8 @@ from anyio.abc import TaskGroup
 from ..errors import McpError, MethodNotFound, PeerError
 from ..kit.tasks import background
 from ..protocol.session.client import ClientSession
-from ..protocol.session.client_events import Asked, ClientEvent, InputWanted, Notified, Unusable
-from ..protocol.session.events import Answered, Cancelled
+from ..protocol.session.client_events import Asked, ClientEvent, InputWanted, Notified, Unusable, Withdrawn
+from ..protocol.session.events import Answered
 from ..protocol.wire.jsonrpc import Failure, Message, RequestId, Response
 from ..transport import Transport
 from .options import Handler
@@ -227,7 +227,7 @@ class Connection:
                 self._notified(event)
             case Asked():
                 self._asked(event)
-            case Cancelled():
+            case Withdrawn():
                 scope = self._questions.pop(event.id, None)
                 if scope is not None:
                     scope.cancel()

@@ -20,7 +20,7 @@ from ..kit.extras import needs_extra
 from ..kit.program import exit_with_error, program_name
 from ..ops.signals import ending_signals
 from ..server.app import Server
-from ..server.dispatch import serve
+from ..server.connection import serve
 from .options import Group, OptionParser, Words, Written, read_options
 from .process import (
     Options,

@@ -40,6 +40,8 @@ class Method:
     """It may be answered by `input_required` (2026-07-28, multi-round-trip requests)."""
     built_in: bool = False
     """The session answers it by itself: it concerns the protocol and no feature of the server."""
+    is_stream: bool = False
+    """It stays open until one side ends it, and takes no call's place meanwhile."""
 
 
 REQUESTS = (
@@ -57,7 +59,7 @@ REQUESTS = (
     Method("prompts/get", GetPromptParams, capability=("prompts",), multi_round=True),
     Method("completion/complete", CompleteParams, capability=("completions",)),
     Method("logging/setLevel", SetLevelParams, last=NEWEST_HANDSHAKE, capability=("logging",), built_in=True),
-    Method("subscriptions/listen", ListenParams, first=V2026_07_28),
+    Method("subscriptions/listen", ListenParams, first=V2026_07_28, is_stream=True),
     Method("skills/list", ListParams, first=V2026_07_28, capability=_SKILLS, cacheable=True),
     Method("skills/get", UriParams, first=V2026_07_28, capability=_SKILLS, cacheable=True),
     Method("resources/directory/read", DirectoryParams, first=V2026_07_28, capability=(*_SKILLS, "directoryRead")),

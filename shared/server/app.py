@@ -18,7 +18,7 @@ import logging
 import os
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -31,10 +31,10 @@ from ..protocol.session.server import ServerSession
 from ..protocol.signing import Seal
 from ..protocol.types.base import Implementation, Params
 from .budget import Budget
+from .calls import Calls
 from .changes import Changes
 from .completion import Completer, Completions
 from .context import Context
-from .deadlines import Deadlines
 from .limits import Limits
 from .listings import Listings
 from .observers import Observer, Observers
@@ -89,8 +89,8 @@ class Server(Generic[State]):
         self.skills: Skills | None = None
         self.changes = Changes()
         self.listings = Listings()
-        self.deadlines = Deadlines()
         self.budget = Budget()
+        self.calls: Calls
         self.turns, self.brief_turns = Turns(), Turns()
         self.limits = Limits()
         self.page_size = 100
@@ -218,14 +218,13 @@ class Server(Generic[State]):
     async def running(self, settings: BaseModel | None = None) -> AsyncIterator["Server[State]"]:
         """Opens what the lifespan opens, with `settings` or the defaults; closes it at the end."""
         self.settings = self.settings_model() if settings is None else settings
-        try:
-            if self._lifespan is None:
+        opened = nullcontext() if self._lifespan is None else self._lifespan(self.settings)
+        async with opened as self.state:
+            self.calls = Calls(self)
+            try:
                 yield self
-                return
-            async with self._lifespan(self.settings) as self.state:
-                yield self
-        finally:
-            self.deadlines.close()
+            finally:
+                await self.calls.close()
 
     @cached_property
     def seal(self) -> Seal:

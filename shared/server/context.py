@@ -1,27 +1,31 @@
 """What a handler may do besides returning a value: report, ask the client, announce changes."""
 
 import secrets
+from collections import deque
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
-from typing import Any, Generic, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from ..errors import InvalidParams, PeerError
 from ..protocol.peer import Peer
 from ..protocol.records import record
-from ..protocol.session.events import Outgoing
+from ..protocol.session.events import Call
 from ..protocol.session.questions import Question, elicit_form, elicit_url, list_roots, read_answer, sample
 from ..protocol.session.server import ServerSession
 from ..protocol.types.client import CreateMessageResult, ElicitResult, Root
 from ..protocol.types.lifecycle import LogLevel
-from ..protocol.wire.jsonrpc import Failure, RequestId, Response
+from ..protocol.wire.jsonrpc import Failure, RequestId
 from .answers import Answers
 from .budget import Budget
 from .changes import Changes
 from .forms import form_schema
 from .mistakes import describe
 from .turns import Turns
+
+if TYPE_CHECKING:
+    from .app import Server
 
 __all__ = ["Answer", "Context", "Link"]
 
@@ -30,12 +34,25 @@ Form = TypeVar("Form", bound=BaseModel)
 
 
 class Link(Protocol):
-    """The connection as a context sees it."""
+    """The connection as its calls see it."""
 
     session: ServerSession
     answers: Answers
     client: str
     """A name for whoever is served, an address and a principal; empty where nobody else is."""
+    running: int
+    """How many of its calls run now."""
+    streams: int
+    """How many listen streams are open."""
+    queue: deque[Call] | None
+    """The calls that wait for a place, where any ever did."""
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether the peer is too slow to take what waits for it."""
+
+    async def room(self) -> None:
+        """Waits until the peer has taken enough of what waits for it."""
 
     async def flush(self) -> None:
         """Lets waiting messages leave; waits while the peer is too slow to take them."""
@@ -43,9 +60,11 @@ class Link(Protocol):
     async def closing(self) -> None:
         """Waits until the server ends the listen streams."""
 
-    async def answer_to(self, about: RequestId, id: int) -> Response | Failure:
-        """Waits for the client's answer to our request `id`, which is expected; the time does not count against
-        the budget of the call `about`."""
+    async def move(self) -> None:
+        """Waits until a call is over, or something was sent."""
+
+    def ended(self) -> None:
+        """A call is over."""
 
 
 @record
@@ -60,32 +79,44 @@ class Answer(Generic[Form]):
 class Context(Generic[State]):
     """One call's view of its server and its client."""
 
-    id: RequestId
-    peer: Peer
-    """Who calls. Its version is nobody's business but the protocol's."""
+    call: Call
     link: Link
-    """The connection; for the handlers of this package, not for authors."""
+    """The connection. It and the call are for the handlers of this package, not for authors."""
+    app: "Server[Any]"
     state: State
     """What the server's lifespan yielded."""
     budget: Budget
-    changes: Changes
-    turns: Turns
-    brief_turns: Turns
+    """What the call may cost."""
+
+    @property
+    def id(self) -> RequestId:
+        """The client's name for the call, as long as it is not over."""
+        return self.call.id
+
+    @property
+    def peer(self) -> Peer:
+        """Who calls. Its version is nobody's business but the protocol's."""
+        return self.call.peer
+
+    @property
+    def changes(self) -> Changes:
+        """Where changes are told."""
+        return self.app.changes
 
     @property
     def owner(self) -> str:
         """To whom belongs what is kept for later calls: whom the transport authenticated, else the session; of a
         request that stands for itself all that come from its address. Empty where nobody else is."""
-        return self.peer.owner or self.link.client
+        return self.call.peer.owner or self.link.client
 
     async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
         """Tells the client how far the call is, if it asked; `progress` must grow from one report to the next."""
-        self.link.session.progress(self.id, progress, total, message)
+        self.link.session.progress(self.call, progress, total, message)
         await self.link.flush()
 
     async def log(self, level: LogLevel, data: Any, logger: str | None = None) -> None:
         """Sends the client a log message, if it wants that level. Never put secrets in `data`."""
-        self.link.session.log(self.id, level, data, logger)
+        self.link.session.log(self.call, level, data, logger)
         await self.link.flush()
 
     def turn(self, of: Turns | None = None, *, brief: bool = False) -> AbstractAsyncContextManager[None]:
@@ -94,7 +125,8 @@ class Context(Generic[State]):
         The time counts against the budget of the call. Work is `brief` where it is bounded to less than a second, and
         then waits for no other; what takes a millisecond at most needs no turn.
         """
-        return (of or (self.brief_turns if brief else self.turns)).take(self.link.client)
+        app = self.app
+        return (of or (app.brief_turns if brief else app.turns)).take(self.link.client)
 
     async def close_stream(self, retry_ms: int = 1_000) -> None:
         """Lets the client go while the call goes on: it comes back for the answer after `retry_ms`.
@@ -102,7 +134,7 @@ class Context(Generic[State]):
         For long calls over HTTP, which then hold no connection. Does nothing where the protocol has no such thing:
         on other transports, in versions before 2025-11-25, and without sessions.
         """
-        self.link.session.waiting.append(Outgoing(None, self.id, retry_ms))
+        self.link.session.pause(self.call, retry_ms)
         await self.link.flush()
 
     async def ask(self, key: str, message: str, form: type[Form]) -> Answer[Form]:
@@ -139,7 +171,7 @@ class Context(Generic[State]):
         """Asks several questions at once; the answers as models, by key. Raises like `ask`, and PeerError
         where the client answers with an error."""
         session = self.link.session
-        asked = session.ask(self.id, questions)
+        asked = session.ask(self.call, questions)
         sent = [one for one in asked.values() if isinstance(one, int)]
         self.link.answers.expect(sent)
         try:
@@ -153,7 +185,8 @@ class Context(Generic[State]):
         if not isinstance(asked, int):
             return asked
         await self.link.flush()
-        answer = await self.link.answer_to(self.id, asked)
+        with self.app.calls.paused(self.call):
+            answer = await self.link.answers.wait(asked)
         if isinstance(answer, Failure):
             raise PeerError(f"the client refused {question.method}", code=-32603)
         return read_answer(question, answer.result)

@@ -18,9 +18,10 @@ from ..protocol.types.resources import (
     SubscriptionFilter,
     UriParams,
 )
-from ..protocol.types.tools import CallToolParams, ListParams
+from ..protocol.types.tools import ListParams
 from .completion import completion
 from .context import Context
+from .tools import call_tool
 
 if TYPE_CHECKING:
     from .app import Server
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 __all__ = [
     "HANDLERS",
     "Handler",
-    "call_tool",
     "complete",
     "get_prompt",
     "get_skill",
@@ -63,11 +63,6 @@ def _cut(app: "Server[Any]", what: str, items: Sequence[T], cursor: str | None) 
 async def list_tools(app: "Server[Any]", context: Context[Any], params: ListParams) -> dict[str, Any]:
     """`tools/list`: the same for every caller, so it may be cached by anyone."""
     return _listing(app, "tools", app.tools.listed(app.settings), params)
-
-
-async def call_tool(app: "Server[Any]", context: Context[Any], params: CallToolParams) -> dict[str, Any]:
-    """`tools/call`."""
-    return await app.tools.find(params.name, app.settings).run(context, params.arguments)
 
 
 async def list_resources(app: "Server[Any]", context: Context[Any], params: ListParams) -> dict[str, Any]:
@@ -146,6 +141,7 @@ async def listen(app: "Server[Any]", context: Context[Any], params: ListenParams
     if len(wanted.resource_subscriptions) > app.limits.subscriptions:
         raise InvalidParams(f"a stream may hold {app.limits.subscriptions} resource subscriptions at most")
     uris: dict[str, str] = {}
+    call = context.call
     try:
         for uri in dict.fromkeys(wanted.resource_subscriptions):
             with suppress(ResourceNotFound):
@@ -153,12 +149,13 @@ async def listen(app: "Server[Any]", context: Context[Any], params: ListenParams
         lists = _wanted_lists(app, wanted)
         if "resources" in lists:
             await app.changes.want_resources()
-        session.acknowledge(Listen(context.id, lists, uris))
+        session.acknowledge(call, Listen(call.id, lists, uris))
         await context.link.flush()
         await context.link.closing()
-        session.end_listen(context.id)
+        session.end_listen(call)
     finally:
-        session.subscriptions.close(context.id)
+        if not call.is_over:
+            session.subscriptions.close(call.id)
         await app.changes.release(uris.values(), context.link.client)
     return {}
 

@@ -3,17 +3,20 @@
 import re
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import DeclarationError, InvalidParams, ToolError
 from ..protocol.records import record
 from ..protocol.types.base import Icon, Meta
-from ..protocol.types.tools import Tool, ToolAnnotations
+from ..protocol.types.tools import CallToolParams, Tool, ToolAnnotations
 from .context import Context
 from .functions import Function
 from .results import Result
 
-__all__ = ["RegisteredTool", "ToolOptions", "Tools", "Unavailable"]
+if TYPE_CHECKING:
+    from .app import Server
+
+__all__ = ["RegisteredTool", "ToolOptions", "Tools", "Unavailable", "call_tool"]
 
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 MAX_DESCRIPTION = 2_048
@@ -140,3 +143,8 @@ class Tools:
             if reason is not None:
                 raise ToolError(reason)
         return tool
+
+
+async def call_tool(app: "Server[Any]", context: Context[Any], params: CallToolParams) -> dict[str, Any]:
+    """`tools/call`."""
+    return await app.tools.find(params.name, app.settings).run(context, params.arguments)

@@ -13,8 +13,8 @@ from shared.errors import ResourceNotFound, ToolError
 from shared.kit.tasks import background
 from shared.protocol.types.base import Implementation
 from shared.server.app import Server
+from shared.server.connection import serve
 from shared.server.context import Context
-from shared.server.dispatch import serve
 from shared.transports.memory import MemoryTransport, memory_pair
 
 

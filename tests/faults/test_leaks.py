@@ -14,7 +14,7 @@ import pytest
 from servers.filesystem.server import app as filesystem
 from servers.filesystem.settings import Settings
 from shared.server.app import Server
-from shared.server.dispatch import serve
+from shared.server.connection import serve
 from shared.transports.memory import MemoryTransport, memory_pair
 from tests.descriptors import descriptors, settled_descriptors
 from tests.faults.raw import INITIALIZE, INITIALIZED, Json, call, request, stateless

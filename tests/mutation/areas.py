@@ -16,17 +16,17 @@ AREAS = {
     "protocol": Area(("shared/protocol/*",), ("tests/protocol", "tests/server", "tests/test_transcripts.py")),
     "limits": Area(
         (
+            "shared/kit/expiry.py",
             "shared/server/budget.py",
-            "shared/server/deadlines.py",
+            "shared/server/calls.py",
             "shared/server/turns.py",
             "shared/transports/http/connections.py",
-            "shared/transports/http/lapses.py",
             "shared/transports/http/limits.py",
             "shared/transports/http/replay.py",
             "shared/transports/http/shares.py",
             "shared/transports/stdio.py",
         ),
-        ("tests/transports", "tests/server", "tests/faults/test_amounts.py"),
+        ("tests/transports", "tests/server", "tests/kit/test_expiry.py", "tests/faults/test_amounts.py"),
     ),
     "hosts": Area(("servers/bundle/hosts/*",), tuple(f"tests/bundle/test_{name}.py" for name in HOSTS)),
     "filesystem": Area(

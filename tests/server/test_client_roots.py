@@ -12,7 +12,7 @@ import pytest
 from shared import Context, Resource
 from shared.server.app import NoSettings
 from shared.server.client_roots import narrowed
-from shared.server.dispatch import serve
+from shared.server.connection import serve
 from shared.transports.memory import memory_pair
 from tests.clock import forward
 from tests.quiet import quiet

@@ -1,11 +1,10 @@
 """May this request be served, and who sends it? Every refusal of the protocol itself is made here.
 
 In this order: the era, the envelope or the handshake, the method's row, its params,
-the state of earlier rounds. What passes is a request in flight, with its params as a model.
+the state of earlier rounds. What passes is a call.
 """
 
 from collections.abc import Callable
-from typing import Any
 
 from pydantic import ValidationError
 
@@ -15,7 +14,7 @@ from ..peer import Peer
 from ..signing import Seal
 from ..wire.jsonrpc import Request
 from .envelope import admit, claims_envelope
-from .exchange import InFlight
+from .events import Call
 from .handshake import FIRST_PEER, Handshake
 from .rounds import FIRST_ROUND, open_round
 
@@ -35,8 +34,8 @@ class Admission:
         self._seal = seal
         self._now = now
 
-    def admit(self, request: Request, principal: str | None) -> tuple[InFlight, Any]:
-        """The request in flight and its params. Raises RpcError where it may not be served."""
+    def admit(self, request: Request, principal: str | None) -> Call:
+        """The call that `request` begins. Raises RpcError where it may not be served."""
         peer, method = self._sender(request, principal)
         try:
             # What `model_validate` does, without its own arguments: this runs for every request.
@@ -50,7 +49,7 @@ class Admission:
             round_ = open_round(method.name, request.params, principal, seal=self._seal, now=self._now())
         else:
             round_ = FIRST_ROUND
-        return InFlight(method, peer, request.params, round_, token), params
+        return Call(request.id, method, params, peer, request.params, round_, token)
 
     def _sender(self, request: Request, principal: str | None) -> tuple[Peer, Method]:
         if "_meta" in request.params and claims_envelope(request.params):

@@ -22,9 +22,9 @@ from ...errors import InternalError, InvalidParams, InvalidRequest, McpError, Rp
 from ..shaping import SERVER_INFO, SUBSCRIPTION_ID
 from ..versions import HANDSHAKE_VERSIONS, NEWEST, NEWEST_HANDSHAKE, Version, find_version
 from ..wire.jsonrpc import Batch, Failure, Malformed, Message, Notification, Request, RequestId, Response, failure
-from .client_events import Asked, ClientEvent, Notified, Unusable, read_input_wanted
+from .client_events import Asked, ClientEvent, Notified, Unusable, Withdrawn, read_input_wanted
 from .client_identity import ClientIdentity, ServerDescription, describe
-from .events import Answered, Cancelled, Outgoing
+from .events import Answered, Outgoing
 
 __all__ = [
     "ClientSession",
@@ -248,7 +248,7 @@ class ClientSession:
         if id not in self._asked:
             return None
         self._asked.discard(id)
-        return Cancelled(id, reason if isinstance(reason, str) else None)
+        return Withdrawn(id, reason if isinstance(reason, str) else None)
 
     def _question(self, request: Request) -> Asked | None:
         if self._mode.stateless:

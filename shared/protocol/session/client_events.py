@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..wire.jsonrpc import RequestId, Response
-from .events import Answered, Cancelled
+from .events import Answered
 
-__all__ = ["Asked", "ClientEvent", "InputWanted", "Notified", "Unusable", "read_input_wanted"]
+__all__ = ["Asked", "ClientEvent", "InputWanted", "Notified", "Unusable", "Withdrawn", "read_input_wanted"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +16,14 @@ class Asked:
     id: RequestId
     method: str
     params: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Withdrawn:
+    """The server no longer wants our answer to `id`: stop the work. The id is free already."""
+
+    id: RequestId
+    reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +53,7 @@ class Unusable:
     reason: str
 
 
-ClientEvent = Answered | Asked | Cancelled | InputWanted | Notified | Unusable
+ClientEvent = Answered | Asked | InputWanted | Notified | Unusable | Withdrawn
 
 
 def read_input_wanted(answer: Response) -> InputWanted | None:

@@ -1,30 +1,64 @@
 """What the core hands to the application, and what it hands to the wire."""
 
+from dataclasses import dataclass
 from typing import Any
 
+from ...errors import InputRequired, McpError
 from ..methods import Method
 from ..peer import Peer
 from ..records import record
 from ..wire.jsonrpc import Batch, Failure, Notification, Request, RequestId, Response
+from .rounds import FIRST_ROUND, Round
 
-__all__ = ["Answered", "Call", "Cancelled", "Change", "Event", "Outgoing"]
+__all__ = ["Answered", "Call", "Cancelled", "Change", "Event", "Outcome", "Outgoing"]
 
 
-@record
+@dataclass(slots=True, eq=False)
 class Call:
-    """A request that the application must answer with `respond` or `fail`. `params` are validated."""
+    """A request of the peer's from its admission to its answer: whoever has to do with it holds this one object.
+
+    It is told from others by what it is and not by its id, which may be another call's as soon as this one is over.
+    From then on it has no params: they may be megabytes, and what holds the call may be left to the garbage
+    collector, as a task that was cancelled is.
+    """
 
     id: RequestId
     method: Method
     params: Any
+    """Validated: a model."""
     peer: Peer
+    raw: Any
+    """The params as they came, a dict, for what must be bound to the very request."""
+    round: Round = FIRST_ROUND
+    token: RequestId | None = None
+    """What its reports of progress are marked with, where the peer wants any."""
+    is_over: bool = False
+    """Whether it is answered, or cancelled: nothing more can be said of it."""
+    link: Any = None
+    """The connection that it came on, for whoever serves it."""
+    scope: Any = None
+    """What cancels the work on it."""
+    outlet: Any = None
+    """Who is told what comes of it."""
+    _progress: float | None = None
+
+    def advance(self, progress: float) -> bool:
+        """Records `progress`; False where it did not grow, which may not be sent (Utilities, Progress)."""
+        if self._progress is not None and progress <= self._progress:
+            return False
+        self._progress = progress
+        return True
+
+
+Outcome = dict[str, Any] | McpError | InputRequired
+"""What comes of a call: a result of the newest version, an error, or questions to the client."""
 
 
 @record
 class Cancelled:
-    """The peer no longer wants the answer to `id`: stop the work. The id is free already."""
+    """The peer no longer wants the answer to `call`: stop the work. Its id is free already."""
 
-    id: RequestId
+    call: Call
     reason: str | None = None
 
 

@@ -12,7 +12,7 @@ from ...errors import (
     ToolError,
 )
 from ..peer import Peer
-from .exchange import InFlight
+from .events import Call
 
 __all__ = ["explain", "is_result"]
 
@@ -35,11 +35,11 @@ def explain(error: McpError, peer: Peer) -> RpcError:
             return InternalError("internal error")
 
 
-def is_result(error: McpError, entry: InFlight) -> bool:
+def is_result(error: McpError, call: Call) -> bool:
     """Whether the model is to read the error: what fails in a tool is a result, and so are, since SEP-1303,
     arguments that break its schema."""
-    if entry.method.name != "tools/call":
+    if call.method.name != "tools/call":
         return False
     if isinstance(error, InvalidArguments):
-        return entry.peer.version.argument_errors_are_results
+        return call.peer.version.argument_errors_are_results
     return isinstance(error, ToolError | CallTimeout)

@@ -17,8 +17,10 @@ from ..shaping import shape_question
 from ..types.base import Wire
 from ..types.client import CreateMessageResult, ElicitResult, ListRootsResult
 from ..versions import V2024_11_05, V2025_06_18, V2025_11_25, Version
+from ..wire.jsonrpc import RequestId
 
 __all__ = [
+    "Asked",
     "Question",
     "brought_answers",
     "elicit_form",
@@ -126,3 +128,23 @@ def read_answer(question: Question, answer: Any) -> Any:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
         where = ".".join(str(part) for part in first["loc"])
         raise InvalidParams(f"the answer to {question.method} does not fit: {where}: {first['msg']}") from None
+
+
+class Asked:
+    """Our own requests that have no answer yet, each with the request of the peer's it is about."""
+
+    __slots__ = ("_about", "_last_id")
+
+    def __init__(self) -> None:
+        self._about: dict[RequestId, RequestId] = {}
+        self._last_id = 0
+
+    def enter(self, about: RequestId) -> int:
+        """A fresh id for a request of ours, made while serving the peer's request `about`."""
+        self._last_id += 1
+        self._about[self._last_id] = about
+        return self._last_id
+
+    def settle(self, id: RequestId | None) -> RequestId | None:
+        """Takes our request `id` out: answered or withdrawn. The request it was about, or None if unknown."""
+        return self._about.pop(id, None) if id is not None else None

@@ -3,8 +3,7 @@
 Feed each decoded message to `receive`; carry out the events it returns; then send what `outgoing` gives.
 The session answers by itself what needs no application: `initialize`, `ping`, `server/discover`,
 `logging/setLevel`, and every protocol error. It never raises for what the peer did. A request that becomes
-a `Call` ends by exactly one of `respond`, `fail` or `require_input`; when the peer has cancelled it meanwhile,
-those do nothing.
+a `Call` ends by `finish` or by `cancel`, whichever comes first; after that nothing is said of it any more.
 
 Both eras live side by side: a request whose `_meta` names a protocol version is stateless, any other belongs
 to the handshake.
@@ -18,7 +17,6 @@ from pydantic import ValidationError
 from ...errors import InputRequired, InvalidRequest, McpError, RpcError
 from ..identity import Identity
 from ..methods import MethodTable
-from ..peer import Peer
 from ..shaping import SUBSCRIPTION_ID, shape, shape_question
 from ..signing import Seal
 from ..types.lifecycle import CancelledParams
@@ -26,11 +24,10 @@ from ..wire.jsonrpc import Batch, Failure, Malformed, Message, Notification, Req
 from .admission import Admission
 from .batches import MAX_BATCH, Batches
 from .builtins import answer
-from .events import Answered, Call, Cancelled, Change, Event, Outgoing
-from .exchange import Asked, InFlight
+from .events import Answered, Call, Cancelled, Change, Event, Outcome, Outgoing
 from .failures import explain, is_result
 from .handshake import Handshake, State
-from .questions import Question, brought_answers, require_capabilities
+from .questions import Asked, Question, brought_answers, require_capabilities
 from .rounds import close_state
 from .subscriptions import Listen, Subscriptions
 
@@ -39,6 +36,22 @@ __all__ = ["ServerSession"]
 
 class ServerSession:
     """The protocol with one peer: a process on a pipe, an HTTP session, or a single stateless request."""
+
+    __slots__ = (
+        "__weakref__",
+        "_admission",
+        "_asked",
+        "_batches",
+        "_calls",
+        "_handshake",
+        "_identity",
+        "_now",
+        "_seal",
+        "principal",
+        "roots_changed",
+        "subscriptions",
+        "waiting",
+    )
 
     def __init__(
         self,
@@ -58,7 +71,7 @@ class ServerSession:
         self._now = now
         self._handshake = Handshake(principal)
         self._admission = Admission(methods, self._handshake, seal, now)
-        self._in_flight: dict[RequestId, InFlight] = {}
+        self._calls: dict[RequestId, Call] = {}
         self._asked = Asked()
         self._batches: Batches | None = None
         self.waiting: list[Outgoing] = []
@@ -77,10 +90,6 @@ class ServerSession:
         """The messages due to the peer, oldest first; each is given once."""
         waiting, self.waiting = self.waiting, []
         return waiting
-
-    def rest(self) -> None:
-        """Nothing comes for a while: what is empty gives up the room that it had."""
-        self._in_flight = self._in_flight or {}
 
     def _one(self, message: Message) -> Event | None:
         match message:
@@ -111,30 +120,29 @@ class ServerSession:
 
     def _request(self, request: Request) -> Event | None:
         try:
-            entry, params = self._admission.admit(request, self.principal)
-            if request.id in self._in_flight:
+            call = self._admission.admit(request, self.principal)
+            if request.id in self._calls:
                 raise InvalidRequest("this id is in use by a request that has no answer yet")
         except RpcError as error:
             self._reply(failure(request.id, error))
             return None
-        self._in_flight[request.id] = entry
-        call = Call(request.id, entry.method, params, entry.peer)
-        if not entry.method.built_in:
+        self._calls[request.id] = call
+        if not call.method.built_in:
             if self._batches is not None:
                 self._batches.expect(call.id)
             return call
-        self._answer(call, entry)
+        self._answer(call)
         return None
 
-    def _answer(self, call: Call, entry: InFlight) -> None:
+    def _answer(self, call: Call) -> None:
         try:
             result = answer(call, self._identity, self._handshake)
         except RpcError as error:
-            self.fail(call.id, error)
+            self.finish(call, error)
             return
         if call.method.name == "initialize" and self._handshake.peer is not None:
-            entry.peer = self._handshake.peer
-        self.respond(call.id, result)
+            call.peer = self._handshake.peer
+        self.finish(call, result)
 
     def _notification(self, message: Notification) -> Event | None:
         match message.method:
@@ -151,7 +159,11 @@ class ServerSession:
             params = CancelledParams.model_validate(message.params)
         except ValidationError:
             return None
-        return self.cancel(params.request_id, params.reason)
+        call = self._calls.get(params.request_id)
+        if call is None:
+            return None
+        self.cancel(call)
+        return Cancelled(call, params.reason)
 
     def _answered(self, message: Response | Failure) -> Event | None:
         if message.id is None or self._asked.settle(message.id) is None:
@@ -160,38 +172,45 @@ class ServerSession:
 
     # What the application says
 
-    def cancel(self, id: RequestId, reason: str | None = None) -> Cancelled | None:
-        """Drops a call: its answer is no longer wanted. None where nothing is under way under that id."""
-        if self._in_flight.pop(id, None) is None:
-            return None
-        self.subscriptions.close(id)
-        batches = self._batches
-        self._queue(batches.drop(id) if batches is not None and batches.has(id) else Outgoing(None, id))
-        return Cancelled(id, reason)
-
-    def respond(self, id: RequestId, result: dict[str, Any]) -> None:
-        """Answers a call with `result`, built for the newest version."""
-        entry = self._in_flight.pop(id, None)
-        if entry is not None:
-            answer = Response(id, shape(entry.method, result, entry.peer.version, self._identity.server_info))
-            if self._batches is None:
-                self.waiting.append(Outgoing(answer, id))
-            else:
-                self._reply(answer)
-
-    def fail(self, id: RequestId, error: McpError) -> None:
-        """Answers a call with an error, or with the result that this version wants in its place."""
-        entry = self._in_flight.get(id)
-        if entry is None:
+    def finish(self, call: Call, outcome: Outcome) -> None:
+        """Answers `call`; does nothing where it is over. A result is one of the newest version; an error becomes what
+        this version wants in its place; questions go along with a sealed state that comes back with the answers."""
+        if call.is_over:
             return
-        if is_result(error, entry):
-            self.respond(id, {"content": [{"type": "text", "text": str(error)}], "isError": True})
+        told = outcome if isinstance(outcome, dict) else self._told(call, outcome)
+        call.is_over, call.params, call.raw = True, None, None
+        del self._calls[call.id]
+        self._calls = self._calls or {}  # one that was used keeps room, a tenth of what an idle session is
+        answer: Response | Failure
+        if isinstance(told, dict):
+            answer = Response(call.id, shape(call.method, told, call.peer.version, self._identity.server_info))
         else:
-            del self._in_flight[id]
-            self._reply(failure(id, explain(error, entry.peer)))
+            answer = failure(call.id, told)
+        if self._batches is None:
+            self.waiting.append(Outgoing(answer, call.id))
+        else:
+            self._reply(answer)
 
-    def ask(self, about: RequestId, questions: Mapping[str, Question]) -> dict[str, Any]:
-        """Asks the client while serving the call `about`.
+    def cancel(self, call: Call) -> None:
+        """Drops a call: its answer is no longer wanted. Does nothing where it is over."""
+        if call.is_over:
+            return
+        call.is_over, call.params, call.raw = True, None, None
+        del self._calls[call.id]
+        self.subscriptions.close(call.id)
+        batches = self._batches
+        in_batch = batches is not None and batches.has(call.id)
+        self._queue(batches.drop(call.id) if batches is not None and in_batch else Outgoing(None, call.id))
+
+    def abandon(self) -> list[Call]:
+        """The peer is gone: drops all its calls, which are given back, without a word."""
+        calls, self._calls = list(self._calls.values()), {}
+        for call in calls:
+            call.is_over, call.params, call.raw = True, None, None
+        return calls
+
+    def ask(self, call: Call, questions: Mapping[str, Question]) -> dict[str, Any]:
+        """Asks the client while serving `call`.
 
         In the handshake era requests go out, and each key gives the id to wait for, an int. Without one,
         each key gives the answer that the call brought along, a model.
@@ -199,33 +218,18 @@ class ServerSession:
         Raises MissingCapability for what the client did not declare, InputRequired for what it has not
         answered yet, InvalidParams for an answer that does not fit, InvalidRequest when the call is over.
         """
-        entry = self._in_flight.get(about)
-        if entry is None:
+        if call.is_over:
             raise InvalidRequest("this call is over")
-        require_capabilities(questions, entry.peer)
-        if entry.peer.version.stateless:
-            return brought_answers(questions, entry.round.answers, entry.peer.version)
-        return {key: self._ask_now(about, entry.peer, question) for key, question in questions.items()}
+        require_capabilities(questions, call.peer)
+        if call.peer.version.stateless:
+            return brought_answers(questions, call.round.answers, call.peer.version)
+        return {key: self._ask_now(call, question) for key, question in questions.items()}
 
-    def _ask_now(self, about: RequestId, peer: Peer, question: Question) -> int:
-        id_ = self._asked.enter(about)
-        params = shape_question(question.method, question.params, peer.version)
-        self._send(Request(id_, question.method, params), about)
+    def _ask_now(self, call: Call, question: Question) -> int:
+        id_ = self._asked.enter(call.id)
+        params = shape_question(question.method, question.params, call.peer.version)
+        self._send(Request(id_, question.method, params), call.id)
         return id_
-
-    def require_input(self, id: RequestId, asked: InputRequired) -> None:
-        """Answers a stateless call with questions, and a sealed state that comes back with the answers."""
-        entry = self._in_flight.get(id)
-        if entry is None:
-            return
-        name, params = entry.method.name, entry.params
-        try:
-            state = close_state(name, params, self.principal, entry.round, seal=self._seal, now=self._now())
-        except RpcError as error:
-            self.fail(id, error)
-        else:
-            result = {"resultType": "input_required", "inputRequests": asked.requests, "requestState": state}
-            self.respond(id, result)
 
     def withdraw(self, id: Any, reason: str) -> None:
         """Takes a request of ours back; nothing where it is answered, or was never sent."""
@@ -233,37 +237,40 @@ class ServerSession:
         if about is not None:
             self._send(Notification("notifications/cancelled", {"requestId": id, "reason": reason}), about)
 
-    def notify(self, about: RequestId | None, method: str, params: dict[str, Any]) -> None:
-        """Sends a notification that belongs to the call `about`; nothing where that call is over."""
-        if about is None or self._in_flight.get(about) is not None:
-            self._send(Notification(method, params), about)
+    def notify(self, call: Call, method: str, params: dict[str, Any]) -> None:
+        """Sends a notification that belongs to `call`; nothing where that is over."""
+        if not call.is_over:
+            self._send(Notification(method, params), call.id)
 
-    def progress(self, id: RequestId, progress: float, total: float | None, message: str | None) -> None:
+    def progress(self, call: Call, progress: float, total: float | None, message: str | None) -> None:
         """Tells the peer how far its call is, if it gave a token and `progress` has grown."""
-        entry = self._in_flight.get(id)
-        if entry is None or entry.progress_token is None or not entry.advance(progress):
+        if call.is_over or call.token is None or not call.advance(progress):
             return
-        report = {"progressToken": entry.progress_token, "progress": progress, "total": total, "message": message}
+        report = {"progressToken": call.token, "progress": progress, "total": total, "message": message}
         params = {name: value for name, value in report.items() if value is not None}
-        self.notify(
-            id, "notifications/progress", shape_question("notifications/progress", params, entry.peer.version)
-        )
+        method = "notifications/progress"
+        self.notify(call, method, shape_question(method, params, call.peer.version))
 
-    def log(self, id: RequestId, level: str, data: Any, logger: str | None) -> None:
+    def log(self, call: Call, level: str, data: Any, logger: str | None) -> None:
         """Sends a log message about a call, if logging is declared and the peer wants that level."""
-        entry = self._in_flight.get(id) if self._identity.has(("logging",)) else None
-        if entry is not None:
-            # The log level of the handshake may be another one since the call came.
-            peer = entry.peer if entry.peer.version.stateless else self._handshake.peer or entry.peer
-            if peer.wants_log(level):
-                named = {} if logger is None else {"logger": logger}
-                self.notify(id, "notifications/message", {"level": level, **named, "data": data})
+        if call.is_over or not self._identity.has(("logging",)):
+            return
+        # The log level of the handshake may be another one since the call came.
+        peer = call.peer if call.peer.version.stateless else self._handshake.peer or call.peer
+        if peer.wants_log(level):
+            named = {} if logger is None else {"logger": logger}
+            self.notify(call, "notifications/message", {"level": level, **named, "data": data})
+
+    def pause(self, call: Call, retry_ms: int) -> None:
+        """Lets the client go while the call goes on, where the transport has such a thing."""
+        if not call.is_over:
+            self.waiting.append(Outgoing(None, call.id, retry_ms))
 
     # Subscriptions
 
-    def acknowledge(self, listen: Listen) -> None:
+    def acknowledge(self, call: Call, listen: Listen) -> None:
         """Opens a listen stream: from here on its changes are delivered."""
-        if self._in_flight.get(listen.id) is None:
+        if call.is_over:
             return
         self.subscriptions.listen(listen)
         params = {"_meta": {SUBSCRIPTION_ID: listen.id}, "notifications": listen.honoured()}
@@ -275,16 +282,29 @@ class ServerSession:
         for notification, about in self.subscriptions.matching(change, handshake_open=is_open):
             self._send(notification, about)
 
-    def end_listen(self, id: RequestId) -> None:
+    def end_listen(self, call: Call) -> None:
         """Ends a listen stream from our side: the result that one page of the specification asks for, then the
         notification that another one does. A client that saw the notification first would take it for a loss."""
-        if self.subscriptions.close(id) is None:
+        if call.is_over or self.subscriptions.close(call.id) is None:
             return
-        meta = {SUBSCRIPTION_ID: id}
-        self.respond(id, {"_meta": meta})
-        self._send(Notification("notifications/cancelled", {"_meta": meta, "requestId": id}), id)
+        meta = {SUBSCRIPTION_ID: call.id}
+        self.finish(call, {"_meta": meta})
+        self._send(Notification("notifications/cancelled", {"_meta": meta, "requestId": call.id}), call.id)
 
     # Inside
+
+    def _told(self, call: Call, outcome: McpError | InputRequired) -> dict[str, Any] | RpcError:
+        """What a call that has no result is answered with."""
+        if isinstance(outcome, InputRequired):
+            name, before = call.method.name, call.round
+            try:
+                state = close_state(name, call.raw, self.principal, before, seal=self._seal, now=self._now())
+            except RpcError as error:
+                return error
+            return {"resultType": "input_required", "inputRequests": outcome.requests, "requestState": state}
+        if is_result(outcome, call):
+            return {"content": [{"type": "text", "text": str(outcome)}], "isError": True}
+        return explain(outcome, call.peer)
 
     def _reply(self, answer: Response | Failure) -> None:
         if self._batches is not None and self._batches.takes(answer):

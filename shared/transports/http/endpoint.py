@@ -45,7 +45,7 @@ from .limits import SessionLimits
 from .session import HttpSession
 from .sessions import Sessions
 from .shares import Portions
-from .stateless import Exchange
+from .stateless import StatelessRequest
 from .streams import Gone, Http, Stage, read_body
 
 __all__ = ["Endpoint", "EndpointLimits"]
@@ -78,7 +78,7 @@ class Endpoint:
         self._app = app
         self._limits = limits
         self._sessions: Sessions | None = None
-        self._exchanges: set[Exchange] = set()
+        self._stateless: set[StatelessRequest] = set()
         self._decoding = Turns(1)
         self._requests, self._listening = Portions(limits.requests), Portions(limits.sessions.sessions)
         self._parameters: WeakKeyDictionary[RegisteredTool, Sequence[Parameter]] = WeakKeyDictionary()
@@ -95,16 +95,16 @@ class Endpoint:
     def stop(self) -> None:
         """Takes no more requests; what is under way is finished, streams are ended in order."""
         self._closed = _STOPPING
-        for exchange in self._exchanges:
-            exchange.end()
+        for one in self._stateless:
+            one.end()
         if self._sessions is not None:
             self._sessions.end_all(orderly=True)
 
     def fail(self, refusal: Refusal) -> None:
         """Takes no more requests, since there is nothing left to serve them; what is under way is cancelled."""
         self._closed = refusal
-        for exchange in self._exchanges:
-            exchange.give_up()
+        for one in self._stateless:
+            one.give_up()
         if self._sessions is not None:
             self._sessions.end_all(orderly=False)
 
@@ -116,7 +116,7 @@ class Endpoint:
     @property
     def streams(self) -> int:
         """How many requests and streams are being served."""
-        return len(self._exchanges) + (0 if self._sessions is None else self._sessions.streams)
+        return len(self._stateless) + (0 if self._sessions is None else self._sessions.streams)
 
     async def serve(self, method: str, http: Http) -> None:
         """Serves one request, which has passed the guards."""
@@ -178,18 +178,18 @@ class Endpoint:
             await http.reply.json(202, b"")
             return None
         refusal = check_stateless(http.headers, message, self._mirrored)
-        return refusal or await self._exchange(http, message)
+        return refusal or await self._serve_stateless(http, message)
 
-    async def _exchange(self, http: Http, request: Request) -> Refusal | None:
+    async def _serve_stateless(self, http: Http, request: Request) -> Refusal | None:
         portions = self._listening if request.method == "subscriptions/listen" else self._requests
         if not portions.take(http.client):
             return _TOO_MANY
-        exchange = Exchange(self._app, http)
-        self._exchanges.add(exchange)
+        one = StatelessRequest(self._app, http)
+        self._stateless.add(one)
         try:
-            await exchange.run(http, request, self._limits.keep_alive_seconds)
+            await one.run(http, request, self._limits.keep_alive_seconds)
         finally:
-            self._exchanges.discard(exchange)
+            self._stateless.discard(one)
             portions.give(http.client)
         return None
 

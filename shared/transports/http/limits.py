@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from .lapses import Lapses
+from ...kit.expiry import ExpiryQueue
 
 __all__ = ["Keeping", "Room", "SessionLimits"]
 
@@ -63,7 +63,7 @@ class Keeping:
         self.limits = limits
         self.room = Room(limits.total_replay_bytes)
         """The bytes kept in all of them."""
-        self.idle = Lapses(limits.idle_seconds)
+        self.idle = ExpiryQueue(limits.idle_seconds)
         """The sessions that nobody uses."""
-        self.unread = Lapses(limits.replay_seconds)
+        self.unread = ExpiryQueue(limits.replay_seconds)
         """The streams that nobody reads."""

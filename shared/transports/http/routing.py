@@ -10,12 +10,12 @@ dropped, and a question to the client moves to the session's own stream. (2025-1
 
 from collections.abc import Sequence
 
+from ...kit.expiry import ExpiryQueue
 from ...protocol.http.rules import Refusal, negotiated, read_event_id, refuse
 from ...protocol.session.events import Outgoing
 from ...protocol.versions import Version
 from ...protocol.wire.framing import ServerSentEvent
 from ...protocol.wire.jsonrpc import Batch, Failure, Message, Notification, Request, RequestId, Response, encode
-from .lapses import Lapses
 from .limits import Room, SessionLimits
 from .replay import Reader, Stream
 
@@ -27,7 +27,7 @@ class Streams:
 
     __slots__ = ("_limits", "_own", "_posts", "_room", "_shown", "_unread", "spoken")
 
-    def __init__(self, limits: SessionLimits, room: Room, unread: Lapses) -> None:
+    def __init__(self, limits: SessionLimits, room: Room, unread: ExpiryQueue) -> None:
         """`unread` has the streams that nobody reads, which are given up after a while."""
         self.spoken: Version | None = None
         """The version negotiated, once `initialize` is answered."""
@@ -111,7 +111,7 @@ class Streams:
         self._posts.clear()
         self._shown.clear()
 
-    def rest(self) -> None:
+    def compact(self) -> None:
         """Nothing comes for a while: what is empty gives up the room that it had."""
         self._posts = self._posts or {}
 

@@ -15,7 +15,7 @@ from ...protocol.versions import Version
 from ...protocol.wire.framing import ServerSentEvent
 from ...protocol.wire.jsonrpc import Message
 from ...server.app import Server
-from ...server.dispatch import Connection
+from ...server.connection import Connection
 from .limits import Keeping, Room
 from .replay import Reader
 from .routing import Streams
@@ -164,7 +164,7 @@ class HttpSession:
         while self._patience is None and (outgoing := self._connection.outgoing()):
             self._send(outgoing)
         if not self._open:
-            self._rest()
+            self._streams.compact()
 
     def _send(self, outgoing: Sequence[Outgoing], *, patient: bool = True) -> None:
         self._held = self._streams.send(outgoing, patient=patient)
@@ -181,9 +181,5 @@ class HttpSession:
     def _use(self) -> None:
         """From now on it is idle, unless a stream is being read."""
         if not self._open and not self._ended:
-            self._rest()
+            self._streams.compact()
             self._idle.start(self, self._unused)
-
-    def _rest(self) -> None:
-        self._connection.rest()
-        self._streams.rest()

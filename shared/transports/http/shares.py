@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 from ipaddress import ip_address, ip_network
 
-from .lapses import Lapses
+from ...kit.expiry import ExpiryQueue
 from .session import HttpSession
 
 __all__ = ["Portions", "Shares", "client_name"]
@@ -51,7 +51,7 @@ class _Share:
 class Shares:
     """The sessions of an endpoint by client."""
 
-    def __init__(self, limit: int, idle: Lapses) -> None:
+    def __init__(self, limit: int, idle: ExpiryQueue) -> None:
         """`limit` is how many sessions there may be; `idle` knows since when each of them is idle."""
         self._limit = limit
         self._idle = idle

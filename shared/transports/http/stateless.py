@@ -14,13 +14,13 @@ from ...protocol.session.events import Outgoing
 from ...protocol.wire.framing import ServerSentEvent
 from ...protocol.wire.jsonrpc import Failure, Request, Response, encode
 from ...server.app import Server
-from ...server.dispatch import Connection
+from ...server.connection import Connection
 from .streams import Http, Stage, Watch
 
-__all__ = ["Exchange"]
+__all__ = ["StatelessRequest"]
 
 
-class Exchange:
+class StatelessRequest:
     """One request and its answer."""
 
     def __init__(self, app: Server[Any], http: Http) -> None:

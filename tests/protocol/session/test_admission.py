@@ -35,7 +35,7 @@ def admit(method, params=None, *, version=None):
 
 @pytest.mark.parametrize(("method", "params"), [("ping", {}), ("initialize", HELLO)])
 def test_before_the_handshake_only_it_and_ping_are_served(method, params):
-    assert admit(method, params)[0].method.name == method
+    assert admit(method, params).method.name == method
 
 
 @pytest.mark.parametrize("method", ["tools/list", "no/such/method", "server/discover"])
@@ -45,14 +45,14 @@ def test_before_the_handshake_anything_else_is_refused(method):
 
 
 def test_after_it_the_peer_is_the_handshakes():
-    entry, _ = admit("tools/list", version="2025-06-18")
-    assert (entry.peer.version.date, entry.peer.principal) == ("2025-06-18", "ada")
+    call = admit("tools/list", version="2025-06-18")
+    assert (call.peer.version.date, call.peer.principal) == ("2025-06-18", "ada")
 
 
 @pytest.mark.parametrize("version", [None, "2025-06-18"])
 def test_a_request_with_an_envelope_is_its_own_peer_at_any_time(version):
-    entry, _ = admit("tools/list", {"_meta": ENVELOPE}, version=version)
-    assert (entry.peer.version.date, entry.peer.principal) == ("2026-07-28", "ada")
+    call = admit("tools/list", {"_meta": ENVELOPE}, version=version)
+    assert (call.peer.version.date, call.peer.principal) == ("2026-07-28", "ada")
 
 
 @pytest.mark.parametrize(
@@ -79,9 +79,9 @@ def test_a_long_method_is_not_repeated_in_full():
 
 def test_params_become_a_model_and_stay_as_they_came():
     params = {"name": "echo", "arguments": {"a": 1}, "later": [1]}
-    entry, model = admit("tools/call", params, version="2025-06-18")
-    assert (model.name, model.arguments) == ("echo", {"a": 1})
-    assert entry.params == params
+    call = admit("tools/call", params, version="2025-06-18")
+    assert (call.params.name, call.params.arguments) == ("echo", {"a": 1})
+    assert call.raw == params
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_params_that_do_not_fit_are_named(params, where):
 
 @pytest.mark.parametrize("token", ["", "a", 0, 10**20])
 def test_a_progress_token_is_kept(token):
-    assert admit("ping", {"_meta": {"progressToken": token}})[0].progress_token == token
+    assert admit("ping", {"_meta": {"progressToken": token}}).token == token
 
 
 @pytest.mark.parametrize("token", [True, 1.5, [], {}])
@@ -121,8 +121,8 @@ CALL = {"name": "echo", "arguments": {}}
 
 def test_a_state_brings_the_round_back():
     state = close_state("tools/call", CALL, "ada", Round(3), seal=SEAL, now=0)
-    entry, _ = admit("tools/call", {**CALL, "requestState": state, "_meta": ENVELOPE})
-    assert entry.round.number == 4
+    call = admit("tools/call", {**CALL, "requestState": state, "_meta": ENVELOPE})
+    assert call.round.number == 4
 
 
 def test_a_forged_state_is_refused():
@@ -135,5 +135,5 @@ def test_a_forged_state_is_refused():
     [("tools/call", CALL, "2025-06-18"), ("tools/list", {"_meta": ENVELOPE}, None)],
 )
 def test_where_there_are_no_rounds_a_state_is_ignored(method, params, version):
-    entry, _ = admit(method, {**params, "requestState": "forged"}, version=version)
-    assert entry.round == Round()
+    call = admit(method, {**params, "requestState": "forged"}, version=version)
+    assert call.round == Round()

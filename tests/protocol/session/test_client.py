@@ -6,9 +6,9 @@ import pytest
 
 from shared.errors import RpcError
 from shared.protocol.session.client import ClientSession, Era, first_version
-from shared.protocol.session.client_events import Asked, InputWanted, Notified, Unusable
+from shared.protocol.session.client_events import Asked, InputWanted, Notified, Unusable, Withdrawn
 from shared.protocol.session.client_identity import ClientIdentity
-from shared.protocol.session.events import Answered, Cancelled
+from shared.protocol.session.events import Answered
 from shared.protocol.versions import NEWEST, NEWEST_HANDSHAKE, V2025_06_18, Version
 from shared.protocol.wire.jsonrpc import Batch, Failure, Malformed, Notification, Request, Response, decode
 
@@ -303,7 +303,7 @@ def test_a_question_taken_back_gets_no_answer() -> None:
     session = _open(NEWEST_HANDSHAKE)
     session.receive(Request(1, "roots/list"))
     back = Notification("notifications/cancelled", {"requestId": 1, "reason": "over"})
-    assert session.receive(back) == [Cancelled(1, "over")]
+    assert session.receive(back) == [Withdrawn(1, "over")]
     assert session.receive(back) == []
     session.respond(1, {})
     assert _sent(session) == []

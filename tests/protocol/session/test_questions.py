@@ -5,6 +5,7 @@ import pytest
 from shared.errors import InputRequired, InvalidParams, MissingCapability
 from shared.protocol.peer import Peer
 from shared.protocol.session.questions import (
+    Asked,
     brought_answers,
     elicit_form,
     elicit_url,
@@ -134,3 +135,21 @@ def test_unknown_keys_in_an_answer_are_ignored():
 
 def test_the_versions_of_forms():
     assert (FORM.first, SEVERAL.first, URL.first) == (V2025_06_18, V2025_11_25, V2025_11_25)
+
+
+def test_our_ids_are_integers_that_never_come_twice():
+    asked = Asked()
+    assert [asked.enter("a"), asked.enter("a"), asked.enter("b")] == [1, 2, 3]
+
+
+def test_an_answer_finds_the_call_it_is_about_once():
+    asked = Asked()
+    id_ = asked.enter("a")
+    assert (asked.settle(id_), asked.settle(id_)) == ("a", None)
+
+
+@pytest.mark.parametrize("id", [2, "1", None, ""])
+def test_an_answer_under_another_id_is_about_nothing(id):
+    asked = Asked()
+    asked.enter("a")
+    assert asked.settle(id) is None

@@ -49,10 +49,9 @@ def session(version: str | None = "2025-11-25", capabilities: dict[str, Any] | N
 
 
 def calling(id="c", *, version="2025-11-25", method="tools/call", capabilities=None, **meta):
-    """A session with one call under way."""
+    """A session with one call under way, and that call."""
     made = session(version, capabilities)
-    begin(made, id, method, **meta)
-    return made
+    return made, begin(made, id, method, **meta)
 
 
 def begin(made, id, method="tools/call", **meta):
@@ -120,19 +119,19 @@ def test_the_roots_of_the_peer_change_when_it_says_so():
 
 
 def test_an_id_under_way_can_not_be_used_again():
-    made = calling(7)
+    made, _ = calling(7)
     assert made.receive(Request(7, "ping")) == []
     assert [(message.id, message.code) for message in sent(made)] == [(7, -32600)]
 
 
 def test_an_id_is_free_once_it_is_answered():
-    made = calling(7)
-    made.respond(7, {"content": []})
+    made, call = calling(7)
+    made.finish(call, {"content": []})
     assert len(made.receive(Request(7, "tools/call", CALL))) == 1
 
 
 def test_text_and_number_are_two_ids():
-    made = calling(7)
+    made, _ = calling(7)
     assert len(made.receive(Request("7", "tools/call", CALL))) == 1
 
 
@@ -140,67 +139,87 @@ def test_text_and_number_are_two_ids():
 
 
 def test_a_result_is_answered_under_its_id():
-    made = calling()
-    made.respond("c", {"content": []})
+    made, call = calling()
+    made.finish(call, {"content": []})
     assert made.outgoing() == [Outgoing(Response("c", {"content": []}), "c")]
 
 
-@pytest.mark.parametrize("end", ["respond", "fail", "require_input", "cancel"])
+@pytest.mark.parametrize("end", ["a result", "an error", "questions", "cancel", "abandon"])
 def test_a_call_ends_once(end):
-    made = calling(**ENVELOPE)
+    made, call = calling(**ENVELOPE)
     ends = {
-        "respond": lambda: made.respond("c", {"content": []}),
-        "fail": lambda: made.fail("c", ToolError("no")),
-        "require_input": lambda: made.require_input("c", InputRequired({})),
-        "cancel": lambda: made.cancel("c"),
+        "a result": lambda: made.finish(call, {"content": []}),
+        "an error": lambda: made.finish(call, ToolError("no")),
+        "questions": lambda: made.finish(call, InputRequired({})),
+        "cancel": lambda: made.cancel(call),
+        "abandon": made.abandon,
     }
     ends[end]()
-    assert len(made.outgoing()) == 1
+    assert (call.is_over, call.params, call.raw) == (True, None, None)
+    assert len(made.outgoing()) == (end != "abandon")
     for again in ends.values():
         again()
     assert made.outgoing() == []
 
 
+def test_the_end_of_a_call_is_not_that_of_a_new_one_with_its_id():
+    made, call = calling(7)
+    made.cancel(call)
+    new = begin(made, 7)
+    made.outgoing()
+    made.finish(call, {"content": []})
+    made.cancel(call)
+    made.progress(call, 1, None, None)
+    assert (made.outgoing(), new.is_over) == ([], False)
+
+
+def test_of_a_peer_that_is_gone_all_calls_are_given_back():
+    made, call = calling(1)
+    other = begin(made, 2)
+    assert made.abandon() == [call, other]
+    assert made.abandon() == []
+
+
 @pytest.mark.parametrize("version", HANDSHAKES)
 def test_what_fails_in_a_tool_is_a_result(version):
-    made = calling(version=version)
-    made.fail("c", ToolError("no paper"))
+    made, call = calling(version=version)
+    made.finish(call, ToolError("no paper"))
     (answer,) = sent(made)
     assert answer.result == {"content": [{"type": "text", "text": "no paper"}], "isError": True}
 
 
 def test_a_call_that_took_too_long_is_a_result():
-    made = calling()
-    made.fail("c", CallTimeout(2))
+    made, call = calling()
+    made.finish(call, CallTimeout(2))
     assert sent(made)[0].result["isError"] is True
 
 
 @pytest.mark.parametrize(("version", "is_result"), [(date, date == "2025-11-25") for date in HANDSHAKES])
 def test_bad_arguments_are_a_result_since_2025_11_25(version, is_result):
-    made = calling(version=version)
-    made.fail("c", InvalidArguments("a: missing"))
+    made, call = calling(version=version)
+    made.finish(call, InvalidArguments("a: missing"))
     (answer,) = sent(made)
     assert answer.result["isError"] if is_result else answer.code == -32602
 
 
 @pytest.mark.parametrize("error", [ToolError("no"), CallTimeout(2), InternalError("no")])
 def test_what_fails_elsewhere_is_an_error(error):
-    made = calling(method="resources/read")
-    made.fail("c", error)
+    made, call = calling(method="resources/read")
+    made.finish(call, error)
     assert sent(made) == [Failure("c", -32603, str(error))]
 
 
 @pytest.mark.parametrize(("meta", "code"), [({}, -32002), (ENVELOPE, -32602)])
 def test_a_missing_resource_has_the_code_of_its_version(meta, code):
-    made = calling(method="resources/read", **meta)
-    made.fail("c", ResourceNotFound("a:b"))
+    made, call = calling(method="resources/read", **meta)
+    made.finish(call, ResourceNotFound("a:b"))
     assert sent(made) == [Failure("c", code, "resource not found", {"uri": "a:b"})]
 
 
 @pytest.mark.parametrize(("meta", "code"), [({}, -32600), (ENVELOPE, -32021)])
 def test_a_missing_capability_has_the_code_of_its_version(meta, code):
-    made = calling(**meta)
-    made.fail("c", MissingCapability({"sampling": {}}))
+    made, call = calling(**meta)
+    made.finish(call, MissingCapability({"sampling": {}}))
     (answer,) = sent(made)
     assert (answer.code, answer.data) == (code, {"requiredCapabilities": {"sampling": {}}})
 
@@ -209,9 +228,9 @@ def test_a_missing_capability_has_the_code_of_its_version(meta, code):
 
 
 def test_a_cancelled_call_is_an_event_and_no_answer():
-    made = calling()
+    made, call = calling()
     events = made.receive(Notification("notifications/cancelled", {"requestId": "c", "reason": "why not"}))
-    assert events == [Cancelled("c", "why not")]
+    assert events == [Cancelled(call, "why not")]
     assert made.outgoing() == [Outgoing(None, "c")]
 
 
@@ -219,18 +238,18 @@ def test_a_cancelled_call_is_an_event_and_no_answer():
     "params", [{}, {"requestId": None}, {"requestId": True}, {"requestId": 1.0}, {"requestId": "other"}]
 )
 def test_what_cancels_nothing_is_ignored(params):
-    made = calling(1)
+    made, _ = calling(1)
     assert made.receive(Notification("notifications/cancelled", params)) == []
     assert made.outgoing() == []
 
 
 def test_after_a_cancellation_nothing_is_said_of_the_call():
-    made = calling(progressToken="t")
-    made.cancel("c")
+    made, call = calling(progressToken="t")
+    made.cancel(call)
     made.outgoing()
-    made.progress("c", 1, None, None)
-    made.log("c", "error", "late", None)
-    made.notify("c", "notifications/late", {})
+    made.progress(call, 1, None, None)
+    made.log(call, "error", "late", None)
+    made.notify(call, "notifications/late", {})
     assert made.outgoing() == []
 
 
@@ -238,40 +257,40 @@ def test_after_a_cancellation_nothing_is_said_of_the_call():
 
 
 def test_progress_carries_the_token_and_belongs_to_its_call():
-    made = calling(progressToken="t")
-    made.progress("c", 1, 2, "half")
+    made, call = calling(progressToken="t")
+    made.progress(call, 1, 2, "half")
     params = {"progressToken": "t", "progress": 1, "total": 2, "message": "half"}
     assert made.outgoing() == [Outgoing(Notification("notifications/progress", params), "c")]
 
 
 def test_progress_is_not_sent_without_a_token_or_growth():
-    made = calling()
-    made.progress("c", 1, None, None)
+    made, call = calling()
+    made.progress(call, 1, None, None)
     assert made.outgoing() == []
 
 
 @pytest.mark.parametrize(("level", "is_sent"), [("debug", False), ("info", True), ("emergency", True)])
 def test_log_messages_below_the_level_are_not_sent(level, is_sent):
-    made = calling()
-    made.log("c", level, {"a": 1}, "here")
+    made, call = calling()
+    made.log(call, level, {"a": 1}, "here")
     params = {"level": level, "logger": "here", "data": {"a": 1}}
     assert sent(made) == [Notification("notifications/message", params)] * is_sent
 
 
 def test_a_level_set_while_a_call_runs_counts_for_it():
-    made = calling()
+    made, call = calling()
     made.receive(Request(1, "logging/setLevel", {"level": "debug"}))
     made.outgoing()
-    made.log("c", "debug", "small", None)
+    made.log(call, "debug", "small", None)
     assert len(made.outgoing()) == 1
 
 
 def test_a_request_with_an_envelope_has_its_own_level():
     made = session()
     made.receive(Request(1, "logging/setLevel", {"level": "debug"}))
-    begin(made, "c", **ENVELOPE)
+    call = begin(made, "c", **ENVELOPE)
     made.outgoing()
-    made.log("c", "emergency", "large", None)
+    made.log(call, "emergency", "large", None)
     assert made.outgoing() == []
 
 
@@ -279,29 +298,29 @@ def test_a_request_with_an_envelope_has_its_own_level():
 
 
 def test_in_the_handshake_era_questions_go_out_about_their_call():
-    made = calling(capabilities={"roots": {}})
-    assert made.ask("c", {"a": list_roots(), "b": list_roots()}) == {"a": 1, "b": 2}
+    made, call = calling(capabilities={"roots": {}})
+    assert made.ask(call, {"a": list_roots(), "b": list_roots()}) == {"a": 1, "b": 2}
     assert made.outgoing() == [Outgoing(Request(1, "roots/list"), "c"), Outgoing(Request(2, "roots/list"), "c")]
 
 
 @pytest.mark.parametrize("answer", [Response(1, {"roots": []}), Failure(1, -1, "no")])
 def test_the_answer_is_an_event_once(answer):
-    made = calling(capabilities={"roots": {}})
-    made.ask("c", {"a": list_roots()})
+    made, call = calling(capabilities={"roots": {}})
+    made.ask(call, {"a": list_roots()})
     assert made.receive(answer) == [Answered(1, answer)]
     assert made.receive(answer) == []
 
 
 @pytest.mark.parametrize("answer", [Response(9, {}), Response("1", {}), Failure(None, -1, "no")])
 def test_an_answer_to_nothing_is_ignored(answer):
-    made = calling(capabilities={"roots": {}})
-    made.ask("c", {"a": list_roots()})
+    made, call = calling(capabilities={"roots": {}})
+    made.ask(call, {"a": list_roots()})
     assert made.receive(answer) == []
 
 
 def test_a_question_that_is_withdrawn_is_told_once_and_its_answer_ignored():
-    made = calling(capabilities={"roots": {}})
-    made.ask("c", {"a": list_roots()})
+    made, call = calling(capabilities={"roots": {}})
+    made.ask(call, {"a": list_roots()})
     made.outgoing()
     made.withdraw(1, "no longer needed")
     made.withdraw(1, "no longer needed")
@@ -311,47 +330,49 @@ def test_a_question_that_is_withdrawn_is_told_once_and_its_answer_ignored():
 
 
 def test_without_a_handshake_a_question_ends_the_call():
-    made = calling(**ENVELOPE)
+    made, call = calling(**ENVELOPE)
     with pytest.raises(InputRequired) as caught:
-        made.ask("c", {"a": list_roots()})
-    made.require_input("c", caught.value)
+        made.ask(call, {"a": list_roots()})
+    made.finish(call, caught.value)
     (answer,) = sent(made)
     assert answer.result["resultType"] == "input_required"
     assert answer.result["inputRequests"] == {"a": {"method": "roots/list", "params": {}}}
 
 
 def test_the_state_brings_the_answers_back():
-    made = calling(**ENVELOPE)
-    made.require_input("c", InputRequired({}))
+    made, call = calling(**ENVELOPE)
+    made.finish(call, InputRequired({}))
     state = sent(made)[0].result["requestState"]
     again = {**CALL, "_meta": ENVELOPE, "requestState": state, "inputResponses": {"a": {"roots": []}}}
-    made.receive(Request("d", "tools/call", again))
-    assert made.ask("d", {"a": list_roots()})["a"].roots == []
+    (call,) = made.receive(Request("d", "tools/call", again))
+    assert made.ask(call, {"a": list_roots()})["a"].roots == []
 
 
 def test_what_the_client_can_not_answer_is_not_asked():
-    made = calling(capabilities={"roots": {}})
+    made, call = calling(capabilities={"roots": {}})
     with pytest.raises(MissingCapability):
-        made.ask("c", {"a": list_roots(), "b": FORM})
+        made.ask(call, {"a": list_roots(), "b": FORM})
     assert made.outgoing() == []
 
 
 def test_a_call_that_is_over_asks_nothing():
+    made, call = calling(capabilities={"roots": {}})
+    made.cancel(call)
     with pytest.raises(InvalidRequest, match="over"):
-        session().ask("gone", {"a": list_roots()})
+        made.ask(call, {"a": list_roots()})
 
 
 # Subscriptions
 
 
 def listening(id="s", *lists):
-    made = calling(id, version=None, method="subscriptions/listen", **ENVELOPE)
-    made.acknowledge(Listen(id, frozenset(lists)))
-    return made
+    made, call = calling(id, version=None, method="subscriptions/listen", **ENVELOPE)
+    made.acknowledge(call, Listen(id, frozenset(lists)))
+    return made, call
 
 
 def test_a_stream_is_acknowledged_before_anything_else():
-    made = listening("s", "tools")
+    made, _ = listening("s", "tools")
     made.deliver(Change("tools"))
     assert [one.message.method for one in made.outgoing()] == [
         "notifications/subscriptions/acknowledged",
@@ -360,19 +381,19 @@ def test_a_stream_is_acknowledged_before_anything_else():
 
 
 def test_a_stream_that_was_cancelled_is_not_opened():
-    made = listening("s", "tools")
-    made.cancel("s")
+    made, call = listening("s", "tools")
+    made.cancel(call)
     made.outgoing()
-    made.acknowledge(Listen("s", frozenset({"tools"})))
+    made.acknowledge(call, Listen("s", frozenset({"tools"})))
     made.deliver(Change("tools"))
     assert made.outgoing() == []
 
 
 def test_a_stream_that_the_server_ends_gets_a_result_and_a_notice_once():
-    made = listening()
+    made, call = listening()
     made.outgoing()
-    made.end_listen("s")
-    made.end_listen("s")
+    made.end_listen(call)
+    made.end_listen(call)
     kinds = {type(message) for message in sent(made)}
     assert kinds == {Response, Notification}
 
@@ -401,8 +422,8 @@ def test_a_batch_gives_all_its_events():
 
 def test_the_answer_to_a_batch_is_one_message():
     made = session("2025-03-26")
-    made.receive(Batch((Request(1, "tools/call", CALL), Request(2, "ping"))))
-    made.respond(1, {"content": []})
+    (call,) = made.receive(Batch((Request(1, "tools/call", CALL), Request(2, "ping"))))
+    made.finish(call, {"content": []})
     assert made.outgoing() == [Outgoing(Batch((Response(2, {}), Response(1, {"content": []}))), 1)]
 
 

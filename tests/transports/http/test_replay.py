@@ -10,6 +10,7 @@ import anyio
 import httpx
 import pytest
 
+from shared.kit.expiry import ExpiryQueue
 from shared.protocol.http.rules import Refusal, refuse
 from shared.protocol.session.events import Outgoing
 from shared.protocol.session.questions import list_roots
@@ -19,7 +20,6 @@ from shared.protocol.wire.sse import EventStream
 from shared.server.app import Server
 from shared.server.context import Context
 from shared.transports.http.endpoint import EndpointLimits
-from shared.transports.http.lapses import Lapses
 from shared.transports.http.limits import Room, SessionLimits
 from shared.transports.http.replay import Reader, Stream
 from shared.transports.http.routing import Streams
@@ -333,7 +333,7 @@ async def taken(reader: Reader | Refusal | None) -> list[Any]:
 
 
 def streams(limits: SessionLimits, room: Room | None = None) -> Streams:
-    return Streams(limits, room or Room(limits.session_replay_bytes), Lapses(limits.replay_seconds))
+    return Streams(limits, room or Room(limits.session_replay_bytes), ExpiryQueue(limits.replay_seconds))
 
 
 def begin(session: Streams, reader: Reader | Refusal | None) -> Reader:

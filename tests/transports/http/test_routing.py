@@ -5,10 +5,10 @@ import json
 import anyio
 import pytest
 
+from shared.kit.expiry import ExpiryQueue
 from shared.protocol.http.rules import Refusal
 from shared.protocol.session.events import Outgoing
 from shared.protocol.wire.jsonrpc import Notification, Request, Response
-from shared.transports.http.lapses import Lapses
 from shared.transports.http.limits import Room, SessionLimits
 from shared.transports.http.replay import Reader
 from shared.transports.http.routing import Streams
@@ -16,7 +16,7 @@ from tests.transports.http.http_wire import Json
 
 
 def streams(limits: SessionLimits | None = None) -> Streams:
-    return Streams(limits or SessionLimits(stream_bytes=1_000), Room(1_000_000), Lapses(60))
+    return Streams(limits or SessionLimits(stream_bytes=1_000), Room(1_000_000), ExpiryQueue(60))
 
 
 def updated(number: int) -> Outgoing:

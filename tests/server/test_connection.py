@@ -9,7 +9,7 @@ import pytest
 
 from shared import Context
 from shared.protocol.wire.jsonrpc import Notification, Request, Response, decode
-from shared.server.dispatch import serve
+from shared.server.connection import serve
 from shared.server.limits import Limits
 from shared.testing import connected
 from shared.transports.memory import memory_pair

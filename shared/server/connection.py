@@ -1,10 +1,10 @@
 """Serves one peer: what it sends becomes calls under way, what is due to it waits until it is fetched.
 
-    messages ──▶ take ──▶ session.receive ──▶ a task for a Call, a scope cancelled for Cancelled, an answer kept
-    handlers ──▶ session.respond ──▶ `due` is called ──▶ outgoing ──▶ the transport
+    messages ──▶ take ──▶ session.receive ──▶ calls.begin for a Call, calls.cancel for Cancelled, an answer kept
+    calls ──▶ session.finish ──▶ `due` is called ──▶ outgoing ──▶ the transport
 
 Whoever has a peer drives its connection: `serve` does it for a stream of messages, an HTTP session and a single HTTP
-request do it themselves. While nothing happens it is an object and no task. Calls are its tasks, and end with it.
+request do it themselves. While nothing happens it is an object and no task. Its calls end with it.
 Only a peer that does not take its answers makes `serve` wait before it reads on: cancellations always get through.
 """
 
@@ -14,19 +14,15 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-import anyio.lowlevel
+import anyio
 from anyio import CancelScope, create_task_group
 
-from ..errors import CallTimeout, InputRequired, InternalError, McpError
 from ..kit.signal import Signal
 from ..protocol.session.events import Call, Cancelled, Change, Outgoing
-from ..protocol.wire.jsonrpc import Failure, Message, RequestId, Response
+from ..protocol.wire.jsonrpc import Message
 from ..transport import Transport
 from .answers import Answers
 from .app import Server
-from .context import Context
-from .handlers import HANDLERS
-from .tracebacks import release
 
 __all__ = ["Connection", "serve"]
 
@@ -74,6 +70,24 @@ async def _read(connection: "Connection", transport: Transport) -> bool:
 class Connection:
     """One peer being served, by a server that is running. It ends by `close`. Never raises for what the peer does."""
 
+    __slots__ = (
+        "_app",
+        "_changes",
+        "_closing",
+        "_due",
+        "_finishing",
+        "_loop",
+        "_moved",
+        "_observer",
+        "_sending",
+        "answers",
+        "client",
+        "queue",
+        "running",
+        "session",
+        "streams",
+    )
+
     def __init__(self, app: Server[Any], principal: str | None, due: Callable[[], None], client: str = "") -> None:
         """`due` is called whenever something waits for the peer; it may be called in vain. `client` names who shares
         the server with others; "" is alone."""
@@ -82,10 +96,8 @@ class Connection:
         self._app = app
         self._due = due
         self._loop = asyncio.get_running_loop()
-        self._tasks: dict[asyncio.Task[None], None] = {}
-        self._scopes: dict[RequestId, CancelScope] = {}
-        self._running = self._listening = self._sending = 0
-        self._queue: deque[tuple[Call, CancelScope]] | None = None
+        self.running = self.streams = self._sending = 0
+        self.queue: deque[Call] | None = None
         self.answers = Answers()
         self._changes: dict[Change, None] = {}
         self._moved: Signal | None = None
@@ -102,9 +114,9 @@ class Connection:
             self._observer.received(message)
         for event in self.session.receive(message):
             if isinstance(event, Call):
-                self._begin(event)
+                self._app.calls.begin(self, event)
             elif isinstance(event, Cancelled):
-                self._cancel(event.id)
+                self._app.calls.cancel(event.call)
             else:
                 self.answers.settle(event.id, event.answer)
         if self.session.waiting:
@@ -133,7 +145,7 @@ class Connection:
     async def room(self) -> None:
         """Waits until the peer has taken enough of what waits for it."""
         while self.is_behind:
-            await self._move()
+            await self.move()
 
     def finish(self) -> None:
         """The peer sends no more: its listen streams are ended, and what it was asked it will not answer."""
@@ -146,33 +158,26 @@ class Connection:
         """Finishes, and waits for calls under way and for what is due to leave, within limits."""
         self.finish()
         with anyio.move_on_after(self._app.limits.drain_seconds):
-            while self._scopes or self.session.waiting or self._changes or self._sending:
-                await self._move()
+            await self._app.calls.drain(self)
+            while self.session.waiting or self._changes or self._sending:
+                await self.move()
 
     def leave(self) -> bool:
         """Cancels what is under way; whether nothing was, so that there is nothing for `close` to wait for."""
         self._app.changes.leave(self)
-        self._due = lambda: None
-        scopes, self._scopes, self._queue = self._scopes, {}, None
-        for scope in scopes.values():
-            scope.cancel()
-        return not self._tasks and not self.session.subscriptions.subscribed
+        self._due, self.queue = _nothing, None
+        for call in self.session.abandon():
+            self._app.calls.cancel(call)
+        return not (self.running or self.streams or self.session.subscriptions.subscribed)
 
     async def close(self) -> None:
         """Leaves, waits for the end of what is under way, and gives up the subscriptions; shielded."""
         if not self.leave():
             with CancelScope(shield=True):
-                while self._tasks:
-                    await self._move()
+                await self._app.calls.drain(self)
             await self._app.changes.release(self.session.subscriptions.subscribed.values(), self.client)
 
-    def rest(self) -> None:
-        """Nothing comes for a while: tables that are empty give up their room, a fifth of what an idle session is."""
-        self._tasks = self._tasks or {}
-        self._scopes = self._scopes or {}
-        self.session.rest()
-
-    # What handlers and the change bus do
+    # What calls, their handlers and the change bus do
 
     def changed(self, change: Change) -> None:
         """Takes note of `change`; a change that waits to be told already is told once."""
@@ -192,106 +197,17 @@ class Connection:
             self._closing = self._closing or Signal()
             await self._closing.wait()
 
-    async def answer_to(self, about: RequestId, id: int) -> Response | Failure:
-        """Waits for the client's answer to our request `id`, which the call `about` made. The user's time is not the
-        call's: its clock stands meanwhile."""
-        with self._app.deadlines.paused(self._scopes.get(about)):
-            return await self.answers.wait(id)
-
-    # Calls
-
-    def _begin(self, call: Call) -> None:
-        limits, is_stream = self._app.limits, call.method.name == "subscriptions/listen"
-        if is_stream and self._listening >= limits.streams:
-            self.session.fail(call.id, InternalError(f"{limits.streams} streams are open, the most there may be"))
-            return
-        if len(self._queue or ()) >= limits.waiting_calls and not is_stream:
-            self.session.fail(call.id, InternalError("too many calls are waiting; send fewer at once"))
-            return
-        scope = self._scopes[call.id] = CancelScope()
-        # Plain tasks: one in a task group costs four times as much.
-        if is_stream:
-            self._listening += 1
-            self._tasks[self._loop.create_task(self._stream(call, scope))] = None
-        elif self._running < limits.concurrent_calls:
-            self._running += 1
-            self._tasks[self._loop.create_task(self._call(call, scope))] = None
-        else:
-            self._queue = self._queue or deque()
-            self._queue.append((call, scope))
-
-    def _cancel(self, id: RequestId) -> None:
-        scope = self._scopes.pop(id, None)
-        if scope is not None:
-            scope.cancel()
-
-    async def _call(self, call: Call, scope: CancelScope) -> None:
-        deadlines = self._app.deadlines
-        try:
-            with scope:
-                if scope.cancel_called or self.is_behind:
-                    await anyio.lowlevel.checkpoint_if_cancelled()
-                    await self.room()
-                deadlines[scope] = self._loop.time() + self._app.budget.seconds
-                if deadlines.timer is None:
-                    deadlines.arm()
-                await self._answer(call, scope)
-        finally:
-            deadlines.pop(scope, None)
-            if self._queue:
-                self._tasks[self._loop.create_task(self._call(*self._queue.popleft()))] = None
-            else:
-                self._running -= 1
-            self._over(call, scope)
-
-    async def _stream(self, call: Call, scope: CancelScope) -> None:
-        try:
-            with scope:
-                await self._answer(call, scope)
-        finally:
-            self._listening -= 1
-            self._over(call, scope)
-
-    async def _answer(self, call: Call, scope: CancelScope) -> None:
-        """Runs the handler. This is the one place where exceptions become answers."""
-        app = self._app
-        handler = app.handlers.get(call.method.name) or HANDLERS[call.method.name]
-        turns = app.turns, app.brief_turns
-        context = Context(call.id, call.peer, self, app.state, app.budget, app.changes, *turns)
-        outcome: dict[str, Any] | McpError | InputRequired
-        try:
-            outcome = await handler(app, context, call.params)
-        except asyncio.CancelledError:
-            # For a call that the peer cancelled this says nothing; it is the answer when time was up.
-            self._tell(call, scope, CallTimeout(app.budget.seconds))
-            raise
-        except (Exception, InputRequired, BaseExceptionGroup) as error:
-            outcome = app.translate(error)
-            release(error)
-        self._tell(call, scope, outcome)
-
-    def _tell(self, call: Call, scope: CancelScope, outcome: dict[str, Any] | McpError | InputRequired) -> None:
-        """Ends a call, unless the peer has cancelled it: then its id may be another call's by now."""
-        if self._scopes.get(call.id) is not scope:
-            return
-        if isinstance(outcome, dict):
-            self.session.respond(call.id, outcome)
-        elif isinstance(outcome, InputRequired):
-            self.session.require_input(call.id, outcome)
-        else:
-            self.session.fail(call.id, outcome)
-
-    def _over(self, call: Call, scope: CancelScope) -> None:
-        if self._scopes.get(call.id) is scope:
-            del self._scopes[call.id]
-        task = asyncio.current_task()
-        if task is not None:
-            self._tasks.pop(task, None)
+    def ended(self) -> None:
+        """A call is over."""
         self._due()
         if self._moved is not None:
             self._moved.wake()
 
-    async def _move(self) -> None:
+    async def move(self) -> None:
         """Waits until a call has ended, or something was sent."""
         self._moved = self._moved or Signal()  # few ever wait
         await self._moved.wait()
+
+
+def _nothing() -> None:
+    """Nobody fetches any more what is due."""

@@ -1,0 +1,195 @@
+"""The work in flight of a running server: each call is one task, which starts here and nowhere else.
+
+    begin ──▶ (waits for a place of its link) ──▶ a task: scope, deadline, handler ──▶ outlet.finish ──▶ the next one
+
+A call belongs to the link that it came on: its limits count it, and when the peer is gone it is cancelled. Detached,
+it belongs to nobody but the server, and what comes of it goes elsewhere. Whoever ends a call has the call itself in
+hand, since its id may be another one's by then.
+"""
+
+import asyncio
+import math
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Protocol
+
+from anyio import CancelScope
+
+from ..errors import CallTimeout, InputRequired, InternalError
+from ..kit.expiry import ExpiryQueue
+from ..kit.signal import Signal
+from ..protocol.session.events import Call, Outcome
+from .context import Context, Link
+from .handlers import HANDLERS
+from .tracebacks import release
+
+if TYPE_CHECKING:
+    from .app import Server
+
+__all__ = ["Calls", "Outlet"]
+
+
+class Outlet(Protocol):
+    """Where it is told what comes of a call: its session, or what it was detached for."""
+
+    def finish(self, call: Call, outcome: Outcome) -> None:
+        """Takes what came of `call`; of a call that was cancelled nothing comes. Never waits or raises."""
+
+
+class Calls:
+    """The calls of one running server. It is for one event loop, and ends by `close`."""
+
+    def __init__(self, app: "Server[Any]") -> None:
+        self._app = app
+        self._loop = asyncio.get_running_loop()
+        self._tasks: dict[Call, asyncio.Task[None]] = {}
+        self._deadlines = ExpiryQueue(app.budget.seconds)
+        self._ended: Signal | None = None
+
+    def __len__(self) -> int:
+        return len(self._tasks)
+
+    def begin(self, link: Link, call: Call) -> None:
+        """Begins `call`, or lets it wait until its link has a place for it, or refuses it."""
+        limits = self._app.limits
+        call.link, call.outlet = link, link.session
+        if call.method.is_stream:
+            if link.streams >= limits.streams:
+                link.session.finish(call, InternalError(f"{limits.streams} streams are open, the most there may be"))
+                return
+            link.streams += 1
+        elif link.running < limits.concurrent_calls:
+            link.running += 1
+        else:
+            self._wait(link, call, limits.waiting_calls)
+            return
+        call.scope = CancelScope()
+        # Plain tasks: one in a task group costs four times as much.
+        self._tasks[call] = self._loop.create_task(self._run(call))
+
+    def cancel(self, call: Call) -> None:
+        """Ends `call`, and the work on it if that has begun; nobody is told anything of it any more."""
+        if call.link is not None:
+            call.link.session.cancel(call)
+        call.outlet = None
+        if call.scope is not None:
+            call.scope.cancel()
+
+    def detach(self, call: Call, outlet: Outlet) -> None:
+        """From now on `call`, which is answered already, outlives its request and its connection: it takes no place
+        there, and has no deadline. What comes of it is told to `outlet`. It ends by itself, by `cancel`, or with the
+        server."""
+        link, call.link, call.outlet = call.link, None, outlet
+        self._deadlines.stop(call)
+        call.scope.deadline = math.inf
+        self._leave(link, call)
+
+    @contextmanager
+    def paused(self, call: Call) -> Iterator[None]:
+        """Stops the clock of one call while it waits for the user. It goes on by a timer of its own: it is not the
+        last to end any more."""
+        scope = call.scope
+        at, _ = self._deadlines.pop(call, (scope.deadline, None))
+        left = at - self._loop.time()
+        scope.deadline = math.inf
+        try:
+            yield
+        finally:
+            # Where the clock stood already, whoever stopped it sets it going again.
+            if left < math.inf:
+                scope.deadline = self._loop.time() + left
+
+    async def drain(self, link: Link | None = None) -> None:
+        """Waits for the end of all calls, or of those of one link."""
+        if link is None:
+            while self._tasks:
+                self._ended = self._ended or Signal()  # few ever wait
+                await self._ended.wait()
+        else:
+            while link.running or link.streams:
+                await link.move()
+
+    async def close(self) -> None:
+        """Cancels what is still in flight, and waits for its end; shielded."""
+        for call in tuple(self._tasks):
+            self.cancel(call)
+        with CancelScope(shield=True):
+            await self.drain()
+        self._deadlines.close()
+
+    # The work on one call
+
+    async def _run(self, call: Call) -> None:
+        link, deadlines, is_stream = call.link, self._deadlines, call.method.is_stream
+        try:
+            with call.scope:
+                if call.is_over:
+                    return
+                if not is_stream and link.is_behind:
+                    await link.room()
+                if not is_stream:
+                    deadlines[call] = self._loop.time() + deadlines.seconds, _stop
+                if deadlines.timer is None:
+                    deadlines.arm()
+                await self._answer(call)
+        finally:
+            deadlines.pop(call, None)
+            del self._tasks[call]
+            if call.link is not None:
+                self._leave(call.link, call)
+            if self._ended is not None:
+                self._ended.wake()
+
+    async def _answer(self, call: Call) -> None:
+        """Runs the handler. This is the one place where exceptions become answers."""
+        app = self._app
+        handler = app.handlers.get(call.method.name) or HANDLERS[call.method.name]
+        outcome: Outcome
+        try:
+            outcome = await handler(app, Context(call, call.link, app, app.state, app.budget), call.params)
+        except asyncio.CancelledError:
+            # For a call that was cancelled this says nothing; it is the answer when time was up.
+            if call.outlet is not None:
+                call.outlet.finish(call, CallTimeout(self._deadlines.seconds))
+            raise
+        except (Exception, InputRequired, BaseExceptionGroup) as error:
+            outcome = app.translate(error)
+            release(error)
+        if call.outlet is not None:
+            call.outlet.finish(call, outcome)
+
+    # The places of one link
+
+    def _wait(self, link: Link, call: Call, most: int) -> None:
+        if len(link.queue or ()) >= most:
+            link.session.finish(call, InternalError("too many calls are waiting; send fewer at once"))
+            return
+        if link.queue is None:
+            link.queue = deque()
+        link.queue.append(call)
+
+    def _leave(self, link: Link, call: Call) -> None:
+        """Gives the place of `call` to whoever waits for it."""
+        if call.method.is_stream:
+            link.streams -= 1
+        elif link.queue and (following := _first(link.queue)) is not None:
+            following.scope = CancelScope()
+            self._tasks[following] = self._loop.create_task(self._run(following))
+        else:
+            link.running -= 1
+        link.ended()
+
+
+def _first(queue: deque[Call]) -> Call | None:
+    """The first call in `queue` that nobody has cancelled meanwhile."""
+    while queue:
+        call = queue.popleft()
+        if not call.is_over:
+            return call
+    return None
+
+
+def _stop(call: Call) -> None:
+    """The time of `call` is up: it is cancelled, and answered so."""
+    call.scope.cancel()

@@ -1,0 +1,153 @@
+"""The work in flight of a server: what belongs to a link and what outlives it."""
+
+from contextlib import asynccontextmanager
+from dataclasses import replace
+
+import anyio
+import pytest
+
+from shared import Context, ToolError
+from shared.errors import CallTimeout
+from shared.server.budget import Budget
+from shared.server.connection import serve
+from shared.transports.memory import memory_pair
+from tests.clock import forward
+from tests.quiet import quiet
+from tests.server.peer import PATIENCE, STATELESS, Peer, server
+
+
+class Later:
+    """A server whose tool `later` answers at once and goes on, and what came of that."""
+
+    def __init__(self, **limits):
+        self.go = anyio.Event()
+        self.calls = []
+        self.log = []
+        self.told = []
+        self.fails = False
+        self.app = server()
+        self.app.limits = replace(self.app.limits, **limits)
+        for tool in (self.later, self.ready):
+            self.app.tool()(tool)
+
+    async def later(self, ctx: Context[None]) -> str:
+        """Answers at once and goes on."""
+        ctx.link.session.finish(ctx.call, {"content": []})
+        ctx.app.calls.detach(ctx.call, self)
+        self.calls.append(ctx.call)
+        await ctx.progress(1)
+        try:
+            await self.go.wait()
+        finally:
+            self.log.append("over")
+        if self.fails:
+            raise ToolError("no")
+        return "done"
+
+    async def ready(self) -> str:
+        """Is quick."""
+        return "ready"
+
+    def finish(self, call, outcome):
+        self.told.append((call, outcome))
+
+    @asynccontextmanager
+    async def open(self):
+        with anyio.fail_after(PATIENCE):
+            async with self.app.running():
+                yield
+
+    @asynccontextmanager
+    async def connected(self):
+        """A connection to the open server. Its end is that of the connection, not of the server."""
+        ours, theirs = memory_pair()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(serve, self.app, theirs)
+            yield Peer(ours, STATELESS, {})
+            ours.close()
+        theirs.close()
+
+    async def begin(self):
+        """Has a call outlive its connection."""
+        async with self.connected() as peer:
+            id_ = await peer.begin("tools/call", {"name": "later"}, progressToken=1)
+            assert (await peer.answer(id_))["result"]["content"] == []
+            await quiet()
+            assert peer.others == []
+        assert self.log == []
+
+
+async def test_a_detached_call_outlives_its_request_and_its_connection():
+    later = Later()
+    async with later.open():
+        await later.begin()
+        assert later.told == []
+        later.go.set()
+        await later.app.calls.drain()
+    ((call, result),) = later.told
+    assert call is later.calls[0]
+    assert result["content"] == [{"type": "text", "text": "done"}]
+
+
+async def test_what_it_fails_of_is_told_there_too():
+    later = Later()
+    later.fails = True
+    async with later.open():
+        await later.begin()
+        later.go.set()
+        await later.app.calls.drain()
+    ((_, error),) = later.told
+    assert (type(error), str(error)) == (ToolError, "no")
+
+
+async def test_it_is_ended_by_whoever_holds_it_and_nobody_is_told():
+    later = Later()
+    async with later.open():
+        await later.begin()
+        later.app.calls.cancel(later.calls[0])
+        await later.app.calls.drain()
+        assert later.log == ["over"]
+    assert later.told == []
+
+
+async def test_it_ends_with_the_server_at_the_latest():
+    later = Later()
+    async with later.open():
+        await later.begin()
+    assert later.log == ["over"]
+    assert (later.told, len(later.app.calls)) == ([], 0)
+
+
+async def test_it_has_no_deadline():
+    later = Later()
+    later.app.budget = Budget(seconds=5)
+    async with later.open():
+        await later.begin()
+        forward(10)
+        await quiet()
+        assert later.log == []
+        later.go.set()
+        await later.app.calls.drain()
+    ((_, outcome),) = later.told
+    assert not isinstance(outcome, CallTimeout)
+
+
+@pytest.mark.parametrize("waiting", [False, True])
+async def test_it_takes_no_place_of_its_connection(waiting):
+    later = Later(concurrent_calls=1)
+    async with later.open(), later.connected() as peer:
+        id_ = await peer.start("later")
+        if not waiting:
+            await peer.answer(id_)
+        assert await peer.text("ready") == "ready"
+        assert len(later.app.calls) == 1
+
+
+async def test_its_id_is_free_and_a_cancellation_of_that_is_another_calls_matter():
+    later = Later()
+    async with later.open(), later.connected() as peer:
+        for _ in range(2):
+            await peer.answer(await peer.begin("tools/call", {"name": "later"}, id=7))
+        await peer.cancel(7)
+        await quiet()
+        assert (later.log, len(later.app.calls)) == ([], 2)
