@@ -17,6 +17,7 @@ from shared.transports.stdio import StdioTransport
 
 ROOT = Path(__file__).resolve().parents[1]
 AUTHOR = ROOT / "servers/filesystem/reading/tools.py"
+FILE_WORK = ROOT / "shared/kit/rooted"
 MAX_FILES, MAX_FUNCTIONS = 12, 34
 Pipe = tuple[Callable[[dict[str, object]], None], Callable[[], dict[str, object]]]
 
@@ -30,7 +31,8 @@ class Travelled:
     def __call__(self, frame: FrameType, event: str, _argument: object) -> None:
         file = Path(frame.f_code.co_filename)
         name = frame.f_code.co_qualname
-        if event == "call" and (file.is_relative_to(ROOT / "shared") or file == AUTHOR) and not name.endswith(">"):
+        ours = file.is_relative_to(ROOT / "shared") and not file.is_relative_to(FILE_WORK)
+        if event == "call" and (ours or file == AUTHOR) and not name.endswith(">"):
             self.functions[str(file.relative_to(ROOT)), name] = None
 
     @property
