@@ -77,6 +77,23 @@ def test_nothing_is_kept(entry):
     assert locks._locks == {}
 
 
+def test_files_of_one_name_in_two_directories_do_not_wait_for_each_other(root, files, at):
+    for name in ("a", "b"):
+        (root / name).mkdir()
+    with files.locate(at("a/file")) as one, files.locate(at("b/file")) as other:
+        entered = threading.Event()
+
+        def second():
+            with locked(other):
+                entered.set()
+
+        thread = threading.Thread(target=second)
+        with locked(one):
+            thread.start()
+            assert entered.wait(10)
+        thread.join()
+
+
 posix = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no flock")
 
 

@@ -101,6 +101,9 @@ def test_a_library_of_too_many_files_keeps_what_it_had(tmp_path: Path, monkeypat
     found.look()
     assert found.names == ["a", "dir-b"]
     assert [str(one) for one in found.problems()] == [": the library has more than 3 files"]
+    with pytest.raises(PromptError) as caught:
+        walked(tmp_path)
+    assert caught.value.code == "too_large"
 
 
 def test_of_one_directory_no_more_is_listed_than_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

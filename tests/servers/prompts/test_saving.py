@@ -259,26 +259,26 @@ def test_a_command_is_saved_as_one(tmp_path: Path) -> None:
 def test_a_draft_that_would_be_on_offer_is_refused(tmp_path: Path) -> None:
     folder = tmp_path / ".claude/commands"
     write(folder, {"fix.md": "Fix it."})
-    with pytest.raises(PromptError, match="no place for drafts"):
-        save_prompt(opened(folder), "look", "---\ndescription: Looks.\n---\nLook.", draft=True)
+    text = "---\ndescription: Looks.\n---\nLook."
+    reason = "a folder of commands has no place for drafts: all files are commands"
+    assert refusal(save_prompt, opened(folder), "look", text, draft=True) == f"not_written: {reason}"
     assert files(folder) == {"fix.md": "Fix it."}
 
 
 def test_a_prompt_of_another_library_is_saved_before_it_and_not_deleted(tmp_path: Path) -> None:
     write(tmp_path, {"first/a.md": SIMPLE, "second/b.md": SIMPLE})
     libraries = opened(tmp_path / "first", tmp_path / "second")
-    with pytest.raises(PromptError, match="is not of the first library"):
-        delete_prompt(libraries, "b")
+    reason = "'b' is not of the first library, the only one that is written to"
+    assert refusal(delete_prompt, libraries, "b") == f"read_only: {reason}"
     save_prompt(libraries, "b", OTHER)
     assert files(tmp_path) == {"first/a.md": SIMPLE, "first/b.md": OTHER, "second/b.md": SIMPLE}
 
 
 def test_the_starter_library_is_not_changed() -> None:
     libraries = opened(STARTER)
-    with pytest.raises(PromptError, match="can't be changed"):
-        save_prompt(libraries, "new", OTHER)
-    with pytest.raises(PromptError, match="can't be changed"):
-        delete_prompt(libraries, "refactor")
+    expected = "read_only: the starter library can't be changed. Start the server with a DIR."
+    assert refusal(save_prompt, libraries, "new", OTHER) == expected
+    assert refusal(delete_prompt, libraries, "refactor") == expected
 
 
 def test_a_prompt_is_deleted_while_it_has_its_etag(tmp_path: Path, libraries: Libraries) -> None:
