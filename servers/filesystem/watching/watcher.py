@@ -190,10 +190,10 @@ class Watcher:
         watched = Watched(target, tell, pace, far=not self._local(target.place))
         if key in self._watched:
             # Somebody else was faster. What he knows is older, so he misses no change.
-            self._ended.append(watched)
+            target.close()
             return
         if len(self._watched) >= MAX_WATCHED:
-            self._ended.append(watched)
+            target.close()
             reason = f"{MAX_WATCHED:,} things are watched, the most there may be"
             raise FilesError("too_many", target.place.written, reason)
         if watched.far and not self._far_wanted.is_set():

@@ -386,6 +386,28 @@ async def test_w17_more_than_the_most_are_refused_and_the_rest_goes_on(watching,
         assert await seen.next() == "two"
 
 
+async def test_w17_of_those_that_begin_at_once_no_more_are_watched_and_the_rest_holds_nothing(
+    watching, seen, root, at, monkeypatch
+):
+    monkeypatch.setattr("servers.filesystem.watching.watcher.MAX_WATCHED", 2)
+    (root / "file").touch()
+    refused = []
+
+    async def begin(number):
+        try:
+            await watcher.watch_tree(number, at("."), ["*"], seen)
+        except FilesError as error:
+            refused.append(error.code)
+
+    async with watching() as watcher:
+        watcher._room = Room(100)
+        async with anyio.create_task_group() as tasks:
+            for number in range(5):
+                tasks.start_soon(begin, number)
+        assert (refused, watcher.health["watched"]) == (["too_many"] * 3, 2)
+        assert watcher._room._left == 100 - 2
+
+
 async def test_w17_a_thousand_watches_that_came_and_went_leave_nothing(watching, at):
     before = len(settled_descriptors())
     async with watching() as watcher:
