@@ -121,7 +121,7 @@ def test_a_name_whose_old_one_can_not_go_is_not_given(entry, root, monkeypatch):
         unlink(one)
 
     old, unlink = beside(entry), atomic.unlink
-    os.close(atomic.create(old))
+    os.close(atomic.create(old, 0o666))
     monkeypatch.setattr(atomic, "unlink", refused)
     with pytest.raises(PermissionError):
         give_name(old, entry)
@@ -152,18 +152,38 @@ def test_a_full_disk_leaves_nothing(entry, root, no_leak):
     assert list(root.iterdir()) == []
 
 
-def refuse(*_):
+def refuse(*_, **__):
     raise PermissionError
+
+
+def test_a_new_file_gets_its_name_by_a_link_that_replaces_nothing(entry, root, monkeypatch):
+    monkeypatch.setattr(os, "rename", refuse)
+    replace(entry, b"new", None)
+    assert [(path.name, path.read_text()) for path in root.iterdir()] == [("file", "new")]
+
+
+def of_others(file):
+    """What is found of the file, with the next owner and the next group."""
+    found = list(file.stat())
+    found[stat.ST_UID] += 1
+    found[stat.ST_GID] += 1
+    return os.stat_result(found)
 
 
 def test_another_group_may_not_read_what_only_the_old_one_could(entry, root, monkeypatch):
     (root / "file").touch()
     (root / "file").chmod(0o664)
-    found = list((root / "file").stat())
-    found[stat.ST_GID] += 1
     monkeypatch.setattr(os, "fchown", refuse)
-    replace(entry, b"new", os.stat_result(found))
+    replace(entry, b"new", of_others(root / "file"))
     assert (root / "file").stat().st_mode & 0o777 == 0o604
+
+
+def test_the_owner_and_the_group_are_asked_for_apart(entry, root, monkeypatch):
+    (root / "file").touch()
+    found, asked = of_others(root / "file"), []
+    monkeypatch.setattr(os, "fchown", lambda _, *ids: asked.append(ids))
+    replace(entry, b"new", found)
+    assert asked == [(found.st_uid, -1), (-1, found.st_gid)]
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root has groups to choose from")

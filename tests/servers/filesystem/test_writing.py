@@ -1,3 +1,4 @@
+import errno
 import os
 import resource
 import sys
@@ -327,6 +328,29 @@ def test_what_does_not_fit_on_the_disk_is_not_appended_in_part(root, write):
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert (root / "file").read_text() == "old\n"
+
+
+def test_what_the_system_takes_in_pieces_is_written_whole(root, write, monkeypatch):
+    plain = os.write
+    monkeypatch.setattr(os, "write", lambda descriptor, data: plain(descriptor, data[:2]))
+    write("file", "12345")
+    write("file", "6789\n", "append")
+    assert (root / "file").read_text() == "123456789\n"
+
+
+def test_what_others_add_behind_what_did_not_fit_stays(root, write, monkeypatch):
+    (root / "file").write_text("old\n")
+    plain, fits = os.write, iter([True, False])
+
+    def write_some(descriptor, data):
+        if next(fits):
+            return plain(descriptor, data[:2])
+        theirs_added(root / "file")
+        raise OSError(errno.ENOSPC, "")
+
+    monkeypatch.setattr(os, "write", write_some)
+    assert code(write, "file", "mine", "append") == "no_space"
+    assert (root / "file").read_text() == "old\nmi, theirs"
 
 
 def test_directories_are_made_with_those_above(either, root):

@@ -227,6 +227,15 @@ def test_a_write_that_fails_leaves_what_was_there(
     assert files(tmp_path) == {"a.md": SIMPLE, "git/b.md": SIMPLE}
 
 
+def test_a_new_file_gets_its_name_by_a_link_that_replaces_nothing(
+    tmp_path: Path, libraries: Libraries, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.rename", _refuse)
+    assert save_prompt(libraries, "git-new", OTHER).path == "git-new.md"
+    assert save_prompt(libraries, "new", OTHER, draft=True).created
+    assert sorted(files(tmp_path)) == ["_drafts/new.md", "a.md", "git-new.md", "git/b.md"]
+
+
 def test_a_new_file_takes_nobodys_name_where_there_are_no_hard_links(
     tmp_path: Path, libraries: Libraries, monkeypatch: pytest.MonkeyPatch
 ) -> None:
