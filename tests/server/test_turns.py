@@ -1,5 +1,6 @@
 """Long work in turn: so much at once, client by client, and nobody has all places."""
 
+import asyncio
 from contextlib import AsyncExitStack
 
 import anyio
@@ -112,17 +113,19 @@ async def test_the_place_for_others_is_not_given_to_who_waits(turns):
 
 
 async def test_a_turn_that_comes_too_late_is_not_counted(turns):
-    async with AsyncExitStack() as stack:
-        those = await crowd(stack, turns)
-        for number in range(3):
-            those.ask("one", f"a{number}")
-        await quiet()
-        those.done["a0"].set()
-        those.scopes["a2"].cancel()
-        await quiet()
-        those.ask("one", "a3")
-        await quiet()
-        assert those.began == ["a0", "a1", "a3"]
+    async def take() -> None:
+        async with turns.take("one"):
+            pass
+
+    with anyio.fail_after(PATIENCE):
+        async with turns.take("one"):
+            async with turns.take("one"):
+                late = asyncio.create_task(take())
+                await quiet()
+            late.cancel()  # it has its turn, and has not heard of it yet
+            await asyncio.wait([late])
+        async with turns.take("one"), turns.take("one"):
+            assert late.cancelled()
 
 
 async def test_who_is_cancelled_gives_up_the_place_or_the_wait(turns):

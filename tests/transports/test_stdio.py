@@ -248,7 +248,8 @@ async def main():
     for _ in range(2):
         async with stdio() as transport:
             print("stray: two\\nlines, \\udc80")
-            os.write(sys.stdout.fileno(), b"stray\\n")
+            os.write(1, b"stray\\n")
+            assert sys.stdout.fileno() == 1
             with open(0, closefd=False) as stdin:
                 assert stdin.read() == ""
     print("in order:", sys.stdin.read())
