@@ -1,5 +1,6 @@
 """`backup`: whole copies under names of their own, while the database is in use."""
 
+import errno
 import os
 import re
 import sqlite3
@@ -124,6 +125,28 @@ async def test_a_backup_that_is_stopped_leaves_nothing(
     interrupted(monkeypatch, 3, stop)
     with pytest.raises(SqliteError, match="stopped"):
         await backed_up(made(tmp_path / "data.db"), files)
+    assert list(files.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("number", "code", "reason"),
+    [
+        (errno.ENOSPC, "no_space", "the disk of the directory of files is full"),
+        (errno.EDQUOT, "no_space", "the disk of the directory of files is full"),
+        (errno.EROFS, "io_error", "writing to the directory of files failed (EROFS)"),
+        (None, "io_error", "writing to the directory of files failed (EIO)"),
+    ],
+)
+async def test_a_disk_that_fails_is_told(
+    number: int | None, code: str, reason: str, tmp_path: Path, files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail() -> None:
+        raise OSError(number, "")
+
+    interrupted(monkeypatch, 3, fail)
+    with pytest.raises(SqliteError) as caught:
+        await backed_up(made(tmp_path / "data.db"), files)
+    assert (caught.value.code, caught.value.reason) == (code, reason)
     assert list(files.iterdir()) == []
 
 
