@@ -42,8 +42,10 @@ lint: .venv/.stamp ## Check style and format
 	$(BIN)/ruff check $(CODE)
 	$(BIN)/ruff format --check $(CODE)
 
-types: .venv/.stamp ## Check types
+types: .venv/.stamp ## Check types, as each system has them
 	$(BIN)/mypy
+	$(BIN)/mypy --platform darwin --cache-dir .mypy_cache/darwin
+	$(BIN)/mypy --platform win32 --cache-dir .mypy_cache/win32
 
 format: .venv/.stamp ## Format, and repair what can be repaired safely
 	$(BIN)/ruff check --fix $(CODE)

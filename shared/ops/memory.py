@@ -77,6 +77,8 @@ async def stay_small(used: asyncio.Event) -> None:
 
 def _resident() -> int | None:
     """Bytes that this process holds in memory; None where the system doesn't say it in Linux's way."""
+    if sys.platform == "win32":
+        return None
     with suppress(OSError):
         return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     return None

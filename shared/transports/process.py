@@ -8,6 +8,7 @@ no zombie is left; what it leaves behind in its group is killed.
 import os
 import signal
 import subprocess
+import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -30,6 +31,8 @@ STDERR_KEPT = 65_536
 """Bytes of what the child wrote last to stderr."""
 PATIENCE = 2.0
 """Seconds for each step of the end."""
+_KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
+"""What nobody can ignore; on Windows that is so of each."""
 
 
 class ProcessTransport:
@@ -84,14 +87,14 @@ class ProcessTransport:
             if self._process.stdin is not None:
                 with suppress(OSError):
                     await self._process.stdin.aclose()
-            for number in (None, signal.SIGTERM, signal.SIGKILL):
+            for number in (None, signal.SIGTERM, _KILL):
                 if number is not None and self._process.returncode is None:
                     _signal(self._process, number)
                 with anyio.move_on_after(PATIENCE):
                     await self._process.wait()
                     break
             if os.name == "posix":
-                _signal(self._process, signal.SIGKILL)
+                _signal(self._process, _KILL)
             await self._process.aclose()
 
 
@@ -104,7 +107,7 @@ def _message(line: bytes | Oversized) -> Message:
 def _signal(process: Process, number: signal.Signals) -> None:
     # Where nobody is left in the group but zombies, macOS forbids it.
     with suppress(ProcessLookupError, PermissionError):
-        if os.name == "posix":
+        if sys.platform != "win32":
             os.killpg(process.pid, number)
         else:
             process.send_signal(number)

@@ -48,7 +48,7 @@ _PIPE = 1_048_576
 """Bytes that a pipe is to hold, where it can be told so: then a large answer leaves in one write."""
 _LARGE = 4_096  # bytes; what is smaller the garbage collector knows by its objects
 _LOOK_SECONDS = 0.02
-_CAN_WAIT = os.name == "posix"
+_CAN_WAIT = os.name == "posix" and hasattr(os, "set_blocking") and hasattr(select, "poll")
 """Whether the event loop can wait for pipes; on Windows it can't."""
 
 log = logging.getLogger("shared.stdout")
@@ -124,10 +124,11 @@ class _Descriptor:
         mode = os.fstat(fd).st_mode
         self._is_file = stat.S_ISREG(mode)
         self._waits = _CAN_WAIT and (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode))
-        self._was_blocking = self._waits and os.get_blocking(fd)
-        if self._waits:
+        self._was_blocking = False
+        if sys.platform != "win32" and self._waits:
+            self._was_blocking = os.get_blocking(fd)
             os.set_blocking(fd, False)
-        if _PIPE_SIZE is not None and stat.S_ISFIFO(mode):
+        if sys.platform != "win32" and _PIPE_SIZE is not None and stat.S_ISFIFO(mode):
             with suppress(OSError):  # where one user's pipes hold much already
                 fcntl.fcntl(fd, _PIPE_SIZE, _PIPE)
         self._arrival: asyncio.Future[bytes] | None = None
@@ -152,7 +153,7 @@ class _Descriptor:
     @property
     def is_deserted(self) -> bool:
         """Whether the other side is closed, as far as can be told without writing."""
-        if not self._waits:
+        if sys.platform == "win32" or not self._waits:
             return False
         poll = select.poll()
         poll.register(self._fd, 0)
@@ -204,7 +205,7 @@ class _Descriptor:
     def close(self) -> None:
         """Closes it and leaves it as it was found, but for the size of a pipe."""
         self._disarm()
-        if self._was_blocking:
+        if sys.platform != "win32" and self._was_blocking:
             os.set_blocking(self._fd, True)
         os.close(self._fd)
 

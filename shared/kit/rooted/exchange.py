@@ -19,8 +19,12 @@ from shared.kit.errors import PathError
 from shared.kit.rooted.atomic import add, rename
 from shared.kit.rooted.entries import NO_LINK, Entry, current, open_to_append
 
-if sys.platform != "win32":
+try:
     import fcntl
+except ImportError:  # not on Windows
+    _HAS_LEASES = False
+else:
+    _HAS_LEASES = sys.platform == "linux"
 
 T = TypeVar("T")
 
@@ -125,7 +129,7 @@ def _add(entry: Entry, data: bytes) -> None:
 def _is_written(descriptor: int) -> bool:
     """Whether another process has the file open to write to it, as far as the system tells: a lease to read is given
     only where nobody has."""
-    if sys.platform != "linux":
+    if sys.platform != "linux" or not _HAS_LEASES:
         return False
     try:
         # Who opens the file meanwhile makes the system send a signal; this one is ignored unless somebody wants it.

@@ -26,8 +26,12 @@ from anyio import from_thread
 from shared.kit.errors import PathError
 from shared.kit.rooted.entries import READ, Entry, current
 
-if sys.platform != "win32":
+try:
     import fcntl
+except ImportError:  # not on Windows
+    _HAS_LOCKS = False
+else:
+    _HAS_LOCKS = True
 
 PATIENCE = 10.0
 """Seconds to wait for other processes; a write takes milliseconds."""
@@ -127,8 +131,6 @@ class _Waiting(NamedTuple):
 
 def _opened(entry: Entry) -> int | None:
     """The file; None where there is none, or none that this process may read."""
-    if sys.platform == "win32":
-        return None
     try:
         return os.open(entry.name, READ, dir_fd=entry.directory)
     except OSError:
@@ -136,7 +138,9 @@ def _opened(entry: Entry) -> int | None:
 
 
 def _lock(descriptor: int, waiting: _Waiting) -> bool:
-    """Locks the file; False where the file system has no locks. Raises PathError `busy`."""
+    """Locks the file; False where the system or the file system has no locks. Raises PathError `busy`."""
+    if sys.platform == "win32" or not _HAS_LOCKS:
+        return False
     pause = _FIRST_PAUSE
     while time.monotonic() < waiting.until:
         try:

@@ -8,10 +8,11 @@ can't be known, and for every kind of file system that is not in the list below,
 import os
 import re
 import select
+import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from shared.kit.rooted.entries import Place
+from shared.kit.rooted.entries import CLOSED, Place
 from shared.kit.rooted.names import components
 
 MOUNTINFO = Path("/proc/self/mountinfo")
@@ -29,10 +30,10 @@ class Mounts:
         self._remote: list[list[Names]] = []
         """For each root the mount points beneath it that are not local; `()` is the root itself."""
         self._descriptor = -1
-        if not hasattr(select, "poll"):
+        if sys.platform == "win32" or not hasattr(select, "poll"):
             return
         try:
-            self._descriptor = os.open(table, os.O_RDONLY | os.O_CLOEXEC)
+            self._descriptor = os.open(table, os.O_RDONLY | CLOSED)
         except OSError:
             return
         self._changes = select.poll()
@@ -47,7 +48,7 @@ class Mounts:
 
     def local(self, place: Place) -> bool:
         """Whether everything on the way to `place` is local, as long as no link leads elsewhere."""
-        if self._descriptor < 0:
+        if sys.platform == "win32" or self._descriptor < 0:
             return False
         if self._changes.poll(0):
             self._look()
