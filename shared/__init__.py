@@ -2,64 +2,24 @@
 
 It knows no server. Layers, each importing only those before it: errors and kit, protocol, transport and
 auth, server, ops, transports, and last client, program and testing.
+
+The names are those of `names.py`, which is loaded with the first of them: who needs the kit alone, as a process that
+reads a page or runs a statement does, would else load all of the protocol, and nothing could be done before that.
 """
 
-from .errors import InvalidParams, MissingCapability, ResourceNotFound, RpcError, ToolError
-from .protocol.session.questions import Question, elicit_form, elicit_url, list_roots, sample
-from .protocol.types.base import Annotations, Icon, Implementation
-from .protocol.types.content import (
-    AudioContent,
-    BlobResourceContents,
-    EmbeddedResource,
-    ImageContent,
-    ResourceLink,
-    TextContent,
-    TextResourceContents,
-)
-from .protocol.types.lifecycle import LogLevel
-from .protocol.types.prompts import CompletionArgument, GetPromptResult, Prompt, PromptArgument, PromptMessage
-from .protocol.types.resources import Resource
-from .protocol.types.tools import CallToolResult
-from .server.app import Server
-from .server.client_roots import narrowed
-from .server.context import Answer, Context
-from .server.results import Data, Text
-from .version import __version__
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-__all__ = [
-    "Annotations",
-    "Answer",
-    "AudioContent",
-    "BlobResourceContents",
-    "CallToolResult",
-    "CompletionArgument",
-    "Context",
-    "Data",
-    "EmbeddedResource",
-    "GetPromptResult",
-    "Icon",
-    "ImageContent",
-    "Implementation",
-    "InvalidParams",
-    "LogLevel",
-    "MissingCapability",
-    "Prompt",
-    "PromptArgument",
-    "PromptMessage",
-    "Question",
-    "Resource",
-    "ResourceLink",
-    "ResourceNotFound",
-    "RpcError",
-    "Server",
-    "Text",
-    "TextContent",
-    "TextResourceContents",
-    "ToolError",
-    "__version__",
-    "elicit_form",
-    "elicit_url",
-    "list_roots",
-    "narrowed",
-    "sample",
-]
+if TYPE_CHECKING:
+    from .names import *  # noqa: F403
+    from .names import __version__ as __version__
+
+
+def __getattr__(name: str) -> Any:
+    if name.startswith("__") and name not in ("__all__", "__version__"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    names = import_module(".names", __name__)
+    if name not in ("__all__", *names.__all__):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = globals()[name] = getattr(names, name)
+    return found

@@ -19,7 +19,7 @@ LADDER = [
     {"protocol"},
     {"transport", "auth"},
     {"server"},
-    {"ops", ""},
+    {"ops", "names", ""},
     {"transports"},
     {"client", "program", "testing"},
 ]

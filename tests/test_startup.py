@@ -157,6 +157,21 @@ def test_importing_changes_nothing(package: str) -> None:
     )
 
 
+STANDARD = "import _thread, gc, importlib, threading, typing"
+
+
+@pytest.mark.parametrize("package", ["servers", "shared", "servers.start", "shared.version"])
+def test_importing_loads_nothing_else(package: str) -> None:
+    loaded = _loaded_by(f"{STANDARD}; import {package}") - _loaded_by(STANDARD)
+    assert loaded == {package.partition(".")[0], package}
+
+
+@pytest.mark.parametrize("worker", ["servers.fetch.reading.worker", "servers.sqlite.access.worker"])
+def test_a_process_for_a_page_or_a_statement_loads_no_server(worker: str) -> None:
+    modules = _loaded_by(f"import {worker}")
+    assert modules.isdisjoint({"asyncio", "anyio", "pydantic", "shared.names", "shared.protocol"})
+
+
 def test_models_of_tools_wait_until_they_are_needed() -> None:
     script = "from servers.filesystem.server import app; made = [vars(one.function) for one in app.tools.all()]"
     assert _loaded_by(f"{script}; assert made and not any('_model' in one for one in made)")

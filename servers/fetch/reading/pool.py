@@ -27,17 +27,13 @@ _BROKEN = (anyio.EndOfStream, anyio.IncompleteRead, anyio.BrokenResourceError, O
 # What Python needs of the environment; the rest, keys and tokens perhaps, is no business of a process that hostile
 # pages are read in.
 _ENVIRONMENT = {"PYTHONHOME", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT", "__PYVENV_LAUNCHER__"}
-# The packages prepare for a server; here they have only their places, so that nothing of that is loaded.
-# Nor is OpenSSL, a tenth of the memory: no connection is made here, and Python has hashes of its own.
+# OpenSSL is a tenth of the memory: no connection is made here, and Python has hashes of its own.
 _START = """
-import sys, types
-for name, place in zip(("servers", "shared"), sys.argv[1:3]):
-    sys.modules[name] = types.ModuleType(name)
-    sys.modules[name].__path__ = [place]
-sys.path[:] = sys.argv[6:]
+import sys
+sys.path[:] = sys.argv[4:]
 sys.modules["_ssl"] = sys.modules["_hashlib"] = None
 from servers.fetch.reading.worker import main
-main(float(sys.argv[3]), int(sys.argv[4]), int(sys.argv[5]))
+main(float(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))
 """
 
 
@@ -126,8 +122,7 @@ class Worker:
         self._prepared.add(kind)
 
     async def _start(self) -> None:
-        places = [sys.modules[name].__path__[0] for name in ("servers", "shared")]
-        arguments = [*places, *map(str, self._limits), *filter(None, sys.path)]
+        arguments = [*map(str, self._limits), *filter(None, sys.path)]
         command = [sys.executable, "-P", "-s", "-W", "ignore", "-c", _START, *arguments]
         environment = {name: value for name, value in os.environ.items() if name.upper() in _ENVIRONMENT}
         # A process that was started while nobody waits for it any more would be known to nobody.

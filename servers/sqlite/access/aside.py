@@ -42,13 +42,9 @@ _IDLE_SECONDS = 45.0
 _BROKEN = (TimeoutError, anyio.EndOfStream, anyio.IncompleteRead, anyio.BrokenResourceError, OSError)
 # What Python needs of the environment; the rest, keys and tokens perhaps, is no business of the process.
 _ENVIRONMENT = {"PYTHONHOME", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT", "__PYVENV_LAUNCHER__"}
-# The package `servers` prepares for a server; here it has only its place, so that nothing of that is loaded.
 _START = """
-import sys, types
-servers = types.ModuleType("servers")
-servers.__path__ = [sys.argv[1]]
-sys.modules["servers"] = servers
-sys.path[:] = sys.argv[2:]
+import sys
+sys.path[:] = sys.argv[1:]
 from servers.sqlite.access.worker import main
 main()
 """
@@ -142,8 +138,7 @@ class Aside:
                 await to_thread.run_sync(recover, self._opening.path, Stop(seconds, seconds))
 
     async def _start(self) -> None:
-        arguments = [sys.modules["servers"].__path__[0], *filter(None, sys.path)]
-        command = [sys.executable, "-P", "-s", "-W", "ignore", "-c", _START, *arguments]
+        command = [sys.executable, "-P", "-s", "-W", "ignore", "-c", _START, *filter(None, sys.path)]
         environment = {name: value for name, value in os.environ.items() if name.upper() in _ENVIRONMENT}
         # A process that was started while nobody waits for it any more would be known to nobody.
         with anyio.CancelScope(shield=True):

@@ -1,0 +1,61 @@
+"""The names that a server author uses, from all over the package; `shared` itself has each when it is asked for."""
+
+from .errors import InvalidParams, MissingCapability, ResourceNotFound, RpcError, ToolError
+from .protocol.session.questions import Question, elicit_form, elicit_url, list_roots, sample
+from .protocol.types.base import Annotations, Icon, Implementation
+from .protocol.types.content import (
+    AudioContent,
+    BlobResourceContents,
+    EmbeddedResource,
+    ImageContent,
+    ResourceLink,
+    TextContent,
+    TextResourceContents,
+)
+from .protocol.types.lifecycle import LogLevel
+from .protocol.types.prompts import CompletionArgument, GetPromptResult, Prompt, PromptArgument, PromptMessage
+from .protocol.types.resources import Resource
+from .protocol.types.tools import CallToolResult
+from .server.app import Server
+from .server.client_roots import narrowed
+from .server.context import Answer, Context
+from .server.results import Data, Text
+from .version import __version__
+
+__all__ = [
+    "Annotations",
+    "Answer",
+    "AudioContent",
+    "BlobResourceContents",
+    "CallToolResult",
+    "CompletionArgument",
+    "Context",
+    "Data",
+    "EmbeddedResource",
+    "GetPromptResult",
+    "Icon",
+    "ImageContent",
+    "Implementation",
+    "InvalidParams",
+    "LogLevel",
+    "MissingCapability",
+    "Prompt",
+    "PromptArgument",
+    "PromptMessage",
+    "Question",
+    "Resource",
+    "ResourceLink",
+    "ResourceNotFound",
+    "RpcError",
+    "Server",
+    "Text",
+    "TextContent",
+    "TextResourceContents",
+    "ToolError",
+    "__version__",
+    "elicit_form",
+    "elicit_url",
+    "list_roots",
+    "narrowed",
+    "sample",
+]
