@@ -1,18 +1,14 @@
 """One process at a time changes what others change as well."""
 
-import os
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from .files import remove_file, told
+from filelock import FileLock, Timeout
 
-if sys.platform == "win32":
-    import msvcrt
-else:
-    import fcntl
+from .files import remove_file, told
 
 __all__ = ["held"]
 
@@ -28,50 +24,36 @@ def held(path: Path) -> Iterator[None]:
     made for it that are empty. Raises ValueError where the lock can't be had.
     """
     with told(path):
-        descriptor, folders = _wait_for(path)
+        lock, folders = _wait_for(path)
     try:
         yield
     finally:
-        # What is open can't be removed on Windows. Elsewhere it has to be: the next holder may have it by then.
+        # What is open can't be removed on Windows. Elsewhere it has to be: the next holder may have it by then, and
+        # whoever gets the lock of a file that is gone tries again.
         if sys.platform == "win32":
-            os.close(descriptor)
+            lock.release()
         with suppress(ValueError):
             remove_file(path, folders)
-        if sys.platform != "win32":
-            os.close(descriptor)
+        lock.release()
 
 
-def _wait_for(path: Path) -> tuple[int, int]:
-    """The open lock file, and how many directories were made for it."""
+def _wait_for(path: Path) -> tuple[FileLock, int]:
+    """The lock, and how many directories were made for it."""
     end = time.monotonic() + _WAIT_SECONDS
     folders = 0
     while True:
+        left = max(end - time.monotonic(), 0)
+        # A lock by the mere presence of the file would outlive a holder that dies.
+        lock = FileLock(path, left, mode=0o600, poll_interval=_STEP_SECONDS, fallback_to_soft=False)
         try:
             folders = max(folders, sum(not folder.exists() for folder in path.parents))
             path.parent.mkdir(parents=True, exist_ok=True)
-            if (descriptor := _opened(path)) is not None:
-                return descriptor, folders
+            lock.acquire()
         except FileNotFoundError:
             # The holder before has just removed them.
-            if time.monotonic() > end:
+            if not left:
                 raise
-        if time.monotonic() > end:
-            raise ValueError(f"another install or uninstall holds {path}: try again when it has ended")
-        time.sleep(_STEP_SECONDS)
-
-
-def _opened(path: Path) -> int | None:
-    """The lock file, where its lock is had: of the file that stands at `path`, and not of one that went with its
-    holder."""
-    descriptor, ours = os.open(path, os.O_RDWR | os.O_CREAT, 0o600), False
-    try:
-        with suppress(BlockingIOError, PermissionError, FileNotFoundError):
-            if sys.platform == "win32":
-                msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
-            else:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            ours = os.path.samestat(os.fstat(descriptor), path.stat())
-    finally:
-        if not ours:
-            os.close(descriptor)
-    return descriptor if ours else None
+        except Timeout:
+            raise ValueError(f"another install or uninstall holds {path}: try again when it has ended") from None
+        else:
+            return lock, folders
