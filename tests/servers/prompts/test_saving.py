@@ -227,6 +227,10 @@ def test_a_write_that_fails_leaves_what_was_there(
     assert files(tmp_path) == {"a.md": SIMPLE, "git/b.md": SIMPLE}
 
 
+def _refuse(*_: object, **__: object) -> None:
+    raise PermissionError
+
+
 def test_a_new_file_gets_its_name_by_a_link_that_replaces_nothing(
     tmp_path: Path, libraries: Libraries, monkeypatch: pytest.MonkeyPatch
 ) -> None:
