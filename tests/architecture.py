@@ -61,6 +61,7 @@ LATE_IMPORTS: dict[str, str] = {
     "servers/filesystem/finding/engine.py": "google-re2 is an extra, loaded with the first search of contents",
     "servers/filesystem/finding/ignoring.py": "pathspec is an extra, loaded with the first .gitignore",
     "servers/filesystem/reading/charsets.py": "what is not UTF-8 is rare, and a charset detector is big",
+    "shared/kit/rooted/names.py": "most names are ASCII, and the tables of all others are large",
     "shared/kit/rooted/exchange.py": "ctypes takes 3 ms to load, and is needed with the first edit",
     "shared/kit/notices.py": "watchfiles is an extra, loaded when something is first watched",
     "servers/prompts/command_line.py": "a server needs nothing of its other commands",

@@ -77,16 +77,15 @@ def test_every_module_can_be_imported() -> None:
     "files",
     [
         ["filesystem/test_server.py", "filesystem/test_writing_tools.py", "filesystem/test_resources.py"],
-        ["prompts/test_server.py", "prompts/test_tools.py", "prompts/test_saving.py"],
+        ["prompts/test_server.py", "prompts/test_tools.py"],
         [
             "sqlite/test_read_query.py",
             "sqlite/test_write_query.py",
             "sqlite/test_importing.py",
             "sqlite/test_backups.py",
         ],
-        ["fetch/test_tools.py", "everything/test_server.py"],
     ],
-    ids=["filesystem", "prompts", "sqlite", "fetch and everything"],
+    ids=["filesystem", "prompts", "sqlite"],
 )
 def test_the_main_tests_of_a_server_pass(files: list[str]) -> None:
     options = ["-q", "-x", "-m", "not slow and not full", "-p", "no:cacheprovider", "-p", "no:xdist"]

@@ -1,7 +1,7 @@
 """Python as on a system without POSIX, as far as that can be had on Linux, for every program that finds this first.
 
-Modules of the project see `os`, `select` and `signal` without the names that Windows lacks, and get no `fcntl`. No act
-takes the descriptor of a directory. The libraries see the system as it is, since they chose their ways by it
+Modules of the project see `os`, `select` and `signal` without the names that Windows lacks, and get no `fcntl`. No
+act takes the descriptor of a directory. The libraries see the system as it is, since they chose their ways by it
 already. Paths stay those of this system.
 """
 

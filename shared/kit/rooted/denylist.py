@@ -5,7 +5,7 @@ slash a path from a root. What is denied is closed with everything in it, so eac
 followed: a harmless name that leads to a denied one is denied, too. `--allow` opens what the list of secrets closes,
 name by name, and nothing else; what `--deny` closes stays closed.
 
-Denying takes no notice of case, because some file systems don't; allowing does.
+Denying takes no notice of case, nor of how an accent is written, because some file systems don't; allowing does.
 
 Most globs are a plain name with a star at one end or none. Those cost a look into a set and at both ends of a name,
 and the answer is remembered, because every access asks; only the others are matched.
@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 
 from shared.kit.globs import Glob, States
+from shared.kit.rooted.names import composed
 
 SECRETS = (
     *(".env", ".env.*", ".netrc", "_netrc", ".git-credentials", ".npmrc", ".pypirc", ".pgpass", ".my.cnf"),
@@ -35,8 +36,8 @@ class Denylist:
     """The names that stay closed. Raises `PathError` `bad_pattern` for a glob that can't be matched."""
 
     def __init__(self, deny: Iterable[str] = (), allow: Iterable[str] = ()) -> None:
-        self._denied = _Globs(deny, str.casefold)
-        self._secret = _Globs(SECRETS, str.casefold)
+        self._denied = _Globs(deny, _fold)
+        self._secret = _Globs(SECRETS, _fold)
         self._allowed = _Globs((*HARMLESS, *allow), str)
         self._is_plain = self._denied.are_plain and self._allowed.are_plain
         self._is_closed = lru_cache(_REMEMBERED)(lambda name: self._look((_NOWHERE, _NOWHERE), name) is None)
@@ -63,7 +64,7 @@ class Denylist:
         return False
 
     def _look(self, way: Way, name: str) -> Way | None:
-        folded = name.casefold()
+        folded = _fold(name)
         denied, allowed = self._denied.step(way[0], folded), self._allowed.step(way[1], name)
         if self._denied.hold(folded, denied):
             return None
@@ -75,6 +76,10 @@ class Denylist:
 _REMEMBERED = 4_096
 _NOWHERE: States = frozenset()
 _SPECIAL = frozenset("*?[]{}/")
+
+
+def _fold(name: str) -> str:
+    return composed(composed(name).casefold())
 
 
 class _Globs:

@@ -80,6 +80,9 @@ def entry_in(directory: Directory, name: str) -> Entry:
 def open_to_read(entry: Entry) -> Handle:
     """What is at the entry, open to be read, whatever it is; the caller closes it. Raises OSError, for a link as
     well."""
+    if entry.directory is None:
+        # To open a pipe or a device may wait, or start something, where nothing can be said about that.
+        _require_regular(os.lstat(entry.name))
     descriptor = os.open(entry.name, READ, dir_fd=entry.directory)
     with ExitStack() as on_failure:
         on_failure.callback(os.close, descriptor)
@@ -88,6 +91,12 @@ def open_to_read(entry: Entry) -> Handle:
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
         on_failure.pop_all()
     return Handle(descriptor, found)
+
+
+def _require_regular(found: os.stat_result) -> None:
+    if not stat.S_ISREG(found.st_mode):
+        number = errno.ELOOP if stat.S_ISLNK(found.st_mode) else errno.ENXIO
+        raise OSError(number, os.strerror(number))
 
 
 def read_file(entry: Entry, most: int) -> bytes | None:

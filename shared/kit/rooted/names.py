@@ -11,6 +11,7 @@ appendix E, and tested as functions; no test has run on Windows.)
 
 import os
 import re
+import sys
 from collections.abc import Sequence
 from pathlib import PureWindowsPath
 from urllib.parse import quote, unquote_to_bytes
@@ -24,6 +25,7 @@ _FILE_URI = "file:"
 _BAD_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _ENCODED_SEPARATOR = re.compile(r"%(2f|5c)", re.IGNORECASE)
 _WINDOWS = os.name == "nt"
+_MACOS = sys.platform == "darwin"
 _DEVICE_PATHS = ("\\\\?\\", "\\\\.\\", "\\??\\")
 _DEVICES = {"CON", "PRN", "AUX", "NUL", "CONIN$", "CONOUT$"} | {
     port + digit for port in ("COM", "LPT") for digit in "123456789\u00b9\u00b2\u00b3"
@@ -122,8 +124,20 @@ def _decoded(rest: str, written: str) -> str:
 
 
 def folded(parts: Sequence[str]) -> list[str]:
-    """`parts` as they are compared: where the system takes no notice of case, in one case."""
-    return [os.path.normcase(part) for part in parts] if _WINDOWS else list(parts)
+    """`parts` as they are compared: in one case on Windows, and composed on macOS, which takes both forms of an
+    accent for the same name."""
+    if _WINDOWS:
+        return [os.path.normcase(part) for part in parts]
+    return [composed(part) for part in parts] if _MACOS else list(parts)
+
+
+def composed(name: str) -> str:
+    """`name` with each accent and its letter as one character, where there is such a character."""
+    if name.isascii():
+        return name
+    from unicodedata import normalize  # noqa: PLC0415 (most names need none of it)
+
+    return normalize("NFC", name)
 
 
 def windows_refusal(path: str) -> str | None:

@@ -319,3 +319,12 @@ def test_a_root_of_such_a_name_is_the_operators_word(root):
 def test_a_link_through_dots_is_denied(files, secrets):
     (secrets / "dir" / "link").symlink_to("../dir/../.ssh/../.ssh/config")
     assert code(read_bytes, files, Place(0, ("dir", "link"), "link"), 10) == "denied"
+
+
+def test_an_accent_in_another_form_opens_nothing():
+    closed = Denylist(["Jos\u00e9*", "a/\u00c9*"])
+    start = closed.start([()])
+    for name in ("Jos\u00e9.txt", "Jose\u0301.txt", "JOSE\u0301.txt"):
+        assert closed.closes(start, [name])
+    assert closed.closes(start, ["a", "e\u0301"])
+    assert not closed.closes(start, ["Jose.txt"])
