@@ -51,7 +51,7 @@ def _write_new(folder: Folder, name: str, files: Mapping[str, bytes], scripts: C
 
 
 def _there(folder: Folder, above: str, path: str) -> bool:
-    parent, _, name = f"{above}/{path}".lstrip("/").rpartition("/")
+    parent, _, name = f"{above}/{path}".rpartition("/")
     return any(one.path.rpartition("/")[2] == name for one in folder.children(parent))
 
 

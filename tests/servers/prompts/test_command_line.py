@@ -246,7 +246,8 @@ def test_a_skill_that_is_there_gets_its_manifest_last(
     (tmp_path / "lib/a.sh").chmod(0o755)
     write(tmp_path / "out/pdf", {"SKILL.md": "old", "z": "old"})
     synced = disk.synced(monkeypatch)
-    assert run(capsys, "export", tmp_path / "lib", "pdf", "--force", "--to", tmp_path / "out")[0] == 0
+    code, out = run(capsys, "export", tmp_path / "lib", "pdf", "--force", "--to", tmp_path / "out")
+    assert (code, out) == (0, f"{tmp_path}/out/pdf\n1 skill written, 0 unchanged\n")
     assert [one for one in synced if isinstance(one, int)] == [len("true"), len("z"), len(SKILL)]
     assert [os.access(tmp_path / "out/pdf" / name, os.X_OK) for name in ("a.sh", "z")] == [True, False]
 

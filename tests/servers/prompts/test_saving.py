@@ -135,6 +135,16 @@ def test_a_prompt_that_changed_or_is_gone_is_not_replaced(tmp_path: Path, librar
     assert files(tmp_path) == {"a.md": SIMPLE, "git/b.md": SIMPLE}
 
 
+def test_a_prompt_that_somebody_wrote_since_its_etag_was_taken_is_not_replaced(
+    tmp_path: Path, libraries: Libraries
+) -> None:
+    theirs = SIMPLE.replace("Say", "Cry")
+    write(tmp_path, {"a.md": theirs})
+    with pytest.raises(PromptError, match="was changed meanwhile"):
+        save_prompt(libraries, "a", OTHER, if_match=etag_of(SIMPLE.encode()))
+    assert files(tmp_path)["a.md"] == theirs
+
+
 def test_a_file_that_came_since_the_last_look_is_not_replaced(tmp_path: Path, libraries: Libraries) -> None:
     write(tmp_path, {"new.md": SIMPLE})
     with pytest.raises(PromptError, match="already"):
