@@ -6,6 +6,7 @@ more; what it had changed by then is rolled back. Few are at work at once, since
 
 import asyncio
 import os
+import sqlite3
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
@@ -132,8 +133,8 @@ class Aside:
     async def _kill_at_work(self) -> None:
         await self.end()
         if self._opening.mode == "rw":
-            # Others who may not write could not read before somebody has.
-            with anyio.CancelScope(shield=True), suppress(SqliteError, OSError, ValueError):
+            # Others who may not write could not read before somebody has. Where it fails, who comes next does it.
+            with anyio.CancelScope(shield=True), suppress(SqliteError, sqlite3.Error, OSError):
                 seconds = self._opening.limits.busy_seconds
                 await to_thread.run_sync(recover, self._opening.path, Stop(seconds, seconds))
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from servers.sqlite.access.limits import Limits
 from servers.sqlite.access.stopping import Stop
 from servers.sqlite.errors import SqliteError
 from servers.sqlite.writing import folder
@@ -148,6 +149,17 @@ async def test_a_disk_that_fails_is_told(
         await backed_up(made(tmp_path / "data.db"), files)
     assert (caught.value.code, caught.value.reason) == (code, reason)
     assert list(files.iterdir()) == []
+
+
+async def test_a_lock_that_stays_is_told(tmp_path: Path, files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = made(tmp_path / "data.db", "delete")
+    with closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as other:
+        interrupted(monkeypatch, 3, lambda: other.execute("BEGIN EXCLUSIVE"))
+        async with opened(path, Limits(busy_seconds=0)) as database:
+            with pytest.raises(SqliteError) as caught:
+                await database.read(partial(back_up, files, "data"))
+    told = "another process holds a lock on the database. Try again."
+    assert (caught.value.code, str(caught.value)) == ("busy", told)
 
 
 async def test_a_file_that_is_there_is_never_written_to(tmp_path: Path, files: Path) -> None:
