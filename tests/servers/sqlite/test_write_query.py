@@ -173,7 +173,7 @@ async def test_an_answer_that_would_be_too_large_is_told_before_the_commit(
     tmp_path: Path, db: sqlite3.Connection, size: int
 ) -> None:
     long = "x" * size  # it stands in both forms of the answer, which has some words more
-    async with inside("--allow-write", "--max-result", "100000", tmp_path / "data.db") as peer:
+    async with served("--allow-write", "--max-result", "100000", tmp_path / "data.db") as peer:
         await peer.data("write_query", query=f'CREATE TABLE "{long}" (a)')
         error = await peer.error("write_query", query=f'INSERT INTO "{long}" VALUES (1)')
     assert error.startswith("too_large: ")
