@@ -95,6 +95,14 @@ def test_a_file_without_blanks_gets_none() -> None:
     )
 
 
+def test_one_line_stays_one_and_has_blanks_where_it_had_some() -> None:
+    changed = there_and_back(b'{"theme": "dark"}', DESKTOP)
+    assert changed.decode() == (
+        '{"theme": "dark", "mcpServers": {"new": {"command": "/opt/mcp", "args": ["--root", "/tmp/ü"], '
+        '"env": {"K": "V"}}}}'
+    )
+
+
 def test_a_comment_stays_with_the_entry_it_is_about() -> None:
     changed = there_and_back(COMMENTED["a comment behind the last entry"].encode(), CURSOR)
     assert changed.decode().splitlines()[2:4] == ['    "old": {}, // why', '    "new": {']
@@ -150,6 +158,20 @@ def test_an_entry_without_a_receipt_goes_alone(document: Document) -> None:
         text, _ = take(document.text, CURSOR, name, {})
         others = {other: entry for other, entry in before["mcpServers"].items() if other != name}
         assert value_of(text, CURSOR) == {**before, "mcpServers": others}
+
+
+@pytest.mark.parametrize(
+    ("name", "left"),
+    [
+        ("a", '    "b": 2, // b\n    "c": 3\n'),
+        ("b", '    "a": 1,\n     // b\n    "c": 3\n'),
+        ("c", '    "a": 1,\n    "b": 2 // b\n'),
+    ],
+)
+def test_with_an_entry_without_a_receipt_one_comma_goes(name: str, left: str) -> None:
+    text = '{\n  "mcpServers": {\n    "a": 1,\n    "b": 2, // b\n    "c": 3\n  }\n}\n'
+    taken, _ = take(text.encode(), CURSOR, name, {})
+    assert taken.decode() == f'{{\n  "mcpServers": {{\n{left}  }}\n}}\n'
 
 
 def test_an_entry_that_is_replaced_keeps_its_place() -> None:

@@ -244,6 +244,7 @@ def _removed(text: bytes, container: Element, member: Member) -> bytes:
     rest = text.find(b"\n", max(end for _, end in cuts))
     for start, end in sorted(cuts, reverse=True):
         text = text[:start] + text[end:]
+        line = line - (end - start) if end <= line else line
         rest = rest - (end - start) if rest >= 0 else rest
     if 0 <= line <= rest and not text[line:rest].strip():
         text = text[:line] + text[rest + 1 :]
