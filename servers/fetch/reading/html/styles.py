@@ -2,6 +2,9 @@
 
 Only what needs no layout is judged, and only rules that name one tag, class or id; a sheet from elsewhere is not
 loaded. A rule for another medium than the screen, or under a condition, does not count.
+
+A parser of CSS, tinycss2, was tried: of 430 KB it takes 346 ms where this takes 7, and 75 microseconds instead of 13
+of a style.
 """
 
 import re
