@@ -34,12 +34,9 @@ BUNDLE = {"bundle"}
 # The files of a server that know `shared`.
 FACES = {"app.py", "server.py", "tools.py", "resources.py", "prompts.py", "__main__.py", "settings.py"}
 
-MAX_FILE, MAX_BODY, MAX_PARAMETERS, MAX_NESTING = 300, 50, 6, 3
+MAX_BODY, MAX_PARAMETERS, MAX_NESTING = 50, 6, 3
 
 # Exceptions, file -> reason.
-LONG_FILES: dict[str, str] = {
-    "shared/protocol/session/server.py": "one state machine, all of whose ways in and out are to be seen together",
-}
 KNOW_SHARED: dict[str, str] = {  # servers all of whose files may import it
     "everything": "its domain is the protocol itself",
 }
@@ -78,7 +75,6 @@ KNOW_DESCRIPTORS: dict[str, str] = {
     "shared/program/process.py": "the null device stands where a standard stream is missing",
     "shared/transports/stdio.py": "the null device stands where the protocol's streams were",
     "servers/__main__.py": "the null device stands where nobody reads any more",
-    "servers/bundle/hosts/locking.py": "the file of a lock is never read or written",
     "servers/fetch/reading/worker.py": "the null device stands where the protocol's streams were",
     "servers/prompts/commands/parser.py": "the null device stands where nobody reads any more",
 }
@@ -259,12 +255,6 @@ def imports_stand_at_the_top(source: Source) -> Findings:
             yield one.line, f"imports {one.target} inside a function"
 
 
-def files_are_short(source: Source) -> Findings:
-    lines = len(source.text.splitlines())
-    if lines > MAX_FILE and source.path not in LONG_FILES:
-        yield MAX_FILE + 1, f"the file has {lines} lines"
-
-
 def functions_are_small(source: Source) -> Findings:
     for node, method, _ in source.functions:
         body = (node.end_lineno or 0) - node.lineno + 1 - _docstring_lines(node)
@@ -320,7 +310,6 @@ RULES: list[Callable[[Source], Findings]] = [
     dates_live_in_versions,
     only_protocol_reads_the_version,
     imports_stand_at_the_top,
-    files_are_short,
     functions_are_small,
     public_names_have_docstrings,
     functions_are_annotated,

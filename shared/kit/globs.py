@@ -18,6 +18,8 @@ from itertools import takewhile
 from shared.kit.errors import PathError
 from shared.kit.text import quoted
 
+__all__ = ["MAX_LENGTH", "Glob", "States", "reach"]
+
 MAX_ALTERNATIVES = 64
 """How many patterns `{a,b}` groups may expand to."""
 MAX_LENGTH = 1_024

@@ -14,6 +14,8 @@ from shared.kit.rooted.entries import Entry, Place, is_same
 from shared.kit.rooted.names import components
 from shared.kit.rooted.roots import Roots
 
+__all__ = ["PathWalker"]
+
 
 class PathWalker:
     """Finds entries beneath the roots by resolved path, checked before and after the use."""

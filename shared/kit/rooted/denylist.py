@@ -17,6 +17,8 @@ from functools import lru_cache
 from shared.kit.globs import Glob, States
 from shared.kit.rooted.names import composed
 
+__all__ = ["Denylist", "Way"]
+
 SECRETS = (
     *(".env", ".env.*", ".netrc", "_netrc", ".git-credentials", ".npmrc", ".pypirc", ".pgpass", ".my.cnf"),
     *(".htpasswd", ".dockercfg", ".vault-token", "credentials.tfrc.json", "application_default_credentials.json"),

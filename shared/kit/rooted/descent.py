@@ -18,6 +18,8 @@ from shared.kit.rooted.entries import READ, SCAN, Handle, Place, scanned
 from shared.kit.rooted.files import RootedFiles, require_regular
 from shared.kit.rooted.names import components
 
+__all__ = ["MAX_HELD", "Descent", "Names", "descent"]
+
 MAX_HELD = 16
 """Levels whose directories stay open."""
 

@@ -13,6 +13,38 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
+__all__ = [
+    "CHECKED_TWICE",
+    "CLOSED",
+    "DIRECTORY",
+    "NO_LINK",
+    "RACE_FREE",
+    "READ",
+    "SCAN",
+    "Entry",
+    "Handle",
+    "Held",
+    "Place",
+    "child",
+    "copy_link",
+    "create",
+    "current",
+    "entry_at",
+    "etag_of",
+    "is_same",
+    "is_writable",
+    "kind_of",
+    "make_directory",
+    "narrow_mode",
+    "open_to_append",
+    "open_unblocked",
+    "opened",
+    "remove_directory",
+    "remove_tree",
+    "scanned",
+    "unlink",
+]
+
 RACE_FREE = (
     {os.open, os.stat, os.readlink, os.rename, os.unlink, os.mkdir} <= os.supports_dir_fd
     and hasattr(os, "O_NOFOLLOW")

@@ -19,6 +19,8 @@ from shared.kit.errors import PathError
 from shared.kit.rooted.atomic import add, rename
 from shared.kit.rooted.entries import NO_LINK, Entry, current, open_to_append
 
+__all__ = ["exchange", "persistently"]
+
 try:
     import fcntl
 except ImportError:  # not on Windows

@@ -18,6 +18,8 @@ from shared.kit.rooted.entries import RACE_FREE, READ, Entry, Handle, Place, ope
 from shared.kit.rooted.posix import DescriptorWalker
 from shared.kit.rooted.roots import Roots
 
+__all__ = ["RootedFiles", "Walker", "missing", "require_file", "require_regular"]
+
 
 class Walker(Protocol):
     """How entries are found: `posix` by descriptors, `checked` by paths that are resolved twice."""

@@ -26,6 +26,8 @@ from anyio import from_thread
 from shared.kit.errors import PathError
 from shared.kit.rooted.entries import READ, Entry, current
 
+__all__ = ["PATIENCE", "Key", "locked"]
+
 try:
     import fcntl
 except ImportError:  # not on Windows

@@ -15,6 +15,8 @@ from pathlib import Path
 from shared.kit.rooted.entries import CLOSED, Place
 from shared.kit.rooted.names import components
 
+__all__ = ["Mounts", "Names"]
+
 MOUNTINFO = Path("/proc/self/mountinfo")
 _LOCAL = frozenset({"btrfs", "ext2", "ext3", "ext4", "f2fs", "overlay", "ramfs", "tmpfs", "xfs", "zfs"})
 _ESCAPE = re.compile(r"\\([0-7]{3})")

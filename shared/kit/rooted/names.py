@@ -18,6 +18,20 @@ from urllib.parse import quote, unquote_to_bytes
 
 from shared.kit.errors import PathError
 
+__all__ = [
+    "check_written",
+    "collapse",
+    "components",
+    "composed",
+    "folded",
+    "path_from_uri",
+    "path_of",
+    "uri",
+    "windows_path",
+    "windows_refusal",
+    "windows_uri",
+]
+
 MAX_PATH = 16_384
 """Longest written path in characters. Walking needs no PATH_MAX; this bounds the work, not the depth."""
 

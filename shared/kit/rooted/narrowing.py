@@ -19,6 +19,8 @@ from shared.kit.rooted.files import RootedFiles
 from shared.kit.rooted.names import collapse, components, folded, path_of
 from shared.kit.rooted.roots import Roots
 
+__all__ = ["Names", "NarrowedRoots", "narrowed"]
+
 MAX_ROOTS = 100
 """Roots of one client that count; further ones give nothing."""
 

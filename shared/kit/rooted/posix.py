@@ -27,6 +27,8 @@ from shared.kit.rooted.entries import DIRECTORY, Entry, Place
 from shared.kit.rooted.names import components
 from shared.kit.rooted.roots import Roots
 
+__all__ = ["MAX_STEPS", "DescriptorWalker", "NarrowedWalker"]
+
 MAX_LINKS = 40
 """Links one walk follows; the number Linux itself uses."""
 MAX_STEPS = 20_000

@@ -21,6 +21,8 @@ from shared.kit.rooted.entries import Place
 from shared.kit.rooted.names import collapse, components, folded, path_of, uri
 from shared.kit.text import quoted
 
+__all__ = ["Roots"]
+
 
 class Roots:
     """The allowed directories. `paths` holds them canonical; nothing outside them is reachable.

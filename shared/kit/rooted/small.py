@@ -15,6 +15,8 @@ from shared.kit.rooted.files import RootedFiles
 from shared.kit.rooted.mounts import Mounts
 from shared.kit.rooted.roots import Roots
 
+__all__ = ["MAX_DEPTH", "NarrowedSmallFiles", "SmallFiles"]
+
 MAX_SIZE = 65_536
 """Bytes of the largest file that is read at once."""
 MAX_DEPTH = 16
