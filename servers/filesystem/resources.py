@@ -192,7 +192,7 @@ async def _watch(ctx: Ctx, uri: str) -> str:
             place = files.place(glob[0])
             files.beneath.roots.require_allowed(place)
             key = files.key(f"{files.uri(place)}/{glob[1]}")
-            await files.globs.watch(key, place, glob[1], files.beneath)
+            await files.globs.watch(key, place, glob[1], files.beneath, ctx.owner)
     return key
 
 

@@ -31,8 +31,8 @@ class GlobTrees:
         self._trees: dict[Shared, tuple[Tree, Readers]] = {}
         self._beginning: WeakValueDictionary[Shared, anyio.Lock] = WeakValueDictionary()
 
-    async def watch(self, key: str, place: Place, pattern: str, beneath: RootedFiles) -> None:
-        """Tell as `key` of what the glob `pattern` matches below `place`.
+    async def watch(self, key: str, place: Place, pattern: str, beneath: RootedFiles, owner: str = "") -> None:
+        """Tell as `key` of what the glob `pattern` matches below `place`. A tree is that of the owner who came first.
 
         Raises FilesError `bad_pattern`, `outside_roots` for a link that leads out, and `too_many`.
         """
@@ -44,7 +44,7 @@ class GlobTrees:
         # Whoever comes second waits for the first look of the first.
         async with self._beginning.setdefault(shared, anyio.Lock()):
             if shared not in self._trees:
-                await self._begin(shared, place, reached, beneath)
+                await self._begin(shared, place, reached, beneath, owner)
             tree, readers = self._trees[shared]
         if tree.full and not readers:
             self._end(shared)
@@ -63,14 +63,16 @@ class GlobTrees:
         if not readers:
             self._end(shared)
 
-    async def _begin(self, shared: Shared, place: Place, reached: Sequence[str], beneath: RootedFiles) -> None:
+    async def _begin(
+        self, shared: Shared, place: Place, reached: Sequence[str], beneath: RootedFiles, owner: str
+    ) -> None:
         readers = Readers(place.parts)
 
         async def tell(events: list[Event]) -> None:
             for key in await self._watcher.run_for(beneath.roots.outer(place), readers.concerned, events):
                 await self._changed(key)
 
-        tree = await self._watcher.watch_tree(shared, place, reached, tell, beneath)
+        tree = await self._watcher.watch_tree(shared, place, reached, tell, beneath, owner)
         self._trees[shared] = tree, readers
 
     def _end(self, shared: Shared) -> None:

@@ -13,6 +13,7 @@ A look at the paths of some notices asks for these entries alone; a look at ever
 import os
 import stat
 import threading
+from collections import Counter
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
@@ -47,24 +48,30 @@ class Event(NamedTuple):
 
 
 class Room:
-    """How many more entries may be remembered. Thread-safe."""
+    """How many more entries may be remembered, and for whom they are. Thread-safe."""
 
     def __init__(self, entries: int = MAX_ENTRIES) -> None:
         self._left = entries
+        self._shares: Counter[str] = Counter()
         self._lock = threading.Lock()
 
-    def take(self) -> bool:
-        """Takes room for one, if there is any."""
+    def take(self, owner: str = "") -> bool:
+        """Takes room for one, if there is any. An owner has no more than are left for others; "" is one of several
+        to nobody, and may have all."""
         with self._lock:
-            if self._left <= 0:
+            if self._left <= 0 or (owner and self._shares[owner] >= self._left):
                 return False
             self._left -= 1
+            self._shares[owner] += 1
             return True
 
-    def give(self, entries: int) -> None:
+    def give(self, entries: int, owner: str = "") -> None:
         """Gives room back."""
         with self._lock:
             self._left += entries
+            self._shares[owner] -= entries
+            if not self._shares[owner]:
+                del self._shares[owner]
 
 
 class _Directory(NamedTuple):
@@ -75,13 +82,15 @@ class _Directory(NamedTuple):
 class Tree:
     """A watched tree. `take` gives what happened since it was last asked. One thread may look while another takes."""
 
-    def __init__(self, beneath: RootedFiles, place: Place, glob: Glob, room: Room) -> None:
+    def __init__(self, beneath: RootedFiles, place: Place, glob: Glob, room: Room, owner: str = "") -> None:
+        """What is remembered takes its room as the owner's."""
         self._beneath = beneath
         self._place = place
         self.place = beneath.roots.outer(place)
         """Where it is, beneath the operator's roots."""
         self._glob = glob
         self._room = room
+        self._owner = owner
         self._known: dict[Parts, _Directory] = {}
         self._events: list[Event] = []
         self._scanned = 0
@@ -124,7 +133,7 @@ class Tree:
 
     def close(self) -> None:
         """Give back the room it takes."""
-        self._room.give(sum(len(directory.entries) for directory in self._known.values()))
+        self._room.give(sum(len(directory.entries) for directory in self._known.values()), self._owner)
         self._known.clear()
 
     def _look_at(self, path: str) -> None:
@@ -200,9 +209,9 @@ class Tree:
         if old == mark:
             return
         if mark is None:
-            self._room.give(1)
+            self._room.give(1, self._owner)
             del directory.entries[name]
-        elif old is not None or self._room.take():
+        elif old is not None or self._room.take(self._owner):
             directory.entries[name] = mark
         else:
             self.full = True
@@ -221,7 +230,7 @@ class Tree:
             directory = self._known.pop(above, None)
             if directory is None:
                 continue
-            self._room.give(len(directory.entries))
+            self._room.give(len(directory.entries), self._owner)
             for name, mark in directory.entries.items():
                 if self._glob.accepts(self._glob.step(directory.states, name)):
                     self._events.append(Event("deleted", self._at((*above, name))))

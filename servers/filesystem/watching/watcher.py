@@ -115,12 +115,13 @@ class Watcher:
         patterns: Sequence[str],
         tell: TellEvents,
         beneath: RootedFiles | None = None,
+        owner: str = "",
     ) -> Tree:
-        """Tell what happens below `place` to what one of the globs matches.
+        """Tell what happens below `place` to what one of the globs matches. Its entries take room as the owner's.
 
         Raises FilesError `bad_pattern`, and `too_many`.
         """
-        tree = Tree(beneath or self._beneath, place, Glob(patterns), self._room)
+        tree = Tree(beneath or self._beneath, place, Glob(patterns), self._room, owner)
         await self._look(tree)
         self._add(key, tree, lambda: tell(tree.take()), Pace())
         return tree

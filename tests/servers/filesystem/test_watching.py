@@ -500,6 +500,22 @@ async def test_w10_a_glob_over_too_many_files_is_refused_and_leaves_nothing(watc
         await until(watcher._room.take)
 
 
+async def test_an_owner_has_no_more_room_than_is_left_for_others(watching, seen, root, files, at):
+    for i in range(4):
+        (root / str(i)).touch()
+    async with watching() as watcher:
+        watcher._room = Room(12)
+        globs = GlobTrees(watcher, seen)
+        await globs.watch("near", at("."), "./*", files, "greedy")
+        with pytest.raises(FilesError, match="too many files"):
+            await globs.watch("far", at("."), "./**/*", files, "greedy")
+        await until(lambda: watcher._room._left == 8)
+        await globs.watch("far", at("."), "./**/*", files, "other")
+        globs.unwatch("near")
+        await until(lambda: watcher._room._left == 8)
+        await globs.watch("near", at("."), "./*", files, "greedy")
+
+
 async def test_the_last_unwatch_ends_the_os_watch(watching, at):
     async with watching() as watcher:
         await until(lambda: inotify() == 0)
