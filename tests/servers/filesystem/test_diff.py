@@ -30,6 +30,18 @@ def test_a_missing_last_line_end_is_marked():
     assert unified_diff("a\nb", "a\nb\n", "x").endswith(" a\n-b\n\\ No newline at end of file\n+b\n")
 
 
+@pytest.mark.parametrize(
+    ("edit", "expected"),
+    [
+        (Edit("b\n", "x"), "@@ -1,4 +1,3 @@\n a\n-b\n-c\n+xc\n d\n"),
+        (Edit("b", "x\n"), "@@ -1,4 +1,5 @@\n a\n-b\n+x\n+\n c\n d\n"),
+        (Edit("a\nb", ""), "@@ -1,4 +1,3 @@\n-a\n-b\n+\n c\n d\n"),
+    ],
+)
+def test_an_edit_that_begins_or_ends_within_a_line_shows_whole_lines(edit, expected):
+    assert diff.unified_diff(apply_edits("a\nb\nc\nd\n", [edit]), "x") == f"--- a/x\n+++ b/x\n{expected}"
+
+
 def test_an_empty_side_has_an_empty_range():
     assert "@@ -0,0 +1 @@\n+a\n" in unified_diff("", "a\n", "x")
     assert "@@ -1 +0,0 @@\n-a\n" in unified_diff("a\n", "", "x")
