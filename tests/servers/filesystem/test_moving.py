@@ -61,6 +61,21 @@ def test_moves_that_make_no_sense(root, rename):
     assert code(rename, ".", "two") == code(rename, "dir", ".") == "bad_path"
 
 
+def test_a_move_whose_old_name_stays_leaves_no_second_one(files, root, at, monkeypatch):
+    (root / "one").touch()
+    (root / "sub").mkdir()
+    plain = os.unlink
+
+    def unlink(name, **where):
+        if name == "one":
+            raise PermissionError(1, "")
+        plain(name, **where)
+
+    monkeypatch.setattr(os, "unlink", unlink)
+    assert code(move, files, at("one"), at("sub/two")) == "permission_denied"
+    assert (names(root), names(root / "sub")) == (["one", "sub"], [])
+
+
 def test_moving_out_is_refused(root, outside, rename):
     (root / "file").touch()
     (root / "out").symlink_to(outside)
