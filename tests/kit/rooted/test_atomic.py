@@ -45,10 +45,10 @@ def test_the_mode_stays(entry, root):
 
 
 def test_a_new_file_gets_the_usual_mode(entry, root):
-    mask = os.umask(0o027)
+    mask = os.umask(0o020)
     replace(entry, b"new", None)
     os.umask(mask)
-    assert (root / "file").stat().st_mode & 0o777 == 0o640
+    assert (root / "file").stat().st_mode & 0o777 == 0o646
 
 
 def test_a_new_file_gets_the_mode_that_is_asked_for(entry, root):

@@ -1,6 +1,7 @@
 import errno
 import os
 import resource
+import stat
 import sys
 import threading
 from itertools import count
@@ -33,6 +34,16 @@ def code(call, *arguments, **more):
     with pytest.raises(FilesError) as caught:
         call(*arguments, **more)
     return caught.value.code
+
+
+def theirs_by_rename(file):
+    (file.parent / "theirs").write_text("a, theirs")
+    (file.parent / "theirs").rename(file)
+
+
+def theirs_added(file):
+    with file.open("a") as opened:
+        opened.write(", theirs")
 
 
 def test_a_new_file(root, write):
@@ -172,6 +183,27 @@ def test_a_file_that_has_changed_is_not_written(root, write, edit):
     assert os.listdir(root) == []
 
 
+@pytest.mark.parametrize("comes_after", [theirs_by_rename, lambda file: file.unlink()], ids=["replaced", "deleted"])
+@pytest.mark.parametrize(
+    "act",
+    [lambda files, place: write_file(files, place, "new"), lambda *file: edit_file(*file, [("old", "new")])],
+    ids=["write", "edit"],
+)
+def test_the_etag_of_a_write_is_not_that_of_what_comes_after_it(files, root, at, monkeypatch, act, comes_after):
+    (root / "file").write_text("old")
+    plain = os.fsync
+
+    def fsync(descriptor):
+        plain(descriptor)
+        if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            comes_after(root / "file")
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    written = act(files, at("file"))
+    monkeypatch.undo()
+    assert code(write_file, files, at("file"), "newer", etag=written.etag) == "changed"
+
+
 def test_each_of_many_quick_writes_has_an_etag_of_its_own(write):
     assert len({write("file", str(i % 10)).etag for i in range(300)}) == 300
 
@@ -255,16 +287,6 @@ class Rude(str):
         Rude.act()
         Rude.act = staticmethod(lambda: None)
         return super().replace(*arguments)
-
-
-def theirs_by_rename(file):
-    (file.parent / "theirs").write_text("a, theirs")
-    (file.parent / "theirs").rename(file)
-
-
-def theirs_added(file):
-    with file.open("a") as opened:
-        opened.write(", theirs")
 
 
 @pytest.mark.parametrize("meddle", [theirs_by_rename, theirs_added, lambda file: file.write_text("theirs, a")])
