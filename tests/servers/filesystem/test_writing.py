@@ -318,6 +318,44 @@ def test_f25_an_edit_that_no_longer_fits_is_an_error(files, root, at):
     assert (root / "file").read_text() == "theirs"
 
 
+def without_exchange(monkeypatch, number, after=0):
+    """The system answers with this error number when names are to be exchanged, but for the first times."""
+    plain, left = exchanging._renameat2(), iter([True] * after)
+    monkeypatch.setattr(
+        exchanging, "_renameat2", lambda: lambda *names: plain(*names) if next(left, False) else number
+    )
+
+
+@pytest.mark.parametrize("number", [errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP])
+def test_where_no_names_can_be_exchanged_an_edit_is_a_rename_after_a_look(files, root, at, monkeypatch, number):
+    without_exchange(monkeypatch, number)
+    (root / "file").write_text("a")
+    edit_file(files, at("file"), [("a", "b")])
+    assert [(path.name, path.read_text()) for path in root.iterdir()] == [("file", "b")]
+    Rude.act = staticmethod(lambda: (root / "file").write_text("bb"))
+    etag = etag_of((root / "file").stat())
+    with pytest.raises(FilesError) as caught:
+        edit_file(files, at("file"), [(Rude("b"), "c")], etag=etag)
+    assert str(caught.value) == "file: was changed by someone else meanwhile. Read it again."
+    assert [(path.name, path.read_text()) for path in root.iterdir()] == [("file", "bb")]
+
+
+def test_what_was_exchanged_and_can_not_be_exchanged_again_is_put_back_by_a_rename(files, root, at, monkeypatch):
+    without_exchange(monkeypatch, errno.ENOSYS, after=1)
+    (root / "file").write_text("a")
+    Rude.act = staticmethod(lambda: (root / "file").write_text("theirs, a"))
+    etag = etag_of((root / "file").stat())
+    assert code(edit_file, files, at("file"), [(Rude("a"), "b")], etag=etag) == "changed"
+    assert [(path.name, path.read_text()) for path in root.iterdir()] == [("file", "theirs, a")]
+
+
+def test_an_exchange_that_fails_leaves_the_old_file(files, root, at, monkeypatch):
+    without_exchange(monkeypatch, errno.ENOSPC)
+    (root / "file").write_text("a")
+    assert code(edit_file, files, at("file"), [("a", "b")]) == "no_space"
+    assert [(path.name, path.read_text()) for path in root.iterdir()] == [("file", "a")]
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells that a file is open elsewhere")
 def test_what_is_added_to_the_old_file_by_who_has_it_open_is_kept(root, files, at, monkeypatch):
     (root / "file").write_text("a\n")
