@@ -78,12 +78,7 @@ def test_every_module_can_be_imported() -> None:
     [
         ["filesystem/test_server.py", "filesystem/test_writing_tools.py", "filesystem/test_resources.py"],
         ["prompts/test_server.py", "prompts/test_tools.py"],
-        [
-            "sqlite/test_read_query.py",
-            "sqlite/test_write_query.py",
-            "sqlite/test_importing.py",
-            "sqlite/test_backups.py",
-        ],
+        ["sqlite/test_importing.py", "sqlite/test_write_query.py"],
     ],
     ids=["filesystem", "prompts", "sqlite"],
 )
