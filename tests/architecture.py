@@ -44,6 +44,8 @@ LATE_IMPORTS: dict[str, str] = {
     "servers/__main__.py": "what a command does not need is not loaded, and nothing before modules are put off",
     "servers/start.py": "nothing of ours is loaded before the collector is off and modules are put off",
     "servers/sqlite/__main__.py": "what says that a library is missing is loaded where it is",
+    "shared/kit/text.py": "most names are right, and difflib is for those that are not",
+    "servers/filesystem/writing/diff.py": "difflib is loaded with the first difference that is shown",
     "shared/kit/yaml.py": "pyyaml is an extra, loaded with the first text in YAML",
     "shared/client/connect.py": "httpx is an extra, and a client of processes needs none",
     "shared/program/options.py": "who asks for help waits for argparse, and nobody else",

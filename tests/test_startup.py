@@ -26,12 +26,14 @@ DEAR = {
     *("_ssl", "_hashlib", "random"),  # OpenSSL, which a pipe does not need
     *("shutil", "zipfile", "bz2", "lzma", "tempfile"),  # the width of a terminal, among others
     *("argparse", "gettext"),  # for the help
+    "difflib",  # for a name that is wrong, and for a difference that is shown
     *("multiprocessing", "concurrent.futures.process", "logging.config", "http", "urllib.request", "xml"),
     *("pydantic.v1", "pydantic.deprecated", "pydantic.networks", "pydantic.mypy", "pydantic_settings"),
 }
 
 
-SERVERS = {"fetch": set(), "filesystem": set(), "prompts": set(), "sqlite": {"csv"}}  # what import_csv reads with
+# What import_csv reads with, and what finds the name of a table.
+SERVERS = {"fetch": set(), "filesystem": set(), "prompts": set(), "sqlite": {"csv", "difflib"}}
 each_server = pytest.mark.parametrize("server", SERVERS)
 
 

@@ -3,7 +3,6 @@
 import re
 import secrets
 from collections.abc import Iterable
-from difflib import get_close_matches
 
 __all__ = [
     "code_block",
@@ -63,6 +62,8 @@ def code_block(text: str, language: str = "") -> str:
 
 def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
     """The one of the `known` names that is likely to be meant by `name`."""
+    from difflib import get_close_matches
+
     return next(iter(get_close_matches(name, list(known), 1, cutoff)), None)
 
 

@@ -1,10 +1,11 @@
 """What is wrong with arguments, told to whoever sent them: which argument, of which object, and what it may be."""
 
-import difflib
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from pydantic import ValidationError
+
+from ..kit.text import nearest
 
 __all__ = ["describe"]
 
@@ -30,9 +31,9 @@ def _clause(kind: str, location: Sequence[int | str], message: str, schema: Sche
 
 
 def _unknown(name: str, known: Sequence[str]) -> str:
-    close = difflib.get_close_matches(name, known, n=1)
-    if close:
-        return f"unknown argument {name!r}, did you mean {close[0]!r}?"
+    close = nearest(name, known)
+    if close is not None:
+        return f"unknown argument {name!r}, did you mean {close!r}?"
     there_are = f"there are: {', '.join(known)}" if known else "it takes none"
     return f"unknown argument {name!r} ({there_are})"
 

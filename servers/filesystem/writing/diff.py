@@ -5,7 +5,6 @@ line here, so a CRLF file shows its CRs and odd Unicode line ends split nothing.
 has stayed; a place too repetitive for its quadratic search is shown as one replaced block instead.
 """
 
-import difflib
 from collections import Counter
 from collections.abc import Iterator
 from itertools import accumulate
@@ -98,7 +97,9 @@ def _differences(old: list[str], new: list[str]) -> Iterator[Span]:
     if _cost(old, new) > _MAX_COST:
         yield front, front + len(old), front, front + len(new)
         return
-    for tag, first, last, new_first, new_last in difflib.SequenceMatcher(None, old, new).get_opcodes():
+    from difflib import SequenceMatcher
+
+    for tag, first, last, new_first, new_last in SequenceMatcher(None, old, new).get_opcodes():
         if tag != "equal":
             yield front + first, front + last, front + new_first, front + new_last
 

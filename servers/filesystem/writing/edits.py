@@ -9,7 +9,6 @@ whole lines, and the new text is indented relatively: the indentation of the fir
 and that of the line it matched is put in its stead.
 """
 
-import difflib
 from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate, islice, pairwise
 from typing import NamedTuple
@@ -17,6 +16,7 @@ from typing import NamedTuple
 from servers.filesystem.errors import FilesError
 from servers.filesystem.writing.pace import step
 from servers.filesystem.writing.spans import Edited, Replacement, Text, lf
+from shared.kit.text import nearest
 
 MAX_PLACES = 100_000
 """Places one edit replaces."""
@@ -154,9 +154,8 @@ def _reindent(line: str, old: str, new: str) -> str:
 def _no_match(lines: list[str], wanted: list[str], where: _Where) -> FilesError:
     first = next((line.strip() for line in wanted if line.strip()), "")
     near = {line.strip()[:200]: number for number, line in reversed(list(enumerate(lines[:_HINT_LINES], 1)))}
-    close = difflib.get_close_matches(first[:200], near, n=1, cutoff=0.6) if first else []
+    close = nearest(first[:200], near) if first else None
     suggestion = "Read the file again and copy the old text exactly."
-    if close:
-        shown = close[0][:80]
-        suggestion = f"The nearest is line {near[close[0]]}: {shown!r}. {suggestion}"
+    if close is not None:
+        suggestion = f"The nearest is line {near[close]}: {close[:80]!r}. {suggestion}"
     return where.error("no_match", "the old text is not in the file", suggestion)
