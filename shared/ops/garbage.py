@@ -3,7 +3,8 @@
 Nearly everything is freed at once, by counting references. The garbage collector is for what refers to itself, and
 of that there is little: what cancelled tasks leave behind. As the interpreter sets it up it takes a tenth of the time
 of every call. It counts objects, however, and a few of them may hold megabytes: so the bytes that come and go are
-counted, too.
+counted, too. What gives memory back to the system is apart, in `memory.py`: it needs ctypes, which takes
+milliseconds to load, and is for HTTP and for sqlite.
 """
 
 import gc
