@@ -16,10 +16,12 @@ from .protocol.types.lifecycle import LogLevel
 from .protocol.types.prompts import CompletionArgument, GetPromptResult, Prompt, PromptArgument, PromptMessage
 from .protocol.types.resources import Resource
 from .protocol.types.tools import CallToolResult
-from .server.app import Server
-from .server.client_roots import narrowed
+from .server.client_roots import narrow_to_roots
 from .server.context import Answer, Context
+from .server.features import Features
 from .server.results import Data, Text
+from .server.running import Opening, Running
+from .server.server import Server
 from .version import __version__
 
 __all__ = [
@@ -32,6 +34,7 @@ __all__ = [
     "Context",
     "Data",
     "EmbeddedResource",
+    "Features",
     "GetPromptResult",
     "Icon",
     "ImageContent",
@@ -39,6 +42,7 @@ __all__ = [
     "InvalidParams",
     "LogLevel",
     "MissingCapability",
+    "Opening",
     "Prompt",
     "PromptArgument",
     "PromptMessage",
@@ -47,6 +51,7 @@ __all__ = [
     "ResourceLink",
     "ResourceNotFound",
     "RpcError",
+    "Running",
     "Server",
     "Text",
     "TextContent",
@@ -56,6 +61,6 @@ __all__ = [
     "elicit_form",
     "elicit_url",
     "list_roots",
-    "narrowed",
+    "narrow_to_roots",
     "sample",
 ]

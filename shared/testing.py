@@ -1,18 +1,19 @@
 """For tests of servers: a server and a client in one process, joined by a pair of queues.
 
-async with connected(app) as end:
+async with connected(server) as end:
     await end.send_bytes(b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}')
 """
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from typing import Any
 
 import anyio
 from pydantic import BaseModel
 
-from .server.app import Server
 from .server.connection import serve
+from .server.running import Running
+from .server.server import Server
 from .transports.memory import MemoryTransport, memory_pair
 
 __all__ = ["connected"]
@@ -20,21 +21,23 @@ __all__ = ["connected"]
 
 @asynccontextmanager
 async def connected(
-    app: Server[Any], settings: BaseModel | None = None, *, principal: str | None = None
+    server: Server[Any] | Running[Any], settings: BaseModel | None = None, *, principal: str | None = None
 ) -> AsyncIterator[MemoryTransport]:
-    """The client's end of a connection to `app`, which runs meanwhile. Leaving it ends the connection in order.
+    """The client's end of a connection to a server that runs already, or is opened meanwhile, with `settings` or the
+    defaults. Leaving it ends the connection in order.
 
     What the body raises comes out by itself, not in a group.
     """
     ours, theirs = memory_pair()
 
-    async def run() -> None:
-        await serve(app, theirs, principal=principal)
+    async def run(running: Running[Any]) -> None:
+        await serve(running, theirs, principal=principal)
         theirs.close()
 
     try:
-        async with app.running(settings), anyio.create_task_group() as tasks:
-            tasks.start_soon(run)
+        opened = nullcontext(server) if isinstance(server, Running) else server.open(settings)
+        async with opened as running, anyio.create_task_group() as tasks:
+            tasks.start_soon(run, running)
             try:
                 yield ours
             finally:

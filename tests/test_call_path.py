@@ -45,8 +45,8 @@ async def piped(folder: Path) -> AsyncIterator[tuple[int, int]]:
     """The filesystem server on two real pipes; our ends of them."""
     (read_in, write_in), (read_out, write_out) = os.pipe(), os.pipe()
     transport = StdioTransport(read_in, write_out)
-    async with app.running(Settings(roots=[folder])), anyio.create_task_group() as tasks:
-        tasks.start_soon(serve, app, transport)
+    async with app.open(Settings(roots=[folder])) as running, anyio.create_task_group() as tasks:
+        tasks.start_soon(serve, running, transport)
         yield write_in, read_out
         os.close(write_in)
     os.close(read_out)

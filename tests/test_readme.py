@@ -21,7 +21,7 @@ from servers.filesystem.server import app as filesystem
 from servers.prompts.server import app as prompts
 from servers.sqlite.server import app as sqlite
 from shared.program.run import Options
-from shared.server.app import Server
+from shared.server.server import Server
 from shared.testing import connected
 from tests.wire import Wire
 

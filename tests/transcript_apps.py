@@ -59,7 +59,7 @@ def basic() -> Server[Calls]:
     app: Server[Calls] = Server(implementation, instructions="Use it.", capabilities=declared)
 
     @app.lifespan
-    async def calls(settings: BaseModel) -> AsyncIterator[Calls]:
+    async def calls(_opening: object) -> AsyncIterator[Calls]:
         yield Calls()
 
     _text_tools(app)

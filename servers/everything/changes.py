@@ -38,9 +38,9 @@ def _told(name: str, removed: bool) -> str:
 @app.tool(title="Change the tools", destructive=False)
 async def test_trigger_tool_change(ctx: Ctx) -> str:
     """Add the tool `extra_tool`, or remove it, and announce that."""
-    removed = app.tools.remove("extra_tool")
+    removed = ctx.running.features.tools.remove("extra_tool")
     if not removed:
-        app.tool(title="Extra tool", read_only=True)(extra_tool)
+        ctx.running.features.tool(title="Extra tool", read_only=True)(extra_tool)
     ctx.changes.tools()
     return _told("extra_tool", removed)
 
@@ -48,9 +48,9 @@ async def test_trigger_tool_change(ctx: Ctx) -> str:
 @app.tool(title="Change the prompts", destructive=False)
 async def test_trigger_prompt_change(ctx: Ctx) -> str:
     """Add the prompt `extra_prompt`, or remove it, and announce that."""
-    removed = app.prompts.remove("extra_prompt")
+    removed = ctx.running.features.prompts.remove("extra_prompt")
     if not removed:
-        app.prompt(title="Extra prompt")(extra_prompt)
+        ctx.running.features.prompt(title="Extra prompt")(extra_prompt)
     ctx.changes.prompts()
     return _told("extra_prompt", removed)
 
@@ -58,9 +58,9 @@ async def test_trigger_prompt_change(ctx: Ctx) -> str:
 @app.tool(title="Change the resources", destructive=False)
 async def trigger_resource_change(ctx: Ctx) -> str:
     """Add the resource `test://extra-resource`, or remove it, and announce that."""
-    removed = app.resources.remove(EXTRA)
+    removed = ctx.running.features.resources.remove(EXTRA)
     if not removed:
-        app.resource(EXTRA, mime_type="text/plain")(extra_resource)
+        ctx.running.features.resource(EXTRA, mime_type="text/plain")(extra_resource)
     ctx.changes.resources()
     return _told(EXTRA, removed)
 

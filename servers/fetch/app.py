@@ -3,11 +3,12 @@
 from collections.abc import AsyncIterator
 from typing import NamedTuple
 
-from shared import Context, Implementation, Server, ToolError, __version__
+from shared import Context, Implementation, Opening, Running, Server, ToolError, __version__
 from shared.server.turns import Turns
 
 from .errors import FetchError
-from .pages.opening import Opening, opening
+from .pages.opening import Opening as PageOpening
+from .pages.opening import opening
 from .pages.snapshots import Snapshot, Snapshots, Wanted
 from .pages.texts import explained
 from .settings import Settings
@@ -18,7 +19,7 @@ __all__ = ["Ctx", "Opened", "app", "snapshot_of"]
 class Opened(NamedTuple):
     """What the tools work on."""
 
-    opening: Opening
+    opening: PageOpening
     snapshots: Snapshots
     turns: Turns
     """Who may fetch."""
@@ -40,16 +41,16 @@ app = Server[Opened](
 
 
 @app.lifespan
-async def _open(settings: Settings) -> AsyncIterator[Opened]:
-    async with opening(settings, lambda: app.endpoints) as opened:
+async def _open(run: Opening) -> AsyncIterator[Opened]:
+    settings: Settings = run.settings
+    async with opening(settings, lambda: run.endpoints) as opened:
         # A client leaves a place for others at each site, and so in all.
         yield Opened(opened, Snapshots(), Turns(settings.max_concurrent, settings.max_per_host - 1))
 
 
 @app.on_ready
-async def _ready() -> str | None:
-    opened: Opened = app.state
-    fetcher = await opened.opening.fetcher()
+async def _ready(running: Running[Opened]) -> str | None:
+    fetcher = await running.state.opening.fetcher()
     try:
         await fetcher.reader.prepare()
     except FetchError as error:

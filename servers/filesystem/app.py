@@ -1,12 +1,11 @@
 """The server that the tools and resources beside it join, with what all of them need."""
 
 import logging
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import AsyncIterator, Sequence
 
 from anyio import to_thread
 
-from shared import Context, Implementation, Server, ToolError, __version__, narrowed
+from shared import Context, Implementation, Opening, Running, Server, ToolError, __version__, narrow_to_roots
 from shared.kit.rooted.entries import CHECKED_TWICE, RACE_FREE
 
 from .errors import FilesError, explained
@@ -37,49 +36,42 @@ app = Server[Files](
 
 
 @app.lifespan
-async def _open(settings: Settings) -> AsyncIterator[Files]:
+async def _open(opening: Opening) -> AsyncIterator[Files]:
+    settings: Settings = opening.settings
     if not RACE_FREE:
         log.warning(CHECKED_TWICE)
     paths, writable = zip(*settings.directories, strict=True)
-    with _without(settings.disable_tool):
-        async with open_files(
-            paths, writable, app.changes.resource, settings.denylist, settings.max_read, settings.poll
-        ) as files:
-            with narrowed(app, _in_roots) if settings.client_roots else nullcontext():
-                yield files
+    _remove_tools(opening, settings.disable_tool)
+    if settings.client_roots:
+        narrow_to_roots(opening, _in_roots)
+    async with open_files(
+        paths, writable, opening.changes.resource, settings.denylist, settings.max_read, settings.poll
+    ) as files:
+        yield files
 
 
 async def _in_roots(files: Files, uris: Sequence[str]) -> Files:
     return await to_thread.run_sync(files.narrowed, uris)
 
 
-@contextmanager
-def _without(names: Sequence[str]) -> Iterator[None]:
-    """Takes tools out until the end. Raises ValueError where there is none of a name."""
-    tools = app.tools.all()
-    unknown = set(names) - {tool.name for tool in tools}
+def _remove_tools(opening: Opening, names: Sequence[str]) -> None:
+    """Takes tools out. Raises ValueError where there is none of a name."""
+    tools = opening.features.tools
+    unknown = sorted(name for name in names if name not in tools)
     if unknown:
-        raise ValueError(f"--disable-tool: there is no tool {min(unknown)!r}")
+        raise ValueError(f"--disable-tool: there is no tool {unknown[0]!r}")
     for name in names:
-        app.tools.remove(name)
-    try:
-        yield
-    finally:
-        # All of them anew, because their order is that of the list a client sees.
-        for tool in tools:
-            app.tools.remove(tool.name)
-            app.tools.add(tool)
+        tools.remove(name)
 
 
 @app.on_health
-def _watching() -> dict[str, object]:
-    files: Files = app.state
-    return {"watching": files.watcher.health}
+def _watching(running: Running[Files]) -> dict[str, object]:
+    return {"watching": running.state.watcher.health}
 
 
 @app.on_ready
-async def _ready() -> str | None:
-    files: Files = app.state
+async def _ready(running: Running[Files]) -> str | None:
+    files: Files = running.state
     gone = await to_thread.run_sync(files.gone, abandon_on_cancel=True)
     return f"{gone} of the allowed directories can't be reached" if gone else None
 

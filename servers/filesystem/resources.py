@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import partial
 from typing import Annotated, Any
 
 from anyio import to_thread
@@ -16,10 +17,12 @@ from shared import (
     InvalidParams,
     Resource,
     ResourceNotFound,
+    Running,
     TextResourceContents,
 )
 from shared.kit.rooted.entries import Place
 from shared.kit.text import displayed
+from shared.server.changes import Changes
 
 from .app import Ctx, app, as_base64, read_budget
 from .errors import FilesError
@@ -125,8 +128,8 @@ def _directory(files: Files, uri: str, place: Place, budget: int, limit: int) ->
 @app.lists_resources
 async def list_resources(ctx: Ctx) -> list[Resource]:
     """The allowed directories, then the directories and files that stand directly in them."""
-    if ctx.state is not app.state:
-        await ctx.state.listings.watch(ctx.state.beneath, _tell_list)
+    if ctx.state is not ctx.running.state:
+        await ctx.state.listings.watch(ctx.state.beneath, partial(_tell_list, ctx.changes))
     async with ctx.turn(brief=True):
         return await to_thread.run_sync(_top_level, ctx.state, ctx.budget.entries)
 
@@ -197,17 +200,17 @@ async def _watch(ctx: Ctx, uri: str) -> str:
 
 
 @app.on_unsubscribe
-async def _unwatch(key: str) -> None:
-    files: Files = app.state
+async def _unwatch(running: Running[Files], key: str) -> None:
+    files: Files = running.state
     files.watcher.unwatch(key)
     files.globs.unwatch(key)
 
 
 @app.on_wanted
-async def _watch_list() -> None:
-    files: Files = app.state
-    await files.watcher.watch_listing("listing", _tell_list)
+async def _watch_list(running: Running[Files]) -> None:
+    files: Files = running.state
+    await files.watcher.watch_listing("listing", partial(_tell_list, running.changes))
 
 
-async def _tell_list() -> None:
-    app.changes.resources()
+async def _tell_list(changes: Changes) -> None:
+    changes.resources()

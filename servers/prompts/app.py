@@ -12,8 +12,10 @@ from shared import (
     Context,
     Implementation,
     InvalidParams,
+    Opening,
     Prompt,
     PromptArgument,
+    Running,
     Server,
     ToolError,
     __version__,
@@ -21,6 +23,7 @@ from shared import (
 from shared.kit.rooted.entries import CHECKED_TWICE, RACE_FREE
 from shared.kit.text import join_lines
 from shared.protocol.types.tools import ListParams
+from shared.server.changes import Changes
 
 from .errors import PromptError
 from .format import definitions
@@ -64,56 +67,57 @@ app = Server[Opened](
 )
 
 
-_hearers: list[Callable[[Opened, News], None]] = []
+_hearers: list[Callable[[Opened, Changes, News], None]] = []
 
 
-def hears(function: Callable[[Opened, News], None]) -> Callable[[Opened, News], None]:
+def hears(function: Callable[[Opened, Changes, News], None]) -> Callable[[Opened, Changes, News], None]:
     """Has this function called with what became of each burst of changes, once that is served. It must not wait."""
     _hearers.append(function)
     return function
 
 
 @app.lifespan
-async def _open(settings: Settings) -> AsyncIterator[Opened]:
+async def _open(opening: Opening) -> AsyncIterator[Opened]:
+    settings: Settings = opening.settings
     if not RACE_FREE:
         log.warning(CHECKED_TWICE)
     libraries = Libraries(settings.roots)
     watch = Watch(libraries)
-    await to_thread.run_sync(_prepare, libraries, watch)
+    await to_thread.run_sync(_prepare, libraries, watch, opening)
     files = tuple(Folder(path) for path in settings.files)
     opened = Opened(libraries, files, settings, Shelf(libraries), watch, {})
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(watch.run, partial(_hear, opened))
+        tasks.start_soon(watch.run, partial(_hear, opened, opening.changes))
         yield opened
         tasks.cancel_scope.cancel()
 
 
 @app.on_ready
-async def _ready() -> str | None:
-    opened: Opened = app.state
+async def _ready(running: Running[Opened]) -> str | None:
+    opened: Opened = running.state
     if opened.watch.stalled:
         return "the folders are not looked at any more"
     unreadable = await to_thread.run_sync(opened.libraries.unreadable, abandon_on_cancel=True)
     return f"{unreadable} of the folders of prompts can't be read" if unreadable else None
 
 
-def _hear(opened: Opened, news: News) -> None:
+def _hear(opened: Opened, changes: Changes, news: News) -> None:
     opened.shelf.forget(news)
     for hearer in _hearers:
-        hearer(opened, news)
+        hearer(opened, changes, news)
 
 
-def _prepare(libraries: Libraries, watch: Watch) -> None:
+def _prepare(libraries: Libraries, watch: Watch, opening: Opening) -> None:
     libraries.look()
     # While a watch is made, and while what makes it is loaded, no client would be answered.
     watch.arm()
     # What clients ask for next: they have it at once. Pydantic builds late what checks the params of a request, which
     # takes half as long as the page.
     ListParams.model_rebuild()
-    shown = listed(libraries, "", app.page_size + 1)
-    if len(shown) > app.page_size:
+    shown = listed(libraries, "", opening.page_size + 1)
+    if len(shown) > opening.page_size:
         # The first cursor loads the system's cryptography, which takes longer than the page.
-        app.seal.close("cursor:prompts", "")
+        opening.seal.close("cursor:prompts", "")
 
 
 def listed(libraries: Libraries, after: str, most: int) -> list[Prompt]:

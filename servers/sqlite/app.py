@@ -10,7 +10,7 @@ from typing import Any
 
 import anyio
 
-from shared import Context, Implementation, Server, ToolError, __version__
+from shared import Context, Implementation, Opening, Running, Server, ToolError, __version__
 from shared.kit.rooted.entries import CHECKED_TWICE, RACE_FREE
 from shared.ops.memory import share_one_arena, stay_small
 from shared.server.turns import Turns
@@ -63,14 +63,15 @@ _tasks: list[Task] = []
 
 
 def background(task: Task) -> Task:
-    """Has this function run while the server does. It takes what is opened, and `task_status`, with which it says
-    that clients may come; it is cancelled at the end."""
+    """Has this function run while the server does. It takes the `Opening`, what is opened, and `task_status`, with
+    which it says that clients may come; it is cancelled at the end."""
     _tasks.append(task)
     return task
 
 
 @app.lifespan
-async def _open(settings: Settings) -> AsyncIterator[Opened]:
+async def _open(opening: Opening) -> AsyncIterator[Opened]:
+    settings: Settings = opening.settings
     if settings.files and not RACE_FREE:
         log.warning(CHECKED_TWICE)
     snapshots, used = Snapshots(), asyncio.Event()
@@ -85,19 +86,19 @@ async def _open(settings: Settings) -> AsyncIterator[Opened]:
                 pool.returned = used.set
         tasks.start_soon(snapshots.run)
         tasks.start_soon(stay_small, used)
-        watch = Watch(databases, tasks, app.changes.resource, app.changes.resources)
+        watch = Watch(databases, tasks, opening.changes.resource, opening.changes.resources)
         with Exports(settings.max_export) as exports:
             turns = {database.name: (Turns(settings.readers), Turns(1)) for database in databases}
             opened = Opened(databases, snapshots, watch, exports, settings, Insights(), turns)
             for task in _tasks:
-                await tasks.start(partial(task, opened))
+                await tasks.start(partial(task, opening, opened))
             yield opened
         tasks.cancel_scope.cancel()
 
 
 @app.on_ready
-async def _ready() -> str | None:
-    opened: Opened = app.state
+async def _ready(running: Running[Opened]) -> str | None:
+    opened: Opened = running.state
     for database in opened.databases:
         try:
             await database.check()

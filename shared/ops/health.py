@@ -3,19 +3,19 @@ adds of its own."""
 
 from typing import Any
 
-from ..server.app import Server
+from ..server.running import Running
 
 __all__ = ["health"]
 
 
-def health(app: Server[Any], *, sessions: int, streams: int) -> dict[str, Any]:
+def health(running: Running[Any], *, sessions: int, streams: int) -> dict[str, Any]:
     """The body of a health check. `sessions` and `streams` are counts; nobody is named."""
-    server = app.implementation
+    server, said = running.server.implementation, running.server.health
     return {
         "status": "ok",
         "server": server.name,
         "version": server.version,
         "sessions": sessions,
         "streams": streams,
-        **app.health(),
+        **({} if said is None else said(running)),
     }

@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 
 from ..protocol.session.events import Outgoing
 from ..protocol.wire.jsonrpc import Batch, Failure, Message, Request, RequestId, Response
-from ..server.app import Server
+from ..server.running import Running
 
 __all__ = ["BUCKETS", "Figures", "Kind", "Labels", "Meter", "Metrics", "Series"]
 
@@ -62,8 +62,8 @@ class Series:
 class Metrics:
     """The counts of one server."""
 
-    def __init__(self, app: Server[Any]) -> None:
-        self._app = app
+    def __init__(self) -> None:
+        self._running: Running[Any] | None = None
         self._methods: dict[str, Series] = {}
         self._tools: dict[str, Series] = {}
 
@@ -72,6 +72,11 @@ class Metrics:
             yield Labels(method), series
         for tool, series in sorted(self._tools.items()):
             yield Labels(_CALL, tool), series
+
+    def count(self, running: Running[Any]) -> None:
+        """Counts what comes to `running` from now on."""
+        self._running = running
+        running.meter = self.meter
 
     def meter(self) -> "Meter":
         """What counts for one connection."""
@@ -82,7 +87,7 @@ class Metrics:
         if request.method == _CALL:
             name = request.params.get("name")
             tool = name if isinstance(name, str) else OTHER
-            return self._tools.get(tool) or self._begun(self._tools, tool if tool in self._app.tools else OTHER)
+            return self._tools.get(tool) or self._begun(self._tools, tool if self._has(tool) else OTHER)
         method = request.method
         return self._methods.get(method) or self._begun(self._methods, method if method in self._known else OTHER)
 
@@ -91,9 +96,13 @@ class Metrics:
             all_series[label] = Series()
         return all_series[label]
 
+    def _has(self, tool: str) -> bool:
+        return self._running is not None and tool in self._running.features.tools
+
     @cached_property
     def _known(self) -> frozenset[str]:
-        return frozenset(name for name, _ in self._app.method_table)
+        assert self._running is not None  # who counts is told of requests by it
+        return frozenset(name for name, _ in self._running.method_table)
 
 
 class Figures(NamedTuple):

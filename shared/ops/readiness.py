@@ -1,6 +1,6 @@
 """Whether a server can do its work now: what `/readyz` says of it.
 
-A server says so itself, by the function of `app.on_ready`. That runs in a task of its own, once for all who ask at
+A server says so itself, by the function of `server.on_ready`. That runs in a task of its own, once for all who ask at
 the same time, and nobody waits long for it: so neither many who ask nor a function that hangs holds up anything.
 """
 
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import anyio
 
-from ..server.app import Server
+from ..server.running import Running
 
 __all__ = ["CHECK_SECONDS", "Phase", "Readiness", "State"]
 
@@ -48,8 +48,8 @@ _BROKEN = State(Phase.DEGRADED, "its check failed; the log says why")
 class Readiness:
     """The readiness of one server, which is told by whoever runs it: `served`, `failed`, `stopped`."""
 
-    def __init__(self, app: Server[Any]) -> None:
-        self._app = app
+    def __init__(self) -> None:
+        self._running: Running[Any] | None = None
         self._state = State(Phase.STARTING)
         self._said = self._state
         self._check: asyncio.Task[str | None] | None = None
@@ -60,8 +60,9 @@ class Readiness:
         """How far the server is, without a check."""
         return self._state.phase
 
-    def served(self) -> None:
+    def served(self, running: Running[Any]) -> None:
         """The server takes requests from now on."""
+        self._running = running
         self._settle(State(Phase.READY))
 
     def failed(self, reason: str) -> None:
@@ -74,7 +75,7 @@ class Readiness:
 
     async def state(self) -> State:
         """How the server is now. Takes `CHECK_SECONDS` at most, and raises nothing."""
-        if self._state.phase is not Phase.READY or self._app.ready is None:
+        if self._state.phase is not Phase.READY or self._running is None or self._running.server.ready is None:
             return self._state
         found = await self._checked()
         if found != self._said:
@@ -115,6 +116,8 @@ class Readiness:
         return _BROKEN
 
     async def _ask(self) -> str | None:
-        assert self._app.ready is not None
+        running = self._running
+        assert running is not None
+        assert running.server.ready is not None
         with anyio.fail_after(LONGEST_CHECK):
-            return await self._app.ready()
+            return await running.server.ready(running)

@@ -23,7 +23,7 @@ from ..kit.program import exit_with_error
 from ..ops.garbage import settle
 from ..ops.logs import set_up_logging
 from ..ops.signals import ending_signals
-from ..server.app import Server
+from ..server.server import Server
 from .options import hidden
 
 __all__ = [

@@ -19,8 +19,9 @@ from pydantic import BaseModel
 from ..kit.extras import needs_extra
 from ..kit.program import exit_with_error, program_name
 from ..ops.signals import ending_signals
-from ..server.app import Server
 from ..server.connection import serve
+from ..server.running import Running
+from ..server.server import Server
 from .options import Group, OptionParser, Words, Written, read_options
 from .process import (
     Options,
@@ -56,13 +57,12 @@ def run(app: Server[Any], argv: Sequence[str] | None = None, *, epilog: str = ""
     except ValueError as error:
         exit_with_error(parser.program, str(error))
     set_up_process(options, exposed)
-    app.trace = trace
     set_limits(app, options)
     if options.transport == "stdio" and os.isatty(0):
         tell_in_terminal(parser.program)
     try:
         return run_to_the_end(
-            parser.program, partial(_run, app, options, settings, token), fast=options.transport == "http"
+            parser.program, partial(_run, app, options, settings, token, trace), fast=options.transport == "http"
         )
     finally:
         if trace is not None:
@@ -128,22 +128,23 @@ def open_trace(options: Options) -> Any:
         raise ValueError(f"--trace: {error}") from None
 
 
-async def _run(app: Server[Any], options: Options, settings: BaseModel, token: str | None) -> None:
+async def _run(app: Server[Any], options: Options, settings: BaseModel, token: str | None, trace: Any) -> None:
     async with anyio.create_task_group() as tasks, AsyncExitStack() as stack:
         stack.callback(tasks.cancel_scope.cancel)
         with starting():
-            await stack.enter_async_context(app.running(settings))
+            running = await stack.enter_async_context(app.open(settings))
+        running.trace = trace
         if options.transport == "stdio":
-            await _run_stdio(app, options, tasks)
+            await _run_stdio(running, options, tasks)
         else:
-            await _run_http(app, options, token, tasks)
+            await _run_http(running, options, token, tasks)
 
 
-async def _run_stdio(app: Server[Any], options: Options, tasks: TaskGroup) -> None:
+async def _run_stdio(running: Running[Any], options: Options, tasks: TaskGroup) -> None:
     from ..transports.stdio import MAX_MESSAGE, stdio
 
     async with stdio(options.max_message or MAX_MESSAGE) as transport:
-        tasks.start_soon(end_in_time, transport.ended, 2 * app.limits.drain_seconds)
+        tasks.start_soon(end_in_time, transport.ended, 2 * running.limits.drain_seconds)
         with anyio.CancelScope() as serving:
 
             def stop() -> None:
@@ -157,15 +158,15 @@ async def _run_stdio(app: Server[Any], options: Options, tasks: TaskGroup) -> No
 
             tasks.start_soon(cancel_when_gone)
             with ending_signals(stop):
-                await serve(app, transport)
+                await serve(running, transport)
 
 
-async def _run_http(app: Server[Any], options: Options, token: str | None, tasks: TaskGroup) -> None:
+async def _run_http(running: Running[Any], options: Options, token: str | None, tasks: TaskGroup) -> None:
     from ..transports.http.server import run_http
     from .listening import address, http_options
 
     def started(host: str, port: int) -> None:
         announce(options, f"listening on {address(host, port)}{options.path}")
 
-    with bound(options, tasks, app.limits.drain_seconds) as stop:
-        await run_http(app, http_options(options, token), started=started, stop=stop)
+    with bound(options, tasks, running.limits.drain_seconds) as stop:
+        await run_http(running, http_options(options, token), started=started, stop=stop)

@@ -21,11 +21,10 @@ from ..kit.expiry import ExpiryQueue
 from ..kit.signal import Signal
 from ..protocol.session.events import Call, Outcome
 from .context import Context, Link
-from .handlers import HANDLERS
 from .tracebacks import release
 
 if TYPE_CHECKING:
-    from .app import Server
+    from .running import Running
 
 __all__ = ["Calls", "Outlet"]
 
@@ -40,11 +39,11 @@ class Outlet(Protocol):
 class Calls:
     """The calls of one running server. It is for one event loop, and ends by `close`."""
 
-    def __init__(self, app: "Server[Any]") -> None:
-        self._app = app
+    def __init__(self, running: "Running[Any]") -> None:
+        self._running = running
         self._loop = asyncio.get_running_loop()
         self._tasks: dict[Call, asyncio.Task[None]] = {}
-        self._deadlines = ExpiryQueue(app.budget.seconds)
+        self._deadlines = ExpiryQueue(running.budget.seconds)
         self._ended: Signal | None = None
 
     def __len__(self) -> int:
@@ -52,7 +51,7 @@ class Calls:
 
     def begin(self, link: Link, call: Call) -> None:
         """Begins `call`, or lets it wait until its link has a place for it, or refuses it."""
-        limits = self._app.limits
+        limits = self._running.limits
         call.link, call.outlet = link, link.session
         if call.method.is_stream:
             if link.streams >= limits.streams:
@@ -143,18 +142,18 @@ class Calls:
 
     async def _answer(self, call: Call) -> None:
         """Runs the handler. This is the one place where exceptions become answers."""
-        app = self._app
-        handler = app.handlers.get(call.method.name) or HANDLERS[call.method.name]
+        running = self._running
+        context = Context(call, call.link, running, running.state, running.budget)
         outcome: Outcome
         try:
-            outcome = await handler(app, Context(call, call.link, app, app.state, app.budget), call.params)
+            outcome = await running.handlers[call.method.name](running, context, call.params)
         except asyncio.CancelledError:
             # For a call that was cancelled this says nothing; it is the answer when time was up.
             if call.outlet is not None:
                 call.outlet.finish(call, CallTimeout(self._deadlines.seconds))
             raise
         except (Exception, InputRequired, BaseExceptionGroup) as error:
-            outcome = app.translate(error)
+            outcome = running.server.translate(error)
             release(error)
         if call.outlet is not None:
             call.outlet.finish(call, outcome)

@@ -5,8 +5,7 @@ roots are others now. Where nothing lasts from one request to the next, it is as
 answer; in any other it is taken for a client that has no roots left, which gives it the least.
 """
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -16,11 +15,11 @@ import anyio
 from ..errors import InvalidParams, PeerError, ToolError
 from ..protocol.methods import REQUESTS
 from ..protocol.session.server import ServerSession
-from .app import Server
 from .context import Context
-from .handlers import HANDLERS, Handler
+from .handlers import Handler
+from .running import Opening, Running
 
-__all__ = ["ClientRoots", "Narrow", "narrowed"]
+__all__ = ["ClientRoots", "Narrow", "narrow_to_roots"]
 
 Narrow = Callable[[Any, Sequence[str]], Awaitable[Any]]
 """Makes of the server's state that for a client whose roots have these URIs."""
@@ -29,18 +28,11 @@ _NEED_NONE = {"tools/list", "resources/templates/list", "resources/unsubscribe",
 _MAY_ASK = {row.name for row in REQUESTS if row.multi_round}
 
 
-@contextmanager
-def narrowed(app: Server[Any], narrow: Narrow) -> Iterator[None]:
-    """Meanwhile each call of a client that has roots gets the state that `narrow` makes for them.
-
-    For a lifespan: it takes the state and the URIs of the roots. Where the client does not name its roots, calls
-    that need the state fail.
-    """
-    before, app.handlers = app.handlers, ClientRoots(narrow, app.limits.roots_seconds).around(app.handlers)
-    try:
-        yield
-    finally:
-        app.handlers = before
+def narrow_to_roots(opening: Opening, narrow: Narrow) -> None:
+    """For a lifespan: has each call of a client that has roots get the state that `narrow` makes for them, of the
+    server's own state and the URIs of the roots. Where the client does not name its roots, calls that need the state
+    fail."""
+    opening.wrap_handlers(ClientRoots(narrow, opening.limits.roots_seconds).around)
 
 
 @dataclass(slots=True)
@@ -64,16 +56,16 @@ class ClientRoots:
         self._known: WeakKeyDictionary[ServerSession, _Known] = WeakKeyDictionary()
 
     def around(self, handlers: Mapping[str, Handler]) -> dict[str, Handler]:
-        """All handlers, the standard ones and these, so that they are called with the state for their client."""
+        """These handlers, so that they are called with the state for their client."""
         return {
             name: handler if name in _NEED_NONE else self._around(handler, name in _MAY_ASK)
-            for name, handler in {**HANDLERS, **handlers}.items()
+            for name, handler in handlers.items()
         }
 
     def _around(self, handler: Handler, may_ask: bool) -> Handler:
-        async def handle(app: Server[Any], context: Context[Any], params: Any) -> dict[str, Any]:
+        async def handle(running: Running[Any], context: Context[Any], params: Any) -> dict[str, Any]:
             state = await self._state(context, may_ask)
-            return await handler(app, replace(context, state=state), params)
+            return await handler(running, replace(context, state=state), params)
 
         return handle
 

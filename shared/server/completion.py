@@ -25,6 +25,14 @@ class Completions:
     def __len__(self) -> int:
         return len(self._completers)
 
+    def include(self, other: "Completions") -> None:
+        """Adds all of `other`."""
+        self._completers.update(other.all())
+
+    def all(self) -> dict[tuple[str, str, str], Completer]:
+        """Who completes what: the kind, the name and the argument of each."""
+        return dict(self._completers)
+
     def add(self, kind: str, name: str, argument: str, completer: Completer) -> None:
         """Adds a completer for an argument of the prompt, or a variable of the template, called `name`."""
         if kind not in ("prompt", "resource"):

@@ -22,16 +22,16 @@ from ..protocol.session.events import Call, Cancelled, Change, Outgoing
 from ..protocol.wire.jsonrpc import Message
 from ..transport import Transport
 from .answers import Answers
-from .app import Server
+from .running import Running
 
 __all__ = ["Connection", "serve"]
 
 
-async def serve(app: Server[Any], transport: Transport, *, principal: str | None = None) -> None:
+async def serve(running: Running[Any], transport: Transport, *, principal: str | None = None) -> None:
     """Serves one peer on a stream of messages until that ends; then what is under way is finished, or cancelled if
-    the peer is gone. The server must be running (`app.running()`). Never raises for what the peer does."""
+    the peer is gone. Never raises for what the peer does."""
     ready, writing = asyncio.Event(), CancelScope()
-    connection = Connection(app, principal, ready.set)
+    connection = Connection(running, principal, ready.set)
 
     async def write() -> None:
         # The scope is inside the task: a task that ends by being cancelled leaves its frames, and all they hold, to
@@ -68,10 +68,9 @@ async def _read(connection: "Connection", transport: Transport) -> bool:
 
 
 class Connection:
-    """One peer being served, by a server that is running. It ends by `close`. Never raises for what the peer does."""
+    """One peer of a running server. It ends by `close`. Never raises for what the peer does."""
 
     __slots__ = (
-        "_app",
         "_changes",
         "_closing",
         "_due",
@@ -79,6 +78,7 @@ class Connection:
         "_loop",
         "_moved",
         "_observer",
+        "_running",
         "_sending",
         "answers",
         "client",
@@ -88,12 +88,14 @@ class Connection:
         "streams",
     )
 
-    def __init__(self, app: Server[Any], principal: str | None, due: Callable[[], None], client: str = "") -> None:
+    def __init__(
+        self, running: Running[Any], principal: str | None, due: Callable[[], None], client: str = ""
+    ) -> None:
         """`due` is called whenever something waits for the peer; it may be called in vain. `client` names who shares
         the server with others; "" is alone."""
         self.client = client
-        self.session = app.session(principal)
-        self._app = app
+        self.session = running.session(principal)
+        self._running = running
         self._due = due
         self._loop = asyncio.get_running_loop()
         self.running = self.streams = self._sending = 0
@@ -103,8 +105,8 @@ class Connection:
         self._moved: Signal | None = None
         self._finishing = False
         self._closing: Signal | None = None
-        self._observer = app.observer()
-        app.changes.join(self)
+        self._observer = running.observer()
+        running.changes.join(self)
 
     # What the driver does
 
@@ -114,9 +116,9 @@ class Connection:
             self._observer.received(message)
         for event in self.session.receive(message):
             if isinstance(event, Call):
-                self._app.calls.begin(self, event)
+                self._running.calls.begin(self, event)
             elif isinstance(event, Cancelled):
-                self._app.calls.cancel(event.call)
+                self._running.calls.cancel(event.call)
             else:
                 self.answers.settle(event.id, event.answer)
         if self.session.waiting:
@@ -125,7 +127,7 @@ class Connection:
     def outgoing(self) -> list[Outgoing]:
         """What waits for the peer. It counts as on its way until this is called again."""
         # Where too much waits already, the peer must catch up before it is told of changes.
-        if self._changes and len(self.session.waiting) < self._app.limits.waiting_messages:
+        if self._changes and len(self.session.waiting) < self._running.limits.waiting_messages:
             changes, self._changes = self._changes, {}
             for change in changes:
                 self.session.deliver(change)
@@ -140,7 +142,7 @@ class Connection:
     @property
     def is_behind(self) -> bool:
         """Whether the peer is too slow to take what waits for it."""
-        return len(self.session.waiting) + self._sending > self._app.limits.waiting_messages
+        return len(self.session.waiting) + self._sending > self._running.limits.waiting_messages
 
     async def room(self) -> None:
         """Waits until the peer has taken enough of what waits for it."""
@@ -157,25 +159,25 @@ class Connection:
     async def drain(self) -> None:
         """Finishes, and waits for calls under way and for what is due to leave, within limits."""
         self.finish()
-        with anyio.move_on_after(self._app.limits.drain_seconds):
-            await self._app.calls.drain(self)
+        with anyio.move_on_after(self._running.limits.drain_seconds):
+            await self._running.calls.drain(self)
             while self.session.waiting or self._changes or self._sending:
                 await self.move()
 
     def leave(self) -> bool:
         """Cancels what is under way; whether nothing was, so that there is nothing for `close` to wait for."""
-        self._app.changes.leave(self)
+        self._running.changes.leave(self)
         self._due, self.queue = _nothing, None
         for call in self.session.abandon():
-            self._app.calls.cancel(call)
+            self._running.calls.cancel(call)
         return not (self.running or self.streams or self.session.subscriptions.subscribed)
 
     async def close(self) -> None:
         """Leaves, waits for the end of what is under way, and gives up the subscriptions; shielded."""
         if not self.leave():
             with CancelScope(shield=True):
-                await self._app.calls.drain(self)
-            await self._app.changes.release(self.session.subscriptions.subscribed.values(), self.client)
+                await self._running.calls.drain(self)
+            await self._running.changes.release(self.session.subscriptions.subscribed.values(), self.client)
 
     # What calls, their handlers and the change bus do
 

@@ -25,7 +25,7 @@ from .mistakes import describe
 from .turns import Turns
 
 if TYPE_CHECKING:
-    from .app import Server
+    from .running import Running
 
 __all__ = ["Answer", "Context", "Link"]
 
@@ -82,7 +82,7 @@ class Context(Generic[State]):
     call: Call
     link: Link
     """The connection. It and the call are for the handlers of this package, not for authors."""
-    app: "Server[Any]"
+    running: "Running[Any]"
     state: State
     """What the server's lifespan yielded."""
     budget: Budget
@@ -99,9 +99,14 @@ class Context(Generic[State]):
         return self.call.peer
 
     @property
+    def settings(self) -> Any:
+        """What the operator has set: an instance of the server's model."""
+        return self.running.settings
+
+    @property
     def changes(self) -> Changes:
         """Where changes are told."""
-        return self.app.changes
+        return self.running.changes
 
     @property
     def owner(self) -> str:
@@ -125,8 +130,8 @@ class Context(Generic[State]):
         The time counts against the budget of the call. Work is `brief` where it is bounded to less than a second, and
         then waits for no other; what takes a millisecond at most needs no turn.
         """
-        app = self.app
-        return (of or (app.brief_turns if brief else app.turns)).take(self.link.client)
+        turns = self.running.brief_turns if brief else self.running.turns
+        return (of or turns).take(self.link.client)
 
     async def close_stream(self, retry_ms: int = 1_000) -> None:
         """Lets the client go while the call goes on: it comes back for the answer after `retry_ms`.
@@ -185,7 +190,7 @@ class Context(Generic[State]):
         if not isinstance(asked, int):
             return asked
         await self.link.flush()
-        with self.app.calls.paused(self.call):
+        with self.running.calls.paused(self.call):
             answer = await self.link.answers.wait(asked)
         if isinstance(answer, Failure):
             raise PeerError(f"the client refused {question.method}", code=-32603)

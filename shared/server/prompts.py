@@ -8,9 +8,9 @@ runs, have a source:
         async def get(self, context, name, arguments): ...
         async def complete(self, context, name, argument, settled): ...
 
-    app.prompts_from(Library())
+    server.prompts_from(Library())
 
-Say `app.changes.prompts()` when one of them comes, goes or changes.
+Say `changes.prompts()` when one of them comes, goes or changes.
 """
 
 from collections.abc import Callable, Sequence
@@ -109,9 +109,26 @@ class Prompts:
             raise DeclarationError(f"there is a prompt {prompt.name!r} already")
         self._prompts[prompt.name] = prompt
 
+    def all(self) -> list[RegisteredPrompt]:
+        """Every declared prompt."""
+        return list(self._prompts.values())
+
     def remove(self, name: str) -> bool:
         """Takes a prompt out; whether there was one."""
         return self._prompts.pop(name, None) is not None
+
+    def include(self, other: "Prompts") -> None:
+        """Adds all of `other`. Raises DeclarationError where a name is taken, or there are two sources."""
+        for prompt in other.all():
+            self.add(prompt)
+        if other.source is not None:
+            self.draw_from(other.source)
+
+    def draw_from(self, source: PromptSource) -> None:
+        """Serves those of `source` as well. Raises DeclarationError where there is a source already."""
+        if self.source is not None:
+            raise DeclarationError("prompts come from one source")
+        self.source = source
 
     def __len__(self) -> int:
         return len(self._prompts)

@@ -6,10 +6,10 @@ io.modelcontextprotocol/skills, SEP-2640).
         async def get(self, context, path): ...
         async def read(self, context, skill, file): ...
 
-    serve_skills(app, Library())
+    serve_skills(server, Library())
 
 Every file of a skill is a resource, `skill://<path of the skill>/<file>`, for clients of all versions; those of
-2026-07-28 also list skills with the digests of their files, and directories. Say `app.changes.resources()` when a
+2026-07-28 also list skills with the digests of their files, and directories. Say `changes.resources()` when a
 skill comes, goes or changes.
 
 What a client names never becomes a path: it is compared with the files that the source says a skill has, and a source
@@ -33,7 +33,7 @@ from ..protocol.types.skills import SkillEntry, SkillResource
 from .context import Context
 
 if TYPE_CHECKING:
-    from .app import Server
+    from .features import Features
 
 __all__ = ["MANIFEST", "Skill", "SkillFile", "SkillSource", "Skills", "serve_skills"]
 
@@ -189,12 +189,12 @@ class Skills:
         raise ResourceNotFound(uri)
 
 
-def serve_skills(app: "Server[Any]", source: SkillSource) -> None:
-    """Has `app` serve the skills of `source`. Raises DeclarationError where it has a source already."""
+def serve_skills(features: "Features[Any]", source: SkillSource) -> None:
+    """Has `features` serve the skills of `source`. Raises DeclarationError where it has a source already."""
     skills = Skills(source)
-    app.resource(f"{_SCHEME}{{+path}}", name="skill-file", title="File of a skill")(skills.read)
-    app.lists_resources(skills.listed)
-    app.skills = skills
+    features.resource(f"{_SCHEME}{{+path}}", name="skill-file", title="File of a skill")(skills.read)
+    features.lists_resources(skills.listed)
+    features.skills = skills
 
 
 def _paths_around(uri: str) -> Iterator[str]:

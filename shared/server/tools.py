@@ -14,7 +14,7 @@ from .functions import Function
 from .results import Result
 
 if TYPE_CHECKING:
-    from .app import Server
+    from .running import Running
 
 __all__ = ["RegisteredTool", "ToolOptions", "Tools", "Unavailable", "call_tool"]
 
@@ -115,6 +115,11 @@ class Tools:
         """Takes a tool out; whether there was one."""
         return self._tools.pop(name, None) is not None
 
+    def include(self, other: "Tools") -> None:
+        """Adds all of `other`. Raises DeclarationError where a name is taken."""
+        for tool in other.all():
+            self.add(tool)
+
     def __len__(self) -> int:
         return len(self._tools)
 
@@ -145,6 +150,6 @@ class Tools:
         return tool
 
 
-async def call_tool(app: "Server[Any]", context: Context[Any], params: CallToolParams) -> dict[str, Any]:
+async def call_tool(running: "Running[Any]", context: Context[Any], params: CallToolParams) -> dict[str, Any]:
     """`tools/call`."""
-    return await app.tools.find(params.name, app.settings).run(context, params.arguments)
+    return await running.features.tools.find(params.name, running.settings).run(context, params.arguments)

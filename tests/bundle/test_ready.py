@@ -18,13 +18,13 @@ from servers.prompts.settings import Settings as PromptsSettings
 from servers.prompts.watching import watch
 from servers.sqlite.server import app as sqlite
 from servers.sqlite.settings import Settings as SqliteSettings
-from shared.server.app import Server
+from shared.server.running import Running
 
 
-async def said_by(app: Server[Any]) -> str | None:
-    assert app.ready is not None
+async def said_by(running: Running[Any]) -> str | None:
+    assert running.server.ready is not None
     with anyio.fail_after(60):
-        return await app.ready()
+        return await running.server.ready(running)
 
 
 @pytest.mark.parametrize("made_anew", [False, True])
@@ -32,14 +32,14 @@ async def test_the_directories_are_still_there(tmp_path: Path, made_anew: bool) 
     roots = [tmp_path / "a", tmp_path / "b"]
     for root in roots:
         root.mkdir()
-    async with filesystem.running(FilesystemSettings(roots=roots)):
-        assert await said_by(filesystem) is None
+    async with filesystem.open(FilesystemSettings(roots=roots)) as running:
+        assert await said_by(running) is None
         if made_anew:
             roots[0].rename(tmp_path / "old")
             roots[0].mkdir()
         else:
             roots[0].rmdir()
-        assert await said_by(filesystem) == "1 of the allowed directories can't be reached"
+        assert await said_by(running) == "1 of the allowed directories can't be reached"
 
 
 def database(path: Path) -> Path:
@@ -50,35 +50,35 @@ def database(path: Path) -> Path:
 
 async def test_the_databases_answer(tmp_path: Path) -> None:
     path = database(tmp_path / "data.db")
-    async with sqlite.running(SqliteSettings(databases=[path], demo=True)):
-        assert await said_by(sqlite) is None
+    async with sqlite.open(SqliteSettings(databases=[path], demo=True)) as running:
+        assert await said_by(running) is None
         path.write_bytes(b"no database at all" * 1_000)
-        assert await said_by(sqlite) == "the database 'data' does not answer: corrupt"
+        assert await said_by(running) == "the database 'data' does not answer: corrupt"
         path.unlink()
-        assert await said_by(sqlite) == "the database 'data' does not answer: not_found"
+        assert await said_by(running) == "the database 'data' does not answer: not_found"
 
 
 async def test_a_database_that_another_process_holds_is_all_right(tmp_path: Path) -> None:
     path = database(tmp_path / "data.db")
-    async with sqlite.running(SqliteSettings(databases=[path], busy_timeout=0)):
+    async with sqlite.open(SqliteSettings(databases=[path], busy_timeout=0)) as running:
         with closing(sqlite3.connect(path, isolation_level=None)) as other:
             other.execute("BEGIN EXCLUSIVE")
-            assert await said_by(sqlite) is None
+            assert await said_by(running) is None
 
 
 async def test_a_database_whose_readers_are_all_at_work_is_all_right(tmp_path: Path) -> None:
     settings = SqliteSettings(databases=[database(tmp_path / "data.db")], readers=1)
-    async with sqlite.running(settings), sqlite.state.databases.named("data").readers.lent():
-        assert await said_by(sqlite) is None
+    async with sqlite.open(settings) as running, running.state.databases.named("data").readers.lent():
+        assert await said_by(running) is None
 
 
 @pytest.mark.slow
 async def test_a_process_to_read_pages_can_start(monkeypatch: pytest.MonkeyPatch) -> None:
-    async with fetch.running(FetchSettings()):
-        assert await said_by(fetch) is None
+    async with fetch.open(FetchSettings()) as running:
+        assert await said_by(running) is None
     monkeypatch.setattr(pool, "_START", "import sys; sys.exit(1)")
-    async with fetch.running(FetchSettings()):
-        assert await said_by(fetch) == "no process to read pages can be started: unreadable"
+    async with fetch.open(FetchSettings()) as running:
+        assert await said_by(running) == "no process to read pages can be started: unreadable"
 
 
 async def test_the_folders_of_prompts_can_be_read_and_are_looked_at(
@@ -86,11 +86,11 @@ async def test_the_folders_of_prompts_can_be_read_and_are_looked_at(
 ) -> None:
     folder = tmp_path / "library"
     folder.mkdir()
-    async with prompts.running(PromptsSettings(libraries=[folder])):
-        assert await said_by(prompts) is None
+    async with prompts.open(PromptsSettings(libraries=[folder])) as running:
+        assert await said_by(running) is None
         folder.rename(tmp_path / "elsewhere")
-        assert await said_by(prompts) == "1 of the folders of prompts can't be read"
+        assert await said_by(running) == "1 of the folders of prompts can't be read"
         (tmp_path / "elsewhere").rename(folder)
-        assert await said_by(prompts) is None
+        assert await said_by(running) is None
         monkeypatch.setattr(watch, "_STALLED", -1_000.0)
-        assert await said_by(prompts) == "the folders are not looked at any more"
+        assert await said_by(running) == "the folders are not looked at any more"

@@ -40,7 +40,7 @@ def faulty(folder: Path, *names: str) -> Path:
         (folder / f"faulty_{name}" / "server.py").write_text(
             "import threading\nimport anyio\nfrom shared import Implementation, Server\n"
             f"app = Server(Implementation(name={name!r}, version='1'))\n"
-            f"@app.lifespan\nasync def _open(_settings):\n{FAULTY[name]}\n"
+            f"@app.lifespan\nasync def _open(_opening):\n{FAULTY[name]}\n"
         )
         texts = {"title": name, "version": "1", "summary": name, "description": name, "category": "testing"}
         catalog["servers"].append({"name": name, "module": f"faulty_{name}", "transports": ["http"], **texts})

@@ -189,7 +189,7 @@ async def test_one_that_can_not_be_loaded_fails_when_it_is_started(
     monkeypatch.delitem(sys.modules, "bad_server", raising=False)
     (bad,) = chosen(tmp_path, "servers: {bad: {whatever: 1}}", catalog=catalog)
     with pytest.raises((RuntimeError, SystemExit, ImportError)):
-        async with bad.app.running(bad.settings):
+        async with bad.app.open(bad.settings):
             pass
 
 

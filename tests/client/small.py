@@ -12,9 +12,9 @@ from shared.client.options import ClientOptions
 from shared.errors import ResourceNotFound, ToolError
 from shared.kit.tasks import background
 from shared.protocol.types.base import Implementation
-from shared.server.app import Server
 from shared.server.connection import serve
 from shared.server.context import Context
+from shared.server.server import Server
 from shared.transports.memory import MemoryTransport, memory_pair
 
 
@@ -49,7 +49,8 @@ class Small:
         self.app.resource("memo://one")(self.one)
         self.app.prompt()(self.plan)
         self.app.on_subscribe(self.hold)
-        self.app.on_unsubscribe(self.release)
+        self.app.on_unsubscribe(lambda _running, key: self.release(key))
+        self.running: Any = None
 
     @asynccontextmanager
     async def connected(self, **options: Any) -> AsyncIterator[Client]:
@@ -58,12 +59,12 @@ class Small:
 
         async def run() -> None:
             try:
-                await serve(self.app, theirs)
+                await serve(self.running, theirs)
             finally:
                 theirs.close()
 
         with anyio.fail_after(30):
-            async with self.app.running(), background() as tasks:
+            async with self.app.open() as self.running, background() as tasks:
                 tasks.start_soon(run)
                 async with Client(End(ours), ClientOptions(**options)) as client:
                     yield client

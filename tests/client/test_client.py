@@ -227,10 +227,10 @@ async def test_changes_are_told_while_subscribed(mode: str) -> None:
     async with small.connected(mode=mode) as client:
         async with client.subscribed(["memo://one"], take):
             assert small.held == ["memo://one"]
-            small.app.changes.resource("memo://one")
+            small.running.changes.resource("memo://one")
             await told.wait()
             told = anyio.Event()
-            small.app.changes.tools()
+            small.running.changes.tools()
             await told.wait()
         await client.list_tools()
         assert small.held == []
@@ -248,8 +248,8 @@ async def test_two_subscriptions_hear_their_own() -> None:
         first = client.subscribed(["memo://one", "memo://both"], lambda _, params: one.append(params["uri"]))
         async with client.subscribed(["memo://two", "memo://both"], take_two, lists=False):
             async with first:
-                small.app.changes.resource("memo://one")
-                small.app.changes.resource("memo://two")
+                small.running.changes.resource("memo://one")
+                small.running.changes.resource("memo://two")
                 await told.wait()
             assert small.held == ["memo://two", "memo://both"]
     assert (one, two) == (["memo://one"], ["memo://two"])

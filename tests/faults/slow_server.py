@@ -16,7 +16,7 @@ import anyio
 from anyio import to_thread
 from pydantic import BaseModel, Field
 
-from shared import Context, Data, Implementation, ResourceNotFound, Server
+from shared import Context, Data, Implementation, Opening, ResourceNotFound, Server
 from shared.program.run import run
 
 URI = "slow:///thing"
@@ -41,10 +41,11 @@ app = Server[None](
 
 
 @app.lifespan
-async def _open(settings: SlowSettings) -> AsyncIterator[None]:
+async def _open(opening: Opening) -> AsyncIterator[None]:
+    settings: SlowSettings = opening.settings
     if settings.broken:
         raise FileNotFoundError(2, "No such file or directory", "/there/is/none")
-    object.__setattr__(app.limits, "drain_seconds", settings.drain)
+    object.__setattr__(opening.limits, "drain_seconds", settings.drain)
     yield
     logging.getLogger("slow").warning("closed in order")
 
@@ -164,9 +165,9 @@ async def fail() -> str:
 
 
 @app.tool(read_only=True)
-async def change() -> str:
+async def change(ctx: Ctx) -> str:
     """Change the resource."""
-    app.changes.resource(URI)
+    ctx.changes.resource(URI)
     return "changed"
 
 

@@ -13,8 +13,8 @@ import pytest
 
 from servers.filesystem.server import app as filesystem
 from servers.filesystem.settings import Settings
-from shared.server.app import Server
 from shared.server.connection import serve
+from shared.server.running import Running
 from shared.transports.memory import MemoryTransport, memory_pair
 from tests.descriptors import descriptors, settled_descriptors
 from tests.faults.raw import INITIALIZE, INITIALIZED, Json, call, request, stateless
@@ -26,12 +26,12 @@ LISTEN = {"notifications": {"resourceSubscriptions": [URI], "toolsListChanged": 
 
 
 @asynccontextmanager
-async def connected(app: Server[Any], *messages: Json) -> AsyncIterator[MemoryTransport]:
+async def connected(running: Running[Any], *messages: Json) -> AsyncIterator[MemoryTransport]:
     """A peer that has sent these messages, of a server that runs; over when `serve` has returned."""
     ours, theirs = memory_pair(10_000)
     with anyio.fail_after(PATIENCE):
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(serve, app, theirs)
+            tasks.start_soon(serve, running, theirs)
             for message in messages:
                 await ours.send_bytes(json.dumps(message).encode())
             yield ours
@@ -54,8 +54,8 @@ async def begun(end: MemoryTransport) -> None:
 class Census:
     """What there is of all that a connection might leave behind."""
 
-    def __init__(self, app: Server[Any]) -> None:
-        self._app = app
+    def __init__(self, running: Running[Any]) -> None:
+        self._running = running
         self._tasks = len(asyncio.all_tasks())
         self._descriptors = settled_descriptors()
 
@@ -66,65 +66,65 @@ class Census:
                 await anyio.sleep(0.01)
         assert settled_descriptors() == self._descriptors
         assert len(asyncio.all_tasks()) == self._tasks
-        assert self._app.changes.held == 0
-        assert not self._app.changes._listeners
+        assert self._running.changes.held == 0
+        assert not self._running.changes._listeners
 
 
-async def _connect_and_leave(kind: int) -> None:
+async def _connect_and_leave(running: Running[Any], kind: int) -> None:
     """One connection of one of several kinds, each of which ends with something under way."""
     match kind % 5:
         case 0:
-            async with connected(slow, INITIALIZE, INITIALIZED, request(1, "ping")) as end:
+            async with connected(running, INITIALIZE, INITIALIZED, request(1, "ping")) as end:
                 await answer(end, 1)
         case 1:
             async with connected(
-                slow, INITIALIZE, INITIALIZED, request(1, "resources/subscribe", {"uri": URI})
+                running, INITIALIZE, INITIALIZED, request(1, "resources/subscribe", {"uri": URI})
             ) as end:
                 assert "result" in await answer(end, 1)
-                assert slow.changes.held == 1
+                assert running.changes.held == 1
         case 2:
-            async with connected(slow, stateless(request("a", "subscriptions/listen", LISTEN))) as end:
+            async with connected(running, stateless(request("a", "subscriptions/listen", LISTEN))) as end:
                 assert b"acknowledged" in await end.receive_bytes()
         case 3:
-            async with connected(slow, INITIALIZE, INITIALIZED, call(1, "hold", seconds=0)) as end:
+            async with connected(running, INITIALIZE, INITIALIZED, call(1, "hold", seconds=0)) as end:
                 await begun(end)
         case _:
             declared = {**INITIALIZE["params"], "capabilities": {"elicitation": {}}}
-            async with connected(slow, request(0, "initialize", declared), INITIALIZED, call(1, "ask")) as end:
+            async with connected(running, request(0, "initialize", declared), INITIALIZED, call(1, "ask")) as end:
                 while b"elicitation/create" not in await end.receive_bytes():
                     pass
 
 
 @pytest.mark.slow
 async def test_a_thousand_connections_leave_nothing() -> None:
-    async with slow.running():
-        await _connect_and_leave(0)
-        census = Census(slow)
+    async with slow.open() as running:
+        await _connect_and_leave(running, 0)
+        census = Census(running)
         for number in range(1_000):
-            await _connect_and_leave(number)
+            await _connect_and_leave(running, number)
         await census.check()
 
 
 @pytest.mark.slow
 async def test_two_hundred_connections_at_once_leave_nothing() -> None:
-    async with slow.running():
-        await _connect_and_leave(0)
-        census = Census(slow)
+    async with slow.open() as running:
+        await _connect_and_leave(running, 0)
+        census = Census(running)
         async with anyio.create_task_group() as tasks:
             for _ in range(200):
-                tasks.start_soon(_connect_and_leave, 2)
+                tasks.start_soon(_connect_and_leave, running, 2)
         await census.check()
 
 
 async def test_a_peer_that_is_gone_takes_its_calls_with_it() -> None:
-    async with slow.running():
-        census = Census(slow)
+    async with slow.open() as running:
+        census = Census(running)
         for tool in ("hold", "cling"):
-            async with connected(slow, INITIALIZE, INITIALIZED, call(1, tool)) as end:
+            async with connected(running, INITIALIZE, INITIALIZED, call(1, tool)) as end:
                 await begun(end)
                 end.close()
                 # With nobody there to read it, this answer is what tells the server.
-                slow.changes.tools()
+                running.changes.tools()
         await census.check()
 
 
@@ -145,12 +145,12 @@ async def test_a_subscription_to_a_file_leaves_no_watch(era: str, tmp_path: Path
                 request(1, "subscriptions/listen", {"notifications": {"resourceSubscriptions": [file.as_uri()]}})
             )
         ]
-    async with filesystem.running(Settings(roots=[tmp_path])):
+    async with filesystem.open(Settings(roots=[tmp_path])) as running:
         await anyio.wait_all_tasks_blocked()
-        census, before = Census(filesystem), watches()
+        census, before = Census(running), watches()
         threads = 0
         for size in range(1, 7):
-            async with connected(filesystem, *wanted) as end:
+            async with connected(running, *wanted) as end:
                 with anyio.fail_after(PATIENCE):
                     while watches() == before:
                         await anyio.lowlevel.checkpoint()

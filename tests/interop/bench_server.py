@@ -20,6 +20,7 @@ from shared import (
     EmbeddedResource,
     ImageContent,
     Implementation,
+    Opening,
     PromptMessage,
     Resource,
     ResourceLink,
@@ -51,7 +52,7 @@ app = Server[State](
 
 
 @app.lifespan
-async def _open(_settings: BaseModel) -> AsyncIterator[State]:
+async def _open(_opening: Opening) -> AsyncIterator[State]:
     yield State()
 
 
@@ -226,28 +227,28 @@ async def whereabouts(ctx: Ctx) -> str:
 
 
 @app.tool()
-async def add_tool(name: str) -> str:
+async def add_tool(ctx: Ctx, name: str) -> str:
     """Offer one tool more."""
 
     async def added() -> str:
         """A tool that was added later."""
         return "added"
 
-    app.tool(name=name)(added)
-    app.changes.tools()
+    ctx.running.features.tool(name=name)(added)
+    ctx.changes.tools()
     return name
 
 
 @app.tool()
-async def add_prompt(name: str) -> str:
+async def add_prompt(ctx: Ctx, name: str) -> str:
     """Offer one prompt more."""
 
     async def added() -> str:
         """A prompt that was added later."""
         return "added"
 
-    app.prompt(name=name)(added)
-    app.changes.prompts()
+    ctx.running.features.prompt(name=name)(added)
+    ctx.changes.prompts()
     return name
 
 

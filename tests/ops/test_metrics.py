@@ -3,9 +3,13 @@
 from collections import Counter
 from typing import Any
 
-from shared.ops.metrics import BUCKETS, Labels, Metrics, Series
+from shared.ops.metrics import BUCKETS, Labels, Meter, Metrics, Series
 from shared.protocol.session.events import Outgoing
 from shared.protocol.wire.jsonrpc import Batch, Failure, Message, Notification, Request, Response
+from shared.server.budget import Budget
+from shared.server.limits import Limits
+from shared.server.running import Running
+from shared.server.server import NoSettings
 from tests.transports.http.http_wire import make_server
 
 
@@ -13,10 +17,16 @@ def call(id: int, tool: Any) -> Request:
     return Request(id, "tools/call", {"name": tool, "arguments": {}})
 
 
+def counting() -> tuple[Metrics, Meter]:
+    """Counts, and what counts for one connection."""
+    metrics = Metrics()
+    metrics.count(Running(make_server(), NoSettings(), Limits(), Budget()))
+    return metrics, metrics.meter()
+
+
 def passed(*messages: tuple[Message, Message | None]) -> dict[Labels, Series]:
     """The counts after these messages came, each with its answer."""
-    metrics = Metrics(make_server())
-    meter = metrics.meter()
+    metrics, meter = counting()
     for message, answer in messages:
         meter.received(message)
         if answer is not None:
@@ -69,8 +79,7 @@ def test_a_batch_is_as_many_requests_as_it_has() -> None:
 
 
 def test_what_was_cancelled_has_no_time_and_leaves_nothing_behind() -> None:
-    metrics = Metrics(make_server())
-    meter = metrics.meter()
+    metrics, meter = counting()
     meter.received(call(1, "wait"))
     meter.sent([Outgoing(None, 1)])
     meter.sent([Outgoing(Response(1, {}))])
@@ -80,8 +89,7 @@ def test_what_was_cancelled_has_no_time_and_leaves_nothing_behind() -> None:
 
 
 def test_a_stream_that_lets_its_client_go_is_under_way_still() -> None:
-    metrics = Metrics(make_server())
-    meter = metrics.meter()
+    metrics, meter = counting()
     meter.received(call(1, "wait"))
     meter.sent([Outgoing(None, 1, retry_ms=10)])
     meter.sent([Outgoing(Response(1, {"content": []}))])

@@ -33,7 +33,7 @@ class Later:
     async def later(self, ctx: Context[None]) -> str:
         """Answers at once and goes on."""
         ctx.link.session.finish(ctx.call, {"content": []})
-        ctx.app.calls.detach(ctx.call, self)
+        ctx.running.calls.detach(ctx.call, self)
         self.calls.append(ctx.call)
         await ctx.progress(1)
         try:
@@ -54,7 +54,7 @@ class Later:
     @asynccontextmanager
     async def open(self):
         with anyio.fail_after(PATIENCE):
-            async with self.app.running():
+            async with self.app.open() as self.running:
                 yield
 
     @asynccontextmanager
@@ -62,7 +62,7 @@ class Later:
         """A connection to the open server. Its end is that of the connection, not of the server."""
         ours, theirs = memory_pair()
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(serve, self.app, theirs)
+            tasks.start_soon(serve, self.running, theirs)
             yield Peer(ours, STATELESS, {})
             ours.close()
         theirs.close()
@@ -83,7 +83,7 @@ async def test_a_detached_call_outlives_its_request_and_its_connection():
         await later.begin()
         assert later.told == []
         later.go.set()
-        await later.app.calls.drain()
+        await later.running.calls.drain()
     ((call, result),) = later.told
     assert call is later.calls[0]
     assert result["content"] == [{"type": "text", "text": "done"}]
@@ -95,7 +95,7 @@ async def test_what_it_fails_of_is_told_there_too():
     async with later.open():
         await later.begin()
         later.go.set()
-        await later.app.calls.drain()
+        await later.running.calls.drain()
     ((_, error),) = later.told
     assert (type(error), str(error)) == (ToolError, "no")
 
@@ -104,8 +104,8 @@ async def test_it_is_ended_by_whoever_holds_it_and_nobody_is_told():
     later = Later()
     async with later.open():
         await later.begin()
-        later.app.calls.cancel(later.calls[0])
-        await later.app.calls.drain()
+        later.running.calls.cancel(later.calls[0])
+        await later.running.calls.drain()
         assert later.log == ["over"]
     assert later.told == []
 
@@ -115,7 +115,7 @@ async def test_it_ends_with_the_server_at_the_latest():
     async with later.open():
         await later.begin()
     assert later.log == ["over"]
-    assert (later.told, len(later.app.calls)) == ([], 0)
+    assert (later.told, len(later.running.calls)) == ([], 0)
 
 
 async def test_it_has_no_deadline():
@@ -127,7 +127,7 @@ async def test_it_has_no_deadline():
         await quiet()
         assert later.log == []
         later.go.set()
-        await later.app.calls.drain()
+        await later.running.calls.drain()
     ((_, outcome),) = later.told
     assert not isinstance(outcome, CallTimeout)
 
@@ -140,7 +140,7 @@ async def test_it_takes_no_place_of_its_connection(waiting):
         if not waiting:
             await peer.answer(id_)
         assert await peer.text("ready") == "ready"
-        assert len(later.app.calls) == 1
+        assert len(later.running.calls) == 1
 
 
 async def test_its_id_is_free_and_a_cancellation_of_that_is_another_calls_matter():
@@ -150,4 +150,4 @@ async def test_its_id_is_free_and_a_cancellation_of_that_is_another_calls_matter
             await peer.answer(await peer.begin("tools/call", {"name": "later"}, id=7))
         await peer.cancel(7)
         await quiet()
-        assert (later.log, len(later.app.calls)) == ([], 2)
+        assert (later.log, len(later.running.calls)) == ([], 2)

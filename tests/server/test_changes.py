@@ -23,10 +23,11 @@ class Ear:
 class Watch:
     """What a server's hooks were told."""
 
-    def __init__(self, changes):
+    def __init__(self, changes=None):
         self.log = []
-        changes.on_subscribe = self.begin
-        changes.on_unsubscribe = self.end
+        if changes is not None:
+            changes.on_subscribe = self.begin
+            changes.on_unsubscribe = self.end
 
     async def begin(self, ctx, uri):
         if uri == "missing":
@@ -152,15 +153,22 @@ def watched():
     async def tick() -> None:
         """Changes everything."""
 
-    return app, Watch(app.changes)
+    watch = Watch()
+    app.on_subscribe(watch.begin)
+
+    @app.on_unsubscribe
+    async def end(_running, key):
+        await watch.end(key)
+
+    return app, watch
 
 
 async def test_changes_that_come_together_are_told_once():
     app, _ = watched()
-    async with talking(app) as peer:
+    async with app.open() as running, talking(running) as peer:
         for _ in range(1_000):
-            app.changes.tools()
-            app.changes.resources()
+            running.changes.tools()
+            running.changes.resources()
         await quiet()
         assert (await peer.receive())["method"] == "notifications/tools/list_changed"
         assert (await peer.receive())["method"] == "notifications/resources/list_changed"
@@ -179,18 +187,19 @@ async def test_a_subscription_is_held_until_it_is_given_up():
 
 async def test_a_client_that_leaves_holds_nothing():
     app, watch = watched()
-    async with talking(app) as peer:
-        for uri in ("A", "a", "b"):
-            await peer.request("resources/subscribe", {"uri": uri})
-    assert sorted(watch.log) == ["+A", "+a", "+b", "-a", "-b"]
-    assert (app.changes.held, app.changes._listeners) == (0, {})
+    async with app.open() as running:
+        async with talking(running) as peer:
+            for uri in ("A", "a", "b"):
+                await peer.request("resources/subscribe", {"uri": uri})
+        assert sorted(watch.log) == ["+A", "+a", "+b", "-a", "-b"]
+        assert (running.changes.held, running.changes._listeners) == (0, {})
 
 
 async def test_two_clients_hold_one_key():
     app, watch = watched()
-    async with talking(app) as other:
+    async with app.open() as running, talking(running) as other:
         await other.request("resources/subscribe", {"uri": "A"})
-        async with talking(app) as peer:
+        async with talking(running) as peer:
             await peer.request("resources/subscribe", {"uri": "a"})
         assert watch.log == ["+A", "+a"]
     assert watch.log == ["+A", "+a", "-a"]
@@ -205,21 +214,23 @@ async def listen(peer, *uris, id=None):
 
 async def test_a_stream_holds_what_it_names_until_it_is_cancelled():
     app, watch = watched()
-    async with talking(app, STATELESS) as peer:
+    async with app.open() as running, talking(running, STATELESS) as peer:
         id_ = await listen(peer, "A", "missing", "b")
-        assert app.changes.held == 2
+        assert running.changes.held == 2
         await peer.cancel(id_)
         await quiet()
-        assert app.changes.held == 0
+        assert running.changes.held == 0
         assert watch.log == ["+A", "+b", "-a", "-b"]
 
 
 async def test_a_client_that_leaves_its_streams_holds_nothing():
     app, watch = watched()
-    async with talking(app, STATELESS) as peer:
-        await listen(peer, "A")
-        await listen(peer, "A", "b")
-    assert (app.changes.held, watch.log[-2:]) == (0, ["-a", "-b"])
+    async with app.open() as running:
+        async with talking(running, STATELESS) as peer:
+            await listen(peer, "A")
+            await listen(peer, "A", "b")
+        assert running.changes.held == 0
+    assert (running.changes.held, watch.log[-2:]) == (0, ["-a", "-b"])
 
 
 async def test_the_hook_knows_who_subscribes():
@@ -243,10 +254,10 @@ async def test_a_hook_that_fails_leaves_nothing_held():
     async def begin(_ctx: object, uri: str) -> str:
         raise RuntimeError("no more watches")
 
-    async with talking(app) as peer:
+    async with app.open() as running, talking(running) as peer:
         answer = await peer.request("resources/subscribe", {"uri": "a"})
-    assert answer["error"]["code"] == -32603
-    assert app.changes.held == 0
+        assert answer["error"]["code"] == -32603
+        assert running.changes.held == 0
 
 
 async def test_nobody_takes_the_subscriptions_of_all(changes, watch, monkeypatch):

@@ -9,10 +9,9 @@ from weakref import ref
 import anyio
 import pytest
 
-from shared import Context, Resource
-from shared.server.app import NoSettings
-from shared.server.client_roots import narrowed
+from shared import Context, Opening, Resource, narrow_to_roots
 from shared.server.connection import serve
+from shared.server.handlers import HANDLERS
 from shared.transports.memory import memory_pair
 from tests.clock import forward
 from tests.quiet import quiet
@@ -30,12 +29,12 @@ def app_of_roots(seconds=5.0):
     app.limits = replace(app.limits, roots_seconds=seconds)
 
     @app.lifespan
-    async def opened(_settings: NoSettings) -> AsyncIterator[State]:
+    async def opened(opening: Opening) -> AsyncIterator[State]:
         async def narrow(_state: State, uris: Sequence[str]) -> State:
             return tuple(uris)
 
-        with narrowed(app, narrow):
-            yield ("all",)
+        narrow_to_roots(opening, narrow)
+        yield ("all",)
 
     @app.tool()
     async def where(ctx: Context[State]) -> str:
@@ -157,10 +156,10 @@ NEEDS = [
 @pytest.mark.parametrize(("method", "params"), NEEDS)
 async def test_whatever_needs_the_state_gets_it_for_the_roots(method, params):
     app = app_of_roots()
-    async with told(app, ONE) as peer:
+    async with app.open() as running, told(running, ONE) as peer:
         answer = await peer.request(method, params)
         assert "all" not in str(answer)
-        assert "file:///one" in str(answer) or app.changes._holders == {"('file:///one',) at:x": 1}
+        assert "file:///one" in str(answer) or running.changes._holders == {"('file:///one',) at:x": 1}
 
 
 @pytest.mark.parametrize("method", ["tools/list", "resources/templates/list", "ping"])
@@ -171,11 +170,11 @@ async def test_whoever_only_looks_around_is_not_asked(method):
 
 
 @asynccontextmanager
-async def another(app, roots):
+async def another(running, roots):
     """One more session of a server that runs, which has named its roots once."""
     ours, theirs = memory_pair()
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(serve, app, theirs)
+        tasks.start_soon(serve, running, theirs)
         peer = Peer(ours, NEWEST_HANDSHAKE, ROOTS)
         params = {"protocolVersion": NEWEST_HANDSHAKE, "capabilities": ROOTS, "clientInfo": CLIENT_INFO}
         await peer.request("initialize", params)
@@ -189,7 +188,7 @@ async def another(app, roots):
 
 async def test_two_sessions_have_each_their_own():
     app = app_of_roots()
-    async with app.running(), another(app, ONE) as one, another(app, TWO) as two:
+    async with app.open() as running, another(running, ONE) as one, another(running, TWO) as two:
         assert (await one.text("where"), await two.text("where")) == ("file:///one", "file:///two file:///three")
 
 
@@ -202,32 +201,34 @@ async def test_a_session_that_ended_leaves_nothing():
     app = server()
 
     @app.lifespan
-    async def opened(_settings: NoSettings) -> AsyncIterator[str]:
+    async def opened(opening: Opening) -> AsyncIterator[str]:
         async def narrow(_state: str, _uris: Sequence[str]) -> str:
             state = Made("narrow")
             made.append(ref(state))
             return state
 
-        with narrowed(app, narrow):
-            yield "all"
+        narrow_to_roots(opening, narrow)
+        yield "all"
 
     @app.tool()
     async def where(ctx: Context[str]) -> str:
         """Says what it works on."""
         return ctx.state
 
-    async with app.running():
-        async with another(app, ONE):
+    async with app.open() as running:
+        async with another(running, ONE):
             assert made[0]() == "narrow"
         gc.collect()
         assert made[0]() is None
 
 
-async def test_a_server_that_ended_narrows_nothing():
+async def test_one_run_of_a_server_narrows_no_other():
     app = app_of_roots()
-    async with told(app, ONE):
-        assert app.handlers
-    assert app.handlers == {}
+    async with app.open() as one, app.open() as other:
+        other.handlers = HANDLERS
+        async with told(one, ONE) as peer, talking(other, capabilities=ROOTS) as elsewhere:
+            assert await peer.text("where") == "file:///one"
+            assert await elsewhere.text("where") == "all"
 
 
 # Clients that do not help
@@ -305,7 +306,7 @@ async def test_what_can_not_ask_gives_the_least(method, params):
 
 async def test_a_listen_stream_can_not_ask_either():
     app = app_of_roots()
-    async with talking(app, STATELESS, ROOTS) as peer:
+    async with app.open() as running, talking(running, STATELESS, ROOTS) as peer:
         await peer.begin("subscriptions/listen", {"notifications": {"resourceSubscriptions": ["at:x"]}})
         await peer.other("notifications/subscriptions/acknowledged")
-        assert app.changes._holders == {"() at:x": 1}
+        assert running.changes._holders == {"() at:x": 1}

@@ -136,8 +136,8 @@ def cancelled(id):
 async def served(app, *bursts):
     transport = Bursts(*bursts)
     with anyio.fail_after(PATIENCE):
-        async with app.running():
-            await serve(app, transport)
+        async with app.open() as running:
+            await serve(running, transport)
     return transport.sent
 
 
@@ -224,15 +224,16 @@ async def test_a_call_that_does_not_end_is_given_up():
 
 async def test_a_client_that_is_gone_has_its_calls_cancelled():
     work = Work()
-    async with talking(work.app) as peer:
-        await peer.start("wait", name="a")
-        await quiet()
-        peer.end.close()
-        await quiet()
-        assert work.app.changes._listeners
-        work.go.set()
-    assert work.log == ["+a", "-a"]
-    assert not work.app.changes._listeners
+    async with work.app.open() as running:
+        async with talking(running) as peer:
+            await peer.start("wait", name="a")
+            await quiet()
+            peer.end.close()
+            await quiet()
+            assert running.changes._listeners
+            work.go.set()
+        assert work.log == ["+a", "-a"]
+        assert not running.changes._listeners
 
 
 async def test_a_broken_connection_cancels_what_is_under_way():
@@ -246,8 +247,8 @@ async def test_a_broken_connection_cancels_what_is_under_way():
     work = Work()
     call = Request(1, "tools/call", with_envelope({"name": "wait", "arguments": {"name": "a"}}))
     with anyio.fail_after(PATIENCE):
-        async with work.app.running():
-            await serve(work.app, Broken([call]))
+        async with work.app.open() as running:
+            await serve(running, Broken([call]))
     assert work.log == ["+a", "-a"]
 
 
@@ -281,14 +282,15 @@ async def test_a_question_under_way_fails_when_the_client_ends_its_side():
 async def test_a_thousand_connections_leave_nothing():
     work, before = Work(), len(asyncio.all_tasks())
     work.go.set()
-    for _ in range(1_000):
-        async with connected(work.app) as end:
-            call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": with_envelope({"name": "quick"})}
-            await end.send_bytes(json.dumps(call).encode())
-            assert isinstance(decode(await end.receive_bytes()), Response)
-    assert len(asyncio.all_tasks()) == before
-    assert not work.app.changes._listeners
-    assert work.app.changes.held == 0
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": with_envelope({"name": "quick"})}
+    async with work.app.open() as running:
+        for _ in range(1_000):
+            async with connected(running) as end:
+                await end.send_bytes(json.dumps(call).encode())
+                assert isinstance(decode(await end.receive_bytes()), Response)
+        assert len(asyncio.all_tasks()) == before
+        assert not running.changes._listeners
+        assert running.changes.held == 0
 
 
 # Slow peers
@@ -297,8 +299,9 @@ async def test_a_thousand_connections_leave_nothing():
 class Slow:
     """A client's end that takes nothing until it is told to."""
 
-    def __init__(self, end):
+    def __init__(self, end, running):
         self.end = end
+        self.running = running
 
     async def push(self, message):
         await self.end.send_bytes(json.dumps({"jsonrpc": "2.0", **message}).encode())
@@ -311,9 +314,9 @@ class Slow:
 async def slowly(app):
     ours, theirs = memory_pair(0)
     with anyio.fail_after(PATIENCE):
-        async with app.running(), anyio.create_task_group() as tasks:
-            tasks.start_soon(serve, app, theirs)
-            yield Slow(ours)
+        async with app.open() as running, anyio.create_task_group() as tasks:
+            tasks.start_soon(serve, running, theirs)
+            yield Slow(ours, running)
             ours.close()
     theirs.close()
 
@@ -371,7 +374,7 @@ async def test_a_change_that_comes_while_the_peer_is_behind_is_told_later():
             await slow.push(ping(number))
         await quiet()
         for _ in range(100):
-            work.app.changes.tools()
+            slow.running.changes.tools()
         messages = await slow.take(4)
     methods = [getattr(message, "method", None) for message in messages]
     assert methods.count("notifications/tools/list_changed") == 1

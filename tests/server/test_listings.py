@@ -60,13 +60,11 @@ async def two() -> str:
 async def test_a_tool_that_comes_or_goes_while_the_server_runs_is_seen(version):
     app = server()
     app.tool()(one)
-    async with talking(app, version) as peer:
-        for change, names in ((lambda: None, "one"), (lambda: app.tool()(two), "one two"), (remove(app), "two")):
+    async with app.open() as running, talking(running, version) as peer:
+        features = running.features
+        changes = (lambda: None, lambda: features.tool()(two), lambda: features.tools.remove("one"))
+        for change, names in zip(changes, ("one", "one two", "two"), strict=True):
             change()
             for _ in range(2):
                 tools = (await peer.request("tools/list"))["result"]["tools"]
                 assert " ".join(tool["name"] for tool in tools) == names
-
-
-def remove(app):
-    return lambda: app.tools.remove("one")

@@ -270,8 +270,9 @@ async def test_the_arguments_of_declared_prompts_are_completed_beside_a_source()
         assert (await peer.request("completion/complete", params))["result"]["completion"]["values"] == ["Ada"]
 
 
-def test_a_source_means_prompts_and_completions():
-    assert app_from(Names()).identity.capabilities == {"prompts": {"listChanged": True}, "completions": {}}
+async def test_a_source_means_prompts_and_completions():
+    async with app_from(Names()).open() as running:
+        assert running.identity.capabilities == {"prompts": {"listChanged": True}, "completions": {}}
 
 
 def test_a_server_has_one_source_of_prompts():

@@ -235,7 +235,7 @@ async def test_a_source_knows_what_the_lifespan_opened():
     app = server()
 
     @app.lifespan
-    async def opened(_settings):
+    async def opened(_opening):
         yield [skill()]
 
     class Opened(Source):
@@ -250,7 +250,8 @@ async def test_a_source_knows_what_the_lifespan_opened():
 async def test_the_extension_is_declared_beside_others():
     app = server(capabilities={"extensions": {"org.example/own": {}}})
     serve_skills(app, Source([]))
-    declared = app.identity.capabilities
+    async with app.open() as running:
+        declared = running.identity.capabilities
     assert declared["extensions"] == {
         "org.example/own": {},
         "io.modelcontextprotocol/skills": {"directoryRead": True},

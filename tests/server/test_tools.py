@@ -136,8 +136,8 @@ async def test_the_function_gets_its_context_under_any_name():
 
 async def test_a_tool_added_while_the_server_runs_can_be_called():
     app = app_with(greet)
-    async with talking(app) as peer:
-        app.tool(name="later")(greet)
+    async with app.open() as running, talking(running) as peer:
+        running.features.tool(name="later")(greet)
         assert await peer.text("later") == "hello you"
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from shared import Server
+from shared import Running, Server
 from shared.program.options import Group, OptionParser, read_options
 from tests.server import peer as inner
 from tests.wire import STATELESS, Wire
@@ -58,8 +58,9 @@ class Peer:
 class InnerPeer(Peer):
     """A server in the process of the test."""
 
-    def __init__(self, client: inner.Peer) -> None:
+    def __init__(self, client: inner.Peer, running: Running[Any]) -> None:
         self.client = client
+        self.running = running
 
     async def request(self, method: str, **params: Any) -> Json:
         """The whole answer."""
@@ -74,8 +75,8 @@ async def inside(app: Server[Any], *options: str | Path, era: str = "2025-11-25"
     """
     parser = OptionParser("test", [Group(app.settings_model.model_fields)])
     settings = read_options(app.settings_model, parser.read([str(option) for option in options]))
-    async with inner.talking(app, era, settings=settings) as client:
-        yield InnerPeer(client)
+    async with app.open(settings) as running, inner.talking(running, era) as client:
+        yield InnerPeer(client, running)
 
 
 class AskedPeer:

@@ -15,7 +15,7 @@ from shared.program.command_line import Spelling, read_command_line
 from shared.program.options import option_spellings, paths_after, positional_field
 from shared.program.run import Options, check_arguments
 from shared.program.settings_file import placed
-from shared.server.app import Server
+from shared.server.server import Server
 
 from ..catalog import Entry
 

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from shared import Implementation, Server
 from shared.program.options import Written, read_options
 from shared.program.run import own_prefix
-from shared.server.app import NoSettings
+from shared.server.server import NoSettings
 
 from ..catalog import Catalog, Entry
 from .configuration import Configuration
@@ -104,7 +104,7 @@ def _failing(entry: Entry, error: BaseException) -> Server[Any]:
     app = Server[None](Implementation(name=entry.name, version=entry.version))
 
     @app.lifespan
-    async def fail(_settings: object) -> AsyncIterator[None]:
+    async def fail(_opening: object) -> AsyncIterator[None]:
         if error is not None:
             raise error
         yield

@@ -69,7 +69,7 @@ _LOCKED = (
 
 
 def _row(mount: Mount, base: str, state: State) -> str:
-    implementation = mount.app.implementation
+    implementation = mount.server.implementation
     text = state.phase.value if state.reason is None else f"{state.phase.value}: {state.reason}"
     cells = [
         f"<b>{escape(implementation.title or mount.name)}</b> {escape(implementation.version)}"

@@ -51,9 +51,10 @@ def run_all(program: str, options: Options, chosen: Sequence[Chosen], exposed: s
 
 
 def _mounted(one: Chosen, options: Options, http: HttpOptions, trace: Any) -> Mount:
-    one.app.trace = trace and trace.of(one.name)
     set_limits(one.app, options)
-    return Mount(one.app, f"/{one.name}/mcp", http.limits, one.settings, one.name)
+    mount = Mount(one.app, f"/{one.name}/mcp", http.limits, one.settings, one.name)
+    mount.trace = trace and trace.of(one.name)
+    return mount
 
 
 async def _run(mounts: Sequence[Mount], options: Options, http: HttpOptions) -> None:
@@ -65,7 +66,7 @@ async def _run(mounts: Sequence[Mount], options: Options, http: HttpOptions) -> 
         announce(options, f"listening on {address(host, port)}/ ({paths})")
 
     page = Page(mounts, asks_for_token=bool(http.tokens))
-    drain_seconds = max(mount.app.limits.drain_seconds for mount in mounts)
+    drain_seconds = max(mount.drain_seconds for mount in mounts)
     async with anyio.create_task_group() as tasks:
         with bound(options, tasks, drain_seconds) as stop:
             ended = await run_mounts(mounts, http, page, started=started, stop=stop)

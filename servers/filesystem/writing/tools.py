@@ -32,11 +32,11 @@ async def write_file(
 ) -> str:
     """Write a text file in one step, never half of it: over what is there, as a new file only, or at its end."""
     place = ctx.state.place(path)
-    if app.settings.confirm and mode == "overwrite":
+    if ctx.settings.confirm and mode == "overwrite":
         agreed = await _agreed(ctx, place, "Overwrite", follow=True)
         # What was not there when the user might have been asked is not overwritten without asking.
         mode, if_match = ("create", if_match) if agreed is None else (mode, if_match or agreed)
-    how = content, mode, if_match, app.settings.replace_protected
+    how = content, mode, if_match, ctx.settings.replace_protected
     async with ctx.turn(brief=True):
         written = await to_thread.run_sync(write.write_file, ctx.state.beneath, place, *how)
     ctx.state.wrote(place)
@@ -62,7 +62,7 @@ async def edit_file(
     elif files is None or not (path is None and edits is None and if_match is None):
         raise FilesError("bad_edit", path or "", "give either path and edits, or files")
     wanted = [editing.FileEdits(ctx.state.place(one.path), _plain(one.edits), one.if_match) for one in files]
-    options = dryRun, app.settings.replace_protected, from_thread.check_cancelled
+    options = dryRun, ctx.settings.replace_protected, from_thread.check_cancelled
     async with ctx.turn():
         edited = await to_thread.run_sync(editing.edit_files, ctx.state.beneath, wanted, *options)
     ctx.state.wrote(*(one.place for one in wanted))
@@ -112,7 +112,7 @@ async def delete_file(
     """Delete a file, a link itself, or a directory, for good. A directory that is not empty needs recursive."""
     place = ctx.state.place(path)
     agreed = None
-    if app.settings.confirm:
+    if ctx.settings.confirm:
         agreed = await _agreed(ctx, place, "Delete all of" if recursive else "Delete", follow=False)
     async with ctx.turn():
         count = await to_thread.run_sync(

@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping
 
-from shared import ResourceNotFound
+from shared import ResourceNotFound, Running
 from shared.protocol.uri_template import UriTemplate
+from shared.server.changes import Changes
 
 from ..app import Ctx, Opened, app, hears
 from ..resources import FILE, INDEX, RENDERED, SOURCE, uri_of
@@ -16,8 +17,7 @@ _TEMPLATES = {UriTemplate(uri): ending for uri, ending in _ENDINGS.items()}
 
 
 @hears
-def _tell(opened: Opened, news: News) -> None:
-    changes = app.changes
+def _tell(opened: Opened, changes: Changes, news: News) -> None:
     changes.resource(INDEX)
     if news.names:
         changes.prompts()
@@ -45,12 +45,10 @@ async def _begin(ctx: Ctx, uri: str) -> str:
 
 
 @app.on_unsubscribe
-async def _end(key: str) -> None:
-    opened: Opened = app.state
-    opened.subscribed.pop(key, None)
+async def _end(running: Running[Opened], key: str) -> None:
+    running.state.subscribed.pop(key, None)
 
 
 @app.on_health
-def _watching() -> Mapping[str, object]:
-    opened: Opened = app.state
-    return {"watching": {"degraded": opened.watch.degraded}}
+def _watching(running: Running[Opened]) -> Mapping[str, object]:
+    return {"watching": {"degraded": running.state.watch.degraded}}

@@ -10,13 +10,13 @@ import anyio
 from anyio.abc import TaskStatus
 from pydantic import Field
 
-from shared import Data
+from shared import Data, Opening
 from shared.errors import DeclarationError
 from shared.kit.notices import Notices
 from shared.server.signatures import signed
 from shared.server.tools import RegisteredTool, ToolOptions
 
-from ..app import Ctx, Opened, app, background
+from ..app import Ctx, Opened, background
 from ..arguments import CursorArgument, MaxRowsArgument
 from ..reading.cells import stored
 from ..reading.query import Query
@@ -40,13 +40,13 @@ _QUIET, _LONGEST = 0.1, 1.0
 
 
 @background
-async def serve(opened: Opened, *, task_status: TaskStatus[None]) -> None:
+async def serve(opening: Opening, opened: Opened, *, task_status: TaskStatus[None]) -> None:
     """Offers the queries of the operator's directory, as they are now and will be, until it is cancelled."""
     directory = opened.settings.queries
     if directory is None:
         task_status.started()
         return
-    canned = _Canned(opened, directory)
+    canned = _Canned(opening, opened, directory)
     try:
         await canned.refresh()
         task_status.started()
@@ -60,9 +60,10 @@ async def serve(opened: Opened, *, task_status: TaskStatus[None]) -> None:
 class _Canned:
     """The queries on offer."""
 
-    def __init__(self, opened: Opened, directory: Path) -> None:
+    def __init__(self, opening: Opening, opened: Opened, directory: Path) -> None:
         self._opened = opened
-        self._built_in = frozenset(tool.name for tool in app.tools.all())
+        self._tools, self._changes = opening.features.tools, opening.changes
+        self._built_in = frozenset(tool.name for tool in self._tools.all())
         self._files = Files(directory, self._check)
         self._offered: Mapping[str, Definition] = {}
         self.noticed = anyio.Event()
@@ -74,7 +75,7 @@ class _Canned:
                 await self.noticed.wait()
             await self._rest()
             if await self.refresh():
-                app.changes.tools()
+                self._changes.tools()
 
     async def refresh(self) -> bool:
         """Offers what the files have; whether that is something else."""
@@ -87,10 +88,10 @@ class _Canned:
     def offer(self, definitions: Mapping[str, Definition]) -> None:
         """Offers these and no others."""
         for name in self._offered:
-            app.tools.remove(name)
+            self._tools.remove(name)
         self._offered = definitions
         for definition in definitions.values():
-            app.tools.add(_tool(definition))
+            self._tools.add(_tool(definition))
 
     async def _rest(self) -> None:
         """Waits until nothing more came for a moment, because editors write a file in several steps."""

@@ -1,6 +1,6 @@
 """Subscriptions to databases, schemas, tables and insights."""
 
-from shared import ResourceNotFound
+from shared import ResourceNotFound, Running
 
 from ..app import Ctx, Opened, app
 from ..errors import SqliteError
@@ -18,18 +18,15 @@ async def _begin(ctx: Ctx, uri: str) -> str:
 
 
 @app.on_unsubscribe
-async def _end(key: str) -> None:
-    opened: Opened = app.state
-    opened.watch.end(key)
+async def _end(running: Running[Opened], key: str) -> None:
+    running.state.watch.end(key)
 
 
 @app.on_wanted
-async def _begin_listing() -> None:
-    opened: Opened = app.state
-    await opened.watch.begin_listing()
+async def _begin_listing(running: Running[Opened]) -> None:
+    await running.state.watch.begin_listing()
 
 
 @app.on_health
-def _watching() -> dict[str, object]:
-    opened: Opened = app.state
-    return {"watching": opened.watch.health}
+def _watching(running: Running[Opened]) -> dict[str, object]:
+    return {"watching": running.state.watch.health}

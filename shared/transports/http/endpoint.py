@@ -37,7 +37,7 @@ from ...protocol.http.rules import (
     refuse,
 )
 from ...protocol.wire.jsonrpc import Malformed, Message, Request, decode
-from ...server.app import Server
+from ...server.running import Running
 from ...server.tools import RegisteredTool
 from ...server.turns import Turns
 from .follow import follow
@@ -74,8 +74,8 @@ class EndpointLimits:
 class Endpoint:
     """The endpoint. It serves from `start` on."""
 
-    def __init__(self, app: Server[Any], limits: EndpointLimits) -> None:
-        self._app = app
+    def __init__(self, limits: EndpointLimits) -> None:
+        self._running: Running[Any]
         self._limits = limits
         self._sessions: Sessions | None = None
         self._stateless: set[StatelessRequest] = set()
@@ -87,9 +87,10 @@ class Endpoint:
         self.refused: Counter[int] = Counter()
         """How many requests were refused before the protocol came to them, by HTTP status."""
 
-    def start(self, tasks: TaskGroup) -> None:
-        """Has sessions live in `tasks`."""
-        self._sessions = Sessions(self._app, tasks, self._limits.sessions)
+    def start(self, running: Running[Any], tasks: TaskGroup) -> None:
+        """Serves `running`; has sessions live in `tasks`."""
+        self._running = running
+        self._sessions = Sessions(running, tasks, self._limits.sessions)
         self._closed = None
 
     def stop(self) -> None:
@@ -184,7 +185,7 @@ class Endpoint:
         portions = self._listening if request.method == "subscriptions/listen" else self._requests
         if not portions.take(http.client):
             return _TOO_MANY
-        one = StatelessRequest(self._app, http)
+        one = StatelessRequest(self._running, http)
         self._stateless.add(one)
         try:
             await one.run(http, request, self._limits.keep_alive_seconds)
@@ -196,7 +197,7 @@ class Endpoint:
     def _mirrored(self, name: str) -> Sequence[Parameter]:
         """The arguments of that tool which headers repeat."""
         try:
-            tool = self._app.tools.find(name, self._app.settings)
+            tool = self._running.features.tools.find(name, self._running.settings)
         except McpError:
             return ()
         known = self._parameters.get(tool)

@@ -20,7 +20,9 @@ from ...ops.logs import server_name
 from ...ops.metrics import Figures, Metrics
 from ...ops.readiness import Phase, Readiness, State
 from ...protocol.http.rules import refuse
-from ...server.app import Server
+from ...server.observers import Observer
+from ...server.running import Running
+from ...server.server import Server
 from .endpoint import Endpoint, EndpointLimits
 from .streams import Http
 
@@ -38,16 +40,26 @@ class Mount:
     """One server at its path. It lives from `open` to `close`."""
 
     def __init__(
-        self, app: Server[Any], path: str, limits: EndpointLimits, settings: BaseModel | None = None, name: str = ""
+        self,
+        served: Server[Any] | Running[Any],
+        path: str,
+        limits: EndpointLimits,
+        settings: BaseModel | None = None,
+        name: str = "",
     ) -> None:
-        """With `settings` the server is opened here, and log lines name it; without, it is running already."""
-        self.app = app
+        """A server is opened here, with `settings`, and log lines name it; one that runs is served as it is."""
+        self.running = served if isinstance(served, Running) else None
+        """The server, from when it runs."""
+        self.server = served.server if isinstance(served, Running) else served
         self.path = path
-        self.name = name or app.implementation.name
-        self.endpoint = Endpoint(app, limits)
-        self.readiness = Readiness(app)
-        self.metrics = Metrics(app)
-        app.meter = self.metrics.meter
+        self.name = name or self.server.implementation.name
+        self.trace: Observer | None = None
+        """Who sees what it receives and sends, where it is opened here."""
+        self.endpoints: list[tuple[str, int]] = [] if self.running is None else self.running.endpoints
+        """The addresses and ports of its listener."""
+        self.endpoint = Endpoint(limits)
+        self.readiness = Readiness()
+        self.metrics = Metrics()
         self.serve = self.endpoint.serve if settings is None else self._serve
         """Serves one request, which has passed the guards."""
         self._settings = settings
@@ -75,9 +87,14 @@ class Mount:
             up=self.readiness.phase is Phase.READY,
             sessions=endpoint.sessions,
             streams=endpoint.streams,
-            subscriptions=self.app.changes.held,
+            subscriptions=0 if self.running is None else self.running.changes.held,
             refused=endpoint.refused,
         )
+
+    @property
+    def drain_seconds(self) -> float:
+        """How long what is under way may take to finish at the end."""
+        return (self.running or self.server).limits.drain_seconds
 
     # Its life
 
@@ -97,7 +114,7 @@ class Mount:
         if life is None or scope is None:
             return True
         # There is nothing to wait for in a server that has not started.
-        await asyncio.wait([life], timeout=self.app.limits.drain_seconds if self._opened.is_set() else 0)
+        await asyncio.wait([life], timeout=self.drain_seconds if self._opened.is_set() else 0)
         if not life.done():
             # Not `life.cancel()`, which would tear what is shielded from the thread it waits for.
             scope.cancel()
@@ -110,17 +127,18 @@ class Mount:
     async def _live(self, scope: anyio.CancelScope) -> None:
         try:
             with scope:
-                async with self._running(), create_task_group() as tasks:
-                    await self._take_requests(tasks)
+                async with self._run() as running, create_task_group() as tasks:
+                    await self._take_requests(running, tasks)
                     tasks.cancel_scope.cancel()
         except SystemExit as error:
             # asyncio would end the program for it, and with that all other servers.
             raise RuntimeError("the server wanted to end the program") from error
 
-    async def _take_requests(self, tasks: TaskGroup) -> None:
+    async def _take_requests(self, running: Running[Any], tasks: TaskGroup) -> None:
         """Serves until it is closed, or what the server has opened fails."""
-        self.endpoint.start(tasks)
-        self.readiness.served()
+        self.metrics.count(running)
+        self.endpoint.start(running, tasks)
+        self.readiness.served(running)
         self._opened.set()
         try:
             await self._closing.wait()
@@ -131,14 +149,15 @@ class Mount:
                 self._fail(_FAILING)
 
     @asynccontextmanager
-    async def _running(self) -> AsyncIterator[None]:
-        if self._settings is None:
-            yield
+    async def _run(self) -> AsyncIterator[Running[Any]]:
+        if self.running is not None:
+            yield self.running
             return
         server_name.set(self.name)
-        async with self.app.running(self._settings):
+        async with self.server.open(self._settings) as self.running:
+            self.running.endpoints, self.running.trace = self.endpoints, self.trace
             log.info("started")
-            yield
+            yield self.running
 
     def _ended(self, life: "asyncio.Task[None]") -> None:
         error = None if life.cancelled() else life.exception()

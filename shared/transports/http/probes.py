@@ -42,8 +42,9 @@ class Probes:
         counts = Counter[str]()
         for mount in self._mounts:
             counts.update(sessions=mount.endpoint.sessions, streams=mount.endpoint.streams)
-        if self._alone:
-            return JSONResponse(health(self._mounts[0].app, **counts))
+        running = self._mounts[0].running
+        if self._alone and running is not None:
+            return JSONResponse(health(running, **counts))
         return JSONResponse({"status": "ok", "version": __version__, **counts})
 
     async def ready(self, _request: Request, refusal: Refusal | None) -> Response:

@@ -11,7 +11,7 @@ import uvicorn
 from anyio import CancelScope, create_task_group
 
 from ...ops.memory import fill_free_lists
-from ...server.app import Server
+from ...server.running import Running
 from .app import Front, HttpApp, HttpOptions
 from .connections import Connection
 from .mount import Mount
@@ -24,25 +24,25 @@ KEEP_ALIVE = 30
 Started = Callable[[str, int], None]
 
 
-def http_app(app: Server[Any], options: HttpOptions) -> HttpApp:
-    """The ASGI application that serves `app`, which must be running. Raises ValueError for unusable options."""
-    return HttpApp([Mount(app, options.path, options.limits)], options)
+def http_app(running: Running[Any], options: HttpOptions) -> HttpApp:
+    """The ASGI application that serves `running`. Raises ValueError for unusable options."""
+    return HttpApp([Mount(running, options.path, options.limits)], options)
 
 
 async def run_http(
-    app: Server[Any],
+    running: Running[Any],
     options: HttpOptions,
     *,
     started: Started | None = None,
     stop: anyio.Event | None = None,
 ) -> None:
-    """Serves `app`, which must be running, until `stop` is set or this is cancelled.
+    """Serves `running` until `stop` is set or this is cancelled.
 
     `started` is told the address and port once requests are taken. Then what is under way gets the seconds of
-    `app.limits.drain_seconds` to finish. Raises OSError, before anything starts, where the address can't be
+    `running.limits.drain_seconds` to finish. Raises OSError, before anything starts, where the address can't be
     bound; ValueError for unusable options.
     """
-    await _run(http_app(app, options), options, started, stop)
+    await _run(http_app(running, options), options, started, stop)
 
 
 async def run_mounts(
@@ -61,9 +61,8 @@ async def run_mounts(
 
 
 async def _run(asgi: HttpApp, options: HttpOptions, started: Started | None, stop: anyio.Event | None) -> None:
-    apps = [mount.app for mount in asgi.mounts]
-    drain_seconds = max(app.limits.drain_seconds for app in apps)
-    with _bound(apps, options) as listener:
+    drain_seconds = max(mount.drain_seconds for mount in asgi.mounts)
+    with _bound(asgi.mounts, options) as listener:
         server = _Uvicorn(_config(asgi, options, math.ceil(drain_seconds) + 1))
         if started is not None:
             host, port = listener.getsockname()[:2]
@@ -107,7 +106,7 @@ async def _serve(server: "_Uvicorn", listener: socket.socket, around: CancelScop
 
 
 @contextmanager
-def _bound(apps: Sequence[Server[Any]], options: HttpOptions) -> Iterator[socket.socket]:
+def _bound(mounts: Sequence[Mount], options: HttpOptions) -> Iterator[socket.socket]:
     host = options.host.strip("[]")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # With the protocol named: asyncio turns Nagle's delay off only where it sees that a socket is TCP.
@@ -118,9 +117,9 @@ def _bound(apps: Sequence[Server[Any]], options: HttpOptions) -> Iterator[socket
         listener.setblocking(False)
         host, port = listener.getsockname()[:2]
         with ExitStack() as known:
-            for app in apps:
-                app.endpoints.append((host, port))
-                known.callback(app.endpoints.remove, (host, port))
+            for mount in mounts:
+                mount.endpoints.append((host, port))
+                known.callback(mount.endpoints.remove, (host, port))
             yield listener
 
 

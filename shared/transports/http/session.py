@@ -14,8 +14,8 @@ from ...protocol.session.events import Outgoing
 from ...protocol.versions import Version
 from ...protocol.wire.framing import ServerSentEvent
 from ...protocol.wire.jsonrpc import Message
-from ...server.app import Server
 from ...server.connection import Connection
+from ...server.running import Running
 from .limits import Keeping, Room
 from .replay import Reader
 from .routing import Streams
@@ -48,7 +48,7 @@ class HttpSession:
 
     def __init__(
         self,
-        app: Server[Any],
+        running: Running[Any],
         principal: str | None,
         client: str,
         keeping: Keeping,
@@ -63,7 +63,7 @@ class HttpSession:
         """How many requests it has had since it was opened."""
         limits = keeping.limits
         self._streams = Streams(limits, Room(limits.session_replay_bytes, keeping.room), keeping.unread)
-        self._connection = Connection(app, principal, self._deliver, client)
+        self._connection = Connection(running, principal, self._deliver, client)
         self._held: Sequence[Outgoing] = ()
         self._patience: asyncio.TimerHandle | None = None
         self._open = 0

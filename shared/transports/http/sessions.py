@@ -13,7 +13,7 @@ import anyio
 from anyio.abc import TaskGroup
 
 from ...ops.memory import give_back
-from ...server.app import Server
+from ...server.running import Running
 from .limits import Keeping, SessionLimits
 from .session import HttpSession
 from .shares import Shares
@@ -30,8 +30,8 @@ QUIET_SECONDS = 1.0
 class Sessions:
     """The sessions of one endpoint."""
 
-    def __init__(self, app: Server[Any], tasks: TaskGroup, limits: SessionLimits) -> None:
-        self._app = app
+    def __init__(self, running: Running[Any], tasks: TaskGroup, limits: SessionLimits) -> None:
+        self._running = running
         self._tasks = tasks
         self._limits = limits
         self._keeping = Keeping(limits)
@@ -56,7 +56,7 @@ class Sessions:
             if yielding is None:
                 return None
             self.end(yielding)
-        session = HttpSession(self._app, principal, client, self._keeping, self.end)
+        session = HttpSession(self._running, principal, client, self._keeping, self.end)
         self._opening.add(session)
         self._shares.add(session)
         return session

@@ -13,8 +13,8 @@ from ...protocol.http.rules import refuse, stateless_status
 from ...protocol.session.events import Outgoing
 from ...protocol.wire.framing import ServerSentEvent
 from ...protocol.wire.jsonrpc import Failure, Request, Response, encode
-from ...server.app import Server
 from ...server.connection import Connection
+from ...server.running import Running
 from .streams import Http, Stage, Watch
 
 __all__ = ["StatelessRequest"]
@@ -23,12 +23,12 @@ __all__ = ["StatelessRequest"]
 class StatelessRequest:
     """One request and its answer."""
 
-    def __init__(self, app: Server[Any], http: Http) -> None:
+    def __init__(self, running: Running[Any], http: Http) -> None:
         self._reply = http.reply
         self._ready = Signal()
         self._over = False
-        self._connection = Connection(app, http.principal, self._ready.wake, http.client)
-        self._drain_seconds = app.limits.drain_seconds
+        self._connection = Connection(running, http.principal, self._ready.wake, http.client)
+        self._drain_seconds = running.limits.drain_seconds
         self._timer: asyncio.TimerHandle | None = None
 
     async def run(self, http: Http, request: Request, pause: float) -> None:

@@ -32,16 +32,18 @@ def own_address() -> str:
 async def test_h18_a_server_does_not_fetch_from_itself_by_any_name(bound: str) -> None:
     app, ready, stop = Server(Implementation(name="own", version="1")), anyio.Event(), anyio.Event()
     options = HttpOptions(bound, 0, allowed_hosts=("*",))
-    policy = Policy(ANYWHERE, lambda: app.endpoints)
+    endpoints = list[tuple[str, int]]()
+    policy = Policy(ANYWHERE, lambda: endpoints)
     async with (
-        app.running(),
+        app.open() as running,
         anyio.create_task_group() as tasks,
         opened_client(ClientOptions(), policy, NAMES) as web,
     ):
-        tasks.start_soon(lambda: run_http(app, options, started=lambda *_: ready.set(), stop=stop))
+        endpoints = running.endpoints
+        tasks.start_soon(lambda: run_http(running, options, started=lambda *_: ready.set(), stop=stop))
         with anyio.fail_after(PATIENCE):
             await ready.wait()
-            port = app.endpoints[0][1]
+            port = endpoints[0][1]
             for host in [*HOSTS, own_address()]:
                 with pytest.raises(FetchError, match="is this server itself"):
                     await web.get(parse_url(f"http://{host}:{port}/healthz"))

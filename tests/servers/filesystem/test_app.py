@@ -12,6 +12,6 @@ from servers.filesystem.settings import Settings
 async def test_it_says_so_where_the_guard_is_weaker(root, race_free, monkeypatch, caplog):
     monkeypatch.setattr(module, "RACE_FREE", race_free)
     with caplog.at_level(logging.WARNING):
-        async with module.app.running(Settings(roots=[root])):
+        async with module.app.open(Settings(roots=[root])):
             pass
     assert ("checked before and after they are opened" in caplog.text) == (not race_free)

@@ -12,6 +12,7 @@ import pytest
 
 from servers.filesystem.server import app
 from servers.filesystem.settings import Settings
+from shared.server.handlers import HANDLERS
 from tests.servers.filesystem.conftest import SECRET
 from tests.servers.filesystem.test_changes import cursor_of
 from tests.servers.filesystem.test_confinement import filled
@@ -331,10 +332,10 @@ async def test_without_a_session_what_can_not_ask_gives_nothing(folder: Path) ->
 
 
 def test_the_parts_are_not_made_unless_they_are_asked_for(folder: Path) -> None:
-    async def handlers(**options: bool) -> dict[str, Any]:
-        async with app.running(Settings(roots=[folder], **options)):
-            return dict(app.handlers)
+    async def wrapped(**options: bool) -> bool:
+        async with app.open(Settings(roots=[folder], **options)) as running:
+            return running.handlers["tools/call"] is not HANDLERS["tools/call"]
 
-    assert anyio.run(lambda: handlers()) == {}
-    assert "tools/call" in anyio.run(lambda: handlers(client_roots=True))
-    assert app.handlers == {}
+    assert not anyio.run(lambda: wrapped())
+    assert anyio.run(lambda: wrapped(client_roots=True))
+    assert not anyio.run(lambda: wrapped())

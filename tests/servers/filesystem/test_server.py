@@ -307,8 +307,8 @@ async def test_a_disabled_tool_is_unknown(tmp_path: Path, era: str) -> None:
 
 async def test_tools_disabled_once_are_there_the_next_time_in_their_order(tmp_path: Path) -> None:
     before = app.tools.all()
-    async with app.running(Settings(roots=[tmp_path], disable_tool=["read_file", "read_file"])):
-        assert [tool.name for tool in before if tool not in app.tools.all()] == ["read_file"]
+    async with app.open(Settings(roots=[tmp_path], disable_tool=["read_file", "read_file"])) as running:
+        assert [tool.name for tool in before if tool not in running.features.tools.all()] == ["read_file"]
     assert app.tools.all() == before
 
 

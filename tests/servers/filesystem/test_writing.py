@@ -320,10 +320,8 @@ def test_f25_an_edit_that_no_longer_fits_is_an_error(files, root, at):
 
 def without_exchange(monkeypatch, number, after=0):
     """The system answers with this error number when names are to be exchanged, but for the first times."""
-    plain, left = exchanging._renameat2(), iter([True] * after)
-    monkeypatch.setattr(
-        exchanging, "_renameat2", lambda: lambda *names: plain(*names) if next(left, False) else number
-    )
+    plain, left = exchange._renameat2(), iter([True] * after)
+    monkeypatch.setattr(exchange, "_renameat2", lambda: lambda *names: plain(*names) if next(left, False) else number)
 
 
 @pytest.mark.parametrize("number", [errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP])

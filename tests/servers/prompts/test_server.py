@@ -16,6 +16,7 @@ from servers.prompts.format.definitions import Prompt
 from servers.prompts.server import app
 from servers.prompts.settings import Settings
 from shared.protocol.signing import Seal
+from shared.server.running import Running
 from tests.servers.prompts.folders import SIMPLE, asking, front, put
 from tests.servers.prompts.serving import ERAS, asked, completed, error, folder, got, inside, names, served
 from tests.transports.http.http_wire import Site
@@ -76,7 +77,7 @@ from servers.prompts.settings import Settings
 from shared.protocol.types.tools import ListParams
 
 async def main():
-    async with app.running(Settings(libraries=[sys.argv[1]])):
+    async with app.open(Settings(libraries=[sys.argv[1]])):
         return ListParams.__pydantic_complete__
 
 sys.exit(not anyio.run(main))
@@ -107,9 +108,9 @@ async def test_a_first_cursor_is_made_before_a_client_comes_where_there_will_be_
 ) -> None:
     seal = NotingSeal()
     monkeypatch.setattr(app, "page_size", 2)
-    monkeypatch.setattr(app, "seal", seal)
+    monkeypatch.setattr(Running, "seal", seal)
     library = folder(tmp_path, {f"{number}.md": SIMPLE for number in range(count)})
-    async with app.running(Settings(libraries=[library])):
+    async with app.open(Settings(libraries=[library])):
         assert seal.purposes == expected
 
 
@@ -229,12 +230,13 @@ async def test_the_version_that_arguments_are_checked_for_is_rendered(
 ) -> None:
     def slow(prompt: Prompt, given: Mapping[str, str]) -> dict[str, Any]:
         put(library, {"a.md": asking("New {{ other }}", "other")})
-        app.state.libraries.look()
+        running[0].state.libraries.look()
         return values(prompt, given)
 
-    library = folder(tmp_path / "lib", {"a.md": asking("Old {{ code }}", "code")})
+    library, running = folder(tmp_path / "lib", {"a.md": asking("Old {{ code }}", "code")}), list[Any]()
     monkeypatch.setattr(f"servers.prompts.{module}.values", slow)
     async with inside(library) as peer:
+        running.append(peer.running)
         if module == "prompts":
             (message,) = await got(peer, "a", code="x")
             said = message["content"]["text"]

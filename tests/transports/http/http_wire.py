@@ -14,8 +14,8 @@ from pydantic import BaseModel, Field
 from shared.protocol.types.base import Implementation
 from shared.protocol.wire.framing import ServerSentEvent
 from shared.protocol.wire.sse import EventStream
-from shared.server.app import Server
 from shared.server.context import Context
+from shared.server.server import Server
 from shared.transports.http.server import HttpOptions, run_http
 
 PATIENCE = 20.0
@@ -47,7 +47,7 @@ def make_server() -> Server[Probe]:  # noqa: C901 - a list of small functions
     app = Server[Probe](Implementation(name="sample", version="7"), capabilities={"logging": {}})
 
     @app.lifespan
-    async def probe(_settings: Any) -> AsyncIterator[Probe]:
+    async def probe(_opening: Any) -> AsyncIterator[Probe]:
         yield Probe()
 
     @app.tool()
@@ -121,8 +121,8 @@ def make_server() -> Server[Probe]:  # noqa: C901 - a list of small functions
 class Site:
     """A running server and a client of it."""
 
-    def __init__(self, app: Server[Probe], port: int, stop: anyio.Event, client: httpx.AsyncClient) -> None:
-        self.app = app
+    def __init__(self, running: Any, port: int, stop: anyio.Event, client: httpx.AsyncClient) -> None:
+        self.running = running
         self.port = port
         self.stop = stop
         self.client = client
@@ -131,7 +131,8 @@ class Site:
     @property
     def probe(self) -> Probe:
         """What the tools saw."""
-        return self.app.state
+        state: Probe = self.running.state
+        return state
 
     @asynccontextmanager
     async def raw(self, *lines: str, body: bytes = b"", request: str = "POST /mcp") -> AsyncIterator[SocketStream]:
@@ -249,17 +250,17 @@ async def served(
         ports.append(port)
         ready.set()
 
-    async with app.running(), anyio.create_task_group() as tasks:
+    async with app.open() as running, anyio.create_task_group() as tasks:
 
         async def run() -> None:
-            await run_http(app, HttpOptions(port=0, **options), started=started, stop=stop)
+            await run_http(running, HttpOptions(port=0, **options), started=started, stop=stop)
 
         tasks.start_soon(run)
         with anyio.fail_after(PATIENCE):
             await ready.wait()
         async with _client(ports[0]) as client:
             with anyio.fail_after(patience):
-                yield Site(app, ports[0], stop, client)
+                yield Site(running, ports[0], stop, client)
         stop.set()
 
 
@@ -280,7 +281,7 @@ async def visited(site: Site) -> AsyncIterator[Site]:
     """A server that stands in a thread, with a client of one's own. Its probe belongs to that thread."""
     async with _client(site.port) as client:
         with anyio.fail_after(3 * PATIENCE):
-            yield Site(site.app, site.port, site.stop, client)
+            yield Site(site.running, site.port, site.stop, client)
 
 
 async def first_lines(response: httpx.Response, count: int) -> AsyncIterator[str]:

@@ -75,11 +75,10 @@ async def test_streams_are_never_compressed(stateless: bool) -> None:
 @asynccontextmanager
 async def listening(parser: object, **options: object) -> AsyncIterator[int]:
     """The port of a server whose heads are read by `parser`."""
-    app = make_server()
-    asgi = http_app(app, HttpOptions(port=0, **options))
-    config = uvicorn.Config(asgi, port=0, http=parser, ws="none", log_config=None, lifespan="on")  # type: ignore[arg-type]
-    server = uvicorn.Server(config)
-    async with app.running(), anyio.create_task_group() as tasks:
+    async with make_server().open() as running, anyio.create_task_group() as tasks:
+        asgi = http_app(running, HttpOptions(port=0, **options))
+        config = uvicorn.Config(asgi, port=0, http=parser, ws="none", log_config=None, lifespan="on")  # type: ignore[arg-type]
+        server = uvicorn.Server(config)
         with anyio.fail_after(3 * PATIENCE):
             tasks.start_soon(server._serve)
             while not server.started:

@@ -45,10 +45,10 @@ async def _served(small: Small, tokens: tuple[str, ...] = ()) -> AsyncIterator[s
         ready.set()
 
     async def run() -> None:
-        await run_http(small.app, HttpOptions(port=0, tokens=tokens), started=started, stop=stop)
+        await run_http(small.running, HttpOptions(port=0, tokens=tokens), started=started, stop=stop)
 
     with anyio.fail_after(30):
-        async with small.app.running(), anyio.create_task_group() as tasks:
+        async with small.app.open() as small.running, anyio.create_task_group() as tasks:
             tasks.start_soon(run)
             await ready.wait()
             try:
@@ -118,7 +118,7 @@ async def test_changes_are_told_while_subscribed(mode: str) -> None:
     small, told = Small(), anyio.Event()
     async with _connected(small, mode=mode) as client:
         async with client.subscribed(["memo://one"], lambda *_: told.set()):
-            small.app.changes.resource("memo://one")
+            small.running.changes.resource("memo://one")
             await told.wait()
         await small.released.wait()
 

@@ -2,7 +2,7 @@
 
 import logging
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -16,8 +16,8 @@ from shared.errors import InvalidParams
 from shared.ops import readiness
 from shared.protocol.http.rules import Refusal
 from shared.protocol.types.base import Implementation
-from shared.server.app import NoSettings, Server
 from shared.server.limits import Limits
+from shared.server.server import NoSettings, Server
 from shared.transports.http import mount as http_mount
 from shared.transports.http.endpoint import EndpointLimits
 from shared.transports.http.limits import SessionLimits
@@ -32,6 +32,7 @@ class Hosted(Site):
     """A listener with several servers, and a client of it."""
 
     ended: bool | None = None
+    mounts: Sequence[Mount] = ()
 
     def at(self, name: str) -> Site:
         """The site as the clients of one server see it."""
@@ -39,7 +40,7 @@ class Hosted(Site):
         client = httpx.AsyncClient(
             base_url=f"http://127.0.0.1:{port}/{name}", trust_env=False, timeout=PATIENCE, limits=_LIMITS
         )
-        return Site(self.app, port, self.stop, client)
+        return Site(self.running, port, self.stop, client)
 
     async def ready(self) -> Json:
         """The servers by what /readyz says of them; that it says so as a whole is checked."""
@@ -94,7 +95,8 @@ async def hosted(*apps: Server[Any], limits: EndpointLimits | None = None, **opt
             site.ended = await run_mounts(mounts, HttpOptions(port=0, **options), front, started=started, stop=stop)
 
         async with httpx.AsyncClient(trust_env=False, timeout=PATIENCE, limits=_LIMITS) as client:
-            site = Hosted(apps[0], 0, stop, client)
+            site = Hosted(None, 0, stop, client)
+            site.mounts = mounts
             tasks.start_soon(run)
             with anyio.fail_after(PATIENCE):
                 await ready.wait()
@@ -257,7 +259,7 @@ async def test_a_check_that_hangs_is_that_servers_alone(monkeypatch: pytest.Monk
     bad = a_server("bad")
 
     @bad.on_ready
-    async def hang() -> str | None:
+    async def hang(_running: object) -> str | None:
         await anyio.sleep_forever()
         return None
 
@@ -275,7 +277,7 @@ async def test_nobody_is_asked_whether_the_process_answers() -> None:
     bad = a_server("bad")
 
     @bad.on_health
-    def break_down() -> Json:
+    def break_down(_running: object) -> Json:
         raise RuntimeError("asked")
 
     async with hosted(bad) as site:
@@ -330,10 +332,12 @@ async def test_what_is_under_way_is_finished_at_the_end() -> None:
             answers.append(await one.call("tools/call", {"name": "wait", "arguments": {}}))
 
         tasks.start_soon(wait)
-        while not isinstance(app.state, Probe) or not app.state.started.is_set():
+        running = site.mounts[0].running
+        assert running is not None
+        while not running.state.started.is_set():
             await anyio.lowlevel.checkpoint()
         site.stop.set()
-        app.state.release.set()
+        running.state.release.set()
     assert answers[0].json()["result"]["content"][0]["text"] == "released"
 
 
@@ -368,15 +372,17 @@ async def test_changes_are_one_servers_own() -> None:
             await site.until(name, "ready")
         session = await site.at("sample").initialize()
         await site.at("sample").post(site.message("resources/subscribe", {"uri": "memo://one"}), session)
-        assert [app.changes.held for app in apps] == [1, 0]
+        assert [mount.figures().subscriptions for mount in site.mounts] == [1, 0]
 
 
 async def test_what_one_has_sealed_is_nothing_to_another(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MCP_STATE_KEY", "of both")
-    sealed = a_server("one").seal.close("cursor:tools", 1)
-    assert a_server("one").seal.open("cursor:tools", sealed) == 1
+    async with a_server("one").open() as one, a_server("one").open() as same, a_server("two").open() as other:
+        sealed = one.seal.close("cursor:tools", 1)
+        assert same.seal.open("cursor:tools", sealed) == 1
+        refusing = other.seal
     with pytest.raises(InvalidParams):
-        a_server("two").seal.open("cursor:tools", sealed)
+        refusing.open("cursor:tools", sealed)
 
 
 async def test_the_token_is_needed_for_all_of_them() -> None:
@@ -425,11 +431,13 @@ async def test_log_lines_name_the_server() -> None:
         def emit(self, record: logging.LogRecord) -> None:
             named.append((record.getMessage(), http_mount.server_name.get()))
 
-    async def checking() -> str | None:
-        logging.getLogger("here").warning("checking")
+    async def checking(_running: object) -> str | None:
+        if served:
+            logging.getLogger("here").warning("checking")
         return None
 
-    handler, apps = Names(), [a_server("one"), a_server("two")]
+    handler, apps, served = Names(), [a_server("one"), a_server("two")], list[str]()
+    apps[1].on_ready(checking)
     logging.getLogger("here").addHandler(handler)
     try:
         async with hosted(*apps) as site:
@@ -439,7 +447,7 @@ async def test_log_lines_name_the_server() -> None:
                 session = await site.at(name).initialize()
                 params = {"name": "echo", "arguments": {"text": "x"}}
                 await site.at(name).post(site.message("tools/call", params), session)
-            apps[1].on_ready(checking)
+            served.append("both")
             await site.ready()
     finally:
         logging.getLogger("here").removeHandler(handler)
@@ -449,8 +457,11 @@ async def test_log_lines_name_the_server() -> None:
 async def test_every_server_knows_where_all_listen() -> None:
     apps = [a_server("one"), a_server("two")]
     async with hosted(*apps) as site:
-        assert [app.endpoints for app in apps] == [[("127.0.0.1", site.port)]] * 2
-    assert [app.endpoints for app in apps] == [[], []]
+        for name in ("one", "two"):
+            await site.until(name, "ready")
+        runs = [mount.running for mount in site.mounts]
+        assert [run and run.endpoints for run in runs] == [[("127.0.0.1", site.port)]] * 2
+    assert [run and run.endpoints for run in runs] == [[], []]
 
 
 async def test_pages_of_an_allowed_origin_may_use_each_of_them() -> None:

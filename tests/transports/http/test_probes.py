@@ -1,7 +1,6 @@
 """What operators ask a listener: /readyz and /metrics, of one server."""
 
 import sys
-from typing import Any
 
 import anyio
 import httpx
@@ -9,7 +8,6 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from shared.ops import readiness
-from shared.server.app import Server
 from tests.transports.http.http_wire import Site, make_server, merged, served
 
 SECRET = {"Authorization": "Bearer secret"}
@@ -40,7 +38,7 @@ async def test_the_check_says_why_not() -> None:
     app, reasons = make_server(), ["the disk is full"]
 
     @app.on_ready
-    async def full() -> str | None:
+    async def full(_running: object) -> str | None:
         return reasons.pop() if reasons else None
 
     async with served(app) as site:
@@ -55,7 +53,7 @@ async def test_who_has_no_token_learns_the_status_only() -> None:
     app = make_server()
 
     @app.on_ready
-    async def full() -> str | None:
+    async def full(_running: object) -> str | None:
         return "the disk is full"
 
     async with served(app, tokens=("secret",)) as site:
@@ -71,7 +69,7 @@ async def test_a_check_that_fails_tells_the_log_and_nobody_else(caplog: pytest.L
     app = make_server()
 
     @app.on_ready
-    async def broken() -> str | None:
+    async def broken(_running: object) -> str | None:
         raise RuntimeError("a secret detail")
 
     async with served(app) as site:
@@ -87,7 +85,7 @@ async def test_a_check_that_hangs_holds_up_nobody(monkeypatch: pytest.MonkeyPatc
     app, begun, go_on = make_server(), list[int](), anyio.Event()
 
     @app.on_ready
-    async def hang() -> str | None:
+    async def hang(_running: object) -> str | None:
         begun.append(1)
         await go_on.wait()
         return None
@@ -115,7 +113,7 @@ async def test_a_check_is_given_up_so_that_the_next_may_do_better(monkeypatch: p
     app, begun = make_server(), list[int]()
 
     @app.on_ready
-    async def hang_once() -> str | None:
+    async def hang_once(_running: object) -> str | None:
         begun.append(1)
         if len(begun) == 1:
             await anyio.sleep_forever()
@@ -212,6 +210,6 @@ async def test_probes_name_any_host_where_others_may_connect(path: str) -> None:
         assert (await site.client.post("/mcp", headers=evil)).status_code == 403
 
 
-def test_nothing_is_counted_where_nobody_asks() -> None:
-    app: Server[Any] = make_server()
-    assert app.observer() is None
+async def test_nothing_is_counted_where_nobody_asks() -> None:
+    async with make_server().open() as running:
+        assert running.observer() is None

@@ -17,8 +17,8 @@ from shared.protocol.session.questions import list_roots
 from shared.protocol.wire.framing import Oversized, ServerSentEvent
 from shared.protocol.wire.jsonrpc import Notification, Request, Response, decode
 from shared.protocol.wire.sse import EventStream
-from shared.server.app import Server
 from shared.server.context import Context
+from shared.server.server import Server
 from shared.transports.http.endpoint import EndpointLimits
 from shared.transports.http.limits import Room, SessionLimits
 from shared.transports.http.replay import Reader, Stream
@@ -197,7 +197,7 @@ async def test_resuming_and_listening_go_side_by_side() -> None:
             lost = await begun(site, session, call(site, "part"), 1)
             async with resumed(site, session, lost[0].id) as response:
                 assert data([await anext(read_events(response))]) == [0]
-                site.app.changes.tools()
+                site.running.changes.tools()
                 assert b"list_changed" in (await anext(own)).data
                 site.probe.release.set()
 
@@ -208,12 +208,12 @@ async def test_the_sessions_own_stream_is_resumed() -> None:
         async with resumed(site, session, None) as response:
             primer = (await first_events(response, 1))[0]
         await site.idle()
-        site.app.changes.tools()
+        site.running.changes.tools()
         async with resumed(site, session, primer.id) as response:
             first = (await first_events(response, 1))[0]
             assert b"tools/list_changed" in first.data
         await site.idle()
-        site.app.changes.prompts()
+        site.running.changes.prompts()
         async with resumed(site, session, None) as response:
             events = await first_events(response, 2)
             assert [b"prompts/list_changed" in one.data for one in events] == [False, True]

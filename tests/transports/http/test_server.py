@@ -239,18 +239,19 @@ async def _settled(tasks: int) -> None:
 async def test_a_busy_port_is_told_before_anything_starts() -> None:
     app = make_server()
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        async with app.running():
+        async with app.open() as running:
             with pytest.raises(OSError, match="in use"):
-                await run_http(app, HttpOptions(port=taken.getsockname()[1]))
+                await run_http(running, HttpOptions(port=taken.getsockname()[1]))
 
 
 @pytest.mark.parametrize(
     "options", [HttpOptions(tokens=("",)), HttpOptions(allowed_hosts=("a b",)), HttpOptions(allowed_origins=("x",))]
 )
 async def test_unusable_options(options: HttpOptions) -> None:
-    with pytest.raises(ValueError, match=r"token|host"):
-        await run_http(make_server(), options)
-    assert http_app(make_server(), HttpOptions()).endpoint.sessions == 0
+    async with make_server().open() as running:
+        with pytest.raises(ValueError, match=r"token|host"):
+            await run_http(running, options)
+        assert http_app(running, HttpOptions()).endpoint.sessions == 0
 
 
 async def test_nothing_is_kept_of_a_connection_that_was_reset() -> None:
@@ -281,10 +282,9 @@ async def test_stopping_closes_the_port() -> None:
 
 
 async def test_the_server_knows_its_endpoint_while_it_listens() -> None:
-    app = make_server()
-    async with served(app) as site:
-        assert app.endpoints == [("127.0.0.1", site.port)]
-    assert app.endpoints == []
+    async with served() as site:
+        assert site.running.endpoints == [("127.0.0.1", site.port)]
+    assert site.running.endpoints == []
 
 
 async def test_cancelling_closes_the_port() -> None:
@@ -294,8 +294,8 @@ async def test_cancelling_closes_the_port() -> None:
         ports.append(port)
         ready.set()
 
-    async with app.running(), anyio.create_task_group() as tasks:
-        tasks.start_soon(lambda: run_http(app, HttpOptions(port=0), started=started))
+    async with app.open() as running, anyio.create_task_group() as tasks:
+        tasks.start_soon(lambda: run_http(running, HttpOptions(port=0), started=started))
         with anyio.fail_after(30):
             await ready.wait()
         tasks.cancel_scope.cancel()

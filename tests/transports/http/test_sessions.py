@@ -182,14 +182,14 @@ async def test_changes_reach_the_get_stream_once() -> None:
         session = await site.initialize()
         answer = await site.post(site.message("resources/subscribe", {"uri": "memo://one"}), session)
         assert answer.json()["result"] == {}
-        site.app.changes.tools()
+        site.running.changes.tools()
         await site.post(site.message("ping"), session)
-        site.app.changes.tools()
+        site.running.changes.tools()
         await site.post(site.message("ping"), session)
         async with site.client.stream("GET", "/mcp", headers=merged(session)) as stream:
             messages = events(stream)
             assert (await anext(messages))["method"] == "notifications/tools/list_changed"
-            site.app.changes.resource("memo://one")
+            site.running.changes.resource("memo://one")
             updated = await anext(messages)
             assert (updated["method"], updated["params"]["uri"]) == ("notifications/resources/updated", "memo://one")
 
@@ -354,7 +354,7 @@ async def test_a_session_that_fails_takes_nobody_with_it(caplog: pytest.LogCaptu
     app = make_server()
 
     @app.on_unsubscribe
-    async def fail(_key: str) -> None:
+    async def fail(_running: object, _key: str) -> None:
         raise RuntimeError("the hook is broken")
 
     async with served(app) as site:
@@ -387,8 +387,8 @@ async def test_a_stop_has_its_limit() -> None:
 
 
 async def test_a_session_that_is_being_opened_counts() -> None:
-    async with anyio.create_task_group() as tasks:
-        sessions = Sessions(make_server(), tasks, SessionLimits(sessions=2))
+    async with make_server().open() as running, anyio.create_task_group() as tasks:
+        sessions = Sessions(running, tasks, SessionLimits(sessions=2))
         first, second = (sessions.open(None, name) for name in ("one", "two"))
         assert sessions.open(None, "three") is None
         assert first is not None

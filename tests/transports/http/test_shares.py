@@ -29,7 +29,7 @@ async def coming_from(site: Site, address: str) -> AsyncIterator[Site]:
     transport = httpx.AsyncHTTPTransport(local_address=address)
     url = f"http://127.0.0.1:{site.port}"
     async with httpx.AsyncClient(base_url=url, transport=transport, trust_env=False, timeout=PATIENCE) as client:
-        yield Site(site.app, site.port, site.stop, client)
+        yield Site(site.running, site.port, site.stop, client)
 
 
 async def handshake(site: Site) -> httpx.Response:

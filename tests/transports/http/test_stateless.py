@@ -202,14 +202,14 @@ async def test_a_listen_stream() -> None:
             assert ack["method"] == "notifications/subscriptions/acknowledged"
             assert ack["params"]["notifications"] == wanted
             assert ack["params"]["_meta"] == {"io.modelcontextprotocol/subscriptionId": "sub"}
-            site.app.changes.prompts()
-            site.app.changes.resource("memo://one")
+            site.running.changes.prompts()
+            site.running.changes.resource("memo://one")
             assert (await anext(stream))["params"]["uri"] == "memo://one"
-            site.app.changes.tools()
+            site.running.changes.tools()
             assert (await anext(stream))["method"] == "notifications/tools/list_changed"
-            assert site.app.changes.held == 1
+            assert site.running.changes.held == 1
         await site.idle()
-        assert site.app.changes.held == 0
+        assert site.running.changes.held == 0
 
 
 async def test_stopping_ends_a_listen_stream_in_order() -> None:

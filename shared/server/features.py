@@ -1,0 +1,128 @@
+"""`Features`: the things that a server offers, declared by functions.
+
+    features = Features[Files]()
+
+    @features.tool(read_only=True)
+    async def read_text_file(ctx: Context[Files], path: str) -> str:
+        \"\"\"Read a text file as UTF-8.\"\"\"
+        return await ctx.state.read_text(path)
+
+The decorators give the function back unchanged, so it can be called in a test without any server. A declaration that
+can't be served raises DeclarationError at once, so when its module is imported.
+"""
+
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+from ..errors import DeclarationError
+from ..protocol.methods import Method
+from ..protocol.types.base import Params
+from .completion import Completer, Completions
+from .context import Context
+from .handlers import Handler
+from .prompts import Prompts, PromptSource, RegisteredPrompt
+from .resources import Lister, RegisteredResource, ResourceOptions, Resources
+from .skills import Skills
+from .tools import RegisteredTool, ToolOptions, Tools
+
+__all__ = ["Features"]
+
+State = TypeVar("State")
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Features(Generic[State]):
+    """Tools, resources, prompts, completions, and methods of a server's own. `State` is what they find in
+    `Context.state`."""
+
+    def __init__(self) -> None:
+        self.tools = Tools()
+        self.resources = Resources()
+        self.prompts = Prompts()
+        self.completions = Completions()
+        self.skills: Skills | None = None
+        self.methods: list[Method] = []
+        self.handlers: dict[str, Handler] = {}
+
+    def tool(self, **options: Any) -> Callable[[F], F]:
+        """Makes a function a tool. The options are the fields of `ToolOptions`."""
+
+        def declare(function: F) -> F:
+            self.require_changeable()
+            self.tools.add(RegisteredTool(function, ToolOptions(**options)))
+            return function
+
+        return declare
+
+    def resource(self, uri: str, **options: Any) -> Callable[[F], F]:
+        """Makes a function the reader of `uri`, which may be an RFC 6570 template. The options are the fields
+        of `ResourceOptions`."""
+
+        def declare(function: F) -> F:
+            self.require_changeable()
+            self.resources.add(RegisteredResource(uri, function, ResourceOptions(**options)))
+            return function
+
+        return declare
+
+    def lists_resources(self, lister: Lister) -> Lister:
+        """Has `resources/list` show what this function names, after the fixed resources."""
+        self.require_changeable()
+        self.resources.listers.append(lister)
+        return lister
+
+    def prompt(self, *, name: str | None = None, title: str | None = None) -> Callable[[F], F]:
+        """Makes a function a prompt; its parameters are the prompt's arguments."""
+
+        def declare(function: F) -> F:
+            self.require_changeable()
+            self.prompts.add(RegisteredPrompt(function, name, title))
+            return function
+
+        return declare
+
+    def prompts_from(self, source: PromptSource) -> None:
+        """Has the server serve the prompts of `source` as well, after those that are declared, and complete their
+        arguments. Raises DeclarationError where it has a source already."""
+        self.require_changeable()
+        self.prompts.draw_from(source)
+
+    def completes(self, kind: str, name: str, argument: str) -> Callable[[Completer], Completer]:
+        """Has a function complete an argument of the "prompt", or a variable of the "resource", called `name`."""
+
+        def declare(completer: Completer) -> Completer:
+            self.require_changeable()
+            self.completions.add(kind, name, argument, completer)
+            return completer
+
+        return declare
+
+    def method(self, name: str, params: type[Params] = Params) -> Callable[[F], F]:
+        """Makes a function the handler of a method of this server's own: it takes the context and the params."""
+
+        def declare(function: F) -> F:
+            async def handle(_running: Any, context: Context[Any], given: Any) -> Any:
+                return await function(context, given)
+
+            self.require_changeable()
+            self.methods.append(Method(name, params))
+            self.handlers[name] = handle
+            return function
+
+        return declare
+
+    def include(self, other: "Features[State]") -> None:
+        """Offers all that `other` has as well. Raises DeclarationError for what there is already."""
+        self.require_changeable()
+        self.tools.include(other.tools)
+        self.resources.include(other.resources)
+        self.prompts.include(other.prompts)
+        self.completions.include(other.completions)
+        self.methods += other.methods
+        self.handlers.update(other.handlers)
+        if other.skills is not None and self.skills is not None:
+            raise DeclarationError("skills come from one source")
+        self.skills = self.skills or other.skills
+
+    def require_changeable(self) -> None:
+        """Raises DeclarationError where nothing may be declared any more; here it always may."""

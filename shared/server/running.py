@@ -1,0 +1,162 @@
+"""`Running`: one server, opened with its settings. Whatever changes while it is served is here.
+
+One declaration may run several times at once. Each run has features of its own, a copy of what was declared, and its
+own state, limits, changes and calls. It lives in one event loop.
+"""
+
+import os
+import time
+from collections.abc import Callable
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from ..protocol.identity import Identity
+from ..protocol.methods import SKILLS, MethodTable, method_table
+from ..protocol.session.server import ServerSession
+from ..protocol.signing import Seal
+from .budget import Budget
+from .changes import Changes
+from .features import Features
+from .handlers import HANDLERS, Handler
+from .limits import Limits
+from .listings import Listings
+from .observers import Observer, Observers
+from .turns import Turns
+
+if TYPE_CHECKING:
+    from .calls import Calls
+    from .server import Server
+
+__all__ = ["Opening", "Running"]
+
+State = TypeVar("State")
+
+
+class Running(Generic[State]):
+    """A server that serves, made by `Server.open`. One process may serve many peers with it."""
+
+    def __init__(self, server: "Server[State]", settings: Any, limits: Limits, budget: Budget) -> None:
+        self.server = server
+        self.settings = settings
+        self.limits = limits
+        self.budget = budget
+        self.page_size = server.page_size
+        self.state: Any = None
+        """What the lifespan yielded."""
+        self.features = Features[State]()
+        self.features.include(server)
+        self.changes = self._new_changes()
+        self.listings = Listings()
+        self.turns, self.brief_turns = Turns(), Turns()
+        self.calls: Calls
+        self.trace: Observer | None = None
+        self.meter: Callable[[], Observer] | None = None
+        """Makes what counts for a new connection, where somebody wants the counts."""
+        self.endpoints: list[tuple[str, int]] = []
+        """The addresses and ports that its HTTP transport listens on."""
+        self.around: Callable[[dict[str, Handler]], dict[str, Handler]] = dict
+
+    @cached_property
+    def handlers(self) -> dict[str, Handler]:
+        """Who handles each method; settled, like all that follows, when the first peer comes."""
+        return self.around({**HANDLERS, **self.features.handlers})
+
+    @cached_property
+    def seal(self) -> Seal:
+        """Seals cursors and request states: with MCP_STATE_KEY, which several processes of this server may share, or
+        with a key of this run alone."""
+        given = os.environ.get("MCP_STATE_KEY", "")
+        # What one server has sealed is nothing to another one that has the same key.
+        return Seal(f"{self.server.implementation.name}\0{given}".encode() if given else os.urandom(32))
+
+    @cached_property
+    def identity(self) -> Identity:
+        """What the server says of itself."""
+        return Identity(self.server.implementation, self.server.instructions, self._capabilities())
+
+    @cached_property
+    def method_table(self) -> MethodTable:
+        """The methods it understands."""
+        return method_table(self.identity, self.features.methods)
+
+    def session(self, principal: str | None) -> ServerSession:
+        """The protocol with a new peer."""
+        return ServerSession(self.identity, self.method_table, self.seal, principal=principal, now=time.time)
+
+    def observer(self) -> Observer | None:
+        """Who sees all messages of a new connection, where anybody does."""
+        if self.meter is None:
+            return self.trace
+        return self.meter() if self.trace is None else Observers(self.trace, self.meter())
+
+    def _new_changes(self) -> Changes:
+        changes, server = Changes(), self.server
+        changes.on_subscribe = server.subscribe
+        if (unsubscribe := server.unsubscribe) is not None:
+            changes.on_unsubscribe = lambda key: unsubscribe(self, key)
+        if (wanted := server.wanted) is not None:
+            changes.on_wanted = lambda: wanted(self)
+        return changes
+
+    def _capabilities(self) -> dict[str, Any]:
+        features = self.features
+        capabilities: dict[str, Any] = dict(self.server.capabilities)
+        if len(features.tools):
+            capabilities["tools"] = {"listChanged": True}
+        if len(features.resources):
+            subscribe = {"subscribe": True} if self.changes.on_subscribe is not None else {}
+            capabilities["resources"] = {**subscribe, "listChanged": True}
+        elsewhere = features.prompts.source is not None
+        if len(features.prompts) or elsewhere:
+            capabilities["prompts"] = {"listChanged": True}
+        if len(features.completions) or elsewhere:
+            capabilities["completions"] = {}
+        if features.skills is not None:
+            capabilities["extensions"] = {**capabilities.get("extensions", {}), SKILLS: {"directoryRead": True}}
+        return capabilities
+
+
+class Opening:
+    """What a lifespan sees of the run that it opens."""
+
+    def __init__(self, running: Running[Any]) -> None:
+        self._running = running
+
+    @property
+    def settings(self) -> Any:
+        """The settings of this run: an instance of the server's model."""
+        return self._running.settings
+
+    @property
+    def changes(self) -> Changes:
+        """Where changes are told."""
+        return self._running.changes
+
+    @property
+    def features(self) -> Features[Any]:
+        """What this run offers. It may be changed as long as the run lasts; say so by `changes`."""
+        return self._running.features
+
+    @property
+    def limits(self) -> Limits:
+        """What one peer may take."""
+        return self._running.limits
+
+    @property
+    def page_size(self) -> int:
+        """How many entries a page of a list has."""
+        return self._running.page_size
+
+    @property
+    def seal(self) -> Seal:
+        """What seals the cursors of lists."""
+        return self._running.seal
+
+    @property
+    def endpoints(self) -> list[tuple[str, int]]:
+        """The addresses and ports that the HTTP transport listens on, once it does."""
+        return self._running.endpoints
+
+    def wrap_handlers(self, around: Callable[[dict[str, Handler]], dict[str, Handler]]) -> None:
+        """Has all requests of this run handled by what `around` makes of the handlers, which are by method."""
+        self._running.around = around

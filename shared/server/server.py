@@ -1,0 +1,179 @@
+"""`Server`: what an author declares. It serves nobody by itself: each `open` runs it once, with settings of its own.
+
+    server = Server[Files](Implementation(name="filesystem", version="1"), settings=Settings)
+
+    @server.lifespan
+    async def open_files(opening: Opening) -> AsyncIterator[Files]:
+        async with Files.open(opening.settings.roots, opening.changes.resource) as files:
+            yield files
+
+From its first `open` on it is frozen: to declare raises. What differs from run to run is the business of the
+lifespan, which has the features of its own run in `opening.features`, and may change them as long as that lasts.
+"""
+
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, nullcontext
+from typing import Any, TypeVar
+
+from pydantic import BaseModel
+
+from ..errors import DeclarationError, InputRequired, InternalError, McpError
+from ..protocol.types.base import Implementation
+from .budget import Budget
+from .calls import Calls
+from .features import Features
+from .limits import Limits
+from .running import Opening, Running
+
+__all__ = ["NoSettings", "Server"]
+
+log = logging.getLogger("shared.server")
+
+State = TypeVar("State")
+F = TypeVar("F", bound=Callable[..., Any])
+
+MAX_INSTRUCTIONS = 2_048
+"""Bytes of instructions that hosts show their models."""
+
+
+class NoSettings(BaseModel):
+    """The settings of a server that has none."""
+
+
+class Server(Features[State]):
+    """A declaration: what the server is, its features, and the state they share. It may be open several times at
+    once, with different settings."""
+
+    def __init__(
+        self,
+        implementation: Implementation,
+        *,
+        instructions: str | None = None,
+        settings: type[BaseModel] = NoSettings,
+        capabilities: Mapping[str, Any] | None = None,
+        include: Sequence[Features[State]] = (),
+    ) -> None:
+        """`instructions` tell the model how to use the server, 2 KiB at most. `settings` is the model of its
+        options. `capabilities` are declared besides those that follow from the features: `logging`,
+        `experimental`, `extensions`. `include` has features that were declared elsewhere."""
+        super().__init__()
+        if instructions is not None and len(instructions.encode()) > MAX_INSTRUCTIONS:
+            raise DeclarationError(f"hosts cut instructions at {MAX_INSTRUCTIONS} bytes")
+        self.implementation = implementation
+        self.instructions = instructions
+        self.settings_model = settings
+        self.capabilities = dict(capabilities or {})
+        self.budget = Budget()
+        self.limits = Limits()
+        """What a call may cost and a peer may take, where `open` is told nothing else."""
+        self.page_size = 100
+        self.subscribe: Callable[[Any, str], Awaitable[str]] | None = None
+        self.unsubscribe: Callable[[Running[State], str], Awaitable[None]] | None = None
+        self.wanted: Callable[[Running[State]], Awaitable[None]] | None = None
+        self.health: Callable[[Running[State]], Mapping[str, Any]] | None = None
+        self.ready: Callable[[Running[State]], Awaitable[str | None]] | None = None
+        self._lifespan: Callable[[Opening], Any] | None = None
+        self._translations: dict[type[Exception], Callable[[Any], McpError]] = {}
+        self._is_frozen = False
+        for features in include:
+            self.include(features)
+
+    # Declaring
+
+    def lifespan(self, function: F) -> F:
+        """Runs this async generator around each run of the server: it takes an `Opening` and yields the state."""
+        self.require_changeable()
+        self._lifespan = asynccontextmanager(function)
+        return function
+
+    def on_subscribe(self, hook: F) -> F:
+        """Has this function begin a subscription: it takes the context and the URI, and returns the key
+        under which changes are published. It raises ResourceNotFound for what is not served."""
+        self.require_changeable()
+        self.subscribe = hook
+        return hook
+
+    def on_unsubscribe(self, hook: F) -> F:
+        """Has this function know when the last subscription under a key has ended: it takes the running server and
+        the key."""
+        self.require_changeable()
+        self.unsubscribe = hook
+        return hook
+
+    def on_wanted(self, hook: F) -> F:
+        """Has this function know when a client first takes an interest in the list of resources. This and the hooks
+        below take the running server."""
+        self.require_changeable()
+        self.wanted = hook
+        return hook
+
+    def on_health(self, hook: F) -> F:
+        """Has `/healthz` say what this function gives, besides what it says of every server."""
+        self.require_changeable()
+        self.health = hook
+        return hook
+
+    def on_ready(self, hook: F) -> F:
+        """Has `/readyz` ask this function why the server can't do its work now, which is None where it can. Whoever
+        may use the server is told the reason; what the function raises goes to the log."""
+        self.require_changeable()
+        self.ready = hook
+        return hook
+
+    def error(self, kind: type[Exception]) -> Callable[[F], F]:
+        """Has a function say what the client is told of an error of the author's own `kind`."""
+
+        def declare(function: F) -> F:
+            self.require_changeable()
+            self._translations[kind] = function
+            return function
+
+        return declare
+
+    def require_changeable(self) -> None:
+        """Raises DeclarationError once the server was opened."""
+        if self._is_frozen:
+            raise DeclarationError(
+                f"the server {self.implementation.name!r} was opened already: declare what it offers before that, or "
+                "change `opening.features` in its lifespan"
+            )
+
+    # Serving
+
+    @asynccontextmanager
+    async def open(
+        self, settings: BaseModel | None = None, *, limits: Limits | None = None, budget: Budget | None = None
+    ) -> AsyncIterator[Running[State]]:
+        """Runs the server until the end of the block, with `settings` or the defaults: opens what the lifespan opens,
+        and closes it when all calls are over. Raises what the lifespan raises."""
+        self._is_frozen = True
+        running = Running(
+            self,
+            self.settings_model() if settings is None else settings,
+            limits or self.limits,
+            budget or self.budget,
+        )
+        opened = nullcontext() if self._lifespan is None else self._lifespan(Opening(running))
+        async with opened as running.state:
+            running.calls = Calls(running)
+            try:
+                yield running
+            finally:
+                await running.calls.close()
+
+    def translate(self, error: BaseException) -> McpError | InputRequired:
+        """What becomes of a call that raised `error`: the client is told nothing but "internal error", unless it was
+        raised to be told, or the author said more. Raises what no handler may raise."""
+        # Where a task group failed, what it failed of first counts: authors may raise a ToolError, or ask, in a task.
+        while isinstance(error, BaseExceptionGroup):
+            error = error.exceptions[0]
+        if isinstance(error, McpError | InputRequired) and not isinstance(error, DeclarationError):
+            return error
+        if not isinstance(error, Exception):
+            raise error
+        for kind in type(error).__mro__:
+            if kind in self._translations:
+                return self._translations[kind](error)
+        log.error("a handler failed", exc_info=error)
+        return InternalError("internal error")
