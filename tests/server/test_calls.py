@@ -27,7 +27,7 @@ class Later:
         self.fails = False
         self.app = server()
         self.app.limits = replace(self.app.limits, **limits)
-        for tool in (self.later, self.ready):
+        for tool in (self.later, self.ready, self.hold):
             self.app.tool()(tool)
 
     async def later(self, ctx: Context[None]) -> str:
@@ -47,6 +47,12 @@ class Later:
     async def ready(self) -> str:
         """Is quick."""
         return "ready"
+
+    async def hold(self) -> str:
+        """Waits for ever."""
+        self.log.append("held")
+        await anyio.sleep_forever()
+        return ""
 
     def finish(self, call, outcome):
         self.told.append((call, outcome))
@@ -141,6 +147,19 @@ async def test_it_takes_no_place_of_its_connection(waiting):
             await peer.answer(id_)
         assert await peer.text("ready") == "ready"
         assert len(later.running.calls) == 1
+
+
+async def test_its_end_gives_back_no_place_that_it_had_given_back():
+    later = Later(concurrent_calls=1)
+    async with later.open(), later.connected() as peer:
+        await peer.answer(await peer.start("later"))
+        later.go.set()
+        await later.running.calls.drain()
+        held = [await peer.start("hold") for _ in range(2)]
+        await quiet()
+        assert later.log == ["over", "held"]
+        for id_ in held:
+            await peer.cancel(id_)
 
 
 async def test_its_id_is_free_and_a_cancellation_of_that_is_another_calls_matter():

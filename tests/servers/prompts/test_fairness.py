@@ -33,10 +33,10 @@ async def test_it_begins_when_it_is_its_clients_turn(tmp_path: Path, method: str
 
         async with AsyncExitStack() as others:
             for _ in range(4):
-                await others.enter_async_context(app.turns.take(""))
+                await others.enter_async_context(peer.running.turns.take(""))
             tasks.start_soon(ask)
             with anyio.fail_after(30):
-                while not app.turns.waiting:
+                while not peer.running.turns.waiting:
                     await anyio.sleep(0)
             assert not answers
         with anyio.fail_after(30):
