@@ -76,6 +76,12 @@ def test_a_name_that_ends_as_that_of_a_directory_is_none_for_a_file(root, either
     assert (root / "old").read_text() == "old"
 
 
+@pytest.mark.skipif(os.sep == "\\", reason="there a backslash stands between names")
+def test_a_name_may_end_in_a_backslash(root, write):
+    write("new\\")
+    assert os.listdir(root) == ["new\\"]
+
+
 def test_a_name_that_ends_as_that_of_a_directory_is_one_for_a_directory(root, either):
     place = either.roots.place
     assert create_directory(either, place("a/"))
@@ -316,6 +322,21 @@ def test_f25_an_edit_that_no_longer_fits_is_an_error(files, root, at):
     Rude.act = staticmethod(lambda: (root / "file").write_text("theirs"))
     assert code(edit_file, files, at("file"), [(Rude("a"), "b")]) == "no_match"
     assert (root / "file").read_text() == "theirs"
+
+
+def test_what_others_add_and_can_not_be_carried_over_is_kept(files, root, at, monkeypatch, no_leak):
+    (root / "file").write_text("a")
+    plain, fails = os.pread, iter([True])
+
+    def pread(*arguments):
+        if next(fails, False):
+            raise OSError(errno.EIO, "")
+        return plain(*arguments)
+
+    monkeypatch.setattr(os, "pread", pread)
+    Rude.act = staticmethod(lambda: theirs_added(root / "file"))
+    edit_file(files, at("file"), [(Rude("a"), "b")])
+    assert [(path.name, path.read_text()) for path in root.iterdir()] == [("file", "b, theirs")]
 
 
 def without_exchange(monkeypatch, number, after=0):
