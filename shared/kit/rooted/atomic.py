@@ -175,7 +175,7 @@ def give_name(old: Entry, new: Entry) -> None:
 def rename_to_free(old: Entry, new: Entry) -> None:
     """Rename `old` to `new` after a look whether that is free: FileExistsError where it is not. Raises OSError."""
     if current(new) is not None:
-        raise FileExistsError(errno.EEXIST, "")
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
     os.rename(old.name, new.name, src_dir_fd=old.directory, dst_dir_fd=new.directory)
 
 
