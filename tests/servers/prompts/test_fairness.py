@@ -7,7 +7,6 @@ from typing import Any
 import anyio
 import pytest
 
-from servers.prompts.server import app
 from tests.servers.prompts.serving import folder, inside
 
 FILES = {"hello.md": "---\ndescription: Says hello.\n---\nHello!\n"}
