@@ -17,6 +17,10 @@ class Source(Protocol):
         """`count` bytes from `position` on, fewer only at the end of the file."""
 
 
+_LAST = 2**63 - 1
+"""The last position that the system counts to."""
+
+
 class Opened(NamedTuple):
     """An open file. For one thread: it has one position."""
 
@@ -30,9 +34,11 @@ class Opened(NamedTuple):
     def read(self, position: int, count: int) -> bytes:
         """`count` bytes from `position` on, fewer only at the end of the file."""
         descriptor = self.handle.descriptor
+        if position > _LAST - count:
+            return b""  # some file systems take the position, and then refuse to read
         try:
             os.lseek(descriptor, position, os.SEEK_SET)
-        except (OverflowError, OSError):
+        except OSError:
             return b""  # no file of this file system is that long
         blocks: list[bytes] = []
         while count > 0 and (block := os.read(descriptor, count)):

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from servers.filesystem.access.etags import etag_of
+from shared.kit.rooted.entries import etag_of
 
 
 def etag(inode=1, device=2, size=3, modified=4, changed=5):

@@ -5,15 +5,17 @@ import sys
 
 import pytest
 
-from servers.filesystem.access.roots import MAX_PATH, Roots
 from servers.filesystem.errors import FilesError
-from servers.filesystem.writing import advisory, editing, moving, trees
+from servers.filesystem.writing import editing, moving, trees
 from servers.filesystem.writing.deleting import delete
 from servers.filesystem.writing.editing import FileEdits, edit_files
 from servers.filesystem.writing.edits import Edit
 from servers.filesystem.writing.moving import copy, move
 from servers.filesystem.writing.trees import Bounds
 from servers.filesystem.writing.write import create_directory, write_file
+from shared.kit.rooted import locks
+from shared.kit.rooted.names import MAX_PATH
+from shared.kit.rooted.roots import Roots
 from tests.servers.filesystem.editing_files import edit_file
 
 if sys.platform != "win32":
@@ -236,7 +238,7 @@ def test_what_is_on_another_file_system(files, tree):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no flock")
 def test_what_another_process_writes(files, at, tree, monkeypatch):
-    monkeypatch.setattr(advisory, "PATIENCE", 0)
+    monkeypatch.setattr(locks, "PATIENCE", 0)
     with (tree / "file").open() as theirs:
         fcntl.flock(theirs, fcntl.LOCK_EX)
         expected = "busy: file: is being written by another process. Try again."
