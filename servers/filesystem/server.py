@@ -1,8 +1,8 @@
 """The filesystem server: eighteen tools, `file://` resources, and notice of their changes.
 
 Every function in a `tools.py`, and in `resources.py`, says what a client sees; the work is done by the files beside
-it, in worker threads but for the small reads of `shared/kit/rooted/small.py`. A cancelled call waits for its thread, so that
-no write is left half done.
+it, in worker threads but for the small reads of `shared/kit/rooted/small.py`. A cancelled call waits for its thread,
+so that no write is left half done.
 """
 
 # Importing a part adds what it has to the server.

@@ -29,7 +29,7 @@ def test_what_is_created_must_not_exist(found, root):
     os.close(entries.create(found("file"), 0o640))
     assert stat.S_IMODE((root / "file").stat().st_mode) == 0o640 & ~umask()
     with pytest.raises(FileExistsError):
-        entries.create(found("file"))
+        entries.create(found("file"), 0o640)
 
 
 def umask():
@@ -41,7 +41,7 @@ def umask():
 def test_nothing_is_created_through_a_link(found, root, outside):
     (root / "link").symlink_to(outside / "new")
     with pytest.raises(FileExistsError):
-        entries.create(found("link"))
+        entries.create(found("link"), 0o640)
     assert not (outside / "new").exists()
 
 

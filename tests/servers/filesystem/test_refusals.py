@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from servers.filesystem.errors import FilesError
+from servers.filesystem.errors import FilesError, explained
 from servers.filesystem.writing import editing, moving, trees
 from servers.filesystem.writing.deleting import delete
 from servers.filesystem.writing.editing import FileEdits, edit_files
@@ -25,7 +25,7 @@ if sys.platform != "win32":
 def refusal(call, *arguments, **more):
     with pytest.raises(FilesError) as caught:
         call(*arguments, **more)
-    return f"{caught.value.code}: {caught.value}"
+    return explained(caught.value)
 
 
 @pytest.fixture
