@@ -7,6 +7,7 @@ opened the old one by then and write a moment later. Anything else is put back, 
 """
 
 import errno
+import math
 import os
 import signal
 import sys
@@ -17,7 +18,7 @@ from typing import TypeVar
 
 from shared.kit.errors import PathError
 from shared.kit.rooted.atomic import add, rename
-from shared.kit.rooted.entries import NO_LINK, Entry, current, open_to_append
+from shared.kit.rooted.entries import READ, Entry, current, open_to_append
 
 __all__ = ["exchange", "persistently"]
 
@@ -35,6 +36,8 @@ _EXCHANGE = 2
 _BLOCK = 1024 * 1024
 _SETTLING, _PAUSE = 0.02, 0.0005
 """Seconds to wait for those who have the old file open, and between two looks."""
+_LONGEST = 1.0
+"""Seconds after which one who adds to the old file without a pause is waited for no more."""
 _ATTEMPTS = 20
 
 
@@ -77,19 +80,21 @@ def _changed(entry: Entry) -> PathError:
 
 def _is_taken_over(old: Entry, new: Entry, found: os.stat_result, data: bytes | None) -> bool:
     """Whether `old` is what was found, and, with the data it held, what was added to it is in `new` now."""
-    descriptor = os.open(old.name, os.O_RDONLY | NO_LINK, dir_fd=old.directory)
+    # Whatever fails here, what was replaced must get its name back.
     try:
-        now = os.fstat(descriptor)
-        if data is None or not os.path.samestat(now, found):
+        now = current(old)
+        if now is None or data is None or not os.path.samestat(now, found):
             # A rename changes the time of the inode, and nothing else.
-            return _mark(now) == _mark(found)
-        if not _begins_with(descriptor, data):
-            return False
-        _carry(descriptor, max(len(data), found.st_size), new)
+            return now is not None and _mark(now) == _mark(found)
+        descriptor = os.open(old.name, READ, dir_fd=old.directory)
+        try:
+            if not _begins_with(descriptor, data):
+                return False
+            _carry(descriptor, max(len(data), found.st_size), new)
+        finally:
+            os.close(descriptor)
     except OSError:
         return False
-    finally:
-        os.close(descriptor)
     return True
 
 
@@ -103,11 +108,14 @@ def _begins_with(descriptor: int, data: bytes) -> bool:
 
 
 def _carry(descriptor: int, begin: int, new: Entry) -> None:
-    """Adds to `new` what is in the file from `begin` on, and what those add to it who have it open still."""
-    until = time.monotonic() + _SETTLING
-    while True:
+    """Adds to `new` what is in the file from `begin` on, and what those add to it who have it open still: of one who
+    never ceases, what is there after `_LONGEST`."""
+    began, end = time.monotonic(), math.inf
+    while begin < end:
         # Asked first: who writes and closes after this is read below.
-        is_open = _is_written(descriptor) and time.monotonic() < until
+        is_open = _is_written(descriptor) and time.monotonic() < began + _SETTLING
+        if end == math.inf and time.monotonic() > began + _LONGEST:
+            end = os.fstat(descriptor).st_size
         os.lseek(descriptor, begin, os.SEEK_SET)
         added = os.read(descriptor, _BLOCK)
         if added:
