@@ -5,6 +5,7 @@ name is looked up again and no link on the way can be put in between. Where it h
 act follows a link at its end.
 """
 
+import errno
 import hashlib
 import os
 import stat
@@ -157,6 +158,9 @@ def unlink(entry: Entry) -> None:
 def opened(entry: Entry) -> Iterator[int | None]:
     """The directory `entry`, open; None where the system has no descriptors of directories. Raises OSError."""
     if entry.directory is None:
+        # What leads elsewhere need not be a link: a junction of Windows is a directory by its mode.
+        if not is_same(entry.name, os.lstat(entry.name)):
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
         yield None
         return
     descriptor = os.open(entry.name, SCAN, dir_fd=entry.directory)
@@ -179,12 +183,15 @@ def scanned(directory: int | str) -> list["os.DirEntry[str]"]:
 
 
 def kind_of(entry: "os.DirEntry[str]") -> str:
-    """What an entry is, as its directory says: file, directory, symlink or other."""
-    if entry.is_file(follow_symlinks=False):
-        return "file"
-    if entry.is_dir(follow_symlinks=False):
-        return "directory"
-    return "symlink" if entry.is_symlink() else "other"
+    """What an entry is, as its directory says: file, directory, symlink or other; also where it can't be asked."""
+    try:
+        if entry.is_file(follow_symlinks=False):
+            return "file"
+        if entry.is_dir(follow_symlinks=False):
+            return "directory"
+        return "symlink" if entry.is_symlink() else "other"
+    except OSError:
+        return "other"
 
 
 def make_directory(entry: Entry, mode: int = 0o777) -> None:
@@ -229,8 +236,9 @@ def open_unblocked(path: str, flags: int) -> int:
 
 
 def open_to_append(entry: Entry) -> int:
-    """The file, open for writing at its end. Raises OSError."""
-    return os.open(entry.name, os.O_WRONLY | os.O_APPEND | NO_LINK, dir_fd=entry.directory)
+    """The file, open for writing at its end; a named pipe is not waited for. Raises OSError."""
+    flags = os.O_WRONLY | os.O_APPEND | NO_LINK | getattr(os, "O_NONBLOCK", 0)
+    return os.open(entry.name, flags, dir_fd=entry.directory)
 
 
 def etag_of(found: os.stat_result) -> str:

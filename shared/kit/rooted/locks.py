@@ -132,9 +132,17 @@ class _Waiting(NamedTuple):
 
 
 def _opened(entry: Entry) -> int | None:
-    """The file; None where there is none, or none that this process may read."""
+    """The regular file; None where there is none, none that this process may read, or no lock to be had.
+
+    Nothing else is opened: that alone wakes who waits at a pipe. Nor is anything where it can't be locked: on Windows
+    what is open can't be replaced.
+    """
+    if not _HAS_LOCKS:
+        return None
     try:
-        return os.open(entry.name, READ, dir_fd=entry.directory)
+        found = current(entry)
+        is_file = found is not None and stat.S_ISREG(found.st_mode)
+        return os.open(entry.name, READ, dir_fd=entry.directory) if is_file else None
     except OSError:
         return None
 

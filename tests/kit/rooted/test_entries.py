@@ -32,6 +32,29 @@ def test_what_is_created_must_not_exist(found, root):
         entries.create(found("file"), 0o640)
 
 
+def test_a_directory_is_opened_under_no_other_path(root, outside):
+    (root / "link").symlink_to(outside)
+    with pytest.raises(OSError, match="symbolic links"), opened(entries.entry_at(root / "link")):
+        pass
+
+
+def test_a_pipe_that_nobody_reads_is_not_waited_for(found, root):
+    os.mkfifo(root / "pipe")
+    with pytest.raises(OSError, match="No such device"):
+        entries.open_to_append(found("pipe"))
+
+
+class Unknown:
+    """What a directory names, and may not be asked about."""
+
+    def is_file(self, *, follow_symlinks):
+        raise PermissionError
+
+
+def test_what_can_not_be_asked_about_is_something_else():
+    assert entries.kind_of(Unknown()) == "other"
+
+
 def umask():
     mask = os.umask(0)
     os.umask(mask)

@@ -152,3 +152,9 @@ def test_a_pipe_is_not_waited_for(root, files, at):
     os.mkfifo(root / "file")
     with files.locate(at("file")) as found, locked(found):
         pass
+
+
+def test_what_is_no_file_is_not_opened(entry, root):
+    os.mkfifo(root / "file")
+    with locked(entry), pytest.raises(OSError, match="No such device"):
+        os.open(root / "file", os.O_WRONLY | os.O_NONBLOCK)  # somebody reads from it where this is let
