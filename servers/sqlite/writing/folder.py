@@ -26,7 +26,7 @@ def opened(directory: Path, name: str) -> Iterator[int]:
     if not name or name in (".", "..") or any(character in "/\\:\0" for character in name):
         raise SqliteError("bad_file", "a file is given by its name alone, without any directory")
     try:
-        with open_directory(directory) as inside:
+        with open_directory(directory, listed=False) as inside:
             handle = open_to_read(entry_in(inside, name))
     except FileNotFoundError:
         raise SqliteError("not_found", "there is no file of that name in the directory of files") from None

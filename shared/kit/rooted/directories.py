@@ -13,26 +13,26 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from shared.kit.rooted.atomic import sync_directory
-from shared.kit.rooted.entries import RACE_FREE, READ, SCAN, Entry, Handle, Place, is_same, make_directory
+from shared.kit.rooted.entries import DIRECTORY, RACE_FREE, READ, SCAN, Entry, Handle, Place, is_same, make_directory
 
 __all__ = ["Directory", "enter", "entry_in", "leave", "open_directory", "open_to_read", "read_file"]
 
 Directory = int | str
 """An open directory: its descriptor, or its path where there is none. `os.scandir` takes both."""
 
-_ROOT = SCAN & ~getattr(os, "O_NOFOLLOW", 0)
-
 
 @contextmanager
 def open_directory(
-    root: Path, names: Sequence[str] = (), make: bool = False, race_free: bool = RACE_FREE
+    root: Path, names: Sequence[str] = (), make: bool = False, listed: bool = True, race_free: bool = RACE_FREE
 ) -> Iterator[Directory]:
-    """The directory at these names below `root`, held open; with `make`, those that are missing are made.
+    """The directory at these names below `root`, held open; with `make`, those that are missing are made. The root
+    itself need not be readable unless it is to be `listed`.
 
     Whoever names the root itself is trusted, so it may be a link. Raises OSError, with ELOOP where a link is on the
     way below it.
     """
-    here: Directory = os.open(root, _ROOT) if race_free else os.path.realpath(root, strict=True)
+    flags = (SCAN if listed else DIRECTORY) & ~getattr(os, "O_NOFOLLOW", 0)
+    here: Directory = os.open(root, flags) if race_free else os.path.realpath(root, strict=True)
     try:
         for name in names:
             below = _made(here, name) if make else enter(here, name)
