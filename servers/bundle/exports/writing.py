@@ -1,5 +1,7 @@
 """Files on disk, all of them or none."""
 
+import os
+import stat
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -17,7 +19,7 @@ def write_files(folder: Path, files: Mapping[str, bytes], *, force: bool = False
     """
     paths = {folder / name: content for name, content in files.items()}
     for path, content in paths.items():
-        if not force and path.exists() and (not path.is_file() or path.read_bytes() != content):
+        if not force and os.path.lexists(path) and (not path.is_file() or path.read_bytes() != content):
             raise ValueError(f"{path} is there and holds something else; --force replaces it")
     for path, content in paths.items():
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -26,6 +28,8 @@ def write_files(folder: Path, files: Mapping[str, bytes], *, force: bool = False
 
 
 def _replace(path: Path, content: bytes) -> None:
-    entry = entry_at(path.resolve())
+    entry = entry_at(path.parent.resolve() / path.name)
     found = current(entry)
-    put_in_place(prepared(entry, content, found, mode=0o644), entry, found)
+    # A link is replaced, and nothing that it leads to is touched.
+    like = None if found is None or stat.S_ISLNK(found.st_mode) else found
+    put_in_place(prepared(entry, content, like, mode=0o644), entry, found)
