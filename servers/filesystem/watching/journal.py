@@ -9,6 +9,7 @@ import os
 import time
 from collections import deque
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import islice
 from typing import NamedTuple
@@ -153,17 +154,25 @@ class Journal:
         async with self._beginning:
             if self._trees:
                 return
-            trees = []
-            for index, path in enumerate(self._roots.paths):
-                if not any(other in path.parents for other in self._roots.paths):
-                    place = Place(index, (), str(path))
-                    trees.append(await self._watcher.watch_tree(_key(index), place, [_EVERYTHING], self._record))
-            self._trees = trees
+            paths = self._roots.paths
+            outer = [number for number, path in enumerate(paths) if not any(other in path.parents for other in paths)]
+            with ExitStack() as on_failure:
+                # Cancelled between two roots, the next call would take the first for new.
+                on_failure.callback(self._unwatch)
+                self._trees = [await self._watch(number) for number in outer]
+                on_failure.pop_all()
             self._begun.set()
 
-    def _end(self) -> None:
+    async def _watch(self, number: int) -> Tree:
+        place = Place(number, (), str(self._roots.paths[number]))
+        return await self._watcher.watch_tree(_key(number), place, [_EVERYTHING], self._record)
+
+    def _unwatch(self) -> None:
         for index in range(len(self._roots.paths)):
             self._watcher.unwatch(_key(index))
+
+    def _end(self) -> None:
+        self._unwatch()
         self._trees = []
         self._entries.clear()
         self._run = os.urandom(4).hex()

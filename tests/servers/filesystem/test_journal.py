@@ -207,3 +207,28 @@ async def test_what_this_server_wrote_is_told_at_once(files, root, at, everythin
         found = await journal.read(cursor, everything, 10, 0)
         assert shown(found) == [("created", "link"), ("created", "new"), ("created", "sub"), ("created", "file")]
         assert (await journal.read(found.cursor, everything, 10, 0)).changes == ()
+
+
+async def test_a_first_call_that_fails_between_two_roots_leaves_nothing_watched(tmp_path, monkeypatch):
+    roots = [tmp_path / name for name in ("one", "two")]
+    for path in roots:
+        path.mkdir()
+        (path / "old").touch()
+    files, both = RootedFiles(Roots(roots)), Selection([str(path) for path in roots], None)
+    async with journal_of(files) as journal:
+        watch_tree = journal.watcher.watch_tree
+
+        async def fail_at_the_second(key, place, *more):
+            if place.root_index:
+                raise FilesError("too_many", "", "are watched")
+            return await watch_tree(key, place, *more)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(journal.watcher, "watch_tree", fail_at_the_second)
+            with pytest.raises(FilesError):
+                await journal.read(None, both, 10, 0)
+        cursor = (await journal.read(None, both, 10, 0)).cursor
+        (roots[0] / "old").write_text("new")
+        journal.wrote(files.roots.place(str(roots[0] / "old")))
+        assert shown(await journal.read(cursor, both, 10, 30)) == [("modified", "old")]
+    files.close()
