@@ -45,6 +45,7 @@ class Calls:
         self._tasks: dict[Call, asyncio.Task[None]] = {}
         self._deadlines = ExpiryQueue(running.budget.seconds)
         self._ended: Signal | None = None
+        self._is_closing = False
 
     def __len__(self) -> int:
         return len(self._tasks)
@@ -82,7 +83,8 @@ class Calls:
         link, call.link, call.outlet = call.link, None, outlet
         self._deadlines.stop(call)
         call.scope.deadline = math.inf
-        self._leave(link, call)
+        if link is not None:
+            self._leave(link, call)
 
     @contextmanager
     def paused(self, call: Call) -> Iterator[None]:
@@ -110,7 +112,8 @@ class Calls:
                 await link.move()
 
     async def close(self) -> None:
-        """Cancels what is still in flight, and waits for its end; shielded."""
+        """Cancels what is still in flight, and waits for its end; shielded. What waits for a place never begins."""
+        self._is_closing = True
         for call in tuple(self._tasks):
             self.cancel(call)
         with CancelScope(shield=True):
@@ -172,7 +175,7 @@ class Calls:
         """Gives the place of `call` to whoever waits for it."""
         if call.method.is_stream:
             link.streams -= 1
-        elif link.queue and (following := _first(link.queue)) is not None:
+        elif link.queue and not self._is_closing and (following := _first(link.queue)) is not None:
             following.scope = CancelScope()
             self._tasks[following] = self._loop.create_task(self._run(following))
         else:

@@ -117,12 +117,12 @@ class Context(Generic[State]):
     async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
         """Tells the client how far the call is, if it asked; `progress` must grow from one report to the next."""
         self.link.session.progress(self.call, progress, total, message)
-        await self.link.flush()
+        await self._flush()
 
     async def log(self, level: LogLevel, data: Any, logger: str | None = None) -> None:
         """Sends the client a log message, if it wants that level. Never put secrets in `data`."""
         self.link.session.log(self.call, level, data, logger)
-        await self.link.flush()
+        await self._flush()
 
     def turn(self, of: Turns | None = None, *, brief: bool = False) -> AbstractAsyncContextManager[None]:
         """Waits until it is this client's turn for work in a thread, or for what `of` is about, which it then has.
@@ -140,7 +140,12 @@ class Context(Generic[State]):
         on other transports, in versions before 2025-11-25, and without sessions.
         """
         self.link.session.pause(self.call, retry_ms)
-        await self.link.flush()
+        await self._flush()
+
+    async def _flush(self) -> None:
+        # Of a call that is answered nothing is sent: it waits for no peer that is slow, or gone.
+        if not self.call.is_over:
+            await self.link.flush()
 
     async def ask(self, key: str, message: str, form: type[Form]) -> Answer[Form]:
         """Asks the user to fill in a form; `key` names the question within this call.

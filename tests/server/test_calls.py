@@ -1,5 +1,6 @@
 """The work in flight of a server: what belongs to a link and what outlives it."""
 
+import json
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
@@ -8,12 +9,14 @@ import pytest
 
 from shared import Context, ToolError
 from shared.errors import CallTimeout
+from shared.protocol.wire.jsonrpc import decode
 from shared.server.budget import Budget
-from shared.server.connection import serve
+from shared.server.connection import Connection, serve
 from shared.transports.memory import memory_pair
 from tests.clock import forward
 from tests.quiet import quiet
 from tests.server.peer import PATIENCE, STATELESS, Peer, server
+from tests.wire import with_envelope
 
 
 class Later:
@@ -170,3 +173,43 @@ async def test_its_id_is_free_and_a_cancellation_of_that_is_another_calls_matter
         await peer.cancel(7)
         await quiet()
         assert (later.log, len(later.running.calls)) == ([], 2)
+
+
+async def test_a_call_that_waits_for_a_place_does_not_begin_while_the_server_closes():
+    later = Later(concurrent_calls=1)
+    async with anyio.create_task_group() as tasks:
+        ours, theirs = memory_pair()
+        async with later.open():
+            tasks.start_soon(serve, later.running, theirs)
+            peer = Peer(ours, STATELESS, {})
+            await peer.start("hold")
+            await peer.start("hold")
+            await quiet()
+            assert later.log == ["held"]
+        assert later.log == ["held"]
+        ours.close()
+    theirs.close()
+
+
+async def test_it_waits_for_no_peer_that_is_behind():
+    later = Later(waiting_messages=2)
+
+    async def more(ctx: Context[None]) -> str:
+        """Answers, and has more to say than its peer takes."""
+        for done in range(3):
+            ctx.link.session.progress(ctx.call, done, None, None)
+        ctx.link.session.finish(ctx.call, {"content": []})
+        ctx.running.calls.detach(ctx.call, later)
+        ctx.running.calls.detach(ctx.call, later)
+        await ctx.progress(9)
+        return "done"
+
+    later.app.tool()(more)
+    async with later.open():
+        link = Connection(later.running, None, lambda: None)
+        params = with_envelope({"name": "more", "arguments": {}}, capabilities={}, progressToken=1)
+        link.take(decode(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).encode()))
+        await later.running.calls.drain()
+        await link.close()
+    ((_, outcome),) = later.told
+    assert outcome["content"] == [{"type": "text", "text": "done"}]
