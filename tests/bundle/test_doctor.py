@@ -217,6 +217,13 @@ def test_arguments_are_read_as_the_server_reads_them() -> None:
     assert given.faults == []
 
 
+def test_a_secret_that_looks_like_an_option_is_taken_for_the_secret() -> None:
+    header, *_ = [one for one in CATALOG.entry("fetch").arguments if one.secret and one.option]
+    given = read_arguments(CATALOG.entry("fetch"), [header.option or "", f"-{TOKEN}"])
+    assert given.own == [(header, f"-{TOKEN}")]
+    assert TOKEN not in repr(given.faults)
+
+
 async def test_a_token_on_the_command_line(home: Home) -> None:
     home.start("filesystem", "--token", TOKEN, f"{home.path}/notes")
     found = await home.only()

@@ -13,6 +13,7 @@ import pytest
 
 from servers.bundle.catalog import load_catalog
 from servers.bundle.commands import install, uninstall
+from servers.bundle.hosts.checking import check
 from servers.bundle.hosts.clients import CLIENTS, Machine, client_named
 from servers.bundle.hosts.configured import Configured, as_configured, read_entries
 from servers.bundle.hosts.files import KEPT_BACKUPS, back_up, write_atomically
@@ -451,6 +452,14 @@ def test_damaged_receipts_are_named(home: Path, capsys: pytest.CaptureFixture[st
 )
 def test_receipts_are_kept_where_each_system_keeps_such_things(system: Any, folder: str, tmp_path: Path) -> None:
     assert state_folder(Machine(system, tmp_path, {})) == tmp_path / folder / "mcp-server-bundle"
+
+
+@pytest.mark.parametrize(("option", "words"), [("--header", ["--header", "-hush"]), (None, ["hush"])])
+def test_a_secret_is_known_by_its_place_whatever_it_looks_like(option: str | None, words: list[str]) -> None:
+    entry = load_catalog().entry("fetch")
+    secret = next(one for one in entry.arguments if one.secret).model_copy(update={"option": option})
+    checked = check(entry.model_copy(update={"arguments": [secret]}), words, {}, bundled=False)
+    assert checked.secrets == {words[-1]}
 
 
 def test_receipts_have_no_secrets(home: Path) -> None:

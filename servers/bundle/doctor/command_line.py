@@ -38,8 +38,16 @@ def read_arguments(entry: Entry, words: Sequence[str]) -> Given:
             given.own.append((own[name], value))
         elif name is not None:
             given.common[name] = value
+    hidden = -1
     for number, reason in line.faults:
+        if number == hidden:
+            continue
         given.faults.append(reason or _no_such("option", words[number].partition("=")[0], options))
+        argument = own.get(words[number])
+        if argument is not None and argument.secret and number + 1 < len(words):
+            # What looks like an option is no value to the reader, and may be the secret all the same.
+            hidden = number + 1
+            given.own.append((argument, words[hidden]))
     return given
 
 

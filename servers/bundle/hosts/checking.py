@@ -62,7 +62,10 @@ def check(entry: Entry, words: Sequence[str], environment: Mapping[str, str], bu
         if field is not None and paths_after(field) is not None and (name is not None or place - 1 not in wrong):
             checked = _checked(value, field, option, making=not named.isdisjoint(_MAKING))
             done[place] = words[place][:start] + checked
-        hidden.update([done[place]] if option in secret and value else [])
+        hidden.update([done[place]] if value and (None if name is None else option) in secret else [])
+    # What looks like an option is no value to the reader, and may be the secret all the same.
+    for number, _ in line.faults:
+        hidden.update(words[number + 1 : number + 2] if words[number] in secret else [])
     if app is not None:
         check_arguments(app, done, environment)
     return Checked(tuple(done), frozenset(hidden))
