@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from .names import __version__ as __version__
 
 
+def __dir__() -> list[str]:
+    return sorted({*globals(), *import_module(".names", __name__).__all__})
+
+
 def __getattr__(name: str) -> Any:
     if name.startswith("__") and name not in ("__all__", "__version__"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
