@@ -135,6 +135,7 @@ async def test_the_snippet_of_the_demo_starts_a_server_from_any_directory(tmp_pa
     told = demo()
     # `make demo` has these and the five lines of tests/interop/test_demo.py, and is read as a whole.
     assert len(told.splitlines()) <= 35
+    assert 'who spent most: ["' in told
     config = json.loads(told[told.index("\n{") :])["mcpServers"]["filesystem"]
     async with Wire([config["command"], *config["args"]], cwd=tmp_path) as server:
         result = await server.initialize()
