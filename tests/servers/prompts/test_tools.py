@@ -170,6 +170,7 @@ async def test_a_prompt_that_is_wrong_is_not_saved(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 async def test_a_folder_that_is_called_like_a_command_is_served(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
