@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[1]
 LADDER = [
     {"errors", "version", "kit"},
     {"protocol"},
-    {"transport", "auth"},
+    {"contracts", "auth"},
     {"server"},
     {"ops", "names", ""},
     {"transports"},

@@ -71,7 +71,7 @@ SNIPPETS = [
     (
         rules.imports_go_down_the_ladder,
         "shared/server/x.py",
-        "import shared.transport\nimport shared.client.x  #!",
+        "import shared.contracts\nimport shared.client.x  #!",
     ),
     (
         rules.imports_go_down_the_ladder,

@@ -13,13 +13,13 @@ from typing import Any, Protocol
 import anyio
 from anyio.abc import TaskGroup
 
+from ..contracts import Transport
 from ..errors import McpError, MethodNotFound, PeerError
 from ..kit.tasks import background
 from ..protocol.session.client import ClientSession
 from ..protocol.session.client_events import Asked, ClientEvent, InputWanted, Notified, Unusable, Withdrawn
 from ..protocol.session.events import Answered
 from ..protocol.wire.jsonrpc import Failure, Message, RequestId, Response
-from ..transport import Transport
 from .options import Handler
 
 __all__ = ["ClientTransport", "Connection", "Waiter", "result_of"]

@@ -17,10 +17,10 @@ from typing import Any
 import anyio
 from anyio import CancelScope, create_task_group
 
+from ..contracts import Transport
 from ..kit.signal import Signal
 from ..protocol.session.events import Call, Cancelled, Change, Outgoing
 from ..protocol.wire.jsonrpc import Message
-from ..transport import Transport
 from .answers import Answers
 from .running import Running
 

@@ -1,6 +1,6 @@
-"""The one interface between a transport and everything else: messages come, messages go.
+"""The seams between the parts: what stands behind each of them can be replaced by something of one's own.
 
-`serve` drives any transport by it: a pipe, a pair in memory, an HTTP session, a single HTTP request.
+Typed protocols only, and nothing that runs.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ __all__ = ["Transport"]
 
 
 class Transport(Protocol):
-    """A two-way stream of messages with one peer."""
+    """A two-way stream of messages with one peer. `serve` drives it on the side of a server, `Client` on the other."""
 
     async def receive(self) -> Sequence[Message]:
         """The next messages, as many as are there; waits for at least one.
