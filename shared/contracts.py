@@ -13,7 +13,7 @@ __all__ = ["Transport"]
 
 
 class Transport(Protocol):
-    """A two-way stream of messages with one peer. `serve` drives it on the side of a server, `Client` on the other."""
+    """A two-way stream of messages with one peer: `serve` drives it for a server, `Client` for a program."""
 
     async def receive(self) -> Sequence[Message]:
         """The next messages, as many as are there; waits for at least one.
