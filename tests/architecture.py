@@ -31,7 +31,7 @@ SDKS = {"mcp", "mcp_types", "fastmcp"}
 DATES = {"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"}
 # The folder of `servers` that concerns the bundle as a whole, and is no server.
 BUNDLE = {"bundle"}
-# The files of a server that know `shared`.
+# The files of a server that know `shared`, besides those in its `features`.
 FACES = {"app.py", "server.py", "tools.py", "resources.py", "prompts.py", "__main__.py", "settings.py"}
 
 MAX_BODY, MAX_PARAMETERS, MAX_NESTING = 50, 6, 3
@@ -63,7 +63,7 @@ LATE_IMPORTS: dict[str, str] = {
     "shared/kit/rooted/names.py": "most names are ASCII, and the tables of all others are large",
     "shared/kit/rooted/exchange.py": "ctypes takes 3 ms to load, and is needed with the first edit",
     "shared/kit/notices.py": "watchfiles is an extra, loaded when something is first watched",
-    "servers/prompts/command_line.py": "a server needs nothing of its other commands",
+    "servers/prompts/__main__.py": "a server needs nothing of its other commands",
     "servers/prompts/templates/rendering.py": "Jinja is an extra, loaded with the first prompt that is rendered",
     "servers/sqlite/temporary.py": "tempfile loads much, and only exports and databases in memory need it",
 }
@@ -78,7 +78,7 @@ KNOW_DESCRIPTORS: dict[str, str] = {
     "shared/transports/stdio.py": "the null device stands where the protocol's streams were",
     "servers/__main__.py": "the null device stands where nobody reads any more",
     "servers/fetch/reading/worker.py": "the null device stands where the protocol's streams were",
-    "servers/prompts/commands/parser.py": "the null device stands where nobody reads any more",
+    "servers/prompts/cli/parser.py": "the null device stands where nobody reads any more",
 }
 
 
@@ -223,9 +223,13 @@ def servers_stand_alone(source: Source) -> Findings:
         top, _, rest = one.target.partition(".")
         if top == "servers" and rest.split(".")[0] not in (source.server, "start"):
             yield one.line, f"{source.server} imports {one.target}"
-        is_face = source.server in KNOW_SHARED or Path(source.path).name in FACES
+        is_face = source.server in KNOW_SHARED or _is_face(Path(source.path))
         if top == "shared" and not is_face and not one.target.startswith("shared.kit"):
             yield one.line, f"a domain file imports {one.target}"
+
+
+def _is_face(path: Path) -> bool:
+    return path.name in FACES or path.parent.name == "features"
 
 
 def no_sdk(source: Source) -> Findings:
@@ -265,7 +269,7 @@ def functions_are_small(source: Source) -> Findings:
         for what, value, limit in [
             ("lines", body, MAX_BODY),
             # A model names the arguments of a tool, so it can't mix them up, and the schema says what each is.
-            ("parameters", 0 if _decorated(node, "app.tool") else parameters, MAX_PARAMETERS),
+            ("parameters", 0 if _decorated(node, ".tool(") else parameters, MAX_PARAMETERS),
             ("levels of nesting", _depth(node.body), MAX_NESTING),
         ]:
             if value > limit:

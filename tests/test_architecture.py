@@ -88,6 +88,7 @@ SNIPPETS = [
     (rules.shared_knows_no_server, "shared/program/run.py", "import json\nimport servers.filesystem  #!"),
     (rules.servers_stand_alone, "servers/a/server.py", "import shared, servers.a.x\nimport servers.b  #!"),
     (rules.servers_stand_alone, "servers/a/paths.py", "import pathlib\nfrom shared import ToolError  #!"),
+    (rules.servers_stand_alone, "servers/a/features/paths.py", "import shared\nimport servers.b  #!"),
     (rules.servers_stand_alone, "servers/__main__.py", "import shared, servers.a.x"),
     (rules.servers_stand_alone, "servers/bundle/hosts/x.py", "import shared, servers.bundle.catalog"),
     (rules.servers_stand_alone, "servers/a/server.py", "import shared\nimport servers.bundle.hosts.x  #!"),

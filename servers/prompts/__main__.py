@@ -5,16 +5,22 @@ Where the first argument is lint, render, test or export, that is done instead o
 
 import sys
 
-from servers.prompts import command_line
 from servers.start import start
+
+HELP = "With lint, render, test or export before a DIR it does that instead of serving: lint --help says more."
+
+COMMANDS = frozenset(["export", "lint", "render", "test"])
+"""What the first argument is then. A folder that is called so is served as ./lint."""
 
 
 def main() -> None:
     """Runs the server, or what the first argument says; exits with its code."""
     arguments = sys.argv[1:]
-    if arguments and arguments[0] in command_line.WORDS:
-        sys.exit(command_line.main(arguments))
-    start("servers.prompts", epilog=command_line.HELP)
+    if arguments and arguments[0] in COMMANDS:
+        from servers.prompts.cli.parser import run  # noqa: PLC0415 (a server needs none of it)
+
+        sys.exit(run(arguments))
+    start("servers.prompts", epilog=HELP)
 
 
 if __name__ == "__main__":

@@ -13,9 +13,9 @@ from servers.fetch.server import app as fetch
 from servers.fetch.settings import Settings as FetchSettings
 from servers.filesystem.server import app as filesystem
 from servers.filesystem.settings import Settings as FilesystemSettings
+from servers.prompts.library import watch
 from servers.prompts.server import app as prompts
 from servers.prompts.settings import Settings as PromptsSettings
-from servers.prompts.watching import watch
 from servers.sqlite.server import app as sqlite
 from servers.sqlite.settings import Settings as SqliteSettings
 from shared.server.running import Running

@@ -35,5 +35,5 @@ AREAS = {
     ),
     "sqlite": Area(("servers/sqlite/access/*", "servers/sqlite/writing/*"), ("tests/servers/sqlite",)),
     "fetch": Area(("servers/fetch/network/*", "servers/fetch/loading/robots.py"), ("tests/servers/fetch",)),
-    "prompts": Area(("servers/prompts/library/folder.py", "servers/prompts/writing/*"), ("tests/servers/prompts",)),
+    "prompts": Area(("servers/prompts/library/folder.py", "servers/prompts/write/*"), ("tests/servers/prompts",)),
 }

@@ -4,8 +4,7 @@ from typing import Any
 
 from servers.prompts.errors import PromptError
 from servers.prompts.format.definitions import Argument, Message, Prompt, ordered
-from servers.prompts.format.documents import Document
-from servers.prompts.format.keys import ARGUMENT, MESSAGE, PROMPT, checked, refuse
+from servers.prompts.format.front_matter import ARGUMENT, MESSAGE, PROMPT, Document, checked, refuse
 from shared.kit.yaml import YamlMapping
 
 __all__ = ["described", "prompt"]

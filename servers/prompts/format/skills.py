@@ -10,11 +10,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from servers.prompts.errors import PromptError
-from servers.prompts.format.commands import text_of, tools_of
+from servers.prompts.format.commands import arguments, text_of, tools_of
 from servers.prompts.format.definitions import Message, Prompt
-from servers.prompts.format.documents import Document
-from servers.prompts.format.dollars import arguments
-from servers.prompts.format.naming import is_hidden
+from servers.prompts.format.front_matter import Document
 from shared.kit.yaml import YamlMapping, write_yaml
 
 __all__ = [
@@ -93,13 +91,11 @@ def require_size(files: Iterable[int]) -> None:
 
 
 def unfitting(others: Mapping[str, int], manifest: int) -> set[str]:
-    """Those of the files beside a SKILL.md of so many bytes, given with their sizes, that are more than every host
-    can load: they are taken in the order of their paths, as long as there is room."""
+    """Those of the files beside a SKILL.md of so many bytes, given with their sizes and none of them hidden, that are
+    more than every host can load: they are taken in the order of their paths, as long as there is room."""
     found: set[str] = set()
     files, size = 1, manifest
     for path in sorted(others):
-        if is_hidden(path):
-            continue
         if files == _MOST_FILES or size + others[path] > MOST_BYTES:
             found.add(path)
         else:

@@ -4,6 +4,7 @@ A link, wherever it leads, is refused: what a library has lies in it.
 """
 
 import os
+import re
 import stat
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, closing
@@ -12,12 +13,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from servers.prompts.errors import PromptError
-from servers.prompts.format.documents import MOST_BYTES
-from servers.prompts.format.naming import path_refusal
+from servers.prompts.format.front_matter import MOST_BYTES
 from shared.kit.rooted.directories import Directory, enter, entry_in, leave, open_directory, read_file
 from shared.kit.rooted.entries import current
 
-__all__ = ["MOST_TOTAL", "Entry", "Folder", "Signature"]
+__all__ = ["MOST_TOTAL", "Entry", "Folder", "Signature", "is_device", "is_hidden", "path_refusal"]
 
 MOST_TOTAL = 64_000_000
 """Bytes of all files of prompts together."""
@@ -25,6 +25,9 @@ MOST_TOTAL = 64_000_000
 _DEEPEST = 16
 _MOST_FILES = 50_000
 """Entries that are looked at, of one folder with all that it has."""
+
+_DEVICES = re.compile(r"(?:CON|PRN|AUX|NUL|CONIN\$|CONOUT\$|(?:COM|LPT)[1-9\u00b9\u00b2\u00b3])", re.IGNORECASE)
+_IMPOSSIBLE = re.compile(r'[\x00-\x1f<>"|?*:\\]')
 
 Signature = tuple[int, int, int]
 """Another one says that a file was written or replaced."""
@@ -172,3 +175,27 @@ def _entry(one: "os.DirEntry[str]", above: str) -> Entry:
 
 def _signature(status: os.stat_result) -> Signature:
     return status.st_mtime_ns, status.st_size, status.st_ino
+
+
+def path_refusal(path: str) -> str | None:
+    """Why `path` is no path of a file within a library, on whatever system it is read; None where it is one."""
+    names = path.split("/")
+    if path.startswith("/"):
+        return "is no path within the library"
+    if any(name in ("", ".", "..") for name in names):
+        return "has an empty name, . or .. in it"
+    if _IMPOSSIBLE.search(path):
+        return "has a character that Windows has in no name; / stands between names"
+    if any(name.endswith((".", " ")) or is_device(name) for name in names):
+        return "has a name that Windows can't have"
+    return None
+
+
+def is_hidden(path: str) -> bool:
+    """Whether a file or a directory on the way to it has a name like .x."""
+    return any(name.startswith(".") and name.strip(".") for name in path.split("/"))
+
+
+def is_device(name: str) -> bool:
+    """Whether Windows takes the name for that of a device, whatever extension it has."""
+    return _DEVICES.fullmatch(name.partition(".")[0].rstrip(" ")) is not None

@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 from servers.prompts.errors import Problem, PromptError
 from servers.prompts.format.definitions import Prompt
-from servers.prompts.library.library import Changed, Library
+from servers.prompts.library.library import Library
+from servers.prompts.library.snapshot import Changed
 from servers.prompts.templates.rendering import Rendering
 
 __all__ = ["STARTER", "Found", "Libraries"]

@@ -10,35 +10,24 @@ A look makes a new state and puts it in the place of the old one at its end, so 
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
 
 from servers.prompts.errors import Problem, PromptError
 from servers.prompts.format.definitions import Prompt
-from servers.prompts.format.documents import document
-from servers.prompts.format.naming import is_hidden
+from servers.prompts.format.forms import SKILL, Kind, kind_of, parsed
+from servers.prompts.format.front_matter import document
 from servers.prompts.format.skills import MOST_BYTES, require_named, require_size, unfitting, written
 from servers.prompts.library.cache import Cache
-from servers.prompts.library.folder import Folder, Signature
-from servers.prompts.library.forms import SKILL, Kind, kind_of, parsed
-from servers.prompts.library.state import NOTHING, File, State, after
+from servers.prompts.library.folder import Folder, Signature, is_hidden
+from servers.prompts.library.snapshot import NOTHING, Changed, File, Snapshot, after, compare
 from servers.prompts.templates.limits import MOST_FILE_BYTES
 from servers.prompts.templates.rendering import Read, Rendering
 from servers.prompts.templates.wording import worded
 
-__all__ = ["Changed", "Library"]
+__all__ = ["Library"]
 
 _MOST_PARSED, _MOST_COMPILED = 2_000_000, 2_000_000
 """What prompts, or templates, that are kept ready may weigh: about the bytes of their files, and some for each."""
 _ENTERED = frozenset({".claude"})
-
-
-class Changed(NamedTuple):
-    """What a look found."""
-
-    names: frozenset[str]
-    """The prompts that came, went, or have another file or text."""
-    others: bool
-    """Whether a file changed that prompts may include or embed."""
 
 
 class Library:
@@ -196,7 +185,7 @@ class Library:
             return None
         self._broken = {path: one for path, one in self._broken.items() if new.seen.get(path) == one[0]}
         self._state = new
-        return _changed(old, new)
+        return compare(old, new)
 
     def _file(self, name: str) -> File:
         found = self._state.names.get(name)
@@ -228,7 +217,7 @@ def _below(base: str) -> str:
     return f"{base}/" if base else ""
 
 
-def _inside(state: State, file: File) -> dict[str, Signature | None]:
+def _inside(state: Snapshot, file: File) -> dict[str, Signature | None]:
     """What lies beside a SKILL.md: files and links by their paths in its directory, but what is hidden."""
     base = _below(file.kind.base)
     found = {path.removeprefix(base): one for path, one in state.seen.items() if path.startswith(base)}
@@ -242,18 +231,6 @@ def _whole(inside: Mapping[str, Signature | None], manifest: int) -> list[str]:
         if signature is None:
             raise PromptError("bad_prompt", f"{path!r} is a link, which is not followed, or no file")
     return sorted(inside)
-
-
-def _changed(old: State, new: State) -> Changed:
-    names = {name for name in old.names.keys() | new.names.keys() if _text(old, name) != _text(new, name)}
-    files = old.files.keys() | new.files.keys()
-    others = {path for path in old.seen.keys() | new.seen.keys() if old.seen.get(path) != new.seen.get(path)}
-    return Changed(frozenset(names), bool(others - files))
-
-
-def _text(state: State, name: str) -> tuple[str, bytes] | None:
-    found = state.names.get(name)
-    return None if found is None else (found.path, found.data)
 
 
 def _parsed(file: File) -> Prompt:

@@ -11,8 +11,8 @@ from traceback import walk_tb
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from servers.prompts.errors import PromptError
+from servers.prompts.format.commands import PLACEHOLDER, places
 from servers.prompts.format.definitions import Message, Prompt, Role
-from servers.prompts.format.dollars import PLACEHOLDER, places
 from servers.prompts.templates.limits import MOST_FILE_BYTES, MOST_SOURCE, Budget, spending
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 from urllib.parse import quote
 
-from servers.prompts.arguments.values import value
+from servers.prompts.arguments import value
 from servers.prompts.errors import PromptError
 from servers.prompts.format.definitions import Argument
 from servers.prompts.templates.rendering import Embedded, Rendered, Rendering, Text

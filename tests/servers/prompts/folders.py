@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from servers.prompts.arguments.values import values
+from servers.prompts.arguments import values
 from servers.prompts.library.library import Library
 from servers.prompts.templates.rendering import Text
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from servers.prompts.arguments.asking import form, texts
+from servers.prompts.arguments import form, texts
 from servers.prompts.format.definitions import Argument
 
 

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from servers.prompts import golden
-from servers.prompts.command_line import HELP, main
+from servers.prompts.__main__ import HELP
+from servers.prompts.cli import golden
+from servers.prompts.cli.parser import run as main
 from servers.prompts.library.libraries import STARTER
 from servers.prompts.library.library import Library
 from tests import disk

@@ -11,10 +11,9 @@ from jsonschema import Draft202012Validator
 
 from servers.prompts.errors import PromptError
 from servers.prompts.format.definitions import Argument, Message, Prompt
-from servers.prompts.format.documents import document, mapped
+from servers.prompts.format.forms import Kind, name_in, parsed
+from servers.prompts.format.front_matter import document, mapped, schema
 from servers.prompts.format.prompts import prompt
-from servers.prompts.format.schema import schema
-from servers.prompts.library.forms import Kind, name_in, parsed
 from servers.prompts.library.libraries import STARTER
 from shared.kit.yaml import write_yaml
 from tests.servers.prompts.folders import front

@@ -9,7 +9,7 @@ from servers.prompts.errors import PromptError
 from servers.prompts.library.cache import Cache
 from servers.prompts.library.folder import Folder
 from servers.prompts.library.libraries import Libraries
-from servers.prompts.library.library import Changed
+from servers.prompts.library.snapshot import Changed
 from tests.servers.prompts.folders import SIMPLE, front, library, texts, write
 
 SKILL = "---\nname: pdf\ndescription: Handles PDF.\nlicense: MIT\n---\n# PDF\n\nRun ${{ x }} with $1, then {{ y }}."

@@ -6,7 +6,7 @@ import pytest
 
 from servers.prompts.library.libraries import STARTER
 from servers.prompts.library.library import Library
-from servers.prompts.linting import lint, tokens
+from servers.prompts.library.lint import lint, tokens
 from tests.servers.prompts.folders import SIMPLE, front, library
 
 

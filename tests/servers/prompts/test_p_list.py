@@ -7,11 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from servers.prompts.arguments.values import values
+from servers.prompts.arguments import values
 from servers.prompts.errors import PromptError
-from servers.prompts.format.naming import objections, path_refusal
+from servers.prompts.library.folder import path_refusal
 from servers.prompts.library.libraries import Libraries
 from servers.prompts.library.library import Library
+from servers.prompts.library.lint import objections
 from tests.servers.prompts.folders import SIMPLE, asking, front, library, texts, write
 
 HOSTILE = [
@@ -331,7 +332,7 @@ def test_p10_ten_thousand_prompts_are_found_without_reading_their_front_matter(
 ) -> None:
     write(tmp_path, {f"{n % 100}/p{n}.md": front(f"name: p{n}", body="Say it. " * 50) for n in range(10_000)})
     with monkeypatch.context() as patched:
-        patched.setattr("servers.prompts.library.forms.document", None)
+        patched.setattr("servers.prompts.format.forms.document", None)
         found = Libraries([tmp_path])
         found.look()
     assert len(found.names) == 10_000

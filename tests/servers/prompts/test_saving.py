@@ -10,8 +10,8 @@ import pytest
 
 from servers.prompts.errors import PromptError
 from servers.prompts.library.libraries import STARTER, Libraries
-from servers.prompts.writing.files import etag_of
-from servers.prompts.writing.saving import delete_prompt, save_prompt
+from servers.prompts.write.files import etag_of
+from servers.prompts.write.saving import delete_prompt, save_prompt
 from tests import disk
 from tests.servers.prompts.folders import SIMPLE, front, write
 

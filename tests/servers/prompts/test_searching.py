@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from servers.prompts.library.libraries import STARTER, Libraries
-from servers.prompts.searching import search
+from servers.prompts.library.search import search
 from tests.servers.prompts.folders import SIMPLE, front, write
 
 

@@ -11,7 +11,7 @@ import anyio
 import httpx
 import pytest
 
-from servers.prompts.arguments.values import values
+from servers.prompts.arguments import values
 from servers.prompts.format.definitions import Prompt
 from servers.prompts.server import app
 from servers.prompts.settings import Settings
@@ -234,7 +234,7 @@ async def test_the_version_that_arguments_are_checked_for_is_rendered(
         return values(prompt, given)
 
     library, running = folder(tmp_path / "lib", {"a.md": asking("Old {{ code }}", "code")}), list[Any]()
-    monkeypatch.setattr(f"servers.prompts.{module}.values", slow)
+    monkeypatch.setattr(f"servers.prompts.features.{module}.values", slow)
     async with inside(library) as peer:
         running.append(peer.running)
         if module == "prompts":

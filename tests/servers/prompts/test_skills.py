@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from servers.prompts.format.documents import document
+from servers.prompts.format.front_matter import document
 from servers.prompts.library.libraries import Libraries
-from servers.prompts.skills.shelf import Shelf
-from servers.prompts.watching.watch import News
+from servers.prompts.library.skills import Shelf
+from servers.prompts.library.watch import News
 from tests.servers.peers import Json, Peer
 from tests.servers.prompts.folders import SIMPLE, asking, front, put, write
 from tests.servers.prompts.serving import folder, inside, served

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from servers.prompts import golden
+from servers.prompts.cli import golden
 from servers.prompts.errors import PromptError
-from servers.prompts.format.naming import objections
 from servers.prompts.library.libraries import STARTER
 from servers.prompts.library.library import Library
+from servers.prompts.library.lint import objections
 from tests.servers.prompts.folders import asking, front, library, texts, write
 
 NAMES = [

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from servers.prompts.arguments.values import values
+from servers.prompts.arguments import values
 from servers.prompts.errors import PromptError
 from servers.prompts.templates import rendering
 from servers.prompts.templates.limits import Budget

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from servers.prompts.writing.files import etag_of
+from servers.prompts.write.files import etag_of
 from tests.servers.peers import Peer
 from tests.servers.prompts.folders import SIMPLE, asking, front
 from tests.servers.prompts.serving import ERAS, folder, inside, names, served

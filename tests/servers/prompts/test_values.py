@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from servers.prompts.arguments.completing import completed
-from servers.prompts.arguments.values import MOST_CHARACTERS, missing, value, values
+from servers.prompts.arguments import MOST_CHARACTERS, completed, missing, value, values
 from servers.prompts.errors import PromptError
 from servers.prompts.format.definitions import Argument, Prompt
 from servers.prompts.library.folder import Folder

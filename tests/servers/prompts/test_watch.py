@@ -10,9 +10,9 @@ from typing import Any
 import anyio
 import pytest
 
+from servers.prompts.library import watch
 from servers.prompts.library.libraries import Libraries
-from servers.prompts.watching import watch
-from servers.prompts.watching.watch import News, Watch
+from servers.prompts.library.watch import News, Watch
 from shared.kit.notices import Notices, open_watch
 from tests.servers.prompts.folders import SIMPLE, front, put, texts, write
 

@@ -5,19 +5,21 @@ from collections.abc import Iterator
 
 from servers.prompts.errors import Problem, PromptError
 from servers.prompts.format.definitions import Argument, Prompt
-from servers.prompts.format.documents import document
-from servers.prompts.format.naming import objections
+from servers.prompts.format.forms import Kind, parsed
+from servers.prompts.format.front_matter import document
 from servers.prompts.format.skills import MOST_DESCRIPTION, NAME
-from servers.prompts.library.forms import Kind, parsed
+from servers.prompts.library.folder import is_device
 from servers.prompts.library.library import Library
 from servers.prompts.templates.limits import MOST_FILE_BYTES
 from servers.prompts.templates.rendering import Read, Rendering, used
 from shared.kit.yaml import YamlMapping
 
-__all__ = ["lint", "lint_file", "tokens"]
+__all__ = ["lint", "lint_file", "objections", "tokens"]
 
 _MOST_TOKENS = 5_000
 _MANGLED = re.compile(r"[^a-z0-9-]")
+_SAFE = re.compile(r"[A-Za-z0-9_-]+")
+_LONGEST = 64
 
 
 def tokens(size: int) -> int:
@@ -53,6 +55,18 @@ def lint_file(library: Library, path: str, kind: Kind, data: bytes) -> list[Prob
     except PromptError as error:
         remarks.append((error.line, error.reason))
     return [Problem(path, line, reason) for line, reason in remarks]
+
+
+def objections(name: str) -> tuple[str, ...]:
+    """What can go wrong with the name of a prompt, though it is served."""
+    found = []
+    if _SAFE.fullmatch(name) is None:
+        found.append("clients that make a command of it replace all characters but A-Z a-z 0-9 _ -")
+    if len(name) > _LONGEST:
+        found.append(f"it has more than {_LONGEST} characters, where some clients cut it")
+    if is_device(name):
+        found.append("Windows can't have a file of that name")
+    return tuple(found)
 
 
 Remarks = Iterator[tuple[int | None, str]]

@@ -1,14 +1,42 @@
-"""The keys of front matter: one table that readers check files by and that the JSON Schema is made from."""
+"""Front matter: how a file is parted into it and its body, and what its keys may hold. That is one table, by which
+readers check files, and from which the JSON Schema for editors is made.
 
+`front-matter.schema.json` beside this file holds that schema.
+"""
+
+import json
 import math
 import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple, NoReturn
 
 from servers.prompts.errors import PromptError
-from shared.kit.yaml import YamlMapping
+from shared.kit.yaml import YamlError, YamlLimits, YamlMapping, read_yaml
 
-__all__ = ["ARGUMENT", "MESSAGE", "NAME", "PROMPT", "TYPES", "Key", "checked", "refuse"]
+__all__ = [
+    "ARGUMENT",
+    "FRONT_MATTER",
+    "MESSAGE",
+    "MOST_BYTES",
+    "NAME",
+    "PROMPT",
+    "TYPES",
+    "Document",
+    "Key",
+    "checked",
+    "document",
+    "mapped",
+    "refuse",
+    "schema",
+]
+
+MOST_BYTES = 256_000
+"""Of a file."""
+FRONT_MATTER = YamlLimits(characters=64_000, values=10_000, depth=12)
+
+_FORM = re.compile(r"---[ \t]*\n(.*?)^---[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
+# Claude Code has it written so, and means a text; in YAML it is a list, or an error where another [ follows.
+_HINT = re.compile(r"^(argument-hint:[ \t]+)(\[[^\n]*)$", re.MULTILINE)
 
 _CONTROLS = r"\x00-\x1f\x7f-\x9f\u2028\u2029"
 NAME = re.compile(rf"[^\s{_CONTROLS}](?:[^{_CONTROLS}]{{0,126}}[^\s{_CONTROLS}])?")
@@ -18,6 +46,57 @@ TYPES = ("string", "number", "boolean", "enum", "file", "url", "list")
 _SPECIAL = frozenset(["and", "else", "false", "if", "in", "is", "loop", "none", "not", "or", "range", "self", "true"])
 """Words that mean something in a template."""
 _ROLES = ("user", "assistant")
+_FILE_KINDS = ("text", "image", "audio", "resource")
+
+
+class Document(NamedTuple):
+    """What is in a file."""
+
+    front: YamlMapping | None
+    """None where it does not begin with front matter."""
+    body: str
+    """Without white space around it, and with \\n alone at the ends of lines."""
+    line: int
+    """Where the body begins."""
+
+
+def document(data: bytes) -> Document:
+    """The parts of a file. Raises PromptError."""
+    if len(data) > MOST_BYTES:
+        raise PromptError("bad_prompt", f"it has more than {MOST_BYTES:,} bytes")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise PromptError("bad_prompt", "it is not UTF-8", line=line) from None
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    found = _FORM.match(text)
+    if found is None:
+        if re.match(r"---[ \t]*\n", text):
+            raise PromptError("bad_prompt", "its front matter has no end, which is a line of ---", line=1)
+        return Document(None, text.strip(), _begins(text, 0))
+    return Document(mapped(_HINT.sub(_quoted, found[1]), 2), text[found.end() :].strip(), _begins(text, found.end()))
+
+
+def mapped(text: str, line: int = 1) -> YamlMapping:
+    """The mapping that is written in `text`, whose first line is `line` of its file. Raises PromptError."""
+    try:
+        value = read_yaml(text, what="the front matter", line=line, limits=FRONT_MATTER)
+    except YamlError as error:
+        raise PromptError("bad_prompt", error.reason, line=error.line) from None
+    if not isinstance(value, YamlMapping | None):
+        raise PromptError("bad_prompt", "the front matter is no mapping of keys to values", line=line)
+    return YamlMapping(line) if value is None else value
+
+
+def _quoted(hint: re.Match[str]) -> str:
+    return hint[1] + json.dumps(hint[2].rstrip(), ensure_ascii=False)
+
+
+def _begins(text: str, start: int) -> int:
+    rest = text[start:]
+    blank = len(rest) - len(rest.lstrip())
+    return text.count("\n", 0, start + blank) + 1
 
 
 class Key(NamedTuple):
@@ -121,3 +200,40 @@ def _no_value(value: Any) -> str | None:
     if isinstance(value, float) and not math.isfinite(value):
         return "is no finite number"
     return None if isinstance(value, str | int | float) else "is no value of an argument"
+
+
+def schema() -> dict[str, Any]:
+    """What front matter is valid, as far as a schema can say."""
+    argument, message = _object(ARGUMENT, {}), _object(MESSAGE, {})
+    message["oneOf"] = [{"required": [kind]} for kind in _FILE_KINDS]
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Front matter of a prompt",
+        **_object(PROMPT, {"arguments": argument, "messages": message}),
+    }
+
+
+def _object(keys: Mapping[str, Key], items: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
+    required = [name for name, key in keys.items() if key.required]
+    return {
+        "type": "object",
+        "properties": {name: _of(key, items.get(name)) for name, key in keys.items()},
+        **({"required": required} if required else {}),
+        "additionalProperties": False,
+    }
+
+
+def _of(key: Key, item: dict[str, Any] | None) -> dict[str, Any]:
+    text = {"type": "string", "maxLength": 500}
+    forms: dict[str, dict[str, Any]] = {
+        "text": {"type": "string", "maxLength": key.most},
+        "name": {"type": "string", "minLength": 1, "maxLength": key.most},
+        "argument": {"type": "string", "pattern": "^[A-Za-z][A-Za-z0-9_]{0,63}$"},
+        "boolean": {"type": "boolean"},
+        "value": {"type": ["string", "number", "boolean", "array"], "items": {"type": "string"}},
+        "texts": {"type": "array", "items": text, "minItems": 1, "maxItems": key.most},
+        "items": {"type": "array", "items": item, "maxItems": key.most},
+        "type": {"enum": list(TYPES)},
+        "role": {"enum": ["user", "assistant"]},
+    }
+    return {"description": key.description, **forms[key.kind]}

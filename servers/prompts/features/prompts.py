@@ -9,28 +9,28 @@ from shared import (
     CompletionArgument,
     Context,
     EmbeddedResource,
+    Features,
     GetPromptResult,
     ImageContent,
     InvalidParams,
     MissingCapability,
     Prompt,
+    PromptArgument,
     PromptMessage,
     TextContent,
     elicit_form,
 )
 from shared.kit.text import join_lines
 
-from .app import Ctx, Opened, app, listed, refused
-from .arguments.asking import form, texts
-from .arguments.completing import Completion, completed
-from .arguments.values import missing, named, values
-from .errors import PromptError
-from .format import definitions
-from .library.libraries import Libraries
+from ..arguments import Completion, completed, form, missing, named, texts, values
+from ..errors import PromptError
+from ..format import definitions
+from ..library.libraries import Libraries
+from ..templates.rendering import Embedded, Rendered, Text
+from .context import Ctx, Opened, refusal_of
 from .resources import contents
-from .templates.rendering import Embedded, Rendered, Text
 
-__all__ = ["LibraryPrompts", "message"]
+__all__ = ["LibraryPrompts", "features", "list_page", "message"]
 
 _KEY = "arguments"
 
@@ -41,7 +41,7 @@ class LibraryPrompts:
     async def page(self, context: Context[Opened], after: str, most: int) -> Sequence[Prompt]:
         """The next prompts in the order of names, without those whose file is broken."""
         async with context.turn():
-            return await to_thread.run_sync(listed, context.state.libraries, after, most)
+            return await to_thread.run_sync(list_page, context.state.libraries, after, most)
 
     async def get(self, context: Context[Opened], name: str, arguments: dict[str, str]) -> GetPromptResult | None:
         """The prompt, rendered; where required arguments are missing, the user is asked for them. Raises
@@ -57,7 +57,7 @@ class LibraryPrompts:
                 async with context.turn():
                     found = await to_thread.run_sync(_rendered, libraries, name, {**arguments, **filled})
         except PromptError as error:
-            raise refused(error) from None
+            raise refusal_of(error) from None
         if not isinstance(found, GetPromptResult):
             raise _missing(name, found)
         return found
@@ -72,10 +72,32 @@ class LibraryPrompts:
             async with context.turn():
                 return await to_thread.run_sync(_completed, context.state, name, argument)
         except PromptError as error:
-            raise refused(error) from None
+            raise refusal_of(error) from None
 
 
-app.prompts_from(LibraryPrompts())
+features = Features[Opened]()
+features.prompts_from(LibraryPrompts())
+
+
+def list_page(libraries: Libraries, after: str, most: int) -> list[Prompt]:
+    """The next prompts in the order of names, without those whose file is broken. Blocks."""
+    return [_listed(one) for one in libraries.page(after, most)]
+
+
+def _listed(prompt: definitions.Prompt) -> Prompt:
+    arguments = [
+        PromptArgument(
+            name=one.name, title=_line(one.title), description=_line(one.description), required=one.required
+        )
+        for one in prompt.arguments
+    ]
+    return Prompt(
+        name=prompt.name, title=_line(prompt.title), description=join_lines(prompt.description), arguments=arguments
+    )
+
+
+def _line(text: str | None) -> str | None:
+    return None if text is None else join_lines(text)
 
 
 def _rendered(

@@ -6,9 +6,9 @@ come: each has a role, and a text or the path of an embedded file.
 
 from typing import Any, NamedTuple
 
-from servers.prompts.arguments.values import values
+from servers.prompts.arguments import values
 from servers.prompts.errors import PromptError
-from servers.prompts.format.documents import mapped
+from servers.prompts.format.front_matter import mapped
 from servers.prompts.library.library import Library
 from servers.prompts.templates.rendering import Rendered, Text
 from shared.kit.yaml import YamlMapping, write_yaml

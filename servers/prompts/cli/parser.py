@@ -6,11 +6,7 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Sequence
 from pathlib import Path
 
-from servers.prompts.commands.exporting import export
-from servers.prompts.commands.linting import lint
-from servers.prompts.commands.output import Misuse
-from servers.prompts.commands.rendering import render
-from servers.prompts.commands.testing import test
+from servers.prompts.cli.commands import Misuse, export, lint, render, test
 from shared.kit.arguments import LineParser
 
 __all__ = ["run"]

@@ -5,7 +5,7 @@ from typing import Literal, NamedTuple
 
 from servers.prompts.format.commands import command
 from servers.prompts.format.definitions import Prompt
-from servers.prompts.format.documents import document
+from servers.prompts.format.front_matter import document
 from servers.prompts.format.prompts import prompt
 from servers.prompts.format.skills import skill
 

@@ -8,21 +8,23 @@ from anyio import to_thread
 from pydantic import BeforeValidator, ConfigDict, Field
 from typing_extensions import TypedDict
 
-from shared import CallToolResult, PromptMessage, TextContent
+from shared import CallToolResult, Features, PromptMessage, TextContent
 from shared.kit.text import join_lines, marks
 
-from .app import Ctx, app
-from .arguments.values import values
-from .errors import PromptError
-from .format.definitions import Argument, Prompt
-from .library.libraries import Libraries
+from ..arguments import values
+from ..errors import PromptError
+from ..format.definitions import Argument, Prompt
+from ..library.libraries import Libraries
+from ..library.search import search
+from ..settings import Settings
+from ..templates.rendering import Rendered
+from ..write import saving
+from .context import Ctx, Opened
 from .prompts import message
-from .searching import search
-from .settings import Settings
-from .templates.rendering import Rendered
-from .writing import saving
 
-__all__ = ["delete_prompt", "render_prompt", "save_prompt", "search_prompts"]
+__all__ = ["features"]
+
+features = Features[Opened]()
 
 NameArgument = Annotated[str, Field(description="of the prompt", max_length=128)]
 DraftArgument = Annotated[bool, Field(description="the draft for review, in _drafts, instead of the prompt on offer")]
@@ -59,7 +61,7 @@ def _read_only(settings: Settings) -> str | None:
     return None if settings.allow_write else "read_only: this server was started without --allow-write"
 
 
-@app.tool(title="Search prompts", read_only=True)
+@features.tool(title="Search prompts", read_only=True)
 async def search_prompts(
     ctx: Ctx,
     query: Annotated[str, Field(description="words; none for all prompts", max_length=1_000)] = "",
@@ -73,7 +75,7 @@ async def search_prompts(
     return "\n".join([head, before, *map(_line, found.prompts), after])
 
 
-@app.tool(title="Render prompt", read_only=True)
+@features.tool(title="Render prompt", read_only=True)
 async def render_prompt(
     ctx: Ctx,
     name: NameArgument,
@@ -85,7 +87,7 @@ async def render_prompt(
     return CallToolResult(content=_marked([message(name, one) for one in messages]))
 
 
-@app.tool(title="Save prompt", unavailable=_read_only)
+@features.tool(title="Save prompt", unavailable=_read_only)
 async def save_prompt(
     ctx: Ctx,
     name: NameArgument,
@@ -102,7 +104,7 @@ async def save_prompt(
     return f"{'Created' if saved.created else 'Replaced'} {saved.path!r}: etag {saved.etag}"
 
 
-@app.tool(title="Delete prompt", unavailable=_read_only)
+@features.tool(title="Delete prompt", unavailable=_read_only)
 async def delete_prompt(ctx: Ctx, name: NameArgument, draft: DraftArgument = False, if_match: IfMatch = None) -> str:
     """Delete the file of a prompt, for good."""
     path = await to_thread.run_sync(saving.delete_prompt, ctx.state.libraries, name, draft, if_match)

@@ -1,23 +1,27 @@
-"""Values of arguments from the texts that clients send: `prompts/get` has nothing else."""
+"""Arguments of prompts: their values from the texts that clients send, the form for those that are missing, and what
+is suggested to somebody who types one.
+"""
 
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from servers.prompts.errors import PromptError
 from servers.prompts.format.definitions import Argument, Prompt
-from shared.kit.text import is_unicode
+from servers.prompts.library.folder import Folder
+from shared.kit.text import is_unicode, join_lines
 
-__all__ = ["MOST_CHARACTERS", "missing", "named", "value", "values"]
+__all__ = ["MOST_CHARACTERS", "Completion", "completed", "form", "missing", "named", "texts", "value", "values"]
 
 MOST_CHARACTERS = 500_000
 """Of one argument."""
 _MOST_ITEMS = 1_000
 _MOST_SAID = 10
 """Unknown arguments that are named."""
+_MOST_SUGGESTED = 100
 _NUMBER = re.compile(r"[-+]?[0-9]{1,100}(\.[0-9]{1,100})?([eE][-+]?[0-9]{1,3})?")
 _BOOLEANS = {
     **dict.fromkeys(("true", "yes", "on", "1"), True),
@@ -25,6 +29,13 @@ _BOOLEANS = {
 }
 _EMPTY: dict[str, Any] = {"boolean": False, "number": None}
 """What an argument is where nothing is given, if that is not an empty text or list."""
+_SHOWN_EXAMPLES = 3
+_FIELDS: dict[str, dict[str, Any]] = {
+    "number": {"type": "number"},
+    "boolean": {"type": "boolean"},
+    "url": {"type": "string", "format": "uri"},
+}
+_HINTS = {"file": "The path of a file.", "list": "One a line, or with commas between them."}
 
 
 def missing(prompt: Prompt, given: Mapping[str, str]) -> tuple[Argument, ...]:
@@ -138,3 +149,81 @@ _NAMES = {
     "url": "URL of http or https",
     "list": f"list of at most {_MOST_ITEMS:,} texts (one a line, commas between them, or JSON)",
 }
+
+
+def form(arguments: Iterable[Argument]) -> dict[str, Any]:
+    """The schema of a flat form with these arguments, all of them required."""
+    fields = {one.name: _field(one) for one in arguments}
+    return {"type": "object", "properties": fields, "required": list(fields)}
+
+
+def texts(filled: Mapping[str, Any], arguments: Iterable[Argument]) -> dict[str, str]:
+    """The texts of those of `arguments` that were filled in."""
+    return {one.name: _text(filled[one.name]) for one in arguments if filled.get(one.name) is not None}
+
+
+def _field(argument: Argument) -> dict[str, Any]:
+    # An empty text would count as nothing.
+    field = dict(_FIELDS.get(argument.type) or {"type": "string", "minLength": 1})
+    if argument.type == "enum":
+        field = {"type": "string", "enum": list(argument.enum)}
+    if argument.title:
+        field["title"] = join_lines(argument.title)
+    said = [argument.description, _HINTS.get(argument.type), _examples(argument)]
+    if any(said):
+        field["description"] = join_lines(" ".join(filter(None, said)))
+    return field
+
+
+def _examples(argument: Argument) -> str | None:
+    shown = argument.examples[:_SHOWN_EXAMPLES]
+    return f"For example: {', '.join(shown)}" if shown else None
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+class Completion(NamedTuple):
+    """The best suggestions."""
+
+    values: list[str]
+    """At most 100, best first."""
+    total: int
+
+
+def completed(argument: Argument, typed: str, folders: Sequence[Folder] = ()) -> Completion:
+    """What the argument could be, after what is typed of it: its values, its examples, and the files of `folders`.
+
+    A path begins at a folder; that of a directory ends in a slash. Files are looked for where the argument is one.
+    """
+    if argument.type == "file":
+        found = [*_ranked(argument.examples, typed), *_paths(folders, typed)]
+    elif argument.type == "boolean":
+        found = _ranked(("true", "false"), typed)
+    else:
+        found = _ranked((*argument.enum, *argument.examples), typed)
+    found = list(dict.fromkeys(found))
+    return Completion(found[:_MOST_SUGGESTED], len(found))
+
+
+def _ranked(values: Iterable[str], typed: str) -> list[str]:
+    """Those that begin with it, in the order as written, then those that have it within."""
+    begun, known = typed.casefold(), list(values)
+    first = [one for one in known if one.casefold().startswith(begun)]
+    return first + [one for one in known if begun in one.casefold() and one not in first]
+
+
+def _paths(folders: Sequence[Folder], typed: str) -> list[str]:
+    above, slash, begun = typed.rpartition("/")
+    if slash and not above:
+        return []
+    found = []
+    for folder in folders:
+        for entry in folder.children(above):
+            name = entry.path.rpartition("/")[2]
+            # What is hidden is suggested to those who ask for it.
+            wanted = name.startswith(begun) and (begun or not name.startswith("."))
+            if entry.kind in ("file", "directory") and wanted and name.isprintable():
+                found.append(entry.path + ("/" if entry.kind == "directory" else ""))
+    return sorted(found)

@@ -1,21 +1,23 @@
-"""Files of a folder, written and deleted all or nothing, in directories held open and never through a link."""
+"""Files of a folder, written and deleted all or nothing, in directories held open and never through a link; and
+skills, which are directories that appear with all their files at once.
+"""
 
 import errno
 import hashlib
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from threading import Lock
 
 from servers.prompts.errors import PromptError
-from servers.prompts.format.naming import path_refusal
-from servers.prompts.library.folder import Folder
-from shared.kit.rooted.atomic import prepared, put_in_place, sync_directory
+from servers.prompts.format.forms import SKILL
+from servers.prompts.library.folder import Folder, path_refusal
+from shared.kit.rooted.atomic import fresh_name, prepared, put_in_place, rename_to_free, sync_directory
 from shared.kit.rooted.directories import entry_in, read_file
-from shared.kit.rooted.entries import Entry, current, unlink
+from shared.kit.rooted.entries import Entry, current, remove_tree, unlink
 
-__all__ = ["Check", "delete", "etag_of", "os_errors", "put"]
+__all__ = ["Check", "delete", "differing", "etag_of", "os_errors", "put", "write_skill"]
 
 _MOST_BYTES = 16_000_000
 """Of a file that is replaced."""
@@ -90,3 +92,53 @@ def _looked_at(entry: Entry, check: Check) -> os.stat_result | None:
         raise PromptError("not_written", f"{entry.place.written!r} is write-protected")
     check(read_file(entry, _MOST_BYTES))
     return found
+
+
+def differing(folder: Folder, name: str, files: Mapping[str, bytes]) -> list[str]:
+    """Which of the files of the skill are in the folder with something else in them. Other files don't count."""
+    there = {path: data for path, data in files.items() if _exists(folder, name, path)}
+    return [path for path, data in there.items() if not _is_same(folder, name, path, data)]
+
+
+def write_skill(folder: Folder, name: str, files: Mapping[str, bytes], scripts: Collection[str] = ()) -> bool:
+    """Writes a skill into the folder, where `scripts` may be executed; whether anything was to be written.
+
+    Where there is no directory of that name one appears with all files in it. Otherwise each file that differs is
+    replaced in one step, SKILL.md as the last, and other files stay. Raises PromptError: `not_written`, `changed`.
+    """
+    if not _exists(folder, "", name):
+        _write_new(folder, name, files, scripts)
+        return True
+    changed = [path for path, data in files.items() if not _is_same(folder, name, path, data)]
+    for path in sorted(changed, key=lambda one: one == SKILL):
+        put(folder, f"{name}/{path}", files[path], lambda _: None, path in scripts)
+    return bool(changed)
+
+
+def _write_new(folder: Folder, name: str, files: Mapping[str, bytes], scripts: Collection[str]) -> None:
+    with os_errors(name), folder.opened([]) as directory:
+        entry = entry_in(directory, name)
+        part = fresh_name()
+        fresh = entry_in(directory, part)
+        try:
+            for path, data in files.items():
+                put(folder, f"{part}/{path}", data, lambda _: None, path in scripts)
+            rename_to_free(fresh, entry)
+        except PromptError as error:
+            raise PromptError(error.code, error.reason.replace(part, name)) from None
+        finally:
+            # Where it has its name by now, nothing is left to take away.
+            remove_tree(fresh)
+        sync_directory(entry)
+
+
+def _exists(folder: Folder, above: str, path: str) -> bool:
+    parent, _, name = f"{above}/{path}".rpartition("/")
+    return any(one.path.rpartition("/")[2] == name for one in folder.children(parent))
+
+
+def _is_same(folder: Folder, name: str, path: str, data: bytes) -> bool:
+    try:
+        return folder.read(f"{name}/{path}", len(data)) == data
+    except PromptError:
+        return False

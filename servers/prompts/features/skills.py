@@ -3,11 +3,10 @@
 from collections.abc import Sequence
 
 from shared.errors import DeclarationError
-from shared.server.skills import Skill, SkillFile, serve_skills
+from shared.server.skills import Skill, SkillFile
 
-from ..app import Ctx, app
-from .bundles import Bundle
-from .shelf import Shelf
+from ..library.skills import Bundle, Shelf
+from .context import Ctx
 
 __all__ = ["LibrarySkills"]
 
@@ -39,6 +38,3 @@ def _skill(shelf: Shelf, name: str, bundle: Bundle) -> Skill | None:
     except DeclarationError as error:
         shelf.refuse(name, str(error))
         return None
-
-
-serve_skills(app, LibrarySkills())

@@ -4,14 +4,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from servers.prompts.errors import Problem, PromptError
-from servers.prompts.format.documents import MOST_BYTES
-from servers.prompts.format.keys import NAME
+from servers.prompts.format.forms import SKILL, Kind, kind_of, name_in, parsed
+from servers.prompts.format.front_matter import MOST_BYTES, NAME
 from servers.prompts.format.skills import LIMIT, unfitting
-from servers.prompts.library.folder import MOST_TOTAL, Entry, Signature
-from servers.prompts.library.forms import SKILL, Kind, kind_of, name_in, parsed
+from servers.prompts.library.folder import MOST_TOTAL, Entry, Signature, is_hidden
 from shared.kit.text import is_unicode
 
-__all__ = ["NOTHING", "File", "State", "after"]
+__all__ = ["NOTHING", "Changed", "File", "Snapshot", "after", "compare"]
 
 _NO_FILE = {
     "link": "it is a link, and links are not followed",
@@ -31,7 +30,7 @@ class File(NamedTuple):
     """What it has; what it had when it was last right, where that is known to be wrong."""
 
 
-class State(NamedTuple):
+class Snapshot(NamedTuple):
     """What a library has. Nothing changes it."""
 
     number: int
@@ -45,7 +44,16 @@ class State(NamedTuple):
     problems: Mapping[str, Problem]
 
 
-NOTHING = State(0, {}, {}, {}, frozenset({""}), {})
+NOTHING = Snapshot(0, {}, {}, {}, frozenset({""}), {})
+
+
+class Changed(NamedTuple):
+    """What a look found."""
+
+    names: frozenset[str]
+    """The prompts that came, went, or have another file or text."""
+    others: bool
+    """Whether a file changed that prompts may include or embed."""
 
 
 Wrong = Callable[[File], Problem | None]
@@ -56,7 +64,7 @@ Read = Callable[[str, int], bytes]
 """Gives what is in a file, of at most so many bytes. Raises PromptError."""
 
 
-def after(old: State, entries: Iterable[Entry], root: tuple[str, ...], wrong: Wrong, read: Read) -> State:
+def after(old: Snapshot, entries: Iterable[Entry], root: tuple[str, ...], wrong: Wrong, read: Read) -> Snapshot:
     """The state after a look that found `entries` in the folder at `root`."""
     looking = _Looking(old, root, wrong, read)
     found = list(entries)
@@ -81,18 +89,31 @@ def _unfitting(seen: Mapping[str, Signature | None]) -> Iterator[str]:
     for path, signature in seen.items() if sizes else ():
         names = path.split("/")
         for depth in range(len(names)):
-            inside = sizes.get("/".join(names[:depth]))
-            if inside is not None and signature is not None:
-                inside["/".join(names[depth:])] = signature[1]
+            inside, below = sizes.get("/".join(names[:depth])), "/".join(names[depth:])
+            if inside is not None and signature is not None and not is_hidden(below):
+                inside[below] = signature[1]
     for above, inside in sizes.items():
         manifest = inside.pop(SKILL, 0)
         yield from (f"{above}/{path}".lstrip("/") for path in unfitting(inside, manifest))
 
 
+def compare(old: Snapshot, new: Snapshot) -> Changed:
+    """What became of the names and files."""
+    names = {name for name in old.names.keys() | new.names.keys() if _text(old, name) != _text(new, name)}
+    files = old.files.keys() | new.files.keys()
+    others = {path for path in old.seen.keys() | new.seen.keys() if old.seen.get(path) != new.seen.get(path)}
+    return Changed(frozenset(names), bool(others - files))
+
+
+def _text(state: Snapshot, name: str) -> tuple[str, bytes] | None:
+    found = state.names.get(name)
+    return None if found is None else (found.path, found.data)
+
+
 class _Looking:
     """A look under way."""
 
-    def __init__(self, old: State, root: tuple[str, ...], wrong: Wrong, read: Read) -> None:
+    def __init__(self, old: Snapshot, root: tuple[str, ...], wrong: Wrong, read: Read) -> None:
         self._old = old
         self._root = root
         self._wrong = wrong
@@ -134,7 +155,7 @@ class _Looking:
             return
         self._files[path] = file
 
-    def state(self) -> State:
+    def state(self) -> Snapshot:
         """What the library has now."""
         names: dict[str, File] = {}
         for path, file in sorted(self._files.items()):
@@ -144,7 +165,7 @@ class _Looking:
         for path in _unfitting(self._seen):
             self._problem(path, f"the skill goes without it: {LIMIT}")
         number, directories = self._old.number + 1, frozenset(self._directories)
-        return State(number, self._files, names, self._seen, directories, self._problems)
+        return Snapshot(number, self._files, names, self._seen, directories, self._problems)
 
     def _file(self, entry: Entry, kind: Kind, known: File | None) -> File | None:
         """The file as it is, or as it was when it was right."""

@@ -1,4 +1,6 @@
-"""Prompts as resources: their source, what they say when they are rendered, and an index of the libraries."""
+"""Prompts as resources: their source, what they say when they are rendered, and an index of the libraries; and
+subscriptions to all these.
+"""
 
 import json
 from collections.abc import Mapping
@@ -8,17 +10,28 @@ from urllib.parse import parse_qsl, quote, unquote
 
 from anyio import to_thread
 
-from shared import BlobResourceContents, InvalidParams, Resource, ResourceNotFound, TextResourceContents
+from shared import (
+    BlobResourceContents,
+    Features,
+    InvalidParams,
+    Resource,
+    ResourceNotFound,
+    Running,
+    TextResourceContents,
+)
 from shared.kit.text import escape, join_lines
+from shared.protocol.uri_template import UriTemplate
+from shared.server.changes import Changes
 
-from .app import Ctx, app, refused
-from .arguments.values import values
-from .errors import PromptError
-from .format.definitions import Prompt
-from .library.libraries import Libraries
-from .templates.rendering import Embedded, Rendered, Text
+from ..arguments import values
+from ..errors import PromptError
+from ..format.definitions import Prompt
+from ..library.libraries import Libraries
+from ..library.watch import News
+from ..templates.rendering import Embedded, Rendered, Text
+from .context import Ctx, Opened, refusal_of
 
-__all__ = ["FILE", "INDEX", "RENDERED", "SOURCE", "contents", "uri_of"]
+__all__ = ["contents", "features", "subscribe", "tell", "unsubscribe", "uri_of"]
 
 INDEX = "prompt://"
 SOURCE = "prompt://{name}"
@@ -28,16 +41,22 @@ _MARKDOWN = "text/markdown"
 _MOST_LISTED = 1_000
 """Prompts in the index, and among the resources."""
 _MOST_ARGUMENTS = 64
+_SKILL = "skill://{name}/{+file}"
+_ENDINGS = {SOURCE: "", RENDERED: "/rendered", FILE: "/files", _SKILL: "/skill"}
+"""What is told apart, and how its key ends."""
+_TEMPLATES = {UriTemplate(uri): ending for uri, ending in _ENDINGS.items()}
+
+features = Features[Opened]()
 
 
-@app.resource(INDEX, name="library", title="The prompt library", mime_type="application/json")
+@features.resource(INDEX, name="library", title="The prompt library", mime_type="application/json")
 async def read_index(ctx: Ctx) -> str:
     """The libraries, the prompts on offer with the files they come from, and what is wrong with files, as JSON."""
     async with ctx.turn():
         return await to_thread.run_sync(_index, ctx.state.libraries)
 
 
-@app.resource(SOURCE, name="prompt", title="A prompt as it is written", mime_type=_MARKDOWN)
+@features.resource(SOURCE, name="prompt", title="A prompt as it is written", mime_type=_MARKDOWN)
 async def read_source(ctx: Ctx, name: str) -> str | bytes:
     """The file of a prompt. One that is broken by now is given as it was when it was last right."""
     try:
@@ -50,7 +69,7 @@ async def read_source(ctx: Ctx, name: str) -> str | bytes:
         return data
 
 
-@app.resource(RENDERED, name="rendered", title="A prompt with its arguments filled in", mime_type=_MARKDOWN)
+@features.resource(RENDERED, name="rendered", title="A prompt with its arguments filled in", mime_type=_MARKDOWN)
 async def read_rendered(ctx: Ctx, name: str, args: str = "") -> str:
     """What the prompt says, given its arguments as the query. Several messages have their roles as headings."""
     if name not in ctx.state.libraries:
@@ -60,13 +79,13 @@ async def read_rendered(ctx: Ctx, name: str, args: str = "") -> str:
         async with ctx.turn():
             messages = await to_thread.run_sync(_messages, ctx.state.libraries, name, given)
     except PromptError as error:
-        raise refused(error) from None
+        raise refusal_of(error) from None
     if len(messages) == 1:
         return _text(messages[0])
     return "\n\n".join(f"## {one.role}\n\n{_text(one)}" for one in messages)
 
 
-@app.resource(FILE, name="embedded", title="A file in the messages of a prompt")
+@features.resource(FILE, name="embedded", title="A file in the messages of a prompt")
 async def read_file(ctx: Ctx, name: str, path: str) -> TextResourceContents | BlobResourceContents:
     """A file that a message of the prompt has in it, and no other one."""
     try:
@@ -75,7 +94,7 @@ async def read_file(ctx: Ctx, name: str, path: str) -> TextResourceContents | Bl
         raise ResourceNotFound(f"{uri_of(name)}/files/{path}") from None
 
 
-@app.lists_resources
+@features.lists_resources
 async def list_resources(ctx: Ctx) -> list[Resource]:
     """The first prompts, in the order of names."""
     async with ctx.turn():
@@ -92,14 +111,47 @@ async def list_resources(ctx: Ctx) -> list[Resource]:
     ]
 
 
-@app.completes("resource", SOURCE, "name")
-@app.completes("resource", RENDERED, "name")
-@app.completes("resource", FILE, "name")
+@features.completes("resource", SOURCE, "name")
+@features.completes("resource", RENDERED, "name")
+@features.completes("resource", FILE, "name")
 async def complete_name(ctx: Ctx, typed: str, _settled: dict[str, str]) -> list[str]:
     """The prompts whose names begin with what was typed, then those that have it within."""
     begun = typed.casefold()
     found = [name for name in ctx.state.libraries.names if begun in name.casefold()]
     return sorted(found, key=lambda name: not name.casefold().startswith(begun))
+
+
+async def subscribe(ctx: Ctx, uri: str) -> str:
+    """The key of a subscription to the index, a prompt or its skill. Raises ResourceNotFound."""
+    if uri == INDEX:
+        return INDEX
+    for template, ending in _TEMPLATES.items():
+        named = template.match(uri)
+        # Whoever subscribes to a prompt that goes is told when it comes again.
+        if named is not None and named["name"] in ctx.state.libraries:
+            key = uri_of(named["name"]) + ending
+            ctx.state.subscribed[key] = named["name"]
+            return key
+    raise ResourceNotFound(uri)
+
+
+async def unsubscribe(running: Running[Opened], key: str) -> None:
+    """Forgets a key that nobody subscribes to any more."""
+    running.state.subscribed.pop(key, None)
+
+
+def tell(opened: Opened, changes: Changes, news: News) -> None:
+    """Says what became of a burst of changes to those who subscribe to it."""
+    changes.resource(INDEX)
+    if news.names:
+        changes.prompts()
+    if not news.names and not news.others:
+        return
+    changes.resources()
+    for key, name in opened.subscribed.items():
+        # Only the source of a prompt has nothing of other files, which may be prompts as well.
+        if name in news.names or key != uri_of(name):
+            changes.resource(key)
 
 
 def uri_of(name: str) -> str:

@@ -7,13 +7,12 @@ until somebody moves it beside the others.
 from typing import NamedTuple
 
 from servers.prompts.errors import Problem, PromptError
-from servers.prompts.format.naming import objections
+from servers.prompts.format.forms import SKILL, Kind, parsed
 from servers.prompts.library.folder import Folder
-from servers.prompts.library.forms import SKILL, Kind, parsed
 from servers.prompts.library.libraries import STARTER, Libraries
 from servers.prompts.library.library import Library
-from servers.prompts.linting import lint_file
-from servers.prompts.writing.files import Check, delete, etag_of, put
+from servers.prompts.library.lint import lint_file, objections
+from servers.prompts.write.files import Check, delete, etag_of, put
 
 __all__ = ["Saved", "delete_prompt", "save_prompt"]
 

@@ -1,1 +1,0 @@
-"""The arguments of a prompt: values from text, and suggestions for text."""

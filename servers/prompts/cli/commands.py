@@ -1,0 +1,218 @@
+"""`lint`, `render`, `test` and `export`: what there is to do with a library besides serving it.
+
+Each gives its exit code: 0 where all is well, 1 where something is found or fails.
+"""
+
+import json
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from difflib import unified_diff
+from pathlib import Path
+from typing import NamedTuple
+
+from servers.prompts.arguments import values
+from servers.prompts.cli import golden
+from servers.prompts.errors import Problem, PromptError
+from servers.prompts.library.folder import Folder
+from servers.prompts.library.library import Library
+from servers.prompts.library.lint import lint as linted
+from servers.prompts.library.lint import tokens
+from servers.prompts.templates.rendering import Rendered, Text
+from servers.prompts.write.files import differing, put, write_skill
+
+__all__ = ["Misuse", "counted", "export", "failed", "lint", "opened", "render", "say", "test"]
+
+
+class Misuse(Exception):
+    """What was asked for makes no sense; says why."""
+
+
+def opened(root: Path) -> Library:
+    """The prompts of a folder. Raises Misuse where it has none: the folder is likely to be another one."""
+    library = Library(root)
+    library.look()
+    if not library.names and not library.problems():
+        raise Misuse(f"there is no prompt in {root}")
+    return library
+
+
+def say(line: str) -> None:
+    """Prints a line; what the terminal has no character for, as an escape. Raises BrokenPipeError."""
+    encoding = sys.stdout.encoding or "utf-8"
+    sys.stdout.write(f"{line}\n".encode(encoding, "backslashreplace").decode(encoding))
+
+
+def failed(root: Path, path: str, error: PromptError) -> None:
+    """Prints what is wrong, and where."""
+    say(str(Problem(str(root / path), error.line, str(error))))
+
+
+def counted(count: int, noun: str) -> str:
+    """A count and its noun."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+class _Size(NamedTuple):
+    name: str
+    path: str
+    bytes: int
+    tokens_estimate: int
+
+
+def lint(roots: Sequence[Path], as_json: bool) -> int:
+    """Prints what is wrong; 1 where anything is."""
+    problems: list[Problem] = []
+    sizes: list[_Size] = []
+    for root in roots:
+        library = opened(root)
+        problems += [one._replace(path=str(root / one.path)) for one in linted(library)]
+        for name in library.names:
+            size = len(library.source(name))
+            sizes.append(_Size(name, str(root / library.path(name)), size, tokens(size)))
+    if as_json:
+        found = {"problems": [one._asdict() for one in problems], "prompts": [one._asdict() for one in sizes]}
+        say(json.dumps(found, indent=2))
+    else:
+        for problem in problems:
+            say(str(problem))
+        total = sum(one.bytes for one in sizes)
+        estimate = f"{total:,} bytes, about {tokens(total):,} tokens (an estimate: bytes / 4)"
+        say(f"{counted(len(sizes), 'prompt')}, {estimate}: {counted(len(problems), 'finding')}")
+    return 1 if problems else 0
+
+
+def render(root: Path, name: str, written: Sequence[str]) -> int:
+    """Prints the messages, each after its role; 1 where the prompt is broken. Raises Misuse for wrong arguments."""
+    library = opened(root)
+    given = _given(written)
+    try:
+        path = library.path(name)
+    except PromptError as error:
+        raise Misuse(str(error)) from None
+    try:
+        rendering = library.rendering(name)
+        try:
+            found = values(rendering.prompt, given)
+        except PromptError as error:
+            raise Misuse(str(error)) from None
+        messages = rendering.rendered(found)
+    except PromptError as error:
+        failed(root, path, error)
+        return 1
+    say("\n\n".join(map(_shown, messages)))
+    return 0
+
+
+def _given(written: Sequence[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for one in written:
+        key, equals, value = one.partition("=")
+        if not equals or key in found:
+            raise Misuse(f"{one[:80]!r} is no KEY=VALUE" if not equals else f"{key!r} is given twice")
+        found[key] = value
+    return found
+
+
+def _shown(message: Rendered) -> str:
+    content = message.content
+    if isinstance(content, Text):
+        return f"[{message.role}]\n{content.text}"
+    return f"[{message.role}]\n({content.kind} {content.path}: {content.mime_type}, {len(content.data):,} bytes)"
+
+
+def test(roots: Sequence[Path], update: bool) -> int:
+    """Prints how what comes differs from the examples, or with `update` makes it the examples; 1 where one fails."""
+    outcomes: Counter[str] = Counter()
+    for root in roots:
+        library = opened(root)
+        for name in library.names:
+            outcomes[_outcome(library, name, root, update)] += 1
+    order = ("passed", "failed", "updated", "without an example")
+    say(", ".join(f"{outcomes[one]} {one}" for one in order if outcomes[one] or one in order[:2]))
+    return 1 if outcomes["failed"] else 0
+
+
+def _outcome(library: Library, name: str, root: Path, update: bool) -> str:
+    path = library.path(name)
+    try:
+        expected = golden.golden(library, name)
+        if expected is None:
+            library.prompt(name)
+            return "without an example"
+        now = golden.example(library, name, expected.arguments)
+        if now == expected:
+            return "passed"
+        if update:
+            put(Folder(root), golden.golden_path(path), golden.written(now).encode(), lambda _: None)
+    except PromptError as error:
+        failed(root, path, error)
+        return "failed"
+    path = str(root / golden.golden_path(path))
+    if update:
+        say(f"{path}: updated")
+        return "updated"
+    _show(path, expected, now)
+    return "failed"
+
+
+def _show(path: str, expected: golden.Golden, now: golden.Golden) -> None:
+    before, after = (golden.written(one).splitlines() for one in (expected, now))
+    say(f"{path}: something else comes")
+    for line in unified_diff(before, after, "expected", "now", lineterm=""):
+        say(line)
+
+
+def export(root: Path, names: Sequence[str] | None, target: Path, force: bool) -> int:
+    """Writes the prompts of these names (None: all) as directories in `target`.
+
+    1 where one can't be a skill, or would replace what differs: then none is written. Raises Misuse.
+    """
+    library = opened(root)
+    skills = _skills(library, _chosen(library, names), root)
+    if skills is None:
+        return 1
+    _make(target)
+    folder = Folder(target)
+    old = [f"{name}/{path}" for name, files in skills.items() for path in differing(folder, name, files)]
+    if old and not force:
+        for path in old:
+            say(f"{target / path}: there is another file already (--force replaces it)")
+        return 1
+    try:
+        written = [name for name, files in skills.items() if write_skill(folder, name, files, library.scripts(name))]
+    except PromptError as error:
+        failed(target, "", error)
+        return 1
+    for name in written:
+        say(f"{target / name}")
+    say(f"{counted(len(written), 'skill')} written, {len(skills) - len(written)} unchanged")
+    return 0
+
+
+def _chosen(library: Library, names: Sequence[str] | None) -> Sequence[str]:
+    if names is None:
+        return library.names
+    unknown = [one for one in names if one not in library]
+    if unknown or not names:
+        raise Misuse(f"there is no prompt {unknown[0]!r}" if unknown else "name a prompt, or say --all")
+    return list(dict.fromkeys(names))
+
+
+def _skills(library: Library, names: Sequence[str], root: Path) -> dict[str, dict[str, bytes]] | None:
+    found: dict[str, dict[str, bytes]] = {}
+    broken = False
+    for name in names:
+        try:
+            found[name] = library.export(name)
+        except PromptError as error:
+            failed(root, library.path(name), error)
+            broken = True
+    return None if broken else found
+
+
+def _make(target: Path) -> None:
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        raise Misuse(f"{target} is no directory, and can't be made one") from None

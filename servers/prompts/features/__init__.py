@@ -1,0 +1,1 @@
+"""What clients see: prompts, resources, tools and skills."""

@@ -1,0 +1,40 @@
+"""What all features work on, and what clients are told of errors."""
+
+from typing import NamedTuple
+
+from shared import Context, InvalidParams
+
+from ..errors import PromptError
+from ..library.folder import Folder
+from ..library.libraries import Libraries
+from ..library.skills import Shelf
+from ..library.watch import Watch
+from ..settings import Settings
+
+__all__ = ["Ctx", "Opened", "explain", "refusal_of"]
+
+
+class Opened(NamedTuple):
+    """What one run of the server has open."""
+
+    libraries: Libraries
+    files: tuple[Folder, ...]
+    """Where the files lie that are suggested for arguments."""
+    settings: Settings
+    shelf: Shelf
+    watch: Watch
+    subscribed: dict[str, str]
+    """The keys that somebody subscribes to, and the prompt that each is about."""
+
+
+Ctx = Context[Opened]
+
+
+def explain(error: PromptError) -> str:
+    """What a client is told of an error."""
+    return f"{error.code}: {error}"
+
+
+def refusal_of(error: PromptError) -> InvalidParams:
+    """What prompts and resources raise, where tools may let the error pass."""
+    return InvalidParams(explain(error))

@@ -1,1 +1,0 @@
-"""Notice of changes to the folders of prompts."""
