@@ -54,7 +54,7 @@ LATE_IMPORTS: dict[str, str] = {
     "servers/bundle/commands/serve.py": "it says which extra is missing, where there is no web server to load",
     "shared/transports/http/probes.py": "prometheus-client takes a tenth of a second, and nobody may ever scrape",
     "servers/bundle/doctor/urls.py": "httpx is an extra, and what finds a missing extra can't need one",
-    "servers/fetch/pages/opening.py": "what loads and reads pages is big, and is loaded with the first page",
+    "servers/fetch/features/state.py": "what loads and reads pages is big, and is loaded with the first page",
     "servers/fetch/network/hosts.py": "most names are ASCII, and the tables of all others take a while to load",
     "servers/fetch/reading/readers.py": "a worker loads what a kind of page needs with the first page of that kind",
     "servers/filesystem/finding/engine.py": "google-re2 is an extra, loaded with the first search of contents",

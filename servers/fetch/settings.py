@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validat
 from shared import __version__
 from shared.kit.extras import needs_extra
 
-from .loading.headers import HostHeader, default_agent, parse_host_header
+from .load.headers import HostHeader, default_agent, parse_host_header
 from .network.policy import Policy, Rules
 from .network.proxy import parse_proxy
 

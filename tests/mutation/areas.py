@@ -34,6 +34,6 @@ AREAS = {
         ("tests/kit/rooted", "tests/servers/filesystem"),
     ),
     "sqlite": Area(("servers/sqlite/access/*", "servers/sqlite/writing/*"), ("tests/servers/sqlite",)),
-    "fetch": Area(("servers/fetch/network/*", "servers/fetch/loading/robots.py"), ("tests/servers/fetch",)),
+    "fetch": Area(("servers/fetch/network/*", "servers/fetch/load/robots.py"), ("tests/servers/fetch",)),
     "prompts": Area(("servers/prompts/library/folder.py", "servers/prompts/write/*"), ("tests/servers/prompts",)),
 }

@@ -13,10 +13,10 @@ from h2.exceptions import H2Error
 
 from servers.fetch.errors import FetchError
 from servers.fetch.network.connecting import CheckedBackend, Resolver, checked_addresses
-from servers.fetch.network.listening import Http2Stream, used_streams
 from servers.fetch.network.policy import Policy
 from servers.fetch.network.proxy import Proxy, parse_proxy
-from servers.fetch.network.tls import TlsStream, tls_context
+from servers.fetch.network.streams import Http2Stream, TlsStream, tls_context, used_streams
+from servers.fetch.network.urls import host_of, port_of
 
 __all__ = ["ClientOptions", "opened_client"]
 
@@ -158,7 +158,7 @@ async def _close(streams: list[Http2Stream]) -> None:
 
 
 async def _check(policy: Policy, resolver: Resolver, url: httpx.URL) -> None:
-    host, port = url.raw_host.decode("ascii"), url.port or (443 if url.scheme == "https" else 80)
+    host, port = host_of(url), port_of(url)
     try:
         await checked_addresses(policy, resolver, host, port)
     except FetchError as error:

@@ -25,7 +25,7 @@ from servers.fetch.errors import FetchError
 from servers.fetch.network.addresses import parse_address
 from servers.fetch.network.hosts import bracketed, normal_host
 from servers.fetch.network.policy import Policy
-from servers.fetch.network.tls import TlsStream
+from servers.fetch.network.streams import TlsStream
 
 __all__ = ["CheckedBackend", "Resolver", "SystemResolver", "checked_addresses"]
 

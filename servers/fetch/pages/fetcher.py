@@ -4,8 +4,8 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from typing import NamedTuple
 
-from servers.fetch.loading.budget import Budget
-from servers.fetch.loading.loader import Loader, LoadRules
+from servers.fetch.load.limits import ByteBudget
+from servers.fetch.load.loader import Loader, LoadRules
 from servers.fetch.network.client import ClientOptions, opened_client
 from servers.fetch.network.connecting import SystemResolver
 from servers.fetch.network.policy import Endpoint, Policy
@@ -26,7 +26,7 @@ class Fetcher(NamedTuple):
 
     loader: Loader
     reader: Reader
-    budget: Budget
+    budget: ByteBudget
 
     async def fetch(self, wanted: Wanted, *, refresh: bool = False) -> Snapshot:
         """The page as it is now, or as the cache may still give it. Raises FetchError."""
@@ -45,7 +45,7 @@ async def open_fetcher(settings: Settings, endpoints: Callable[[], Iterable[Endp
         opened_client(options, policy, SystemResolver()) as client,
         opened_reader(settings.readers, settings.reading_time, settings.reading_memory) as reader,
     ):
-        yield Fetcher(Loader(client, policy, _rules(settings)), reader, Budget(_LARGE_PAGES))
+        yield Fetcher(Loader(client, policy, _rules(settings)), reader, ByteBudget(_LARGE_PAGES))
 
 
 def _rules(settings: Settings) -> LoadRules:

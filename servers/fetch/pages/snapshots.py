@@ -5,17 +5,22 @@ has snapshots of its own: what one was shown, and that it asked for it, is not t
 """
 
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Awaitable, Callable, Hashable, Sequence
 from typing import NamedTuple
 
-from servers.fetch.loading.loaded import Loaded
+import anyio
+
+from servers.fetch.errors import FetchError
+from servers.fetch.load.loaded import Loaded
 from servers.fetch.reading.page import Form, Page
 
-__all__ = ["MAX_CHARACTERS", "MAX_PAGES", "Snapshot", "Snapshots", "Wanted"]
+__all__ = ["MAX_CHARACTERS", "MAX_PAGES", "Outcome", "Snapshot", "Snapshots", "Wanted", "fetch_all"]
 
 MAX_CHARACTERS = 4_000_000
 """Characters of text, and bytes of images, that are kept; a page that has more is kept alone."""
 MAX_PAGES = 500
+
+_LATE = FetchError("timeout", "the call had to end before this page came", "Fetch it by itself.")
 
 
 class Wanted(NamedTuple):
@@ -80,3 +85,34 @@ class Snapshots:
         dropped = self._kept.pop(key, None)
         if dropped is not None:
             self._weight -= dropped.weight
+
+
+Outcome = Snapshot | FetchError
+
+
+async def fetch_all(
+    wanted: Sequence[Wanted],
+    fetch: Callable[[Wanted], Awaitable[Snapshot]],
+    told: Callable[[int], Awaitable[None]],
+    seconds: float,
+    characters: int,
+) -> list[Outcome]:
+    """The beginning of each page, or why it did not come, in order; what is not there after `seconds` is given up.
+    `told` is called with the number of pages that are settled."""
+    outcomes: list[Outcome] = [_LATE] * len(wanted)
+    settled = 0
+
+    async def settle(at: int) -> None:
+        nonlocal settled
+        try:
+            outcomes[at] = (await fetch(wanted[at])).beginning(characters)
+        except FetchError as error:
+            outcomes[at] = error
+        settled += 1
+        await told(settled)
+
+    with anyio.move_on_after(seconds):
+        async with anyio.create_task_group() as tasks:
+            for at in range(len(wanted)):
+                tasks.start_soon(settle, at)
+    return outcomes

@@ -1,4 +1,4 @@
-"""A page as the model sees it, and the same facts for programs.
+"""Pages as the model sees them, one or several together, and the same facts for programs.
 
 What a site wrote stands between two lines with a mark that nobody can know beforehand, so it can't end them and go
 on as if the server spoke. That is true of titles and dates as well as of the text; a URL that a redirect names, and
@@ -7,13 +7,15 @@ the type of a page, stand in quotes, which neither can hold.
 
 import json
 import time
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from servers.fetch.errors import FetchError
-from servers.fetch.pages.snapshots import Snapshot
+from servers.fetch.pages.snapshots import Outcome, Snapshot, Wanted
 from shared.kit.text import join_lines, marks
 
-__all__ = ["Piece", "cut", "explained", "facts_of", "fenced", "text_of"]
+__all__ = ["Many", "Piece", "cut", "explained", "facts_of", "fenced", "many_of", "shares", "text_of"]
+
 
 _FACT = 300
 """Characters of a title or another fact."""
@@ -141,3 +143,48 @@ def _told(snapshot: Snapshot) -> list[str]:
     ]
     lines = [f"{name}: {value}" for name, value in told if value]
     return [*lines, ""] if lines else []
+
+
+class Many(NamedTuple):
+    """The text of several pages, and the facts of each."""
+
+    text: str
+    facts: list[dict[str, Any]]
+
+
+def _beside(outcome: Outcome) -> int:
+    """Bytes of JSON for what is told of a page besides its text: sites may make that long, too."""
+    if isinstance(outcome, FetchError):
+        return len(json.dumps(explained(outcome)))
+    nothing = Piece("", 0, 0)
+    return len(json.dumps([text_of(outcome, nothing), facts_of(outcome, nothing)]))
+
+
+def many_of(wanted: Sequence[Wanted], outcomes: Sequence[Outcome], characters: int, size: int) -> Many:
+    """All pages in one text of about `characters`; with the facts it has some `size` bytes of JSON at most."""
+    room = max(size - sum(map(_beside, outcomes)), size // 4) // len(wanted)
+    given = shares([len(one.page.text) if isinstance(one, Snapshot) else 0 for one in outcomes], characters)
+    texts, facts = [], []
+    for one, outcome, share in zip(wanted, outcomes, given, strict=True):
+        if isinstance(outcome, Snapshot):
+            piece = cut(outcome.page.text, 0, share, room)
+            piece = piece._replace(total=piece.total + outcome.left_out)
+            texts.append(text_of(outcome, piece))
+            facts.append(facts_of(outcome, piece))
+        else:
+            # What is no URL may hold credentials anywhere.
+            texts.append(f"{'' if outcome.code == 'bad_url' else join_lines(one.url)}\n{explained(outcome)}")
+            facts.append({"error": outcome.code})
+    return Many("\n\n".join(f"[{at}] {text}" for at, text in enumerate(texts, 1)), facts)
+
+
+def shares(lengths: Sequence[int], total: int) -> list[int]:
+    """How many of its characters each page may show, where all together may show `total`: the same for each, and
+    what a short one leaves goes to the others."""
+    given = [0] * len(lengths)
+    left = total
+    shortest_first = sorted(range(len(lengths)), key=lambda which: lengths[which])
+    for done, which in enumerate(shortest_first):
+        given[which] = min(lengths[which], left // (len(lengths) - done))
+        left -= given[which]
+    return given

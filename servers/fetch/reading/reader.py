@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager, suppress
 import anyio
 
 from servers.fetch.errors import CODES, FetchError
-from servers.fetch.loading.loaded import Loaded
+from servers.fetch.load.loaded import Loaded
 from servers.fetch.reading.frames import Head
 from servers.fetch.reading.images import read_image
 from servers.fetch.reading.kinds import as_source, check, kind_of

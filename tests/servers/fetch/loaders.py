@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from servers.fetch.errors import FetchError
-from servers.fetch.loading.loader import Loader, LoadRules
+from servers.fetch.load.loader import Loader, LoadRules
 from servers.fetch.network.client import ClientOptions, opened_client
 from servers.fetch.network.policy import Policy, Rules
 

@@ -1,6 +1,6 @@
 """Pages as they come over the network, made of a body and a type."""
 
-from servers.fetch.loading.loaded import Loaded
+from servers.fetch.load.loaded import Loaded
 from servers.fetch.reading.kinds import Kind, KindName
 from servers.fetch.reading.page import Format
 from servers.fetch.reading.readers import Source

@@ -4,7 +4,7 @@ import anyio
 import pytest
 
 from servers.fetch.errors import FetchError
-from servers.fetch.loading.budget import LITTLE, Budget, Share
+from servers.fetch.load.limits import LITTLE, ByteBudget, Share
 from tests.benchmarks.fetch_site import Site, reply
 from tests.servers.fetch.loaders import opened_loader
 
@@ -20,7 +20,7 @@ async def taken(share: Share, size: int = LARGE) -> bool:
 
 
 async def test_what_does_not_fit_waits_until_there_is_room() -> None:
-    budget = Budget(2 * LARGE)
+    budget = ByteBudget(2 * LARGE)
     with budget.share() as first, budget.share() as second, budget.share() as third:
         assert await taken(first)
         assert await taken(second)
@@ -32,7 +32,7 @@ async def test_what_does_not_fit_waits_until_there_is_room() -> None:
 
 
 async def test_a_little_is_taken_without_waiting() -> None:
-    budget = Budget(LARGE)
+    budget = ByteBudget(LARGE)
     with budget.share() as large, budget.share() as small:
         assert await taken(large)
         assert await taken(small, LITTLE)
@@ -40,14 +40,14 @@ async def test_a_little_is_taken_without_waiting() -> None:
 
 
 async def test_one_page_alone_may_have_more() -> None:
-    budget = Budget(LITTLE)
+    budget = ByteBudget(LITTLE)
     with budget.share() as share:
         assert await taken(share, 100 * LITTLE)
         assert await taken(share, 90 * LITTLE)
 
 
 async def test_what_was_not_needed_is_given_back() -> None:
-    budget = Budget(2 * LARGE)
+    budget = ByteBudget(2 * LARGE)
     with budget.share() as first, budget.share() as second:
         await first.need(LITTLE + 1, 2 * LARGE)
         assert not await taken(second)
@@ -56,7 +56,7 @@ async def test_what_was_not_needed_is_given_back() -> None:
 
 
 async def test_pages_come_in_the_order_in_which_they_waited() -> None:
-    budget, came = Budget(2 * LARGE), []
+    budget, came = ByteBudget(2 * LARGE), []
 
     async def wait(name: str, size: int) -> None:
         with budget.share() as share:
@@ -74,7 +74,7 @@ async def test_pages_come_in_the_order_in_which_they_waited() -> None:
 
 
 async def test_one_that_is_given_up_lets_the_next_by() -> None:
-    budget = Budget(2 * LARGE)
+    budget = ByteBudget(2 * LARGE)
     with budget.share() as first, budget.share() as second, budget.share() as third:
         await first.need(LARGE, LARGE)
         assert not await taken(second, 2 * LARGE)
@@ -83,7 +83,7 @@ async def test_one_that_is_given_up_lets_the_next_by() -> None:
 
 
 async def test_waiting_for_room_is_no_time_of_the_site() -> None:
-    budget = Budget(LARGE)
+    budget = ByteBudget(LARGE)
     with budget.share() as first, budget.share() as second, anyio.CancelScope() as second.limit:
         await first.need(LARGE, LARGE)
         second.limit.deadline = anyio.current_time() + 60
@@ -97,7 +97,7 @@ async def test_waiting_for_room_is_no_time_of_the_site() -> None:
 
 async def test_large_pages_are_loaded_one_after_the_other() -> None:
     pages = {f"/{number}": reply("x" * LARGE, "text/plain") for number in range(4)}
-    budget, most = Budget(LARGE + LITTLE), []
+    budget, most = ByteBudget(LARGE + LITTLE), []
     async with Site(pages) as site, opened_loader(timeout=5) as loader:
 
         async def load(number: int) -> None:
@@ -115,7 +115,7 @@ async def test_large_pages_are_loaded_one_after_the_other() -> None:
 
 async def test_a_page_that_fails_gives_back_what_it_had() -> None:
     large = reply("x" * LARGE, "text/plain", Content_Encoding="gzip")
-    budget = Budget(LARGE)
+    budget = ByteBudget(LARGE)
     async with Site({"/": large}) as site, opened_loader() as loader:
         with pytest.raises(FetchError), budget.share() as share:
             await loader.load(site.url("/"), share=share)

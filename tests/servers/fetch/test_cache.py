@@ -6,8 +6,8 @@ from typing import Any
 import httpx
 import pytest
 
-from servers.fetch.loading.cache import Cache, Kept, kept
-from servers.fetch.loading.exchange import Answer
+from servers.fetch.load.cache import Cache, Kept, kept
+from servers.fetch.load.exchange import Answer
 from servers.fetch.network.urls import parse_url
 from tests.servers.fetch.loaders import opened_loader, refused
 from tests.servers.fetch.sites import answer, opened_site, redirect

@@ -6,7 +6,7 @@ import tracemalloc
 import pytest
 
 from servers.fetch.errors import FetchError
-from servers.fetch.loading.decoding import STEP, unpacking
+from servers.fetch.load.decoding import STEP, unpacking
 from tests.servers.fetch.packing import NAMES, PACK, bomb
 
 every = pytest.mark.parametrize("name", PACK)

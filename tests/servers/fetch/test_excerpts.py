@@ -2,7 +2,7 @@
 
 import pytest
 
-from servers.fetch.loading.excerpt import excerpt
+from servers.fetch.load.excerpt import excerpt
 
 
 @pytest.mark.parametrize(

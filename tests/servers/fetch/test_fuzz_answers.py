@@ -7,8 +7,8 @@ import anyio
 import pytest
 
 from servers.fetch.errors import CODES, FetchError
-from servers.fetch.loading.budget import LITTLE, Budget
-from servers.fetch.loading.loader import Loader, LoadRules
+from servers.fetch.load.limits import LITTLE, ByteBudget
+from servers.fetch.load.loader import Loader, LoadRules
 from servers.fetch.network.client import ClientOptions, opened_client
 from servers.fetch.network.policy import Policy, Rules
 from servers.fetch.pages.fetcher import Fetcher
@@ -80,7 +80,7 @@ async def test_whatever_a_site_answers_is_fenced_and_leads_nowhere(times: int) -
                     # A new one each time: a site that asks to wait is asked no more.
                     loader = Loader(client, policy, LoadRules("tester/1.0", PATIENCE, ignore_robots=number % 4 > 0))
                     wanted = Wanted(f"http://127.0.0.1:{port}/{number}")
-                    code, text = await shown(Fetcher(loader, reader, Budget(LITTLE)), wanted)
+                    code, text = await shown(Fetcher(loader, reader, ByteBudget(LITTLE)), wanted)
                     check(code, text)
                     ended[code] += 1
             await anyio.wait_all_tasks_blocked()

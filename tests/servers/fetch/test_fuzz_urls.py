@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from servers.fetch.errors import CODES, FetchError
-from servers.fetch.loading.loader import Loader, LoadRules
+from servers.fetch.load.loader import Loader, LoadRules
 from servers.fetch.network.addresses import is_public, parse_address
 from servers.fetch.network.client import ClientOptions, opened_client
 from servers.fetch.network.policy import Policy, Rules

@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 
 from servers.fetch.errors import FetchError
 from servers.fetch.network.client import ClientOptions
-from servers.fetch.network.tls import TlsStream, tls_context
+from servers.fetch.network.streams import TlsStream, tls_context
 from tests.servers.fetch.authority import (
     DAY,
     HOST,

@@ -6,7 +6,7 @@ import anyio
 import pytest
 
 from servers.fetch.errors import FetchError
-from servers.fetch.loading.waiting import HOSTS, QUEUE, Pauses, Slots
+from servers.fetch.load.limits import HOSTS, QUEUE, Pauses, Slots
 from tests.servers.fetch.loaders import opened_loader, refused
 from tests.servers.fetch.packing import bomb
 from tests.servers.fetch.sites import Asked, answer, opened_site

@@ -13,10 +13,10 @@ import h2.events
 import httpcore
 import pytest
 
-from servers.fetch.loading.loader import Loader, LoadRules
+from servers.fetch.load.loader import Loader, LoadRules
 from servers.fetch.network.client import ClientOptions, _close, opened_client
-from servers.fetch.network.listening import Http2Stream
 from servers.fetch.network.policy import Policy, Rules
+from servers.fetch.network.streams import Http2Stream
 from tests.servers.fetch.authority import authority, certificate, server_context
 from tests.servers.fetch.loaders import AGENT, Here, refused
 

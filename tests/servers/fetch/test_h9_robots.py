@@ -9,9 +9,9 @@ import pytest
 from protego import Protego
 
 from servers.fetch.errors import FetchError
-from servers.fetch.loading.exchange import Answer
-from servers.fetch.loading.headers import default_agent, product_token
-from servers.fetch.loading.robots import CHARACTERS, HOPS, MOST, Robots, Rules, relevant
+from servers.fetch.load.exchange import Answer
+from servers.fetch.load.headers import default_agent, product_token
+from servers.fetch.load.robots import CHARACTERS, HOPS, MOST, Robots, Rules, relevant
 from tests.servers.fetch.loaders import opened_loader, refused
 from tests.servers.fetch.packing import bomb
 from tests.servers.fetch.sites import Asked, Route, answer, opened_site, redirect

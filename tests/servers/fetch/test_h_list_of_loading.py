@@ -8,9 +8,8 @@ import anyio
 import pytest
 
 from servers.fetch.errors import FetchError
-from servers.fetch.loading.headers import parse_host_header
-from servers.fetch.loading.redirects import Chain
-from servers.fetch.network.urls import parse_url
+from servers.fetch.load.headers import parse_host_header
+from servers.fetch.network.urls import Chain, parse_url
 from tests.servers.fetch.loaders import opened_loader, refused
 from tests.servers.fetch.packing import NAMES, PACK, bomb
 from tests.servers.fetch.sites import Asked, Route, answer, opened_site, redirect

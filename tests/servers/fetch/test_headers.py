@@ -3,7 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
-from servers.fetch.loading.headers import HostHeader, headers_for, parse_host_header
+from servers.fetch.load.headers import HostHeader, headers_for, parse_host_header
 from servers.fetch.settings import Settings
 
 

@@ -1,6 +1,6 @@
 """Pages that are kept to go on with."""
 
-from servers.fetch.loading.loaded import Loaded
+from servers.fetch.load.loaded import Loaded
 from servers.fetch.pages.snapshots import Snapshot, Snapshots, Wanted
 from servers.fetch.reading.page import Page
 

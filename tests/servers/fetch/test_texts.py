@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from servers.fetch.errors import Answered, FetchError
-from servers.fetch.loading.loaded import Loaded
+from servers.fetch.load.loaded import Loaded
 from servers.fetch.pages.snapshots import Snapshot
 from servers.fetch.pages.texts import cut, explained, facts_of, fenced, text_of
 from servers.fetch.reading.page import Found, Page, Removed

@@ -1,21 +1,30 @@
-"""TLS: whom to trust, and what went wrong in plain words.
+"""Connections that say what went wrong with TLS, and those of HTTP/2 that notice when nobody is there any more.
 
 Trusted is what the system trusts, and the authorities of the operator's own file. TLS 1.2 is the least. Signatures
 with SHA-1 and keys of less than 112 bits of strength are refused, whatever this Python was built with.
+
+A connection of HTTP/2 that is kept may lead nowhere after a while: a router forgot it, or the peer went without a
+word. What is asked on it waits until its time is over, and so does each try after it, because the pool takes the same
+connection again. So a silent peer is asked for a sign of life, as HTTP/2 has it (RFC 9113, 6.7), and a connection
+that gives none is closed. A site that only thinks for long gives it, and is waited for.
 """
 
 import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
+import anyio
 from anyio import CancelScope
-from httpcore import AsyncNetworkStream, ConnectError, ConnectTimeout
+from httpcore import AsyncNetworkStream, ConnectError, ConnectTimeout, ReadTimeout
 from truststore import SSLContext
 
 from servers.fetch.errors import FetchError
-from servers.fetch.network.listening import Http2Stream
 
-__all__ = ["TlsStream", "tls_context"]
+__all__ = ["Http2Stream", "TlsStream", "tls_context", "used_streams"]
+
 
 # By OpenSSL's X509_V_ERR_... numbers, for which Python has no names.
 _CERTIFICATES = {
@@ -34,6 +43,7 @@ _CERTIFICATES = {
     68: "has a signature that is too weak",
 }
 _ISSUER = {18, 19, 20, 21}
+# By the reasons that OpenSSL gives.
 _HANDSHAKES = {
     "UNSUPPORTED_PROTOCOL": "offers no version of TLS from 1.2 on",
     "TLSV1_ALERT_PROTOCOL_VERSION": "offers no version of TLS from 1.2 on",
@@ -48,6 +58,14 @@ _HANDSHAKES = {
     "CA_MD_TOO_WEAK": "has a certificate with a signature that is too weak",
     "TLSV1_UNRECOGNIZED_NAME": "has no certificate for this host",
 }
+
+LONGEST_SILENCE = 3.0
+"""Seconds until a peer is asked for a sign of life, and until it has to have given it."""
+SHARE = 0.2
+"""The same, of the time for one read."""
+PING = bytes((0, 0, 8, 6, 0, 0, 0, 0, 0)) + b"anybody?"
+
+_used: ContextVar[list["Http2Stream"] | None] = ContextVar("used", default=None)
 
 
 def tls_context(ca_file: Path | None = None) -> ssl.SSLContext:
@@ -132,3 +150,55 @@ def _explained(error: BaseException | None, host: str) -> FetchError:
         reason = _HANDSHAKES.get(error.reason or "", "did not agree on a safe connection")
         return FetchError("tls", f"{host} {reason}")
     return FetchError("tls", f"{host} ended the connection before TLS was agreed on")
+
+
+@contextmanager
+def used_streams() -> Iterator[list["Http2Stream"]]:
+    """The connections that this task sends something on meanwhile."""
+    streams: list[Http2Stream] = []
+    token = _used.set(streams)
+    try:
+        yield streams
+    finally:
+        _used.reset(token)
+
+
+class Http2Stream(AsyncNetworkStream):
+    """A connection on which whole frames are written."""
+
+    def __init__(self, inner: AsyncNetworkStream) -> None:
+        self._inner = inner
+        self._writing = anyio.Lock()
+
+    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109 (the interface's)
+        """Reads what has come; nothing at the end. Raises httpcore.ReadTimeout, and closes the connection, where its
+        peer is gone."""
+        silence = LONGEST_SILENCE if timeout is None else min(LONGEST_SILENCE, SHARE * timeout)
+        try:
+            return await self._inner.read(max_bytes, silence)
+        except ReadTimeout:
+            await self._write(PING, silence)
+        try:
+            return await self._inner.read(max_bytes, silence)
+        except ReadTimeout:
+            with anyio.CancelScope(shield=True):
+                await self.aclose()
+            raise
+
+    async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ASYNC109 (the interface's)
+        """Writes all of it."""
+        if (streams := _used.get()) is not None and self not in streams:
+            streams.append(self)
+        await self._write(buffer, timeout)
+
+    async def _write(self, frames: bytes, seconds: float | None) -> None:
+        async with self._writing:
+            await self._inner.write(frames, seconds)
+
+    async def aclose(self) -> None:
+        """Closes the connection."""
+        await self._inner.aclose()
+
+    def get_extra_info(self, info: str) -> Any:
+        """What is known of the connection."""
+        return self._inner.get_extra_info(info)

@@ -1,27 +1,21 @@
-"""The tools: what a client sees; the work is done by the folders beside this file."""
+"""The tools: one page, or several at once."""
 
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
-from shared import CallToolResult, ImageContent, Text, TextContent, ToolError
+from pydantic import Field
 
-from .app import Ctx, app, snapshot_of
-from .arguments import (
-    FormatArgument,
-    MaxLengthArgument,
-    RawArgument,
-    RefreshArgument,
-    SectionArgument,
-    StartArgument,
-    UrlArgument,
-    UrlsArgument,
-)
-from .errors import FetchError
-from .pages.many import fetch_all, many_of
-from .pages.snapshots import Wanted
-from .pages.texts import cut, facts_of, text_of
+from shared import CallToolResult, Features, ImageContent, Text, TextContent, ToolError
 
-__all__ = ["fetch", "fetch_many"]
+from ..errors import FetchError
+from ..pages.snapshots import Wanted, fetch_all
+from ..pages.texts import cut, facts_of, many_of, text_of
+from ..reading.page import Format
+from .state import Ctx, State, snapshot_of
+
+__all__ = ["features", "fetch", "fetch_many"]
+
+features = Features[State]()
 
 _BESIDES = 70_000
 """Bytes of an answer for what stands beside the text of a page: fifty redirects, told twice, and a long URL."""
@@ -31,8 +25,26 @@ _LAST_SECONDS = 3.0
 """Of a call, for sending what came until then."""
 _ANEW = "this was fetched anew, so it may not go on where the last piece ended"
 
+UrlArgument = Annotated[str, Field(description="http or https", max_length=8_000)]
+UrlsArgument = Annotated[list[UrlArgument], Field(min_length=1, max_length=20)]
+MaxLengthArgument = Annotated[int, Field(ge=1, le=999_999, description="characters to give")]
+StartArgument = Annotated[int, Field(ge=0, description="goes on from this character of the same text")]
+RawArgument = Annotated[bool, Field(description="the source as the site sent it")]
+FormatArgument = Annotated[
+    Format,
+    Field(
+        description="markdown and text: the main content; html: cleaned; json: JSON, or data in the page; "
+        "links; metadata, with an outline of the headings"
+    ),
+]
+SectionArgument = Annotated[
+    str | None,
+    Field(description="a heading, #fragment, CSS selector or JSON pointer: gives that part", max_length=500),
+]
+RefreshArgument = Annotated[bool, Field(description="ask the site again, past the cache")]
 
-@app.tool(title="Fetch a page", read_only=True, open_world=True)
+
+@features.tool(title="Fetch a page", read_only=True, open_world=True)
 async def fetch(
     ctx: Ctx,
     url: UrlArgument,
@@ -61,7 +73,7 @@ async def fetch(
     return CallToolResult(content=blocks, meta=facts_of(snapshot, piece))
 
 
-@app.tool(title="Fetch several pages", read_only=True, open_world=True)
+@features.tool(title="Fetch several pages", read_only=True, open_world=True)
 async def fetch_many(
     ctx: Ctx, urls: UrlsArgument, max_length: MaxLengthArgument = 20_000, format: FormatArgument = "markdown"
 ) -> Text:

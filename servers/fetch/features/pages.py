@@ -1,16 +1,21 @@
-"""Pages as resources under their own URLs, and the recent ones listed."""
+"""Pages as resources under their own URLs, with the recent ones listed, and as a prompt."""
 
 from itertools import islice
+from typing import Annotated
 
-from shared import BlobResourceContents, InvalidParams, Resource, TextResourceContents
+from pydantic import Field
+
+from shared import BlobResourceContents, Features, InvalidParams, Resource, TextResourceContents
 from shared.kit.text import join_lines
 
-from .app import Ctx, app, snapshot_of
-from .errors import FetchError
-from .pages.snapshots import Wanted
-from .pages.texts import cut, explained, facts_of, text_of
+from ..errors import FetchError
+from ..pages.snapshots import Snapshot, Wanted
+from ..pages.texts import cut, explained, facts_of, text_of
+from .state import Ctx, State, snapshot_of
 
-__all__ = ["list_recent", "read_page"]
+__all__ = ["features", "fetch", "list_recent", "read_page", "read_page_over_http"]
+
+features = Features[State]()
 
 _CHARACTERS = 100_000
 _LISTED = 50
@@ -18,23 +23,20 @@ _TITLE = 200
 _MARKDOWN = "text/markdown"
 
 
-@app.resource("http://{+url}", name="page over http", title="A page without encryption", mime_type=_MARKDOWN)
+@features.resource("http://{+url}", name="page over http", title="A page without encryption", mime_type=_MARKDOWN)
 async def read_page_over_http(ctx: Ctx, url: str) -> TextResourceContents | BlobResourceContents:
     """The main content of a page, as Markdown."""
     return await _read(ctx, f"http://{url}")
 
 
-@app.resource("https://{+url}", name="page", title="A page of the web", mime_type=_MARKDOWN)
+@features.resource("https://{+url}", name="page", title="A page of the web", mime_type=_MARKDOWN)
 async def read_page(ctx: Ctx, url: str) -> TextResourceContents | BlobResourceContents:
     """The main content of a page, as Markdown."""
     return await _read(ctx, f"https://{url}")
 
 
 async def _read(ctx: Ctx, uri: str) -> TextResourceContents | BlobResourceContents:
-    try:
-        snapshot = await snapshot_of(ctx, Wanted(uri))
-    except FetchError as error:
-        raise InvalidParams(explained(error)) from None
+    snapshot = await _snapshot(ctx, uri)
     page = snapshot.page
     piece = cut(page.text, 0, _CHARACTERS, ctx.budget.result_bytes // 2)
     facts = facts_of(snapshot, piece)
@@ -45,7 +47,7 @@ async def _read(ctx: Ctx, uri: str) -> TextResourceContents | BlobResourceConten
     return TextResourceContents(uri=uri, mime_type=_MARKDOWN, text=text_of(snapshot, piece), meta=facts)
 
 
-@app.lists_resources
+@features.lists_resources
 async def list_recent(ctx: Ctx) -> list[Resource]:
     """The pages that this client fetched last, each once, with the titles that they give themselves."""
     titles: dict[str, str] = {}
@@ -55,3 +57,17 @@ async def list_recent(ctx: Ctx) -> list[Resource]:
         Resource(uri=url, name=join_lines(url), title=title or None, mime_type=_MARKDOWN)
         for url, title in islice(titles.items(), _LISTED)
     ]
+
+
+@features.prompt(title="Fetch a page")
+async def fetch(ctx: Ctx, url: Annotated[str, Field(description="http or https")]) -> str:
+    """Read a web page as Markdown."""
+    snapshot = await _snapshot(ctx, url)
+    return text_of(snapshot, cut(snapshot.page.text, 0, _CHARACTERS, ctx.budget.result_bytes // 2))
+
+
+async def _snapshot(ctx: Ctx, url: str) -> Snapshot:
+    try:
+        return await snapshot_of(ctx, Wanted(url))
+    except FetchError as error:
+        raise InvalidParams(explained(error)) from None

@@ -13,7 +13,7 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from servers.fetch.loading.exchange import Answer, http_date
+from servers.fetch.load.exchange import Answer, http_date
 
 __all__ = ["Cache", "Kept", "kept"]
 

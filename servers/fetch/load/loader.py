@@ -9,18 +9,16 @@ import anyio
 import httpx
 
 from servers.fetch.errors import Answered, FetchError
-from servers.fetch.loading.budget import Share
-from servers.fetch.loading.cache import Cache, Kept, kept
-from servers.fetch.loading.decoding import ACCEPT_ENCODING
-from servers.fetch.loading.excerpt import excerpt
-from servers.fetch.loading.exchange import REDIRECTS, Answer, Exchange, Limits, retry_after
-from servers.fetch.loading.headers import HostHeader, headers_for, product_token
-from servers.fetch.loading.loaded import Loaded
-from servers.fetch.loading.redirects import Chain, host_of, port_of
-from servers.fetch.loading.robots import MOST, Robots
-from servers.fetch.loading.waiting import Pauses, Slots
+from servers.fetch.load.cache import Cache, Kept, kept
+from servers.fetch.load.decoding import ACCEPT_ENCODING
+from servers.fetch.load.excerpt import excerpt
+from servers.fetch.load.exchange import REDIRECTS, Answer, Exchange, Limits, retry_after
+from servers.fetch.load.headers import HostHeader, headers_for, product_token
+from servers.fetch.load.limits import Pauses, Share, Slots
+from servers.fetch.load.loaded import Loaded
+from servers.fetch.load.robots import MOST, Robots
 from servers.fetch.network.policy import Policy
-from servers.fetch.network.urls import parse_url
+from servers.fetch.network.urls import Chain, host_of, parse_url, port_of
 
 __all__ = ["ACCEPT", "LoadRules", "Loader"]
 

@@ -11,9 +11,9 @@ import httpx
 from anyio.lowlevel import checkpoint
 
 from servers.fetch.errors import FetchError
-from servers.fetch.loading.budget import Share
-from servers.fetch.loading.decoding import unpacking
-from servers.fetch.loading.excerpt import READ
+from servers.fetch.load.decoding import unpacking
+from servers.fetch.load.excerpt import READ
+from servers.fetch.load.limits import Share
 
 __all__ = ["REDIRECTS", "Answer", "Exchange", "Limits", "http_date", "retry_after"]
 

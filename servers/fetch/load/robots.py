@@ -18,8 +18,8 @@ from anyio import CapacityLimiter, to_thread
 from protego import Protego
 
 from servers.fetch.errors import FetchError
-from servers.fetch.loading.exchange import REDIRECTS, Answer
-from servers.fetch.loading.redirects import host_of, next_url
+from servers.fetch.load.exchange import REDIRECTS, Answer
+from servers.fetch.network.urls import follow, host_of
 
 __all__ = ["MOST", "Robots"]
 
@@ -143,7 +143,7 @@ class Robots:
             for _ in range(HOPS):
                 if answer.status not in REDIRECTS:
                     break
-                url = next_url(answer)
+                url = follow(answer.url, answer.headers.get("location"))
                 answer = await self._fetch(url)
         except FetchError as error:
             if url == place and error.code in OF_THE_SITE:

@@ -1,0 +1,1 @@
+"""What the fetch server offers: its tools, resources and prompt."""

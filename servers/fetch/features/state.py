@@ -1,0 +1,84 @@
+"""What the features work on. What it takes to fetch is opened when the first page is wanted.
+
+A host starts every server and waits for it, but most conversations need no page; and what fetches and reads pages
+takes longer to load than all else here.
+"""
+
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from typing import TYPE_CHECKING, NamedTuple
+
+import anyio
+from anyio import to_thread
+from anyio.abc import TaskGroup
+
+from shared import Context
+from shared.server.turns import Turns
+
+from ..network.policy import Endpoint
+from ..pages.snapshots import Snapshot, Snapshots, Wanted
+from ..settings import Settings
+
+if TYPE_CHECKING:
+    from ..pages.fetcher import Fetcher
+
+__all__ = ["Ctx", "LazyFetcher", "State", "opened_state", "snapshot_of"]
+
+Endpoints = Callable[[], Iterable[Endpoint]]
+
+
+class LazyFetcher:
+    """The fetcher, from the first use on."""
+
+    def __init__(self, settings: Settings, endpoints: Endpoints, tasks: TaskGroup, stack: AsyncExitStack) -> None:
+        self._settings, self._endpoints, self._tasks, self._stack = settings, endpoints, tasks, stack
+        self._lock = anyio.Lock()
+        self._fetcher: Fetcher | None = None
+
+    async def get(self) -> "Fetcher":
+        """The fetcher, as soon as it is open."""
+        async with self._lock:
+            if self._fetcher is None:
+                # It takes a third of a second, during which others are answered.
+                open_fetcher = await to_thread.run_sync(_load)
+                self._fetcher = await self._stack.enter_async_context(open_fetcher(self._settings, self._endpoints))
+                # What reads pages is loaded in a process of its own, while the first one comes.
+                self._tasks.start_soon(self._fetcher.reader.warm)
+            return self._fetcher
+
+
+def _load() -> Callable[[Settings, Endpoints], AbstractAsyncContextManager["Fetcher"]]:
+    from ..pages.fetcher import open_fetcher  # noqa: PLC0415 (see above)
+
+    return open_fetcher
+
+
+class State(NamedTuple):
+    """What one run of the server has."""
+
+    fetcher: LazyFetcher
+    snapshots: Snapshots
+    turns: Turns
+    """Who may fetch."""
+
+
+Ctx = Context[State]
+
+
+@asynccontextmanager
+async def opened_state(settings: Settings, endpoints: Endpoints) -> AsyncIterator[State]:
+    """The state for the time of the block; `endpoints` tells what this server listens on itself."""
+    async with AsyncExitStack() as stack, anyio.create_task_group() as tasks:
+        fetcher = LazyFetcher(settings, endpoints, tasks, stack)
+        # A client leaves a place for others at each site, and so in all.
+        yield State(fetcher, Snapshots(), Turns(settings.max_concurrent, settings.max_per_host - 1))
+        tasks.cancel_scope.cancel()
+
+
+async def snapshot_of(ctx: Ctx, wanted: Wanted, *, refresh: bool = False) -> Snapshot:
+    """The page as it is now, which is kept to go on with. Raises FetchError."""
+    fetcher = await ctx.state.fetcher.get()
+    async with ctx.turn(ctx.state.turns):
+        snapshot = await fetcher.fetch(wanted, refresh=refresh)
+    ctx.state.snapshots.put(ctx.owner, wanted, snapshot)
+    return snapshot
