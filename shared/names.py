@@ -16,7 +16,6 @@ from .protocol.types.lifecycle import LogLevel
 from .protocol.types.prompts import CompletionArgument, GetPromptResult, Prompt, PromptArgument, PromptMessage
 from .protocol.types.resources import Resource
 from .protocol.types.tools import CallToolResult
-from .server.client_roots import narrow_to_roots
 from .server.context import Answer, Context
 from .server.features import Features
 from .server.results import Data, Text
@@ -61,6 +60,5 @@ __all__ = [
     "elicit_form",
     "elicit_url",
     "list_roots",
-    "narrow_to_roots",
     "sample",
 ]

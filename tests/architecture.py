@@ -19,7 +19,7 @@ LADDER = [
     {"protocol"},
     {"contracts", "auth"},
     {"server"},
-    {"ops", "names", ""},
+    {"extensions", "ops", "names", ""},
     {"transports"},
     {"client", "program", "testing"},
 ]

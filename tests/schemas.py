@@ -35,8 +35,8 @@ OPEN_DEFINITIONS = frozenset({"GetTaskPayloadResult"})
 # What schemas before 2026-07-28 leave room for: "this is not a closed set: any server can define its own, additional
 # capabilities".
 ADDED: dict[str, Schema] = {"ServerCapabilities": {"extensions": {"type": "object"}}}
-# Methods of official extensions: the core schema of 2026-07-28 doesn't know them.
-EXTENSION = re.compile(r"(notifications/)?(tasks|skills)(/|$)|resources/directory/")
+# Methods of official extensions, which the core schema of 2026-07-28 does not know, and of one that a test declares.
+EXTENSION = re.compile(r"(notifications/)?(tasks|skills|stars)(/|$)|resources/directory/")
 
 
 def available() -> bool:

@@ -29,8 +29,8 @@ from shared import (
     TextResourceContents,
     ToolError,
 )
+from shared.extensions.skills import Skill, SkillFile, skills
 from shared.protocol.session.questions import elicit_form, list_roots, sample
-from shared.server.skills import Skill, SkillFile, serve_skills
 
 ICON = Icon(src="data:image/png;base64,AA==", mime_type="image/png", sizes=["16x16"])
 TOKENS = {"messages": [{"role": "user", "content": {"type": "text", "text": "Name a colour."}}], "maxTokens": 5}
@@ -347,9 +347,8 @@ def _manifest(head: dict[str, Any]) -> bytes:
 
 def skilled() -> Server[None]:
     """Skills, two entries a page."""
-    app: Server[None] = Server(Implementation(name="skilled", version="1"))
+    app: Server[None] = Server(Implementation(name="skilled", version="1"), extensions=[skills(Folders())])
     app.page_size = 2
-    serve_skills(app, Folders())
     return app
 
 

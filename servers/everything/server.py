@@ -4,7 +4,7 @@ Its domain is the protocol itself, so the files beside this one declare what the
 `app`. Importing them is all that is left to do here; they are listed to clients in this order.
 """
 
-from . import answers, changes, conversation, failures, progress, prompts, resources, rounds, schemas, skills
+from . import answers, changes, conversation, failures, progress, prompts, resources, rounds, schemas
 from .app import app
 
 __all__ = [
@@ -18,5 +18,4 @@ __all__ = [
     "resources",
     "rounds",
     "schemas",
-    "skills",
 ]

@@ -6,9 +6,8 @@ from pathlib import Path
 
 from anyio import to_thread
 
-from shared.server.skills import Skill, SkillFile, serve_skills
-
-from .app import Ctx, app
+from shared import Context
+from shared.extensions.skills import Skill, SkillFile
 
 __all__ = ["Guide"]
 
@@ -24,15 +23,15 @@ FILES = ("SKILL.md", "references/CHECKS.md")
 class Guide:
     """The skill; its files are read when a client first asks."""
 
-    async def list(self, context: Ctx) -> Sequence[Skill]:
+    async def list(self, context: Context[None]) -> Sequence[Skill]:
         """It is the only one."""
         return [await to_thread.run_sync(_skill)]
 
-    async def get(self, context: Ctx, path: str) -> Skill | None:
+    async def get(self, context: Context[None], path: str) -> Skill | None:
         """It, where it is meant."""
         return await to_thread.run_sync(_skill) if path == FRONTMATTER["name"] else None
 
-    async def read(self, context: Ctx, skill: Skill, file: str) -> bytes:
+    async def read(self, context: Context[None], skill: Skill, file: str) -> bytes:
         """One of its files."""
         return _files()[file]
 
@@ -46,6 +45,3 @@ def _files() -> dict[str, bytes]:
 def _skill() -> Skill:
     files = {name: SkillFile.of(data) for name, data in _files().items()}
     return Skill(FRONTMATTER["name"], dict(FRONTMATTER), files)
-
-
-serve_skills(app, Guide())

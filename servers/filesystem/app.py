@@ -5,7 +5,8 @@ from collections.abc import AsyncIterator, Sequence
 
 from anyio import to_thread
 
-from shared import Context, Implementation, Opening, Running, Server, ToolError, __version__, narrow_to_roots
+from shared import Context, Implementation, Opening, Running, Server, ToolError, __version__
+from shared.extensions.client_roots import narrow_to_roots
 from shared.kit.rooted.entries import CHECKED_TWICE, RACE_FREE
 
 from .errors import FilesError, explained

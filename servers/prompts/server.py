@@ -11,10 +11,10 @@ import anyio
 from anyio import to_thread
 
 from shared import Implementation, Opening, Running, Server, ToolError, __version__
+from shared.extensions.skills import skills
 from shared.kit.rooted.entries import CHECKED_TWICE, RACE_FREE
 from shared.protocol.types.tools import ListParams
 from shared.server.changes import Changes
-from shared.server.skills import serve_skills
 
 from .errors import PromptError
 from .features import prompts, resources, tools
@@ -42,8 +42,8 @@ app = Server[Opened](
     "there.",
     settings=Settings,
     include=[prompts.features, resources.features, tools.features],
+    extensions=[skills(LibrarySkills())],
 )
-serve_skills(app, LibrarySkills())
 app.on_subscribe(resources.subscribe)
 app.on_unsubscribe(resources.unsubscribe)
 

@@ -11,17 +11,11 @@ from .records import record
 from .types.base import Params
 from .types.lifecycle import DiscoverParams, InitializeParams, SetLevelParams
 from .types.prompts import CompleteParams, GetPromptParams
-from .types.resources import DirectoryParams, ListenParams, ReadResourceParams, UriParams
+from .types.resources import ListenParams, ReadResourceParams, UriParams
 from .types.tools import CallToolParams, ListParams
 from .versions import NEWEST, NEWEST_HANDSHAKE, V2024_11_05, V2026_07_28, VERSIONS, Version
 
-__all__ = ["REQUESTS", "SKILLS", "Method", "MethodTable", "method_table"]
-
-
-SKILLS = "io.modelcontextprotocol/skills"
-"""The extension that serves skills (SEP-2640)."""
-
-_SKILLS = ("extensions", SKILLS)
+__all__ = ["REQUESTS", "Method", "MethodTable", "method_table"]
 
 
 @record
@@ -60,9 +54,6 @@ REQUESTS = (
     Method("completion/complete", CompleteParams, capability=("completions",)),
     Method("logging/setLevel", SetLevelParams, last=NEWEST_HANDSHAKE, capability=("logging",), built_in=True),
     Method("subscriptions/listen", ListenParams, first=V2026_07_28, is_stream=True),
-    Method("skills/list", ListParams, first=V2026_07_28, capability=_SKILLS, cacheable=True),
-    Method("skills/get", UriParams, first=V2026_07_28, capability=_SKILLS, cacheable=True),
-    Method("resources/directory/read", DirectoryParams, first=V2026_07_28, capability=(*_SKILLS, "directoryRead")),
 )
 
 
@@ -70,9 +61,10 @@ MethodTable = Mapping[tuple[str, Version], Method]
 """The rows that one server serves, by name and version."""
 
 
-def method_table(identity: Identity, custom: Iterable[Method] = ()) -> MethodTable:
-    """The standard rows whose capability the server declares, and its own, in each version that has them."""
-    rows = {row.name: row for row in (*REQUESTS, *custom) if identity.has(row.capability)}
+def method_table(identity: Identity, methods: Iterable[Method] = REQUESTS) -> MethodTable:
+    """Those of `methods` whose capability the server declares, in each version that has them. The last one of a name
+    counts."""
+    rows = {row.name: row for row in methods if identity.has(row.capability)}
     return {
         (row.name, version): row
         for row in rows.values()

@@ -5,15 +5,13 @@ server's name in `_meta`, and caching hints. For older versions it takes away wh
 of object and field, never by field name alone**: a tool's own argument may be called `title` too.
 
 `_SINCE` lists the fields that came after 2024-11-05, `_PARTS` where objects of a kind occur inside another.
-The map of extensions is in the schema of 2026-07-28 only; older versions allow capabilities they don't know, and
-the hosts of extensions speak those versions. So all get it, but for an extension whose methods came later.
 Content that a version can't carry is put into words, so that nothing is lost without a trace.
 """
 
 from functools import cache
 from typing import Any
 
-from .methods import REQUESTS, Method
+from .methods import Method
 from .versions import V2025_03_26, V2025_06_18, V2025_11_25, Version
 from .wire.jsonrpc import Prepared
 
@@ -62,8 +60,6 @@ _PARTS: dict[str, dict[str, str]] = {
 }
 
 _KINDS = {"tools/call": "CallToolResult"}
-_EXTENDED = {row.capability[1]: row.first for row in REQUESTS if row.capability[:1] == ("extensions",)}
-"""The extensions that have methods of their own, and the version these came with."""
 _OBJECT: dict[str, Any] = {}
 """Before 2026-07-28 structured content is an object, and so is what an output schema describes."""
 _ENVELOPE = ("resultType", "ttlMs", "cacheScope")
@@ -135,8 +131,7 @@ def _changes(kind: str, version: Version) -> bool:
     """Whether anything at or below `kind` may have to change for `version`."""
     if _unknown_fields(kind, version) or kind == "Tool":
         return True
-    since = {"ContentBlock": _BLOCKS_SINCE, "ServerCapabilities": _EXTENDED}.get(kind, {})
-    if any(version.order < first.order for first in since.values()):
+    if kind == "ContentBlock" and any(version.order < first.order for first in _BLOCKS_SINCE.values()):
         return True
     return any(_changes(part, version) for part in _PARTS.get(kind, {}).values())
 
@@ -146,8 +141,6 @@ def _fit(kind: str, value: dict[str, Any], version: Version) -> dict[str, Any]:
         return value
     if kind == "ContentBlock":
         value = _block(value, version)
-    elif kind == "ServerCapabilities":
-        value = _capabilities(value, version)
     unknown, parts = _unknown_fields(kind, version), _PARTS.get(kind, {})
     fitted = {name: item for name, item in value.items() if name not in unknown}
     for name, part in parts.items():
@@ -171,16 +164,6 @@ def _block(block: dict[str, Any], version: Version) -> dict[str, Any]:
     if block["type"] == "resource_link":
         return {"type": "text", "text": f"{block['name']}: {block['uri']}"}
     return {"type": "text", "text": f"[{block['mimeType']} left out: this protocol version has no audio]"}
-
-
-def _capabilities(declared: dict[str, Any], version: Version) -> dict[str, Any]:
-    extensions = {
-        name: settings
-        for name, settings in declared.get("extensions", {}).items()
-        if name not in _EXTENDED or version.order >= _EXTENDED[name].order
-    }
-    others = {name: item for name, item in declared.items() if name != "extensions"}
-    return {**others, "extensions": extensions} if extensions else others
 
 
 def _fit_form(params: dict[str, Any], version: Version) -> dict[str, Any]:

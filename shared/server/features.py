@@ -11,24 +11,28 @@ The decorators give the function back unchanged, so it can be called in a test w
 can't be served raises DeclarationError at once, so when its module is imported.
 """
 
-from collections.abc import Callable
-from typing import Any, Generic, TypeVar
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from ..errors import DeclarationError
 from ..protocol.methods import Method
 from ..protocol.types.base import Params
 from .completion import Completer, Completions
 from .context import Context
-from .handlers import Handler
 from .prompts import Prompts, PromptSource, RegisteredPrompt
 from .resources import Lister, RegisteredResource, ResourceOptions, Resources
-from .skills import Skills
 from .tools import RegisteredTool, ToolOptions, Tools
 
-__all__ = ["Features"]
+if TYPE_CHECKING:
+    from .running import Running
+
+__all__ = ["Features", "Handler"]
 
 State = TypeVar("State")
 F = TypeVar("F", bound=Callable[..., Any])
+
+Handler = Callable[["Running[Any]", Context[Any], Any], Awaitable[dict[str, Any]]]
+"""Answers a request: given the running server, the call's context and its validated params, it returns a result of
+the newest version. `Server.translate` says what becomes of an exception."""
 
 
 class Features(Generic[State]):
@@ -40,7 +44,6 @@ class Features(Generic[State]):
         self.resources = Resources()
         self.prompts = Prompts()
         self.completions = Completions()
-        self.skills: Skills | None = None
         self.methods: list[Method] = []
         self.handlers: dict[str, Handler] = {}
 
@@ -120,9 +123,6 @@ class Features(Generic[State]):
         self.completions.include(other.completions)
         self.methods += other.methods
         self.handlers.update(other.handlers)
-        if other.skills is not None and self.skills is not None:
-            raise DeclarationError("skills come from one source")
-        self.skills = self.skills or other.skills
 
     def require_changeable(self) -> None:
         """Raises DeclarationError where nothing may be declared any more; here it always may."""

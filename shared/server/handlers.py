@@ -1,66 +1,44 @@
-"""One function per MCP method that needs the application, and the table of them.
+"""One function per method of the protocol that needs the application, and CORE, the extension that they are.
 
 Each takes the running server, the call's context and its validated params, and returns a result of the newest
 version.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
-from ..errors import InvalidParams, MethodNotFound, ResourceNotFound
-from ..protocol.paging import cursor_at, page, position_of
+from ..errors import InvalidParams, ResourceNotFound
+from ..protocol.methods import REQUESTS
+from ..protocol.paging import cursor_at, position_of
 from ..protocol.session.subscriptions import LISTS, Listen
 from ..protocol.types.prompts import CompleteParams, GetPromptParams, PromptReference
-from ..protocol.types.resources import (
-    DirectoryParams,
-    ListenParams,
-    ReadResourceParams,
-    SubscriptionFilter,
-    UriParams,
-)
+from ..protocol.types.resources import ListenParams, ReadResourceParams, SubscriptionFilter, UriParams
 from ..protocol.types.tools import ListParams
 from .completion import completion
 from .context import Context
+from .extension import Capability, Extension
 from .tools import call_tool
 
 if TYPE_CHECKING:
     from .running import Running
-    from .skills import Skills
 
 __all__ = [
-    "HANDLERS",
-    "Handler",
+    "CORE",
     "complete",
     "get_prompt",
-    "get_skill",
     "list_prompts",
     "list_resources",
-    "list_skills",
     "list_templates",
     "list_tools",
     "listen",
-    "read_directory",
     "read_resource",
     "subscribe",
     "unsubscribe",
 ]
 
-T = TypeVar("T")
-
-Handler = Callable[["Running[Any]", Context[Any], Any], Awaitable[dict[str, Any]]]
-
 
 def _listing(running: "Running[Any]", what: str, items: list[dict[str, Any]], params: ListParams) -> dict[str, Any]:
     return running.listings.page(what, items, params.cursor, size=running.page_size, seal=running.seal)
-
-
-def _cut(
-    running: "Running[Any]", what: str, items: Sequence[T], cursor: str | None
-) -> tuple[Sequence[T], dict[str, str]]:
-    """The page of a list that may differ from caller to caller, and what the result says of the next one."""
-    shown, following = page(items, cursor, name=what, size=running.page_size, seal=running.seal)
-    return shown, {} if following is None else {"nextCursor": following}
 
 
 async def list_tools(running: "Running[Any]", context: Context[Any], params: ListParams) -> dict[str, Any]:
@@ -173,43 +151,46 @@ def _wanted_lists(running: "Running[Any]", wanted: SubscriptionFilter) -> frozen
     return frozenset(name for name in LISTS if asked[name] and running.identity.has((name, "listChanged")))
 
 
-def _skills(running: "Running[Any]") -> "Skills":
-    if running.features.skills is None:
-        raise MethodNotFound("this server has no skills")
-    return running.features.skills
+def _tools(running: "Running[Any]") -> dict[str, Any] | None:
+    return {"listChanged": True} if len(running.features.tools) else None
 
 
-async def list_skills(running: "Running[Any]", context: Context[Any], params: ListParams) -> dict[str, Any]:
-    """`skills/list`."""
-    shown, more = _cut(running, "skills", await _skills(running).source.list(context), params.cursor)
-    return {"skills": [skill.entry() for skill in shown], **more}
+def _resources(running: "Running[Any]") -> dict[str, Any] | None:
+    subscribe = {"subscribe": True} if running.changes.on_subscribe is not None else {}
+    return {**subscribe, "listChanged": True} if len(running.features.resources) else None
 
 
-async def get_skill(running: "Running[Any]", context: Context[Any], params: UriParams) -> dict[str, Any]:
-    """`skills/get`: one that is listed, or one that is not. Raises ResourceNotFound."""
-    return {"skill": (await _skills(running).find(context, params.uri)).entry()}
+def _prompts(running: "Running[Any]") -> dict[str, Any] | None:
+    prompts = running.features.prompts
+    return {"listChanged": True} if len(prompts) or prompts.source is not None else None
 
 
-async def read_directory(running: "Running[Any]", context: Context[Any], params: DirectoryParams) -> dict[str, Any]:
-    """`resources/directory/read`: what stands directly in a directory of a skill. Raises ResourceNotFound."""
-    children = await _skills(running).children(context, params.uri)
-    shown, more = _cut(running, f"directory:{params.uri}", children, params.cursor)
-    return {"resources": [child.to_wire() for child in shown], **more}
+def _completions(running: "Running[Any]") -> dict[str, Any] | None:
+    features = running.features
+    return {} if len(features.completions) or features.prompts.source is not None else None
 
 
-HANDLERS: dict[str, Handler] = {
-    "tools/list": list_tools,
-    "tools/call": call_tool,
-    "resources/list": list_resources,
-    "resources/templates/list": list_templates,
-    "resources/read": read_resource,
-    "resources/subscribe": subscribe,
-    "resources/unsubscribe": unsubscribe,
-    "prompts/list": list_prompts,
-    "prompts/get": get_prompt,
-    "completion/complete": complete,
-    "subscriptions/listen": listen,
-    "skills/list": list_skills,
-    "skills/get": get_skill,
-    "resources/directory/read": read_directory,
-}
+CORE = Extension[Any](
+    "core",
+    methods=REQUESTS,
+    handlers={
+        "tools/list": list_tools,
+        "tools/call": call_tool,
+        "resources/list": list_resources,
+        "resources/templates/list": list_templates,
+        "resources/read": read_resource,
+        "resources/subscribe": subscribe,
+        "resources/unsubscribe": unsubscribe,
+        "prompts/list": list_prompts,
+        "prompts/get": get_prompt,
+        "completion/complete": complete,
+        "subscriptions/listen": listen,
+    },
+    declares=(
+        Capability(("tools",), _tools),
+        Capability(("resources",), _resources),
+        Capability(("prompts",), _prompts),
+        Capability(("completions",), _completions),
+    ),
+)
+"""The methods of the protocol itself. Those without a handler are answered by the session."""

@@ -6,18 +6,20 @@ own state, limits, changes and calls. It lives in one event loop.
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ..protocol.identity import Identity
-from ..protocol.methods import SKILLS, MethodTable, method_table
+from ..protocol.methods import MethodTable, method_table
 from ..protocol.session.server import ServerSession
 from ..protocol.signing import Seal
+from ..protocol.versions import Version
 from .budget import Budget
 from .changes import Changes
-from .features import Features
-from .handlers import HANDLERS, Handler
+from .extension import Extension
+from .features import Features, Handler
+from .handlers import CORE
 from .limits import Limits
 from .listings import Listings
 from .observers import Observer, Observers
@@ -44,7 +46,11 @@ class Running(Generic[State]):
         self.state: Any = None
         """What the lifespan yielded."""
         self.features = Features[State]()
+        self.extensions: list[Extension[Any]] = []
+        self.extend(CORE)
         self.features.include(server)
+        for extension in server.extensions:
+            self.extend(extension)
         self.changes = self._new_changes()
         self.listings = Listings()
         self.turns, self.brief_turns = Turns(), Turns()
@@ -54,12 +60,20 @@ class Running(Generic[State]):
         """Makes what counts for a new connection, where somebody wants the counts."""
         self.endpoints: list[tuple[str, int]] = []
         """The addresses and ports that its HTTP transport listens on."""
-        self.around: Callable[[dict[str, Handler]], dict[str, Handler]] = dict
+
+    def extend(self, extension: Extension[Any]) -> None:
+        """Has it speak `extension` as well. Raises DeclarationError for what there is already."""
+        self.features.include(extension)
+        self.extensions.append(extension)
 
     @cached_property
     def handlers(self) -> dict[str, Handler]:
         """Who handles each method; settled, like all that follows, when the first peer comes."""
-        return self.around({**HANDLERS, **self.features.handlers})
+        handlers, rows = dict(self.features.handlers), {row.name: row for row in self.features.methods}
+        for extension in self.extensions:
+            if (around := extension.around) is not None:
+                handlers = {name: around(rows[name], handler) for name, handler in handlers.items()}
+        return handlers
 
     @cached_property
     def seal(self) -> Seal:
@@ -72,7 +86,14 @@ class Running(Generic[State]):
     @cached_property
     def identity(self) -> Identity:
         """What the server says of itself."""
-        return Identity(self.server.implementation, self.server.instructions, self._capabilities())
+        capabilities: dict[str, Any] = dict(self.server.capabilities)
+        since: dict[tuple[str, ...], Version] = {}
+        for extension in self.extensions:
+            for one in extension.declares:
+                value = one.value(self)
+                if value is not None:
+                    capabilities, since[one.path] = _declared(capabilities, one.path, value), one.first
+        return Identity(self.server.implementation, self.server.instructions, capabilities, since)
 
     @cached_property
     def method_table(self) -> MethodTable:
@@ -98,22 +119,11 @@ class Running(Generic[State]):
             changes.on_wanted = lambda: wanted(self)
         return changes
 
-    def _capabilities(self) -> dict[str, Any]:
-        features = self.features
-        capabilities: dict[str, Any] = dict(self.server.capabilities)
-        if len(features.tools):
-            capabilities["tools"] = {"listChanged": True}
-        if len(features.resources):
-            subscribe = {"subscribe": True} if self.changes.on_subscribe is not None else {}
-            capabilities["resources"] = {**subscribe, "listChanged": True}
-        elsewhere = features.prompts.source is not None
-        if len(features.prompts) or elsewhere:
-            capabilities["prompts"] = {"listChanged": True}
-        if len(features.completions) or elsewhere:
-            capabilities["completions"] = {}
-        if features.skills is not None:
-            capabilities["extensions"] = {**capabilities.get("extensions", {}), SKILLS: {"directoryRead": True}}
-        return capabilities
+
+def _declared(capabilities: Mapping[str, Any], path: Sequence[str], value: Mapping[str, Any]) -> dict[str, Any]:
+    """These capabilities with `value` at `path`."""
+    name, rest = path[0], path[1:]
+    return {**capabilities, name: _declared(capabilities.get(name, {}), rest, value) if rest else value}
 
 
 class Opening:
@@ -157,6 +167,7 @@ class Opening:
         """The addresses and ports that the HTTP transport listens on, once it does."""
         return self._running.endpoints
 
-    def wrap_handlers(self, around: Callable[[dict[str, Handler]], dict[str, Handler]]) -> None:
-        """Has all requests of this run handled by what `around` makes of the handlers, which are by method."""
-        self._running.around = around
+    def extend(self, extension: Extension[Any]) -> None:
+        """Has this run speak `extension` as well, which must be said before the lifespan yields. Raises
+        DeclarationError for what there is already."""
+        self._running.extend(extension)

@@ -22,6 +22,7 @@ from ..errors import DeclarationError, InputRequired, InternalError, McpError
 from ..protocol.types.base import Implementation
 from .budget import Budget
 from .calls import Calls
+from .extension import Extension
 from .features import Features
 from .limits import Limits
 from .running import Opening, Running
@@ -53,10 +54,12 @@ class Server(Features[State]):
         settings: type[BaseModel] = NoSettings,
         capabilities: Mapping[str, Any] | None = None,
         include: Sequence[Features[State]] = (),
+        extensions: Sequence[Extension[Any]] = (),
     ) -> None:
         """`instructions` tell the model how to use the server, 2 KiB at most. `settings` is the model of its
         options. `capabilities` are declared besides those that follow from the features: `logging`,
-        `experimental`, `extensions`. `include` has features that were declared elsewhere."""
+        `experimental`, `extensions`. `include` has features that were declared elsewhere; what `extensions` offer
+        comes after all others, when the server is opened."""
         super().__init__()
         if instructions is not None and len(instructions.encode()) > MAX_INSTRUCTIONS:
             raise DeclarationError(f"hosts cut instructions at {MAX_INSTRUCTIONS} bytes")
@@ -64,6 +67,9 @@ class Server(Features[State]):
         self.instructions = instructions
         self.settings_model = settings
         self.capabilities = dict(capabilities or {})
+        self.extensions = tuple(extensions)
+        if len({extension.name for extension in extensions}) < len(self.extensions):
+            raise DeclarationError("a server has one extension of a name")
         self.budget = Budget()
         self.limits = Limits()
         """What a call may cost and a peer may take, where `open` is told nothing else."""

@@ -13,7 +13,9 @@ class Area:
 
 HOSTS = ("changing", "clients", "config", "differences", "edits", "install", "toml_edits")
 AREAS = {
-    "protocol": Area(("shared/protocol/*",), ("tests/protocol", "tests/server", "tests/test_transcripts.py")),
+    "protocol": Area(
+        ("shared/protocol/*",), ("tests/protocol", "tests/server", "tests/extensions", "tests/test_transcripts.py")
+    ),
     "limits": Area(
         (
             "shared/kit/expiry.py",

@@ -31,7 +31,7 @@ EVERYTHING = {
 
 def names(version, capabilities=EVERYTHING, custom=()):
     identity = Identity(Implementation(name="a", version="1"), capabilities=capabilities)
-    return {name for name, its_version in method_table(identity, custom) if its_version is version}
+    return {name for name, its_version in method_table(identity, (*REQUESTS, *custom)) if its_version is version}
 
 
 @pytest.mark.parametrize("version", HANDSHAKE_VERSIONS, ids=str)
@@ -74,25 +74,6 @@ def test_a_server_without_features_still_has_the_protocol_itself():
     assert names(V2026_07_28, {}) == {"server/discover", "subscriptions/listen"}
 
 
-SKILLS = {"skills/list", "skills/get"}
-DIRECTORY = "resources/directory/read"
-
-
-@pytest.mark.parametrize(
-    ("settings", "known"),
-    [
-        ({}, SKILLS),
-        ({"directoryRead": False}, SKILLS),
-        ({"directoryRead": True}, SKILLS | {DIRECTORY}),
-        (None, set()),
-    ],
-)
-def test_skills_are_an_extension_of_the_stateless_era(settings, known):
-    declared = {} if settings is None else {"extensions": {"io.modelcontextprotocol/skills": settings}}
-    assert names(V2026_07_28, declared) - names(V2026_07_28, {}) == known
-    assert names(V2025_06_18, declared) == names(V2025_06_18, {})
-
-
 def test_a_server_may_add_a_method_to_the_versions_it_names():
     added = Method("org.example/own", Params, first=V2026_07_28)
     assert "org.example/own" in names(V2026_07_28, custom=[added])
@@ -105,4 +86,4 @@ def test_only_what_the_specification_names_may_take_several_rounds():
 
 def test_only_what_the_specification_names_is_cacheable():
     lists = {"tools/list", "prompts/list", "resources/list", "resources/templates/list"}
-    assert {row.name for row in REQUESTS if row.cacheable} == lists | {"server/discover", "resources/read"} | SKILLS
+    assert {row.name for row in REQUESTS if row.cacheable} == lists | {"server/discover", "resources/read"}

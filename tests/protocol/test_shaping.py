@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from shared.protocol.methods import REQUESTS, SKILLS
+from shared.protocol.methods import REQUESTS
 from shared.protocol.shaping import SERVER_INFO, Lasting, shape, shape_question
 from shared.protocol.versions import HANDSHAKE_VERSIONS, V2024_11_05, V2025_06_18, V2025_11_25, V2026_07_28, VERSIONS
 from tests import schemas
@@ -98,14 +98,6 @@ def test_the_answer_to_initialize_fits_every_version(version):
         "instructions": "I",
     }
     fits("initialize", shaped("initialize", result, version), version)
-
-
-@pytest.mark.parametrize("version", HANDSHAKE_VERSIONS, ids=str)
-def test_extensions_reach_every_version_but_those_whose_methods_came_later(version):
-    capabilities = {"extensions": {"org.example/x": {"a": 1}, SKILLS: {"directoryRead": True}}}
-    fitted = shaped("initialize", {"capabilities": capabilities}, version)["capabilities"]
-    assert fitted == {"extensions": {"org.example/x": {"a": 1}}}
-    assert shaped("initialize", {"capabilities": {"extensions": {SKILLS: {}}}}, version)["capabilities"] == {}
 
 
 @schemas.requires_spec

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from shared.errors import DeclarationError
-from shared.server.skills import Skill, SkillFile
+from shared.extensions.skills import Skill, SkillFile
 
 from ..library.skills import Bundle, Shelf
 from .context import Ctx

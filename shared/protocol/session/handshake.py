@@ -61,7 +61,7 @@ class Handshake:
         self.state = State.OPENING
         result: dict[str, Any] = {
             "protocolVersion": version.date,
-            "capabilities": identity.capabilities,
+            "capabilities": identity.capabilities_in(version),
             "serverInfo": identity.server_info,
         }
         if identity.instructions is not None:

@@ -6,7 +6,7 @@ io.modelcontextprotocol/skills, SEP-2640).
         async def get(self, context, path): ...
         async def read(self, context, skill, file): ...
 
-    serve_skills(server, Library())
+    server = Server(..., extensions=[skills(Library())])
 
 Every file of a skill is a resource, `skill://<path of the skill>/<file>`, for clients of all versions; those of
 2026-07-28 also list skills with the digests of their files, and directories. Say `changes.resources()` when a
@@ -21,21 +21,29 @@ import mimetypes
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol, TypeVar
 from urllib.parse import quote, unquote
 
 from ..errors import DeclarationError, ResourceNotFound
 from ..kit.text import join_lines
+from ..protocol.methods import Method
+from ..protocol.paging import page
 from ..protocol.records import record
 from ..protocol.types.content import BlobResourceContents, TextResourceContents
-from ..protocol.types.resources import Resource
+from ..protocol.types.resources import DirectoryParams, Resource, UriParams
 from ..protocol.types.skills import SkillEntry, SkillResource
-from .context import Context
+from ..protocol.types.tools import ListParams
+from ..protocol.versions import V2026_07_28
+from ..server.context import Context
+from ..server.extension import Capability, Extension
+from ..server.running import Running
 
-if TYPE_CHECKING:
-    from .features import Features
+__all__ = ["MANIFEST", "SKILLS", "Skill", "SkillFile", "SkillSource", "Skills", "skills"]
 
-__all__ = ["MANIFEST", "Skill", "SkillFile", "SkillSource", "Skills", "serve_skills"]
+T = TypeVar("T")
+
+SKILLS = "io.modelcontextprotocol/skills"
+"""The extension's own name."""
 
 MANIFEST = "SKILL.md"
 """The file that every skill has at its root."""
@@ -152,7 +160,7 @@ class SkillSource(Protocol):
 
 
 class Skills:
-    """A server's skills, as its handlers and its resources see them."""
+    """A server's skills: what its resources and the methods of the extension are about."""
 
     def __init__(self, source: SkillSource) -> None:
         self.source = source
@@ -188,13 +196,59 @@ class Skills:
                     return _contents(uri, data, _kind(file))
         raise ResourceNotFound(uri)
 
+    # The methods
 
-def serve_skills(features: "Features[Any]", source: SkillSource) -> None:
-    """Has `features` serve the skills of `source`. Raises DeclarationError where it has a source already."""
-    skills = Skills(source)
-    features.resource(f"{_SCHEME}{{+path}}", name="skill-file", title="File of a skill")(skills.read)
-    features.lists_resources(skills.listed)
-    features.skills = skills
+    async def list_skills(self, running: Running[Any], context: Context[Any], params: ListParams) -> dict[str, Any]:
+        """`skills/list`."""
+        shown, more = _cut(running, "skills", await self.source.list(context), params.cursor)
+        return {"skills": [skill.entry() for skill in shown], **more}
+
+    async def get_skill(self, running: Running[Any], context: Context[Any], params: UriParams) -> dict[str, Any]:
+        """`skills/get`: one that is listed, or one that is not. Raises ResourceNotFound."""
+        return {"skill": (await self.find(context, params.uri)).entry()}
+
+    async def read_directory(
+        self, running: Running[Any], context: Context[Any], params: DirectoryParams
+    ) -> dict[str, Any]:
+        """`resources/directory/read`: what stands directly in a directory of a skill. Raises ResourceNotFound."""
+        children = await self.children(context, params.uri)
+        shown, more = _cut(running, f"directory:{params.uri}", children, params.cursor)
+        return {"resources": [child.to_wire() for child in shown], **more}
+
+
+def skills(source: SkillSource) -> Extension[Any]:
+    """The extension that serves the skills of `source`."""
+    served, path = Skills(source), ("extensions", SKILLS)
+    extension = Extension[Any](
+        SKILLS,
+        methods=(
+            Method("skills/list", ListParams, first=V2026_07_28, capability=path, cacheable=True),
+            Method("skills/get", UriParams, first=V2026_07_28, capability=path, cacheable=True),
+            Method(
+                "resources/directory/read",
+                DirectoryParams,
+                first=V2026_07_28,
+                capability=(*path, "directoryRead"),
+            ),
+        ),
+        handlers={
+            "skills/list": served.list_skills,
+            "skills/get": served.get_skill,
+            "resources/directory/read": served.read_directory,
+        },
+        declares=[Capability(path, lambda _running: {"directoryRead": True}, first=V2026_07_28)],
+    )
+    extension.resource(f"{_SCHEME}{{+path}}", name="skill-file", title="File of a skill")(served.read)
+    extension.lists_resources(served.listed)
+    return extension
+
+
+def _cut(
+    running: Running[Any], what: str, items: Sequence[T], cursor: str | None
+) -> tuple[Sequence[T], dict[str, str]]:
+    """The page of a list that may differ from caller to caller, and what the result says of the next one."""
+    shown, following = page(items, cursor, name=what, size=running.page_size, seal=running.seal)
+    return shown, {} if following is None else {"nextCursor": following}
 
 
 def _paths_around(uri: str) -> Iterator[str]:

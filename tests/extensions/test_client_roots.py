@@ -9,9 +9,10 @@ from weakref import ref
 import anyio
 import pytest
 
-from shared import Context, Opening, Resource, narrow_to_roots
+from shared import Context, Opening, Resource
+from shared.extensions.client_roots import narrow_to_roots
 from shared.server.connection import serve
-from shared.server.handlers import HANDLERS
+from shared.server.handlers import CORE
 from shared.transports.memory import memory_pair
 from tests.clock import forward
 from tests.quiet import quiet
@@ -225,7 +226,7 @@ async def test_a_session_that_ended_leaves_nothing():
 async def test_one_run_of_a_server_narrows_no_other():
     app = app_of_roots()
     async with app.open() as one, app.open() as other:
-        other.handlers = HANDLERS
+        other.handlers = CORE.handlers
         async with told(one, ONE) as peer, talking(other, capabilities=ROOTS) as elsewhere:
             assert await peer.text("where") == "file:///one"
             assert await elsewhere.text("where") == "all"

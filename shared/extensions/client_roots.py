@@ -5,7 +5,7 @@ roots are others now. Where nothing lasts from one request to the next, it is as
 answer; in any other it is taken for a client that has no roots left, which gives it the least.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -13,11 +13,12 @@ from weakref import WeakKeyDictionary
 import anyio
 
 from ..errors import InvalidParams, PeerError, ToolError
-from ..protocol.methods import REQUESTS
+from ..protocol.methods import Method
 from ..protocol.session.server import ServerSession
-from .context import Context
-from .handlers import Handler
-from .running import Opening, Running
+from ..server.context import Context
+from ..server.extension import Extension
+from ..server.features import Handler
+from ..server.running import Opening, Running
 
 __all__ = ["ClientRoots", "Narrow", "narrow_to_roots"]
 
@@ -25,14 +26,13 @@ Narrow = Callable[[Any, Sequence[str]], Awaitable[Any]]
 """Makes of the server's state that for a client whose roots have these URIs."""
 
 _NEED_NONE = {"tools/list", "resources/templates/list", "resources/unsubscribe", "prompts/list"}
-_MAY_ASK = {row.name for row in REQUESTS if row.multi_round}
 
 
 def narrow_to_roots(opening: Opening, narrow: Narrow) -> None:
     """For a lifespan: has each call of a client that has roots get the state that `narrow` makes for them, of the
     server's own state and the URIs of the roots. Where the client does not name its roots, calls that need the state
     fail."""
-    opening.wrap_handlers(ClientRoots(narrow, opening.limits.roots_seconds).around)
+    opening.extend(Extension("client roots", around=ClientRoots(narrow, opening.limits.roots_seconds).around))
 
 
 @dataclass(slots=True)
@@ -55,16 +55,13 @@ class ClientRoots:
         self._seconds = seconds
         self._known: WeakKeyDictionary[ServerSession, _Known] = WeakKeyDictionary()
 
-    def around(self, handlers: Mapping[str, Handler]) -> dict[str, Handler]:
-        """These handlers, so that they are called with the state for their client."""
-        return {
-            name: handler if name in _NEED_NONE else self._around(handler, name in _MAY_ASK)
-            for name, handler in handlers.items()
-        }
+    def around(self, method: Method, handler: Handler) -> Handler:
+        """The handler of `method` so that it is called with the state for its client."""
+        if method.name in _NEED_NONE:
+            return handler
 
-    def _around(self, handler: Handler, may_ask: bool) -> Handler:
         async def handle(running: Running[Any], context: Context[Any], params: Any) -> dict[str, Any]:
-            state = await self._state(context, may_ask)
+            state = await self._state(context, method.multi_round)
             return await handler(running, replace(context, state=state), params)
 
         return handle

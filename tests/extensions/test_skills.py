@@ -7,8 +7,11 @@ import pytest
 
 from shared import Context
 from shared.errors import DeclarationError, ResourceNotFound
-from shared.server import skills
-from shared.server.skills import Skill, SkillFile, Skills, serve_skills
+from shared.extensions.skills import MAX_DEPTH, Skill, SkillFile, Skills, skills
+from shared.protocol.identity import Identity
+from shared.protocol.methods import REQUESTS, method_table
+from shared.protocol.types.base import Implementation
+from shared.protocol.versions import V2025_06_18, V2026_07_28
 from tests.server.peer import STATELESS, server, talking
 
 HEAD = {"name": "review", "description": "Reads changes."}
@@ -167,7 +170,7 @@ async def test_a_long_uri_is_not_looked_for_without_end():
     source = Source([])
     with pytest.raises(ResourceNotFound):
         await Skills(source).read(None, "a/" * 100_000)
-    assert len(source.asked) == skills.MAX_DEPTH
+    assert len(source.asked) == MAX_DEPTH
 
 
 async def test_a_source_is_asked_for_files_that_it_named_only():
@@ -215,12 +218,43 @@ async def test_what_is_no_text_is_sent_as_bytes():
     assert contents.to_wire()["blob"] == "/w=="
 
 
+# In which versions there are skills
+
+METHODS = {"skills/list", "skills/get"}
+DIRECTORY = "resources/directory/read"
+
+
+def names(version, capabilities):
+    identity = Identity(Implementation(name="a", version="1"), capabilities=capabilities)
+    table = method_table(identity, (*REQUESTS, *skills(Source([])).methods))
+    return {name for name, its_version in table if its_version is version}
+
+
+@pytest.mark.parametrize(
+    ("settings", "known"),
+    [
+        ({}, METHODS),
+        ({"directoryRead": False}, METHODS),
+        ({"directoryRead": True}, METHODS | {DIRECTORY}),
+        (None, set()),
+    ],
+)
+def test_skills_are_an_extension_of_the_stateless_era(settings, known):
+    declared = {} if settings is None else {"extensions": {"io.modelcontextprotocol/skills": settings}}
+    assert names(V2026_07_28, declared) - names(V2026_07_28, {}) == known
+    assert names(V2025_06_18, declared) == names(V2025_06_18, {})
+
+
+def test_lists_and_single_skills_are_cacheable():
+    assert {row.name for row in skills(Source([])).methods if row.cacheable} == METHODS
+
+
 # Over a connection
 
 
 async def test_skills_come_and_go_while_the_server_runs():
-    app, source = server(), Source([])
-    serve_skills(app, source)
+    source = Source([])
+    app = server(extensions=[skills(source)])
     async with talking(app, STATELESS) as peer:
         assert (await peer.request("skills/list"))["result"]["skills"] == []
         source.held.append(skill())
@@ -232,24 +266,22 @@ async def test_skills_come_and_go_while_the_server_runs():
 
 
 async def test_a_source_knows_what_the_lifespan_opened():
-    app = server()
+    class Opened(Source):
+        async def list(self, context: Context):
+            return context.state
+
+    app = server(extensions=[skills(Opened([]))])
 
     @app.lifespan
     async def opened(_opening):
         yield [skill()]
 
-    class Opened(Source):
-        async def list(self, context: Context):
-            return context.state
-
-    serve_skills(app, Opened([]))
     async with talking(app, STATELESS) as peer:
         assert len((await peer.request("skills/list"))["result"]["skills"]) == 1
 
 
 async def test_the_extension_is_declared_beside_others():
-    app = server(capabilities={"extensions": {"org.example/own": {}}})
-    serve_skills(app, Source([]))
+    app = server(capabilities={"extensions": {"org.example/own": {}}}, extensions=[skills(Source([]))])
     async with app.open() as running:
         declared = running.identity.capabilities
     assert declared["extensions"] == {
@@ -266,7 +298,5 @@ async def test_a_server_may_declare_the_extension_by_mistake():
 
 
 def test_a_server_has_one_source():
-    app = server()
-    serve_skills(app, Source([]))
     with pytest.raises(DeclarationError):
-        serve_skills(app, Source([]))
+        server(extensions=[skills(Source([])), skills(Source([]))])

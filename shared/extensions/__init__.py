@@ -1,0 +1,1 @@
+"""What servers may speak besides the protocol itself: each file is one `Extension`."""
