@@ -1,6 +1,6 @@
 """The protocol package: what every server of the bundle stands on, and what a server author imports.
 
-It knows no server. Layers, each importing only those before it: errors and kit, protocol, transport and
+It knows no server. Layers, each importing only those before it: errors and kit, protocol, contracts and
 auth, server, extensions and ops, transports, and last client, program and testing.
 
 The names are those of `names.py`, which is loaded with the first of them: who needs the kit alone, as a process that

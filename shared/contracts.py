@@ -4,12 +4,16 @@ Typed protocols only, and nothing that runs.
 """
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from .protocol.session.events import Outgoing
 from .protocol.wire.jsonrpc import Message
 
-__all__ = ["Transport"]
+if TYPE_CHECKING:
+    from .protocol.http.rules import Denial, Headers
+    from .protocol.identity import Principal
+
+__all__ = ["Authenticator", "Transport"]
 
 
 class Transport(Protocol):
@@ -27,3 +31,10 @@ class Transport(Protocol):
 
         Raises `anyio.BrokenResourceError` when the peer is gone.
         """
+
+
+class Authenticator(Protocol):
+    """Says who sends an HTTP request. It is asked once about each that is for this server, before all else."""
+
+    async def authenticate(self, headers: "Headers") -> "Principal | Denial | None":
+        """The sender of a request with these headers; None is nobody in particular, who is served as well."""

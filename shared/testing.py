@@ -11,6 +11,7 @@ from typing import Any
 import anyio
 from pydantic import BaseModel
 
+from .protocol.identity import Principal
 from .server.connection import serve
 from .server.running import Running
 from .server.server import Server
@@ -21,7 +22,7 @@ __all__ = ["connected"]
 
 @asynccontextmanager
 async def connected(
-    server: Server[Any] | Running[Any], settings: BaseModel | None = None, *, principal: str | None = None
+    server: Server[Any] | Running[Any], settings: BaseModel | None = None, *, principal: Principal | None = None
 ) -> AsyncIterator[MemoryTransport]:
     """The client's end of a connection to a server that runs already, or is opened meanwhile, with `settings` or the
     defaults. Leaving it ends the connection in order.

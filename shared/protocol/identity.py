@@ -1,14 +1,24 @@
-"""What a server says of itself in `initialize` and `server/discover`."""
+"""What a server says of itself in `initialize` and `server/discover`, and whom it serves."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from .records import record
 from .types.base import Implementation
 from .versions import Version
 
-__all__ = ["Identity"]
+__all__ = ["Identity", "Principal"]
+
+
+@record
+class Principal:
+    """Somebody whom a transport has authenticated."""
+
+    key: str
+    """Who that is, as a short name that may be logged. Sessions, sealed states, and what is kept for later calls
+    belong to it."""
 
 
 @dataclass(frozen=True)

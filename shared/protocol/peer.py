@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
+from .identity import Principal
 from .versions import Version
 
 __all__ = ["LOG_LEVELS", "Peer"]
@@ -21,7 +22,7 @@ class Peer:
     """What the peer calls itself: untrusted, for display only."""
     log_level: str | None = None
     """The mildest level it wants, or None for no log messages at all."""
-    principal: str | None = None
+    principal: Principal | None = None
     """Whom the transport authenticated; sessions, subscriptions and sealed state belong to it."""
 
     session: int | None = None
@@ -31,9 +32,9 @@ class Peer:
     def owner(self) -> str | None:
         """To whom belongs what outlasts a request: to whom the transport authenticated, else to the session. None for
         a request that stands for itself: there whoever knows the name of such a thing may have it."""
-        if self.principal is not None or self.session is None:
-            return self.principal
-        return f"session {self.session}"
+        if self.principal is not None:
+            return self.principal.key
+        return None if self.session is None else f"session {self.session}"
 
     @property
     def lasts(self) -> bool:

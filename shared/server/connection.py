@@ -12,26 +12,30 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 from anyio import CancelScope, create_task_group
 
 from ..contracts import Transport
 from ..kit.signal import Signal
+from ..protocol.identity import Principal
 from ..protocol.session.events import Call, Cancelled, Change, Outgoing
+from ..protocol.session.server import ServerSession
 from ..protocol.wire.jsonrpc import Message
 from .answers import Answers
-from .running import Running
+
+if TYPE_CHECKING:
+    from .running import Running
 
 __all__ = ["Connection", "serve"]
 
 
-async def serve(running: Running[Any], transport: Transport, *, principal: str | None = None) -> None:
+async def serve(running: "Running[Any]", transport: Transport, *, principal: Principal | None = None) -> None:
     """Serves one peer on a stream of messages until that ends; then what is under way is finished, or cancelled if
     the peer is gone. Never raises for what the peer does."""
     ready, writing = asyncio.Event(), CancelScope()
-    connection = Connection(running, principal, ready.set)
+    connection = running.connect(principal, ready.set)
 
     async def write() -> None:
         # The scope is inside the task: a task that ends by being cancelled leaves its frames, and all they hold, to
@@ -68,7 +72,8 @@ async def _read(connection: "Connection", transport: Transport) -> bool:
 
 
 class Connection:
-    """One peer of a running server. It ends by `close`. Never raises for what the peer does."""
+    """One peer of a running server, made by `Running.connect`. It ends by `close`. Never raises for what the peer
+    does."""
 
     __slots__ = (
         "_changes",
@@ -88,13 +93,9 @@ class Connection:
         "streams",
     )
 
-    def __init__(
-        self, running: Running[Any], principal: str | None, due: Callable[[], None], client: str = ""
-    ) -> None:
-        """`due` is called whenever something waits for the peer; it may be called in vain. `client` names who shares
-        the server with others; "" is alone."""
+    def __init__(self, running: "Running[Any]", session: ServerSession, due: Callable[[], None], client: str) -> None:
         self.client = client
-        self.session = running.session(principal)
+        self.session = session
         self._running = running
         self._due = due
         self._loop = asyncio.get_running_loop()

@@ -10,13 +10,14 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from ..protocol.identity import Identity
+from ..protocol.identity import Identity, Principal
 from ..protocol.methods import MethodTable, method_table
 from ..protocol.session.server import ServerSession
 from ..protocol.signing import Seal
 from ..protocol.versions import Version
 from .budget import Budget
 from .changes import Changes
+from .connection import Connection
 from .extension import Extension
 from .features import Features, Handler
 from .handlers import CORE
@@ -100,9 +101,11 @@ class Running(Generic[State]):
         """The methods it understands."""
         return method_table(self.identity, self.features.methods)
 
-    def session(self, principal: str | None) -> ServerSession:
-        """The protocol with a new peer."""
-        return ServerSession(self.identity, self.method_table, self.seal, principal=principal, now=time.time)
+    def connect(self, principal: Principal | None, due: Callable[[], None], client: str = "") -> Connection:
+        """A new peer, which is nobody in particular without a `principal`. `due` is called whenever something waits
+        for it, and may be called in vain. `client` names who shares the server with others; "" is alone."""
+        session = ServerSession(self.identity, self.method_table, self.seal, principal=principal, now=time.time)
+        return Connection(self, session, due, client)
 
     def observer(self) -> Observer | None:
         """Who sees all messages of a new connection, where anybody does."""

@@ -2,10 +2,11 @@
 
 import pytest
 
-from shared.auth.tokens import Tokens
-from shared.protocol.http.rules import Headers, Refusal
+from shared.auth.tokens import StaticTokens
+from shared.protocol.http.rules import Denial, Headers
+from shared.protocol.identity import Principal
 
-TOKENS = Tokens(["secret-one", "secret-two"])
+TOKENS = StaticTokens(["secret-one", "secret-two"])
 
 
 @pytest.mark.parametrize(
@@ -26,28 +27,27 @@ TOKENS = Tokens(["secret-one", "secret-two"])
         ({"authorization": "Bearer \u00e9"}, 'Bearer error="invalid_token"'),
     ],
 )
-def test_who_is_admitted(headers: dict[str, str], challenge: str | None) -> None:
-    admitted = TOKENS.admit(Headers(headers))
+async def test_who_is_admitted(headers: dict[str, str], challenge: str | None) -> None:
+    admitted = await TOKENS.authenticate(Headers(headers))
     if challenge is None:
-        assert isinstance(admitted, str)
-        assert "secret" not in admitted
+        assert isinstance(admitted, Principal)
+        assert "secret" not in admitted.key
     else:
-        assert isinstance(admitted, Refusal)
-        assert admitted.status == 401
-        assert admitted.headers == (("www-authenticate", challenge),)
+        assert isinstance(admitted, Denial)
+        assert admitted.challenge == challenge
 
 
-def test_principals_differ_and_last() -> None:
-    one = TOKENS.admit(Headers({"x-api-key": "secret-one"}))
-    assert one == Tokens(["secret-one"]).admit(Headers({"authorization": "Bearer secret-one"}))
-    assert one != TOKENS.admit(Headers({"x-api-key": "secret-two"}))
+async def test_principals_differ_and_last() -> None:
+    one = await TOKENS.authenticate(Headers({"x-api-key": "secret-one"}))
+    assert one == await StaticTokens(["secret-one"]).authenticate(Headers({"authorization": "Bearer secret-one"}))
+    assert one != await TOKENS.authenticate(Headers({"x-api-key": "secret-two"}))
 
 
-def test_without_tokens_everybody_is_nobody() -> None:
-    assert Tokens([]).admit(Headers({})) is None
+async def test_without_tokens_everybody_is_nobody() -> None:
+    assert await StaticTokens([]).authenticate(Headers({})) is None
 
 
 @pytest.mark.parametrize("token", ["", "  "])
 def test_an_empty_token_is_refused(token: str) -> None:
     with pytest.raises(ValueError, match="empty token"):
-        Tokens([token])
+        StaticTokens([token])

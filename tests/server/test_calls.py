@@ -11,7 +11,7 @@ from shared import Context, ToolError
 from shared.errors import CallTimeout
 from shared.protocol.wire.jsonrpc import decode
 from shared.server.budget import Budget
-from shared.server.connection import Connection, serve
+from shared.server.connection import serve
 from shared.transports.memory import memory_pair
 from tests.clock import forward
 from tests.quiet import quiet
@@ -206,7 +206,7 @@ async def test_it_waits_for_no_peer_that_is_behind():
 
     later.app.tool()(more)
     async with later.open():
-        link = Connection(later.running, None, lambda: None)
+        link = later.running.connect(None, lambda: None)
         params = with_envelope({"name": "more", "arguments": {}}, capabilities={}, progressToken=1)
         link.take(decode(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).encode()))
         await later.running.calls.drain()

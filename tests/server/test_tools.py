@@ -5,6 +5,7 @@ from pydantic import BaseModel
 
 from shared import Context, Icon, ToolError
 from shared.errors import DeclarationError, InvalidParams
+from shared.protocol.identity import Principal
 from tests.server.peer import ERAS, server, talking
 
 
@@ -128,9 +129,9 @@ async def test_a_call_reaches_the_function_and_its_value_the_client(version):
 async def test_the_function_gets_its_context_under_any_name():
     async def who(here: Context[None]) -> str:
         """Says who calls."""
-        return f"{here.id} {here.peer.principal}"
+        return f"{here.id} {here.peer.principal.key}"
 
-    async with talking(app_with(who), principal="ada") as peer:
+    async with talking(app_with(who), principal=Principal("ada")) as peer:
         assert await peer.text("who") == "c2 ada"
 
 

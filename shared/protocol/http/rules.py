@@ -27,6 +27,7 @@ __all__ = [
     "REPEATED",
     "SESSION_ID",
     "VERSION_HEADER",
+    "Denial",
     "Headers",
     "Refusal",
     "accepts",
@@ -83,6 +84,15 @@ def refuse(status: int, reason: str, **headers: str) -> Refusal:
     """A refusal for `reason`; `Allow="POST"` and the like become headers, `_` standing for `-`."""
     sent = tuple((name.replace("_", "-").lower(), value) for name, value in headers.items())
     return Refusal(status, failure(None, InvalidRequest(reason)), sent)
+
+
+@record
+class Denial:
+    """Why somebody is not authenticated."""
+
+    reason: str
+    challenge: str
+    """What the WWW-Authenticate header of the 401 says (RFC 9110, section 11.6.1)."""
 
 
 # Headers

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pydantic import ValidationError
 
 from ...errors import InvalidParams, InvalidRequest, MethodNotFound
+from ..identity import Principal
 from ..methods import Method, MethodTable
 from ..peer import Peer
 from ..signing import Seal
@@ -34,7 +35,7 @@ class Admission:
         self._seal = seal
         self._now = now
 
-    def admit(self, request: Request, principal: str | None) -> Call:
+    def admit(self, request: Request, principal: Principal | None) -> Call:
         """The call that `request` begins. Raises RpcError where it may not be served."""
         peer, method = self._sender(request, principal)
         try:
@@ -51,7 +52,7 @@ class Admission:
             round_ = FIRST_ROUND
         return Call(request.id, method, params, peer, request.params, round_, token)
 
-    def _sender(self, request: Request, principal: str | None) -> tuple[Peer, Method]:
+    def _sender(self, request: Request, principal: Principal | None) -> tuple[Peer, Method]:
         if "_meta" in request.params and claims_envelope(request.params):
             peer = admit(request.params, principal)
         elif self._handshake.peer is not None:

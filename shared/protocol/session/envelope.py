@@ -7,7 +7,7 @@ logging (2026-07-28, Basic Protocol, Statelessness).
 from typing import Any
 
 from ...errors import InvalidParams, RpcError
-from ..identity import Identity
+from ..identity import Identity, Principal
 from ..peer import LOG_LEVELS, Peer
 from ..versions import VERSIONS, find_version
 
@@ -37,7 +37,7 @@ def claims_envelope(params: dict[str, Any]) -> bool:
     return isinstance(meta, dict) and PROTOCOL_VERSION in meta
 
 
-def admit(params: dict[str, Any], principal: str | None) -> Peer:
+def admit(params: dict[str, Any], principal: Principal | None) -> Peer:
     """The sender of a request with these `params`.
 
     Raises InvalidParams for an incomplete envelope, and RpcError -32022 for a version we don't serve here.

@@ -15,7 +15,7 @@ from itertools import count
 from typing import Any
 
 from ...errors import InvalidRequest
-from ..identity import Identity
+from ..identity import Identity, Principal
 from ..peer import Peer
 from ..types.lifecycle import InitializeParams
 from ..versions import NEWEST_HANDSHAKE, find_version
@@ -42,7 +42,7 @@ class Handshake:
 
     __slots__ = ("_principal", "peer", "state")
 
-    def __init__(self, principal: str | None) -> None:
+    def __init__(self, principal: Principal | None) -> None:
         self.state = State.NEW
         self.peer: Peer | None = None
         self._principal = principal

@@ -9,6 +9,7 @@ from dataclasses import field
 from typing import Any
 
 from ...errors import InvalidParams
+from ..identity import Principal
 from ..records import record
 from ..signing import Seal, digest
 
@@ -33,7 +34,7 @@ FIRST_ROUND = Round()
 """What a call begins that brings nothing along."""
 
 
-def open_round(method: str, params: dict[str, Any], principal: str | None, *, seal: Seal, now: float) -> Round:
+def open_round(method: str, params: dict[str, Any], principal: Principal | None, *, seal: Seal, now: float) -> Round:
     """The round a request with these `params` begins. Raises InvalidParams for a state not made for it."""
     answers = params.get("inputResponses")
     state = params.get("requestState")
@@ -48,7 +49,7 @@ def open_round(method: str, params: dict[str, Any], principal: str | None, *, se
 
 
 def close_state(
-    method: str, params: dict[str, Any], principal: str | None, before: Round, *, seal: Seal, now: float
+    method: str, params: dict[str, Any], principal: Principal | None, before: Round, *, seal: Seal, now: float
 ) -> str:
     """The state that brings `before` back. Raises InvalidParams when there were too many rounds."""
     if before.number >= MAX_ROUNDS:
@@ -62,6 +63,6 @@ def close_state(
     return seal.close("requestState", state)
 
 
-def _binding(method: str, params: dict[str, Any], principal: str | None) -> str:
+def _binding(method: str, params: dict[str, Any], principal: Principal | None) -> str:
     own = {name: value for name, value in params.items() if name not in _OWN_PARAMS}
-    return digest([method, own, principal])
+    return digest([method, own, None if principal is None else principal.key])

@@ -15,7 +15,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from ...errors import InputRequired, InvalidRequest, McpError, RpcError
-from ..identity import Identity
+from ..identity import Identity, Principal
 from ..methods import MethodTable
 from ..shaping import SUBSCRIPTION_ID, shape, shape_question
 from ..signing import Seal
@@ -59,7 +59,7 @@ class ServerSession:
         methods: MethodTable,
         seal: Seal,
         *,
-        principal: str | None = None,
+        principal: Principal | None = None,
         now: Callable[[], float],
     ) -> None:
         self.subscriptions = Subscriptions()

@@ -1,6 +1,7 @@
 """The HTTP servers of one listener as one ASGI application: guards, endpoints, and what operators ask.
 
-Every request is guarded before anything else looks at it: repeated headers, host and origin; then the token.
+Every request is guarded before anything else looks at it: repeated headers, host and origin. Then the authenticator
+is asked who sends it, once; whoever answers at its path refuses those who are not let in.
 Pages of an allowed origin get the CORS headers without which browsers keep the answers from them.
 """
 
@@ -18,9 +19,11 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from ...auth.tokens import Tokens
+from ...auth.tokens import StaticTokens
+from ...contracts import Authenticator
 from ...protocol.http.hosts import Sites, is_loopback
-from ...protocol.http.rules import Headers, Refusal, accepts_gzip, check_single, read_headers, refuse
+from ...protocol.http.rules import Denial, Headers, Refusal, accepts_gzip, check_single, read_headers, refuse
+from ...protocol.identity import Principal
 from .endpoint import Endpoint, EndpointLimits
 from .mount import Mount
 from .probes import HEALTH, METRICS, READY, Probes, refused
@@ -33,6 +36,8 @@ _METHODS = ("GET", "POST", "DELETE")
 _EXPOSED = ("Mcp-Session-Id", "WWW-Authenticate")
 """What pages of an allowed origin may send, and which headers of the answers they may see."""
 _PROBED = frozenset({HEALTH, READY, METRICS})
+_SENDER = "mcp.sender"
+"""Where the scope of a request says who sends it: a Principal, the Refusal of whoever is not let in, or None."""
 
 Front = Callable[[Request, Refusal | None], Awaitable[Response]]
 """Answers a request, knowing the refusal of whoever may not use the servers."""
@@ -75,8 +80,8 @@ class HttpApp:
         # An orchestrator's check uses whatever address it has, and only a server of this machine alone has to fear
         # DNS rebinding.
         self._probed = frozenset() if is_loopback(options.host) else _PROBED
-        self._tokens = Tokens(options.tokens)
-        self._gates = {mount.path: _Gate(mount, self._tokens) for mount in self.mounts}
+        self.authenticator: Authenticator = StaticTokens(options.tokens)
+        self._gates = {mount.path: _Gate(mount) for mount in self.mounts}
         probes = Probes(self.mounts, alone=front is None)
         routes = [
             *(Route(path, gate) for path, gate in self._gates.items()),
@@ -101,7 +106,7 @@ class HttpApp:
             lifespan=self._living,
         )
         self._rest.router.redirect_slashes = False
-        self._nowhere = self._rest.router.default = _Nowhere(self._tokens, self._gates)
+        self._nowhere = self._rest.router.default = _Nowhere(self._gates)
         self._pages = _PROBED if front is None else {*_PROBED, "/"}
 
     @property
@@ -125,6 +130,7 @@ class HttpApp:
                     gate.refused(refusal)
                 await Reply(send).refuse(refusal)
                 return
+            scope[_SENDER] = await self._authenticate(headers)
             if headers.get("origin") is None and scope["path"] not in self._pages:
                 await (gate or self._nowhere).serve(scope, headers, receive, send)
                 return
@@ -137,18 +143,22 @@ class HttpApp:
             refusal = self._sites.check_host(headers)
         return refusal
 
+    async def _authenticate(self, headers: Headers) -> Principal | Refusal | None:
+        sender = await self.authenticator.authenticate(headers)
+        return refuse(401, sender.reason, WWW_Authenticate=sender.challenge) if isinstance(sender, Denial) else sender
+
     def _admitted(self, answer: Front) -> Callable[[Request], Awaitable[Response]]:
         """`answer` as Starlette calls it."""
 
         async def respond(request: Request) -> Response:
-            principal = self._tokens.admit(read_headers(request.scope["headers"]))
-            return await answer(request, principal if isinstance(principal, Refusal) else None)
+            sender = request.scope[_SENDER]
+            return await answer(request, sender if isinstance(sender, Refusal) else None)
 
         return respond
 
     async def _refuse(self, request: Request, error: Exception) -> Response:
         """A method that a page does not have, in the form of every other refusal."""
-        refusal = self._tokens.admit(read_headers(request.scope["headers"]))
+        refusal = request.scope[_SENDER]
         if not isinstance(refusal, Refusal):
             status = error.status_code if isinstance(error, HTTPException) else 500
             headers = error.headers if isinstance(error, HTTPException) else None
@@ -165,40 +175,38 @@ class HttpApp:
 
 
 class _Gate:
-    """Lets through to a server who brings a token."""
+    """Lets through to a server who is not refused."""
 
-    def __init__(self, mount: Mount, tokens: Tokens) -> None:
+    def __init__(self, mount: Mount) -> None:
         self._mount = mount
-        self._tokens = tokens
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self.serve(scope, read_headers(scope["headers"]), receive, send)
 
     async def serve(self, scope: Scope, headers: Headers, receive: Receive, send: Send) -> None:
         reply = Reply(send, gzip=accepts_gzip(headers.get("accept-encoding")))
-        principal = self._tokens.admit(headers)
-        if isinstance(principal, Refusal):
-            self.refused(principal)
-            await reply.refuse(principal)
+        sender: Principal | Refusal | None = scope[_SENDER]
+        if isinstance(sender, Refusal):
+            self.refused(sender)
+            await reply.refuse(sender)
         else:
-            client = client_name(principal, (scope.get("client") or ("",))[0])
-            await self._mount.serve(scope["method"], Http(headers, principal, client, receive, reply))
+            client = client_name(None if sender is None else sender.key, (scope.get("client") or ("",))[0])
+            await self._mount.serve(scope["method"], Http(headers, sender, client, receive, reply))
 
     def refused(self, refusal: Refusal) -> None:
         self._mount.endpoint.refused[refusal.status] += 1
 
 
 class _Nowhere:
-    """Answers at every other path. Who has no token can't tell it from a server that is there, not even by the order
+    """Answers at every other path. Who is refused can't tell it from a server that is there, not even by the order
     of the headers."""
 
-    def __init__(self, tokens: Tokens, paths: Iterable[str]) -> None:
-        self._tokens = tokens
+    def __init__(self, paths: Iterable[str]) -> None:
         self._refusal = refuse(404, f"there is nothing here, only at {', '.join(paths)}")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self.serve(scope, read_headers(scope["headers"]), receive, send)
 
-    async def serve(self, _scope: Scope, headers: Headers, _receive: Receive, send: Send) -> None:
-        principal = self._tokens.admit(headers)
-        await Reply(send).refuse(principal if isinstance(principal, Refusal) else self._refusal)
+    async def serve(self, scope: Scope, _headers: Headers, _receive: Receive, send: Send) -> None:
+        sender = scope[_SENDER]
+        await Reply(send).refuse(sender if isinstance(sender, Refusal) else self._refusal)

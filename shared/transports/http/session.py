@@ -10,11 +10,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...protocol.http.rules import Refusal, refuse, request_ids
+from ...protocol.identity import Principal
 from ...protocol.session.events import Outgoing
 from ...protocol.versions import Version
 from ...protocol.wire.framing import ServerSentEvent
 from ...protocol.wire.jsonrpc import Message
-from ...server.connection import Connection
 from ...server.running import Running
 from .limits import Keeping, Room
 from .replay import Reader
@@ -49,7 +49,7 @@ class HttpSession:
     def __init__(
         self,
         running: Running[Any],
-        principal: str | None,
+        principal: Principal | None,
         client: str,
         keeping: Keeping,
         unused: Callable[["HttpSession"], None],
@@ -63,7 +63,7 @@ class HttpSession:
         """How many requests it has had since it was opened."""
         limits = keeping.limits
         self._streams = Streams(limits, Room(limits.session_replay_bytes, keeping.room), keeping.unread)
-        self._connection = Connection(running, principal, self._deliver, client)
+        self._connection = running.connect(principal, self._deliver, client)
         self._held: Sequence[Outgoing] = ()
         self._patience: asyncio.TimerHandle | None = None
         self._open = 0

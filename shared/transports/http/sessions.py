@@ -13,6 +13,7 @@ import anyio
 from anyio.abc import TaskGroup
 
 from ...ops.memory import give_back
+from ...protocol.identity import Principal
 from ...server.running import Running
 from .limits import Keeping, SessionLimits
 from .session import HttpSession
@@ -48,7 +49,7 @@ class Sessions:
         """How many streams are being read in all of them."""
         return sum(session.streams for session in (*self._opening, *self._by_id.values()))
 
-    def open(self, principal: str | None, client: str) -> HttpSession | None:
+    def open(self, principal: Principal | None, client: str) -> HttpSession | None:
         """A session that has no id yet as far as anybody knows; None where there are too many, and none of whoever
         has most has to make room for it."""
         if len(self._by_id) + len(self._opening) >= self._limits.sessions:
@@ -67,7 +68,7 @@ class Sessions:
             self._opening.remove(session)
             self._by_id[session.id] = session
 
-    def find(self, id: str, principal: str | None) -> HttpSession | None:
+    def find(self, id: str, principal: Principal | None) -> HttpSession | None:
         """The session of that id. Somebody else's is as unknown as one that never was."""
         session = self._by_id.get(id)
         if session is None or session.principal != principal:

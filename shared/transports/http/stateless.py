@@ -13,7 +13,6 @@ from ...protocol.http.rules import refuse, stateless_status
 from ...protocol.session.events import Outgoing
 from ...protocol.wire.framing import ServerSentEvent
 from ...protocol.wire.jsonrpc import Failure, Request, Response, encode
-from ...server.connection import Connection
 from ...server.running import Running
 from .streams import Http, Stage, Watch
 
@@ -27,7 +26,7 @@ class StatelessRequest:
         self._reply = http.reply
         self._ready = Signal()
         self._over = False
-        self._connection = Connection(running, http.principal, self._ready.wake, http.client)
+        self._connection = running.connect(http.principal, self._ready.wake, http.client)
         self._drain_seconds = running.limits.drain_seconds
         self._timer: asyncio.TimerHandle | None = None
 

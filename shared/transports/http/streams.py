@@ -15,6 +15,7 @@ from anyio import CancelScope
 
 from ...ops.garbage import count_bytes
 from ...protocol.http.rules import EVENT_STREAM, JSON, Headers, Refusal, refuse
+from ...protocol.identity import Principal
 from ...protocol.records import record
 from ...protocol.wire.framing import ServerSentEvent, encode_event
 from ...protocol.wire.jsonrpc import encode
@@ -119,7 +120,7 @@ class Http:
     """One HTTP request and the way to answer it."""
 
     headers: Headers
-    principal: str | None
+    principal: Principal | None
     client: str
     """A name for whoever sent it: an address and a principal."""
     receive: Receive

@@ -3,7 +3,7 @@
 import pytest
 
 from shared.errors import InvalidParams, InvalidRequest, MethodNotFound, RpcError
-from shared.protocol.identity import Identity
+from shared.protocol.identity import Identity, Principal
 from shared.protocol.methods import method_table
 from shared.protocol.session.admission import Admission
 from shared.protocol.session.handshake import Handshake
@@ -13,6 +13,7 @@ from shared.protocol.types.base import Implementation
 from shared.protocol.types.lifecycle import InitializeParams
 from shared.protocol.wire.jsonrpc import Request
 
+ADA = Principal("ada")
 IDENTITY = Identity(Implementation(name="a", version="1"), capabilities={"tools": {}})
 SEAL = Seal(b"key")
 ENVELOPE = {
@@ -23,14 +24,14 @@ HELLO = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"na
 
 
 def gate(version=None):
-    handshake = Handshake("ada")
+    handshake = Handshake(ADA)
     if version is not None:
         handshake.initialize(InitializeParams.model_validate({**HELLO, "protocolVersion": version}), IDENTITY)
     return Admission(method_table(IDENTITY), handshake, SEAL, lambda: 0.0)
 
 
 def admit(method, params=None, *, version=None):
-    return gate(version).admit(Request(1, method, params or {}), "ada")
+    return gate(version).admit(Request(1, method, params or {}), ADA)
 
 
 @pytest.mark.parametrize(("method", "params"), [("ping", {}), ("initialize", HELLO)])
@@ -46,13 +47,13 @@ def test_before_the_handshake_anything_else_is_refused(method):
 
 def test_after_it_the_peer_is_the_handshakes():
     call = admit("tools/list", version="2025-06-18")
-    assert (call.peer.version.date, call.peer.principal) == ("2025-06-18", "ada")
+    assert (call.peer.version.date, call.peer.principal) == ("2025-06-18", ADA)
 
 
 @pytest.mark.parametrize("version", [None, "2025-06-18"])
 def test_a_request_with_an_envelope_is_its_own_peer_at_any_time(version):
     call = admit("tools/list", {"_meta": ENVELOPE}, version=version)
-    assert (call.peer.version.date, call.peer.principal) == ("2026-07-28", "ada")
+    assert (call.peer.version.date, call.peer.principal) == ("2026-07-28", ADA)
 
 
 @pytest.mark.parametrize(
@@ -120,7 +121,7 @@ CALL = {"name": "echo", "arguments": {}}
 
 
 def test_a_state_brings_the_round_back():
-    state = close_state("tools/call", CALL, "ada", Round(3), seal=SEAL, now=0)
+    state = close_state("tools/call", CALL, ADA, Round(3), seal=SEAL, now=0)
     call = admit("tools/call", {**CALL, "requestState": state, "_meta": ENVELOPE})
     assert call.round.number == 4
 

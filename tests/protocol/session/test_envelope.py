@@ -3,7 +3,7 @@
 import pytest
 
 from shared.errors import InvalidParams, RpcError
-from shared.protocol.identity import Identity
+from shared.protocol.identity import Identity, Principal
 from shared.protocol.session.envelope import (
     CLIENT_CAPABILITIES,
     CLIENT_INFO,
@@ -14,6 +14,8 @@ from shared.protocol.session.envelope import (
     discover,
 )
 from shared.protocol.types.base import Implementation
+
+ADA = Principal("ada")
 
 
 def envelope(**more):
@@ -33,9 +35,10 @@ def test_anything_else_is_no_signal(params):
 
 def test_the_peer_is_what_the_envelope_says():
     peer = admit(
-        envelope(**{CLIENT_CAPABILITIES: {"roots": {}}, CLIENT_INFO: {"name": "c"}, LOG_LEVEL: "error"}), "ada"
+        envelope(**{CLIENT_CAPABILITIES: {"roots": {}}, CLIENT_INFO: {"name": "c"}, LOG_LEVEL: "error"}),
+        ADA,
     )
-    assert (peer.version.date, peer.capabilities, peer.principal) == ("2026-07-28", {"roots": {}}, "ada")
+    assert (peer.version.date, peer.capabilities, peer.principal) == ("2026-07-28", {"roots": {}}, ADA)
     assert (peer.info, peer.log_level) == ({"name": "c"}, "error")
 
 

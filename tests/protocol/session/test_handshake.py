@@ -3,12 +3,13 @@
 import pytest
 
 from shared.errors import InvalidRequest
-from shared.protocol.identity import Identity
+from shared.protocol.identity import Identity, Principal
 from shared.protocol.session.handshake import Handshake, State
 from shared.protocol.types.base import Implementation
 from shared.protocol.types.lifecycle import InitializeParams
 from shared.protocol.versions import HANDSHAKE_VERSIONS
 
+ADA = Principal("ada")
 IDENTITY = Identity(Implementation(name="server", version="2"), "Use it.", {"tools": {}})
 
 
@@ -18,7 +19,7 @@ def params(version="2025-11-25", **more):
 
 
 def opened(version="2025-11-25"):
-    handshake = Handshake("ada")
+    handshake = Handshake(ADA)
     handshake.initialize(params(version), IDENTITY)
     return handshake
 
@@ -47,7 +48,7 @@ def test_without_instructions_the_key_is_left_out():
 
 def test_the_peer_is_what_the_client_said_and_whom_the_transport_knows():
     peer = opened().peer
-    assert (peer.version.date, peer.capabilities, peer.principal) == ("2025-11-25", {"roots": {}}, "ada")
+    assert (peer.version.date, peer.capabilities, peer.principal) == ("2025-11-25", {"roots": {}}, ADA)
     assert peer.info == {"name": "c", "version": "1"}
 
 

@@ -3,18 +3,20 @@
 import pytest
 
 from shared.errors import InvalidParams
+from shared.protocol.identity import Principal
 from shared.protocol.session.rounds import LIFETIME, MAX_ROUNDS, Round, close_state, open_round
 from shared.protocol.signing import Seal
 
+ADA = Principal("ada")
 SEAL = Seal(b"key")
 PARAMS = {"name": "order", "arguments": {"table": 1}}
 
 
-def closed(before=None, params=PARAMS, *, method="tools/call", principal="ada", now=0.0):
+def closed(before=None, params=PARAMS, *, method="tools/call", principal=ADA, now=0.0):
     return close_state(method, params, principal, before or Round(), seal=SEAL, now=now)
 
 
-def opened(state, answers=None, params=PARAMS, *, method="tools/call", principal="ada", now=0.0):
+def opened(state, answers=None, params=PARAMS, *, method="tools/call", principal=ADA, now=0.0):
     brought = {**params, "requestState": state, "inputResponses": answers or {}}
     return open_round(method, brought, principal, seal=SEAL, now=now)
 
@@ -46,7 +48,7 @@ def test_what_belongs_to_the_round_itself_is_no_part_of_the_request():
     "other",
     [
         {"method": "prompts/get"},
-        {"principal": "bob"},
+        {"principal": Principal("bob")},
         {"principal": None},
         {"params": {**PARAMS, "name": "deliver"}},
         {"params": {**PARAMS, "arguments": {"table": 2}}},

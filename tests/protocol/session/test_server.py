@@ -14,7 +14,7 @@ from shared.errors import (
     ResourceNotFound,
     ToolError,
 )
-from shared.protocol.identity import Identity
+from shared.protocol.identity import Identity, Principal
 from shared.protocol.methods import method_table
 from shared.protocol.session.events import Answered, Call, Cancelled, Change, Outgoing
 from shared.protocol.session.questions import elicit_form, list_roots
@@ -25,6 +25,7 @@ from shared.protocol.types.base import Implementation
 from shared.protocol.versions import HANDSHAKE_VERSIONS
 from shared.protocol.wire.jsonrpc import Batch, Failure, Notification, Request, Response, decode
 
+ADA = Principal("ada")
 IDENTITY = Identity(
     Implementation(name="a", version="1"), capabilities={"tools": {}, "resources": {"subscribe": True}, "logging": {}}
 )
@@ -38,7 +39,7 @@ HANDSHAKES = [version.date for version in HANDSHAKE_VERSIONS]
 
 
 def session(version: str | None = "2025-11-25", capabilities: dict[str, Any] | None = None) -> ServerSession:
-    made = ServerSession(IDENTITY, method_table(IDENTITY), Seal(b"key"), principal="ada", now=lambda: 0.0)
+    made = ServerSession(IDENTITY, method_table(IDENTITY), Seal(b"key"), principal=ADA, now=lambda: 0.0)
     if version is not None:
         info = {"name": "c", "version": "1"}
         params = {"protocolVersion": version, "capabilities": capabilities or {}, "clientInfo": info}
@@ -71,7 +72,7 @@ def sent(made):
 def test_a_call_is_an_event_with_its_params_as_a_model():
     (call,) = session().receive(Request(1, "tools/call", CALL))
     assert (call.id, call.method.name, call.params.name) == (1, "tools/call", "echo")
-    assert call.peer.principal == "ada"
+    assert call.peer.principal == ADA
 
 
 def test_ping_is_answered_without_an_event():
