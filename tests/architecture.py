@@ -56,7 +56,7 @@ LATE_IMPORTS: dict[str, str] = {
     "servers/bundle/doctor/urls.py": "httpx is an extra, and what finds a missing extra can't need one",
     "servers/fetch/features/state.py": "what loads and reads pages is big, and is loaded with the first page",
     "servers/fetch/network/hosts.py": "most names are ASCII, and the tables of all others take a while to load",
-    "servers/fetch/reading/readers.py": "a worker loads what a kind of page needs with the first page of that kind",
+    "servers/fetch/read/worker.py": "a worker loads what a kind of page needs with the first page of that kind",
     "servers/filesystem/finding/engine.py": "google-re2 is an extra, loaded with the first search of contents",
     "servers/filesystem/finding/ignoring.py": "pathspec is an extra, loaded with the first .gitignore",
     "servers/filesystem/reading/charsets.py": "what is not UTF-8 is rare, and a charset detector is big",
@@ -69,7 +69,7 @@ LATE_IMPORTS: dict[str, str] = {
 }
 BROAD_EXCEPTS: dict[str, str] = {  # one handler each, three at most
     "shared/server/calls.py": "the one place where any exception becomes an answer",
-    "servers/fetch/reading/worker.py": "a damaged page may break its reader in any way, and costs itself only",
+    "servers/fetch/read/worker.py": "a damaged page may break its reader in any way, and costs itself only",
     "shared/transports/http/sessions.py": "one session that fails must not take the others with it",
 }
 KNOW_DESCRIPTORS: dict[str, str] = {
@@ -77,7 +77,7 @@ KNOW_DESCRIPTORS: dict[str, str] = {
     "shared/program/process.py": "the null device stands where a standard stream is missing",
     "shared/transports/stdio.py": "the null device stands where the protocol's streams were",
     "servers/__main__.py": "the null device stands where nobody reads any more",
-    "servers/fetch/reading/worker.py": "the null device stands where the protocol's streams were",
+    "servers/fetch/read/worker.py": "the null device stands where the protocol's streams were",
     "servers/prompts/cli/parser.py": "the null device stands where nobody reads any more",
 }
 

@@ -10,7 +10,7 @@ from shared import CallToolResult, Features, ImageContent, Text, TextContent, To
 from ..errors import FetchError
 from ..pages.snapshots import Wanted, fetch_all
 from ..pages.texts import cut, facts_of, many_of, text_of
-from ..reading.page import Format
+from ..read.page import Format
 from .state import Ctx, State, snapshot_of
 
 __all__ = ["features", "fetch", "fetch_many"]

@@ -6,7 +6,7 @@ One pass without going back: an expression that looks for the end of each tag ta
 import html
 import re
 
-from servers.fetch.reading.labels import UTF8, charset_named
+from servers.fetch.read.charsets import UTF8, charset_named
 
 __all__ = ["READ", "excerpt"]
 

@@ -10,7 +10,6 @@ from servers.fetch.network.hosts import bracketed, normal_host
 
 __all__ = ["MAX_URL", "Chain", "follow", "host_of", "parse_url", "port_of"]
 
-
 MAX_URL = 16_384
 """Characters of a URL, as it is written and as it is sent."""
 

@@ -10,7 +10,7 @@ from servers.fetch.network.client import ClientOptions, opened_client
 from servers.fetch.network.connecting import SystemResolver
 from servers.fetch.network.policy import Endpoint, Policy
 from servers.fetch.pages.snapshots import Snapshot, Wanted
-from servers.fetch.reading.reader import Reader, opened_reader
+from servers.fetch.read.reader import Reader, opened_reader
 from servers.fetch.settings import Settings
 
 __all__ = ["Fetcher", "open_fetcher"]

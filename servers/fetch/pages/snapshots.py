@@ -11,8 +11,7 @@ from typing import NamedTuple
 import anyio
 
 from servers.fetch.errors import FetchError
-from servers.fetch.load.loaded import Loaded
-from servers.fetch.reading.page import Form, Page
+from servers.fetch.read.page import Form, Loaded, Page
 
 __all__ = ["MAX_CHARACTERS", "MAX_PAGES", "Outcome", "Snapshot", "Snapshots", "Wanted", "fetch_all"]
 

@@ -16,7 +16,6 @@ from shared.kit.text import join_lines, marks
 
 __all__ = ["Many", "Piece", "cut", "explained", "facts_of", "fenced", "many_of", "shares", "text_of"]
 
-
 _FACT = 300
 """Characters of a title or another fact."""
 _URL = 500

@@ -1,9 +1,7 @@
 """Pages as they come over the network, made of a body and a type."""
 
-from servers.fetch.load.loaded import Loaded
-from servers.fetch.reading.kinds import Kind, KindName
-from servers.fetch.reading.page import Format
-from servers.fetch.reading.readers import Source
+from servers.fetch.read.kinds import Kind, KindName
+from servers.fetch.read.page import Format, Loaded, Source
 
 URL = "http://site.example/folder/page"
 

@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from servers.fetch.reading.charsets import decode
-from servers.fetch.reading.kinds import kind_of
+from servers.fetch.read.kinds import kind_of
+from servers.fetch.read.text import decode
 
 RUSSIAN = "Быстрая коричневая лиса прыгает через ленивую собаку. Это обычный русский текст о погоде и людях."
 JAPANESE = "これは日本語のテキストです。天気がよいので、散歩に出かけました。①"

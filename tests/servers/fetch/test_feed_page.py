@@ -4,8 +4,7 @@ from pathlib import Path
 import pytest
 
 from servers.fetch.errors import FetchError
-from servers.fetch.reading.feed_page import read_feed
-from servers.fetch.reading.text_page import plain_text
+from servers.fetch.read.feed_page import plain_text, read_feed
 from tests.servers.fetch.pages import source
 
 RSS = """<?xml version="1.0"?>
@@ -61,7 +60,7 @@ def test_metadata_of_a_feed_tells_what_it_is():
 
 
 def test_of_a_long_feed_the_first_entries_are_shown(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("servers.fetch.reading.feed_page.MAX_ENTRIES", 1)
+    monkeypatch.setattr("servers.fetch.read.feed_page.MAX_ENTRIES", 1)
     page = read_feed(source("feed", RSS))
     assert "## One" in page.text
     assert "Two" not in page.text

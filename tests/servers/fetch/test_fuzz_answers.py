@@ -14,7 +14,7 @@ from servers.fetch.network.policy import Policy, Rules
 from servers.fetch.pages.fetcher import Fetcher
 from servers.fetch.pages.snapshots import Wanted
 from servers.fetch.pages.texts import cut, explained, text_of
-from servers.fetch.reading.reader import opened_reader
+from servers.fetch.read.reader import opened_reader
 from tests.descriptors import descriptors, settled_descriptors
 from tests.servers.fetch.hostile_answers import Answers
 from tests.servers.fetch.hostile_urls import Urls

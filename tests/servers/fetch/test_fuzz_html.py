@@ -6,9 +6,9 @@ import anyio
 import pytest
 
 from servers.fetch.errors import FetchError
-from servers.fetch.reading.page import Format
-from servers.fetch.reading.pool import Limits, Pool
-from servers.fetch.reading.reader import Reader
+from servers.fetch.read.page import Format
+from servers.fetch.read.pool import Limits, Pool
+from servers.fetch.read.reader import Reader
 from tests.descriptors import descriptors, settled_descriptors
 from tests.servers.fetch.hostile_html import Pages
 from tests.servers.fetch.pages import loaded

@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from servers.fetch.errors import FetchError
-from servers.fetch.load.loaded import Loaded
+from servers.fetch.read.page import Loaded
 from tests.servers.fetch.loaders import opened_loader
 from tests.servers.fetch.packing import NAMES, PACK
 from tests.servers.fetch.sites import Asked, opened_site

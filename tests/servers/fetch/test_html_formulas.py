@@ -2,8 +2,8 @@
 
 import pytest
 
-from servers.fetch.reading.html.page import read_html
-from servers.fetch.reading.page import Format
+from servers.fetch.read.html.page import read_html
+from servers.fetch.read.page import Format
 
 WORDS = "<p>The quick brown fox jumps over the lazy dog, and the dog does not mind it at all.</p>" * 4
 KATEX = (

@@ -4,10 +4,10 @@ from typing import get_args
 
 import pytest
 
-from servers.fetch.reading.html.invisible import without_invisible
-from servers.fetch.reading.html.page import read_html
-from servers.fetch.reading.html.styles import hides
-from servers.fetch.reading.page import Format, Page
+from servers.fetch.read.html.hidden import hides
+from servers.fetch.read.html.page import read_html
+from servers.fetch.read.invisible import without_invisible
+from servers.fetch.read.page import Format, Page
 
 URL = "https://example.com/"
 

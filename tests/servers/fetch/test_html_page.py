@@ -5,8 +5,8 @@ import json
 import pytest
 
 from servers.fetch.errors import FetchError
-from servers.fetch.reading.html.page import read_html
-from servers.fetch.reading.page import Format, Page
+from servers.fetch.read.html.page import read_html
+from servers.fetch.read.page import Format, Page
 
 URL = "https://example.com/docs/page.html"
 WORDS = "The quick brown fox jumps over the lazy dog, and the dog does not mind it at all. " * 4

@@ -2,8 +2,8 @@
 
 import pytest
 
-from servers.fetch.reading.html.page import read_html
-from servers.fetch.reading.page import Format
+from servers.fetch.read.html.page import read_html
+from servers.fetch.read.page import Format
 
 URL = "http://site.example/folder/page"
 

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from servers.fetch.reading.html.page import read_html
+from servers.fetch.read.html.page import read_html
 
 URL = "https://example.com/docs/page.html"
 WORDS = "The quick brown fox jumps over the lazy dog, and the dog does not mind it at all. "

@@ -4,7 +4,7 @@ import textwrap
 
 import pytest
 
-from servers.fetch.reading.html.page import read_html
+from servers.fetch.read.html.page import read_html
 
 URL = "https://example.com/docs/page.html"
 

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from servers.fetch.errors import FetchError
-from servers.fetch.reading.json_page import read_json
+from servers.fetch.read.json_page import read_json
 from tests.servers.fetch.pages import source
 
 
@@ -52,7 +52,7 @@ def test_what_is_nested_without_end_is_shown_as_it_is():
 
 
 def test_what_would_get_too_long_is_shown_as_it_is(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("servers.fetch.reading.json_page.MAX_CHARACTERS", 1_000)
+    monkeypatch.setattr("servers.fetch.read.json_page.MAX_CHARACTERS", 1_000)
     text = "[" * 100 + "]" * 100
     assert read_json(source("json", text)).text == text
 

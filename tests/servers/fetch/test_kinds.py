@@ -1,8 +1,8 @@
 import pytest
 
 from servers.fetch.errors import FetchError
-from servers.fetch.reading.images import size_of
-from servers.fetch.reading.kinds import Kind, check, kind_of
+from servers.fetch.read.kinds import Kind, check, kind_of
+from servers.fetch.read.reader import size_of
 
 PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\1\x40\0\0\0\xc8\x08\x06\0\0\0"
 GIF = b"GIF89a\x40\x01\xc8\x00\0\0\0"

@@ -7,10 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from servers.fetch.errors import FetchError
-from servers.fetch.load.loaded import Loaded
 from servers.fetch.pages.snapshots import Snapshot, Wanted, fetch_all
 from servers.fetch.pages.texts import many_of, shares
-from servers.fetch.reading.page import Page
+from servers.fetch.read.page import Loaded, Page
 
 lengths = st.lists(st.integers(0, 1_000), min_size=1, max_size=20)
 WANTED = [Wanted("http://a/"), Wanted("http://b/")]

@@ -7,7 +7,7 @@ from pypdf import PdfWriter
 from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject
 
 from servers.fetch.errors import FetchError
-from servers.fetch.reading.pdf_page import read_pdf
+from servers.fetch.read.pdf_page import read_pdf
 from tests.servers.fetch.pages import source
 
 
@@ -53,7 +53,7 @@ def test_a_pdf_that_is_encrypted_and_open_to_all_is_read():
 
 
 def test_of_a_long_pdf_the_first_pages_are_read(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("servers.fetch.reading.pdf_page.MAX_PAGES", 1)
+    monkeypatch.setattr("servers.fetch.read.pdf_page.MAX_PAGES", 1)
     page = read_pdf(source("pdf", written(["Hello", "World"])))
     assert page.text == "[page 1 of 2]\n\nHello"
     assert page.notes == ("Only the first 1 of 2 pages were read.",)

@@ -11,9 +11,9 @@ import anyio
 import pytest
 
 from servers.fetch.errors import FetchError
-from servers.fetch.reading.frames import lengths_of
-from servers.fetch.reading.pool import Limits, Pool
-from servers.fetch.reading.reader import Reader, opened_reader
+from servers.fetch.read.frames import lengths_of
+from servers.fetch.read.pool import Limits, Pool
+from servers.fetch.read.reader import Reader, opened_reader
 from tests.descriptors import descriptors, settled_descriptors
 from tests.servers.fetch.pages import loaded
 
@@ -216,7 +216,7 @@ async def test_h17_a_page_that_is_cancelled_within_its_answer_ends_its_process(m
                 reading.cancel()
                 return lengths_of(start)
 
-            monkeypatch.setattr("servers.fetch.reading.pool.lengths_of", lengths)
+            monkeypatch.setattr("servers.fetch.read.pool.lengths_of", lengths)
             await reader.read(loaded("x" * 5_000_000, "text/plain"), "markdown")
         monkeypatch.undo()
         assert reading.cancelled_caught

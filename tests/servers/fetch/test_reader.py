@@ -3,10 +3,10 @@ from collections.abc import AsyncIterator
 import pytest
 
 from servers.fetch.errors import FetchError
-from servers.fetch.reading.frames import Head
-from servers.fetch.reading.kinds import KindName
-from servers.fetch.reading.pool import Limits, Pool
-from servers.fetch.reading.reader import Reader, opened_reader
+from servers.fetch.read.frames import Head
+from servers.fetch.read.kinds import KindName
+from servers.fetch.read.pool import Limits, Pool
+from servers.fetch.read.reader import Reader, opened_reader
 from tests.servers.fetch.pages import loaded
 
 

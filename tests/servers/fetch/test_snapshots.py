@@ -1,8 +1,7 @@
 """Pages that are kept to go on with."""
 
-from servers.fetch.load.loaded import Loaded
 from servers.fetch.pages.snapshots import Snapshot, Snapshots, Wanted
-from servers.fetch.reading.page import Page
+from servers.fetch.read.page import Loaded, Page
 
 
 def snapshot(text: str, image: bytes = b"") -> Snapshot:

@@ -8,10 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from servers.fetch.errors import Answered, FetchError
-from servers.fetch.load.loaded import Loaded
 from servers.fetch.pages.snapshots import Snapshot
 from servers.fetch.pages.texts import cut, explained, facts_of, fenced, text_of
-from servers.fetch.reading.page import Found, Page, Removed
+from servers.fetch.read.page import Found, Loaded, Page, Removed
 
 LOADED = Loaded("http://a/", (), 200, {}, "text/html", "utf-8", b"", 90, False, 0.0)
 

@@ -9,8 +9,8 @@ from urllib.parse import urldefrag, urljoin, urlsplit
 
 from lxml.html import HtmlElement
 
-from servers.fetch.reading.html.formulas import tex_of
-from servers.fetch.reading.html.tree import squeezed
+from servers.fetch.read.html.blocks import tex_of
+from servers.fetch.read.html.tree import squeezed
 
 __all__ = ["Inline", "absolute", "escaped", "label", "picture_url"]
 

@@ -13,10 +13,9 @@ from lxml.html import HtmlElement
 from trafilatura import bare_extraction
 from trafilatura.settings import Document
 
-from servers.fetch.reading.html.filling import fill
-from servers.fetch.reading.html.texts import Texts
-from servers.fetch.reading.html.tree import LONGEST_CAPTION, drop
-from servers.fetch.reading.html.trimming import trim
+from servers.fetch.read.html.around import is_around, is_list_of_pages, is_list_of_tags, leads_away
+from servers.fetch.read.html.filling import fill
+from servers.fetch.read.html.tree import BLOCKS, HEADINGS, LONGEST_CAPTION, Texts, drop
 
 __all__ = ["main_content"]
 
@@ -28,6 +27,22 @@ _AROUND_CONTENT = ("header", "nav", "footer", "aside", "form")
 _WHOLE = ("pre", "math")
 _SPANS = ("colspan", "rowspan")
 _KEPT_EMPTY = frozenset(("br", "hr", "td", "th"))
+
+_LITTLE = 0.2
+"""The share of the content that an element may have, and be none by its name."""
+_BEFORE = 0.05
+"""The same of what stands before the headline."""
+_LIST = 0.4
+"""The same of a list of other pages."""
+_LABELS = re.compile(
+    r"advert(?:isement)?s?|sponsored(?: links?| content)?|story continues below(?: advertisement)?|comments?|anzeige"
+    r"|werbung|publicidad(?:e)?|publicité|pubblicità|iklan|реклама|広告|광고|广告",
+    re.IGNORECASE,
+)
+"""What stands above what a script would have put there."""
+_LONGEST_LABEL = 40
+"""Characters of a line that says what the list below it is."""
+_LABEL_ENDS = (":", "\uff1a", "...", "\u2026")
 
 
 def main_content(root: HtmlElement, *, pictures: bool) -> HtmlElement | None:
@@ -46,7 +61,7 @@ def main_content(root: HtmlElement, *, pictures: bool) -> HtmlElement | None:
     if not any(texts.kept):
         return None
     fill(texts)
-    trim(texts)
+    _trim(texts)
     for (element, follows, _), kept in zip(texts.places, texts.kept, strict=True):
         holder = element.getparent() if follows else element
         # What holds no content goes as a whole, or is a picture that stays with its caption.
@@ -102,3 +117,79 @@ def _is_picture(texts: Texts, element: HtmlElement) -> bool:
         return False
     captions = texts.within(element.iter("figcaption"))
     return texts.size(texts.spans[element]) <= captions <= LONGEST_CAPTION
+
+
+def _trim(texts: Texts) -> None:
+    """Take out of the content what is around it, lists of other pages, and paragraphs that only lead to one."""
+    texts.count()
+    total = texts.content(texts.spans[texts.root])
+    _trim_within(texts, texts.root, total)
+    _trim_before(texts, total)
+    _trim_after(texts)
+
+
+def _trim_before(texts: Texts, total: int) -> None:
+    """Take out what little stands before the headline: the way there, a category, who wrote it."""
+    for headline in texts.root.iter("h1"):
+        start, end = texts.spans[headline]
+        if any(texts.kept[start:end]):
+            if texts.content((0, start)) < _BEFORE * total:
+                texts.put((0, start), kept=False)
+            return
+
+
+def _trim_after(texts: Texts) -> None:
+    """Take out the heading at the end of what is no content."""
+    last = texts.kept.rfind(1)
+    if last < 0 or (block := _block(texts, last)).tag not in HEADINGS[1:]:
+        return
+    if texts.within(block.itersiblings()):
+        texts.put(texts.spans[block], kept=False)
+
+
+def _trim_label(texts: Texts, end: int) -> None:
+    """Take out the line that says what the list is which was taken out after it."""
+    last = texts.kept.rfind(1, 0, end)
+    if last < 0 or (block := _block(texts, last)).tag not in ("p", "div"):
+        return
+    said = texts.said(span := texts.spans[block]).strip()
+    bold = texts.within(block.iter("b", "strong")) == texts.size(span)
+    if len(said) <= _LONGEST_LABEL and (bold or said.endswith(_LABEL_ENDS)):
+        texts.put(span, kept=False)
+
+
+def _block(texts: Texts, number: int) -> HtmlElement:
+    """The innermost block that a text stands in."""
+    holder = texts.holder(number)
+    return next((one for one in (holder, *holder.iterancestors()) if one.tag in BLOCKS), texts.root)
+
+
+def _labels_nothing(texts: Texts, element: HtmlElement) -> bool:
+    span = texts.spans[element]
+    if element.tag not in ("p", "div", "center") or texts.size(span) > _LONGEST_LABEL:
+        return False
+    return _LABELS.fullmatch(texts.said(span).strip(" \n\t:")) is not None
+
+
+def _trim_within(texts: Texts, element: HtmlElement, total: int) -> None:
+    for child in element:
+        span = texts.spans[child]
+        content = texts.content(span)
+        if not content or child.tag in ("pre", "code"):
+            continue
+        if content < _LITTLE * total and _stands_around(texts, child):
+            texts.put(span, kept=False)
+        elif content < _LIST * total and is_list_of_pages(texts, child):
+            texts.put(span, kept=False)
+            _trim_label(texts, span[0])
+        else:
+            _trim_within(texts, child, total)
+
+
+def _stands_around(texts: Texts, element: HtmlElement) -> bool:
+    return (
+        is_around(element)
+        or leads_away(texts, element)
+        or is_list_of_tags(texts, element)
+        or _labels_nothing(texts, element)
+    )

@@ -9,8 +9,7 @@ from pypdf import PdfReader
 from pypdf.errors import DependencyError, PyPdfError
 
 from servers.fetch.errors import FetchError
-from servers.fetch.reading.page import Found, Page
-from servers.fetch.reading.readers import Source, described
+from servers.fetch.read.page import Found, Page, Source, described
 
 __all__ = ["read_pdf"]
 

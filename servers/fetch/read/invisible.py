@@ -6,9 +6,7 @@ emoji coloured; and the soft hyphen's place, without the hyphen.
 
 import re
 
-from lxml.html import HtmlElement
-
-__all__ = ["remove_invisible", "without_invisible"]
+__all__ = ["without_invisible"]
 
 _JOINING = "\u0590-\u08ff\u0900-\u109f\u1780-\u17ff\u1800-\u18af\u1a20-\u1aaf\ufb1d-\ufdff\ufe70-\ufefc"
 """Scripts in which a joiner or its opposite changes what is seen: Hebrew to Myanmar, Khmer, Mongolian, Tai Tham."""
@@ -26,26 +24,7 @@ _NEEDED = re.compile(
     "|(?<=[\u3400-\u9fff])[\ufe00-\ufe02]"
     "|(?<=\U0001f3f4)[\U000e0061-\U000e007a\U000e0030-\U000e0039]{3,6}\U000e007f"
 )
-_UNREAD = ("script", "style")
 _SOFT_HYPHEN = "\u00ad"
-
-
-def remove_invisible(root: HtmlElement) -> int:
-    """Take what is not seen out of every text and attribute of a tree; how many characters that were."""
-    removed = 0
-    for element in root.iter():
-        if element.text and element.tag not in _UNREAD and not element.text.isascii():
-            element.text, count = without_invisible(element.text)
-            removed += count
-        if element.tail and not element.tail.isascii():
-            element.tail, count = without_invisible(element.tail)
-            removed += count
-        for name, value in element.items():
-            if not value.isascii():
-                seen, count = without_invisible(value)
-                element.set(name, seen)
-                removed += count
-    return removed
 
 
 def without_invisible(text: str) -> tuple[str, int]:

@@ -4,23 +4,22 @@ import json
 import re
 from typing import NamedTuple
 
+from lxml.etree import iterwalk
 from lxml.html import HtmlElement
 
 from servers.fetch.errors import FetchError
-from servers.fetch.reading.charsets import decode
-from servers.fetch.reading.html.content import main_content
-from servers.fetch.reading.html.facts import Facts, facts_of, metadata
-from servers.fetch.reading.html.formulas import drop_drawn_formulas, show_formulas
-from servers.fetch.reading.html.hidden import remove_hidden
-from servers.fetch.reading.html.inline import absolute, escaped
-from servers.fetch.reading.html.invisible import without_invisible
-from servers.fetch.reading.html.links import clean_markup, list_links
-from servers.fetch.reading.html.scripts import blocks_of, linked_data, wants_scripts
-from servers.fetch.reading.html.sections import find_section
-from servers.fetch.reading.html.tree import flatten, length, parse
-from servers.fetch.reading.html.writer import write
-from servers.fetch.reading.page import Format, Page
-from servers.fetch.reading.readers import Source
+from servers.fetch.read.html.blocks import drop_drawn_formulas, show_formulas
+from servers.fetch.read.html.content import main_content
+from servers.fetch.read.html.facts import Facts, blocks_of, facts_of, linked_data, metadata
+from servers.fetch.read.html.hidden import remove_hidden
+from servers.fetch.read.html.inline import absolute, escaped
+from servers.fetch.read.html.links import clean_markup, list_links
+from servers.fetch.read.html.sections import find_section
+from servers.fetch.read.html.tree import flatten, length, parse
+from servers.fetch.read.html.writer import write
+from servers.fetch.read.invisible import without_invisible
+from servers.fetch.read.page import Format, Page, Source
+from servers.fetch.read.text import decode
 
 __all__ = ["read_html", "read_html_page"]
 
@@ -28,6 +27,13 @@ _NEEDS_SCRIPTS = "The page seems to need JavaScript to show its text, and script
 _CUT = "The page has too many elements or levels of them; what comes after is left out."
 _WHOLE = "No main content was found, so this is all text of the page."
 _LINES_OF_BEGINNING = 20
+_LITTLE = 400
+"""Characters of text that a page may show without its scripts and still need them."""
+_MUCH = 2_000
+"""Characters of scripts that do more than count visits."""
+_ROOTS = frozenset(("root", "app", "__next", "__nuxt", "___gatsby", "svelte", "react-root", "q-app", "app-root"))
+_UNSEEN = frozenset(("script", "style", "noscript", "template"))
+_ASKS = re.compile(r"java\s?script", re.IGNORECASE)
 
 
 def read_html_page(source: Source) -> Page:
@@ -50,7 +56,7 @@ def read_html(text: str, url: str, format: Format, section: str | None) -> Page:
     """What a page says, in one format; of a `section`, all of it. Raises FetchError."""
     root, whole = parse(text)
     notes = [] if whole else [_CUT]
-    notes += [_NEEDS_SCRIPTS] if wants_scripts(root) else []
+    notes += [_NEEDS_SCRIPTS] if _wants_scripts(root) else []
     declared = next((one.get("href") for one in root.iter("base") if one.get("href")), None)
     base = absolute(url, without_invisible(declared or "")[0]) or url
     if format == "json":
@@ -117,3 +123,33 @@ def _data(root: HtmlElement, section: str | None) -> tuple[str, list[str]]:
         )
     notes = [f"{failed} more could not be read."] if failed else []
     return without_invisible(json.dumps(blocks, ensure_ascii=False, indent=2))[0], notes
+
+
+def _wants_scripts(root: HtmlElement) -> bool:
+    """Whether a page has hardly any text, and scripts to make it. Its scripts must still be in it."""
+    body = root.find("body")
+    if body is None:
+        return False
+    scripts = list(root.iter("script"))
+    seen = _seen(body) if scripts else _LITTLE
+    if seen >= _LITTLE:
+        return False
+    asks = any(_ASKS.search(one.text_content()) for one in root.iter("noscript"))
+    rooted = any((one.get("id") or one.tag) in _ROOTS for one in body.iter("div", "main", "app-root"))
+    written = sum(len(one.text or "") for one in scripts if "json" not in (one.get("type") or ""))
+    return asks or rooted or bool(not seen and (written > _MUCH or any(one.get("src") for one in scripts)))
+
+
+def _seen(body: HtmlElement) -> int:
+    """Characters of text that a page shows without its scripts; counting ends where they are no longer little."""
+    seen = 0
+    walk = iterwalk(body, events=("start",))
+    for _, element in walk:
+        seen += len((element.tail or "").strip())
+        if element.tag in _UNSEEN:
+            walk.skip_subtree()
+        else:
+            seen += len((element.text or "").strip())
+        if seen >= _LITTLE:
+            break
+    return seen

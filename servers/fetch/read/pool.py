@@ -15,8 +15,8 @@ from anyio.abc import Process
 from anyio.streams.buffered import BufferedByteReceiveStream
 
 from servers.fetch.errors import FetchError
-from servers.fetch.reading.frames import LENGTHS, Head, lengths_of, packed
-from servers.fetch.reading.kinds import KindName
+from servers.fetch.read.frames import LENGTHS, Head, lengths_of, packed
+from servers.fetch.read.page import KindName
 
 __all__ = ["Limits", "Pool", "Worker"]
 
@@ -32,7 +32,7 @@ _START = """
 import sys
 sys.path[:] = sys.argv[4:]
 sys.modules["_ssl"] = sys.modules["_hashlib"] = None
-from servers.fetch.reading.worker import main
+from servers.fetch.read.worker import main
 main(float(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))
 """
 

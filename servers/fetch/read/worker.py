@@ -1,30 +1,56 @@
 """The process that reads pages: one after another, from standard input to standard output.
 
-It holds nothing but the page it reads, and ends when the server does. Whatever a page does to it, an error, no memory
-left or a crash, costs that page and no other.
+It loads a reader with the first page of its kind, holds nothing but the page it reads, and ends when the server does.
+Whatever a page does to it, an error, no memory left or a crash, costs that page and no other.
 """
 
 import gc
+import importlib
 import json
 import logging
 import os
+import time
 import warnings
 from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
 from typing import BinaryIO
 
 from servers.fetch.errors import FetchError
-from servers.fetch.reading import limits
-from servers.fetch.reading.frames import LENGTHS, Head, lengths_of, packed
-from servers.fetch.reading.html.invisible import without_invisible
-from servers.fetch.reading.kinds import Kind
-from servers.fetch.reading.page import Found, Page, Removed
-from servers.fetch.reading.readers import Source, reader_of
+from servers.fetch.read.frames import LENGTHS, Head, head_of, lengths_of, packed
+from servers.fetch.read.invisible import without_invisible
+from servers.fetch.read.page import Found, Kind, KindName, Page, Removed, Source
 
-__all__ = ["main"]
+__all__ = ["main", "reader_of"]
 
+MEBIBYTE = 1024 * 1024
+_STATM = Path("/proc/self/statm")
 # Memory does not all come back once it was taken. A worker that holds so much more than at its start makes room for
 # a fresh one.
-MAX_GROWTH = 48 * limits.MEBIBYTE
+MAX_GROWTH = 48 * MEBIBYTE
+
+
+def reader_of(kind: KindName) -> Callable[[Source], Page]:
+    """What reads pages of a kind, loaded."""
+    if kind == "html":
+        from servers.fetch.read.html.page import read_html_page
+
+        return read_html_page
+    if kind == "json":
+        from servers.fetch.read.json_page import read_json
+
+        return read_json
+    if kind == "feed":
+        from servers.fetch.read.feed_page import read_feed
+
+        return read_feed
+    if kind == "pdf":
+        from servers.fetch.read.pdf_page import read_pdf
+
+        return read_pdf
+    from servers.fetch.read.text import read_text
+
+    return read_text
 
 
 class _Worker:
@@ -40,7 +66,7 @@ class _Worker:
             read = reader_of(head["kind"])
             if "format" not in head:
                 return self._prepared(), []
-            limits.limit_processor_time(self._seconds)
+            _limit_processor_time(self._seconds)
             return self._of(read(self._source(head, body)))
         except FetchError as error:
             quoted, _ = without_invisible(error.quoted)
@@ -62,8 +88,8 @@ class _Worker:
         """Counts what was loaded for a kind of pages as memory of the worker, not of its pages."""
         gc.collect()
         gc.freeze()
-        limits.limit_memory(self._mebibytes)
-        self._small = limits.resident()
+        _limit_memory(self._mebibytes)
+        self._small = _resident()
         return {}
 
     def _of(self, page: Page) -> tuple[Head, list[bytes]]:
@@ -72,13 +98,11 @@ class _Worker:
             page = page._replace(text=text, removed=Removed(characters=characters))
         page = page._replace(found=Found(*(without_invisible(fact)[0] for fact in page.found)))
         body = page.text.encode("utf-8", "replace")
-        fields = page._asdict() | {"found": page.found._asdict(), "removed": page.removed._asdict()}
-        del fields["text"], fields["image"]
-        return self._ended({"page": fields}), [body]
+        return self._ended(head_of(page)), [body]
 
     def _ended(self, head: Head) -> Head:
         self._pages -= 1
-        grown = limits.resident() - self._small
+        grown = _resident() - self._small
         return head | {"last": self._pages <= 0 or grown > MAX_GROWTH}
 
 
@@ -91,8 +115,8 @@ def main(seconds: float, mebibytes: int, pages: int) -> None:
         os.dup2(nothing, stream)
     logging.disable()
     warnings.simplefilter("ignore")
-    limits.forbid_core_dumps()
-    limits.limit_memory(mebibytes)
+    _forbid_core_dumps()
+    _limit_memory(mebibytes)
     _serve(requests, answers, _Worker(seconds, mebibytes, pages).answer)
 
 
@@ -104,3 +128,54 @@ def _serve(requests: BinaryIO, answers: BinaryIO, answer: Callable[[Head, bytes]
         answers.write(packed(reply, sum(map(len, parts))))
         answers.writelines(parts)
         answers.flush()
+
+
+# What the process may take of the machine, where the platform can limit it
+
+
+def _resource() -> ModuleType | None:
+    try:
+        return importlib.import_module("resource")
+    except ModuleNotFoundError:  # Windows has none: there the time is limited, and the memory is not
+        return None
+
+
+_RESOURCE = _resource()
+
+
+def _forbid_core_dumps() -> None:
+    """Has a crash leave no copy of a page on the disk."""
+    _set("RLIMIT_CORE", 0)
+
+
+def _limit_memory(mebibytes: int) -> None:
+    """Lets this process take `mebibytes` more than it has now."""
+    _set("RLIMIT_AS", _held(0) + mebibytes * MEBIBYTE)
+
+
+def _limit_processor_time(seconds: float) -> None:
+    """Ends this process after `seconds` more of work, should the server be gone that would end it otherwise."""
+    _set("RLIMIT_CPU", int(time.process_time() + seconds) + 2)
+
+
+def _resident() -> int:
+    """How many bytes of memory this process holds; 0 where that is not known."""
+    return _held(1)
+
+
+def _set(name: str, value: int) -> None:
+    if _RESOURCE is None or not hasattr(_RESOURCE, name):
+        return
+    _, hard = _RESOURCE.getrlimit(getattr(_RESOURCE, name))
+    soft = value if hard == _RESOURCE.RLIM_INFINITY else min(value, hard)
+    try:
+        _RESOURCE.setrlimit(getattr(_RESOURCE, name), (soft, hard))
+    except (OSError, ValueError):  # a system that knows the limit and does not have it
+        return
+
+
+def _held(column: int) -> int:
+    try:
+        return int(_STATM.read_text("ascii").split()[column]) * (_RESOURCE.getpagesize() if _RESOURCE else 0)
+    except OSError:  # not Linux
+        return 0

@@ -9,10 +9,8 @@ from itertools import islice
 
 from lxml.html import HtmlElement
 
-from servers.fetch.reading.html.leading import is_list_of_pages, is_teaser
-from servers.fetch.reading.html.texts import Span, Texts
-from servers.fetch.reading.html.tree import BLOCKS, HEADINGS
-from servers.fetch.reading.html.trimming import introduces, is_around
+from servers.fetch.read.html.around import introduces, is_around, is_list_of_pages, is_teaser
+from servers.fetch.read.html.tree import BLOCKS, HEADINGS, Span, Texts
 
 __all__ = ["fill"]
 

@@ -10,10 +10,10 @@ import re
 
 from charset_normalizer import from_bytes
 
-from servers.fetch.reading.labels import UTF8, WESTERN, Charset, charset_named, charset_of_codec
-from servers.fetch.reading.marks import mark_of
+from servers.fetch.read.charsets import UTF8, WESTERN, Charset, charset_named, charset_of_codec, mark_of
+from servers.fetch.read.page import Page, Source, described
 
-__all__ = ["decode"]
+__all__ = ["decode", "read_text"]
 
 _SAID_WITHIN = 2_048
 _XML = re.compile(rb"\s*<\?xml\s[^>]*?encoding\s*=\s*[\"']([A-Za-z0-9._:-]+)")
@@ -124,3 +124,12 @@ def _detected(body: bytes) -> Charset:
     if any("cp1252" in one.could_be_from_charset for one in even):
         return WESTERN
     return charset_of_codec(best.encoding)
+
+
+def read_text(source: Source) -> Page:
+    """The text, and nothing of it read or run: what an entity of XML stands for is not looked for."""
+    text, charset = decode(source.body, source.charset, source.kind.media_type)
+    if source.format == "metadata":
+        facts = described(kind="text", media_type=source.kind.media_type, charset=charset, characters=len(text))
+        return Page(facts, "text", charset)
+    return Page(text, "text", charset)

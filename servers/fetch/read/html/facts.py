@@ -1,17 +1,18 @@
-"""What a page says of itself: in its head, and in its JSON-LD."""
+"""What a page says of itself to programs: in its head, and in blocks of JSON such as JSON-LD."""
 
 import json
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from lxml.html import HtmlElement
 
-from servers.fetch.reading.html.inline import absolute
-from servers.fetch.reading.html.invisible import without_invisible
-from servers.fetch.reading.html.tree import HEADINGS, squeezed
-from servers.fetch.reading.page import Found
+from servers.fetch.read.html.inline import absolute
+from servers.fetch.read.html.tree import HEADINGS, squeezed
+from servers.fetch.read.invisible import without_invisible
+from servers.fetch.read.page import Found
 
-__all__ = ["Facts", "facts_of", "metadata"]
+__all__ = ["Facts", "blocks_of", "facts_of", "linked_data", "metadata"]
 
 _LONGEST = 1_000
 """Characters of one fact."""
@@ -19,6 +20,11 @@ _MOST_PROPERTIES = 50
 _MOST_FEEDS = 20
 _MOST_HEADINGS = 200
 _FEEDS = ("application/rss+xml", "application/atom+xml", "application/feed+json")
+_KINDS = re.compile(r"\s*application/(?:json|(?:[\w.-]+\+)?json)\s*(?:;.*)?", re.IGNORECASE)
+_AROUND = re.compile(r"^\s*(?:<!--|//\s*<!\[CDATA\[|<!\[CDATA\[)|(?:-->|//\s*\]\]>|\]\]>)\s*$")
+_LONGEST_BLOCK = 1_000_000
+"""Characters of one block of JSON-LD that is looked into for what a page says of itself."""
+_MOST_NODES = 1_000
 
 
 class Facts(NamedTuple):
@@ -131,3 +137,55 @@ def _id(heading: HtmlElement) -> dict[str, str]:
     near = (heading, *heading.iterdescendants("a", "span"), heading.getparent())
     named = next((one.get("id") for one in near if one.get("id")), None)
     return {"id": named} if named else {}
+
+
+# Blocks of JSON, in scripts that are data
+
+
+def blocks_of(elements: Iterable[HtmlElement]) -> tuple[list[dict[str, Any]], int]:
+    """The blocks of JSON within elements, each with its type and id, and how many more could not be read."""
+    blocks: list[dict[str, Any]] = []
+    failed = 0
+    for script in (script for element in elements for script in element.iter("script")):
+        kind = script.get("type") or ""
+        if not _KINDS.fullmatch(kind):
+            continue
+        data, read = _parsed(script.text or "")
+        failed += not read
+        if read:
+            named = {"id": script.get("id")} if script.get("id") else {}
+            blocks.append({"type": kind.strip().lower(), **named, "data": data})
+    return blocks, failed
+
+
+def linked_data(root: HtmlElement) -> list[dict[str, Any]]:
+    """The things that the JSON-LD of a page describes, outer before inner ones; at most a thousand."""
+    things: list[dict[str, Any]] = []
+    for script in root.iter("script"):
+        if (script.get("type") or "").strip().lower() == "application/ld+json" and len(
+            script.text or ""
+        ) < _LONGEST_BLOCK:
+            data, _ = _parsed(script.text or "")
+            things += _things(data, _MOST_NODES - len(things))
+    return things
+
+
+def _parsed(text: str) -> tuple[Any, bool]:
+    try:
+        return json.loads(_AROUND.sub("", text), strict=False, parse_constant=str), True
+    except (ValueError, RecursionError):
+        return None, False
+
+
+def _things(data: Any, most: int) -> Iterator[dict[str, Any]]:
+    """The objects of JSON-LD: those at the top, in a graph, and what a page is mainly about."""
+    waiting = [data]
+    for one in waiting:
+        if most <= 0:
+            return
+        if isinstance(one, list):
+            waiting += one[:_MOST_NODES]
+        elif isinstance(one, dict):
+            most -= 1
+            yield one
+            waiting += [one[name] for name in ("@graph", "mainEntity", "mainEntityOfPage") if name in one]

@@ -9,9 +9,9 @@ from collections.abc import Callable
 
 from lxml.html import HtmlElement, fragment_fromstring
 
-from servers.fetch.reading.html.blocks import code_text, is_data, language, write_table
-from servers.fetch.reading.html.inline import Inline
-from servers.fetch.reading.html.tree import BLOCKS, HEADINGS, LONGEST_CAPTION, length, squeezed
+from servers.fetch.read.html.blocks import code_text, is_data, language, write_table
+from servers.fetch.read.html.inline import Inline
+from servers.fetch.read.html.tree import BLOCKS, HEADINGS, LONGEST_CAPTION, length, squeezed
 from shared.kit.text import code_block
 
 __all__ = ["write"]

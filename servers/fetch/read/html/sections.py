@@ -9,7 +9,7 @@ from lxml.etree import XPathError
 from lxml.html import HtmlElement
 
 from servers.fetch.errors import FetchError
-from servers.fetch.reading.html.tree import BLOCKS, HEADINGS, length, squeezed
+from servers.fetch.read.html.tree import BLOCKS, HEADINGS, length, squeezed
 
 __all__ = ["find_section"]
 

@@ -1,4 +1,5 @@
-"""The names that pages give their charsets, and what browsers read them as (https://encoding.spec.whatwg.org).
+"""What a page means by the name of a charset, as browsers read it (https://encoding.spec.whatwg.org), and what its
+first bytes say of it: a byte order mark, or the zero bytes of UTF-16.
 
 Python knows most of the names. But on the web many a name has come to mean a later, larger charset, and some of
 Python's codecs are none of text at all: so only what stands here is used.
@@ -8,11 +9,20 @@ of Python's other names, reads GBK by Python's codec and not by GB 18030 as the 
 with what it would take besides, two thirds of this file would stay.
 """
 
+import codecs
 from encodings import normalize_encoding
 from encodings.aliases import aliases
 from typing import NamedTuple
 
-__all__ = ["UTF8", "WESTERN", "Charset", "charset_named", "charset_of_codec"]
+__all__ = ["UTF8", "WESTERN", "Charset", "Mark", "charset_named", "charset_of_codec", "mark_of", "start_of_text"]
+_SAMPLE = 1_024
+"""Bytes in which zero bytes are counted."""
+_MANY, _FEW = 0.25, 0.05
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
 
 
 class Charset(NamedTuple):
@@ -95,3 +105,33 @@ def charset_named(label: str) -> Charset | None:
 def charset_of_codec(codec: str) -> Charset:
     """The charset that Python's codec of that name is for."""
     return _CHARSETS[codec]
+
+
+class Mark(NamedTuple):
+    """A codec that the bytes themselves name, and how many of them the mark takes."""
+
+    codec: str
+    length: int
+
+
+def mark_of(body: bytes) -> Mark | None:
+    """The codec that a mark names, or UTF-16 where every second byte of the start tends to be zero."""
+    for sign, codec in _MARKS:
+        if body.startswith(sign):
+            return Mark(codec, len(sign))
+    sample = body[:_SAMPLE]
+    half = len(sample) // 2
+    if half < 2:
+        return None
+    even, odd = sample[::2].count(0) / half, sample[1::2].count(0) / half
+    if odd >= _MANY and even <= _FEW:
+        return Mark("utf-16-le", 0)
+    return Mark("utf-16-be", 0) if even >= _MANY and odd <= _FEW else None
+
+
+def start_of_text(body: bytes, length: int) -> bytes:
+    """The first bytes, without a mark, and in UTF-8 where they are UTF-16: so that tags can be sought in them."""
+    mark = mark_of(body)
+    if mark is None or mark.codec == "utf-8":
+        return body[mark.length if mark else 0 :][:length]
+    return body[mark.length : length * 2].decode(mark.codec, "replace").encode("utf-8", "replace")

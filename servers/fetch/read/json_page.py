@@ -6,9 +6,8 @@ from io import StringIO
 from typing import Any
 
 from servers.fetch.errors import FetchError
-from servers.fetch.reading.charsets import decode
-from servers.fetch.reading.page import Page
-from servers.fetch.reading.readers import Source, described
+from servers.fetch.read.page import Page, Source, described
+from servers.fetch.read.text import decode
 
 __all__ = ["read_json"]
 

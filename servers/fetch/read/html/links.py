@@ -6,8 +6,8 @@ from urllib.parse import urldefrag
 
 from lxml.html import HtmlElement, tostring
 
-from servers.fetch.reading.html.inline import absolute, label, picture_url
-from servers.fetch.reading.html.tree import squeezed
+from servers.fetch.read.html.inline import absolute, label, picture_url
+from servers.fetch.read.html.tree import squeezed
 
 __all__ = ["clean_markup", "list_links"]
 

@@ -6,23 +6,12 @@ of bytes is looked at, and shown where it is text, a PDF or an image.
 """
 
 import re
-from typing import Literal, NamedTuple
 
 from servers.fetch.errors import FetchError
-from servers.fetch.reading.marks import start_of_text
-from servers.fetch.reading.page import Format
+from servers.fetch.read.charsets import start_of_text
+from servers.fetch.read.page import Format, Kind, KindName
 
-__all__ = ["Kind", "KindName", "as_source", "check", "kind_of"]
-
-KindName = Literal["html", "json", "feed", "pdf", "text", "image", "other"]
-
-
-class Kind(NamedTuple):
-    """How a page is to be read, and its media type as far as it is known."""
-
-    name: KindName
-    media_type: str
-
+__all__ = ["as_source", "check", "kind_of"]
 
 _FORMATS: dict[KindName, frozenset[Format]] = {
     "html": frozenset({"markdown", "text", "html", "json", "links", "metadata"}),

@@ -2,6 +2,7 @@
 
 import json
 import re
+from html import unescape
 from io import BytesIO
 from itertools import islice
 from typing import Any, NamedTuple
@@ -10,12 +11,10 @@ from urllib.parse import urljoin, urlsplit
 import feedparser
 
 from servers.fetch.errors import FetchError
-from servers.fetch.reading.charsets import decode
-from servers.fetch.reading.page import Found, Page
-from servers.fetch.reading.readers import Source, described
-from servers.fetch.reading.text_page import plain_text
+from servers.fetch.read.page import Found, Page, Source, described
+from servers.fetch.read.text import decode
 
-__all__ = ["read_feed"]
+__all__ = ["plain_text", "read_feed"]
 
 MAX_ENTRIES = 1_000
 MAX_SUMMARY = 5_000
@@ -23,6 +22,11 @@ MAX_SUMMARY = 5_000
 _MAX_LINE = 1_000
 _END_OF_ENTRY = re.compile(r"</(?:item|entry)\s*>")
 _END_OF_FEED = re.compile(r"(?:</(?:channel|rss|feed|rdf:RDF)\s*>\s*)+\Z")
+_UNSEEN = re.compile(r"<!--.*?(?:-->|\Z)|<(script|style)\b.*?(?:</\1\s*>|\Z)", re.DOTALL | re.IGNORECASE)
+_BLOCK = re.compile(r"</?(?:p|div|h[1-6]|ul|ol|li|tr|table|blockquote|pre|br|hr)\b[^<>]*>", re.IGNORECASE)
+_TAG = re.compile(r"</?[a-zA-Z][^<>]*>|<![^<>]*>")
+_SPACES = re.compile(r"[ \t\r\f\v\xa0]+")
+_LINES = re.compile(r" ?\n ?(?:\n ?)+")
 
 
 class _Entry(NamedTuple):
@@ -136,3 +140,10 @@ def _date(of: Any) -> str:
         if written:
             return _line(written)[:100]
     return ""
+
+
+def plain_text(markup: str) -> str:
+    """The words of a piece of HTML, in lines where it has blocks. Text without markup stays as it is."""
+    text = _UNSEEN.sub("", markup)
+    text = _TAG.sub("", _BLOCK.sub("\n", text))
+    return _LINES.sub("\n\n", _SPACES.sub(" ", unescape(text))).strip()

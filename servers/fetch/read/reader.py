@@ -1,0 +1,130 @@
+"""Reading pages without trusting them: in processes that may be killed, unless there is nothing to parse, as in an
+image that a model can be shown as it is.
+"""
+
+import struct
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+
+import anyio
+
+from servers.fetch.errors import FetchError
+from servers.fetch.read.frames import page_of
+from servers.fetch.read.kinds import as_source, check, kind_of
+from servers.fetch.read.page import Form, Format, Loaded, Page, described
+from servers.fetch.read.pool import Limits, Pool
+
+__all__ = ["Reader", "opened_reader", "read_image", "size_of"]
+
+
+class Reader:
+    """Turns what was loaded into what a reader wants of it."""
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+
+    async def prepare(self) -> None:
+        """Starts a process, where there is none, and has it load what HTML needs. Raises FetchError."""
+        await self._pool.warm("html")
+
+    async def warm(self) -> None:
+        """The same, while a page is being loaded.
+
+        A page that comes meanwhile waits for just that process. Raises nothing: the page itself will say what fails.
+        """
+        with suppress(FetchError):
+            await self.prepare()
+
+    async def read(self, loaded: Loaded, form: Form, section: str | None = None) -> Page:
+        """The page in the format `form`, or the part of it that `section` names.
+
+        Raises FetchError: `unsupported_type`, `unreadable`, `not_found` for a section, and `bad_argument` for a
+        format or a section that does not fit the page.
+        """
+        kind = kind_of(loaded.media_type, loaded.body)
+        if form == "raw":
+            kind, form = as_source(kind), "text"
+        check(kind, form, section, len(loaded.body))
+        if kind.name == "image":
+            return read_image(loaded.body, kind.media_type, form)
+        head = {
+            "media_type": kind.media_type,
+            "charset": loaded.charset,
+            "url": loaded.url,
+            "format": form,
+            "section": section,
+        }
+        answer, text = await self._pool.ask(kind.name, head, loaded.body)
+        return page_of(answer, text)
+
+
+@asynccontextmanager
+async def opened_reader(workers: int, seconds: float, mebibytes: int) -> AsyncIterator[Reader]:
+    """A reader for the time of the block, with so many processes at most, which end with it.
+
+    Each page may take `seconds`, and `mebibytes` of memory where the platform can limit that.
+    """
+    pool = Pool(workers, Limits(seconds, mebibytes))
+    try:
+        yield Reader(pool)
+    finally:
+        with anyio.CancelScope(shield=True):
+            await pool.close()
+
+
+# Markers of JPEG that begin a frame: they hold its size.
+_FRAMES = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}
+_MAX_SEGMENTS = 1_000
+
+
+def read_image(body: bytes, media_type: str, format: Format) -> Page:
+    """An image, and words about it."""
+    size = size_of(body, media_type)
+    if format == "metadata":
+        width, height = size or (None, None)
+        return Page(described(kind="image", media_type=media_type, width=width, height=height), "image")
+    pixels = f", {size[0]} x {size[1]} pixels" if size else ""
+    return Page(f"{media_type}{pixels}, {len(body):,} bytes", "image", image=body, image_type=media_type)
+
+
+def size_of(body: bytes, media_type: str) -> tuple[int, int] | None:
+    """Width and height in pixels, where the image says them."""
+    try:
+        if media_type == "image/png":
+            return _two(">II", body, 16)
+        if media_type == "image/gif":
+            return _two("<HH", body, 6)
+        return _size_of_webp(body) if media_type == "image/webp" else _size_of_jpeg(body)
+    except (struct.error, IndexError):  # it ends before
+        return None
+
+
+def _two(form: str, body: bytes, at: int) -> tuple[int, int]:
+    first, second = struct.unpack_from(form, body, at)
+    return first, second
+
+
+def _size_of_webp(body: bytes) -> tuple[int, int] | None:
+    form = body[12:16]
+    if form == b"VP8X":
+        width, more, height, most = struct.unpack_from("<HBHB", body, 24)
+        return 1 + (width | more << 16), 1 + (height | most << 16)
+    if form == b"VP8L":
+        (bits,) = struct.unpack_from("<I", body, 21)
+        return 1 + (bits & 0x3FFF), 1 + (bits >> 14 & 0x3FFF)
+    width, height = _two("<HH", body, 26)
+    return (width & 0x3FFF, height & 0x3FFF) if form == b"VP8 " else None
+
+
+def _size_of_jpeg(body: bytes) -> tuple[int, int] | None:
+    at = 2
+    for _ in range(_MAX_SEGMENTS):
+        if body[at] != 0xFF:
+            return None
+        marker = body[at + 1]
+        if marker in _FRAMES:
+            height, width = _two(">HH", body, at + 5)
+            return width, height
+        # 0xFF may stand several times before a marker.
+        at += 1 if marker == 0xFF else 2 + int.from_bytes(body[at + 2 : at + 4], "big")
+    return None
