@@ -37,9 +37,6 @@ FACES = {"app.py", "server.py", "tools.py", "resources.py", "prompts.py", "__mai
 MAX_BODY, MAX_PARAMETERS, MAX_NESTING = 50, 6, 3
 
 # Exceptions, file -> reason.
-KNOW_SHARED: dict[str, str] = {  # servers all of whose files may import it
-    "everything": "its domain is the protocol itself",
-}
 LATE_IMPORTS: dict[str, str] = {
     "servers/__main__.py": "what a command does not need is not loaded, and nothing before modules are put off",
     "servers/start.py": "nothing of ours is loaded before the collector is off and modules are put off",
@@ -223,7 +220,7 @@ def servers_stand_alone(source: Source) -> Findings:
         top, _, rest = one.target.partition(".")
         if top == "servers" and rest.split(".")[0] not in (source.server, "start"):
             yield one.line, f"{source.server} imports {one.target}"
-        is_face = source.server in KNOW_SHARED or _is_face(Path(source.path))
+        is_face = _is_face(Path(source.path))
         if top == "shared" and not is_face and not one.target.startswith("shared.kit"):
             yield one.line, f"a domain file imports {one.target}"
 

@@ -1,21 +1,41 @@
 """The bench server: one tool, prompt or resource for each thing that a client may meet on the wire.
 
-Its domain is the protocol itself, so the files beside this one declare what they offer by themselves, on the one
-`app`. Importing them is all that is left to do here; they are listed to clients in this order.
+Its domain is the protocol itself, so there is nothing here but features; they are listed to clients in this order.
 """
 
-from . import answers, changes, conversation, failures, progress, prompts, resources, rounds, schemas
-from .app import app
+from shared import Implementation, ResourceNotFound, Server, __version__
+from shared.extensions.skills import skills
 
-__all__ = [
-    "answers",
-    "app",
-    "changes",
-    "conversation",
-    "failures",
-    "progress",
-    "prompts",
-    "resources",
-    "rounds",
-    "schemas",
-]
+from .features import answers, calls, prompts, questions, resources, schemas
+from .features.skills import Guide
+
+__all__ = ["app"]
+
+app = Server[None](
+    Implementation(
+        name="everything",
+        title="Everything",
+        version=__version__,
+        description="Shows every feature of the protocol, for trying out clients.",
+    ),
+    instructions="A bench for authors of clients: it does no useful work. Each tool, prompt and resource shows one "
+    "feature of the protocol; its description says which. skill://try-a-client/SKILL.md tells how to check a client.",
+    capabilities={"logging": {}},
+    include=[
+        answers.features,
+        resources.features,
+        questions.features,
+        calls.features,
+        prompts.features,
+        questions.rounds,
+        schemas.features,
+    ],
+    extensions=[skills(Guide())],
+)
+
+
+@app.on_subscribe
+async def _subscribe(_ctx: object, uri: str) -> str:
+    if uri != resources.WATCHED.uri:
+        raise ResourceNotFound(uri)
+    return uri

@@ -6,20 +6,20 @@ from uuid import UUID
 import pytest
 from pydantic import BaseModel, Field
 
-from servers.everything import forms
+from servers.everything.features import schemas
 from shared.errors import DeclarationError
 from shared.server.forms import form_schema
 
 
 def test_a_form_keeps_defaults_titles_and_formats() -> None:
-    fields = form_schema(forms.Everything)["properties"]
+    fields = form_schema(schemas.Everything)["properties"]
     assert fields["nickname"] == {"type": "string", "title": "Nickname", "minLength": 2, "maxLength": 20}
     assert fields["email"] == {"type": "string", "format": "email"}
     assert fields["fingers"] == {"type": "integer", "minimum": 0, "maximum": 20, "default": 10}
 
 
 def test_a_form_keeps_each_kind_of_choice() -> None:
-    fields = form_schema(forms.Choices)["properties"]
+    fields = form_schema(schemas.Choices)["properties"]
     assert fields["untitledSingle"] == {"type": "string", "enum": ["option1", "option2", "option3"]}
     assert "enum" not in fields["titledSingle"]
     assert len(fields["legacyEnum"]["enumNames"]) == 3

@@ -6,7 +6,7 @@ from typing import Any
 import anyio
 import pytest
 
-from servers.everything.schemas import CONTACT_SCHEMA
+from servers.everything.features.schemas import CONTACT_SCHEMA
 from tests.servers.everything.peer import HANDSHAKES, STATELESS, VERSIONS, Peer, bench
 
 pytestmark = pytest.mark.slow

@@ -6,7 +6,7 @@ import re
 import pytest
 import yaml
 
-from servers.everything.skills import FILES, FOLDER, FRONTMATTER
+from servers.everything.features.skills import FILES, FOLDER, FRONTMATTER
 from tests.servers.everything.peer import HANDSHAKES, STATELESS, bench
 
 

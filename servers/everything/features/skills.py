@@ -1,4 +1,4 @@
-"""One skill: how to check a client against this server. It is the folder of the same name."""
+"""One skill: how to check a client against this server. It is the folder of that name beside this one."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -6,8 +6,9 @@ from pathlib import Path
 
 from anyio import to_thread
 
-from shared import Context
 from shared.extensions.skills import Skill, SkillFile
+
+from . import Ctx
 
 __all__ = ["Guide"]
 
@@ -16,22 +17,22 @@ FRONTMATTER = {  # as SKILL.md has it
     "description": "Check an MCP client or host against this server, feature by feature, and report what it does "
     "wrong. Use it to test a client that is being written, or to find out which features a host has.",
 }
-FOLDER = Path(__file__).with_name(FRONTMATTER["name"])
+FOLDER = Path(__file__).parents[1] / FRONTMATTER["name"]
 FILES = ("SKILL.md", "references/CHECKS.md")
 
 
 class Guide:
     """The skill; its files are read when a client first asks."""
 
-    async def list(self, context: Context[None]) -> Sequence[Skill]:
+    async def list(self, context: Ctx) -> Sequence[Skill]:
         """It is the only one."""
         return [await to_thread.run_sync(_skill)]
 
-    async def get(self, context: Context[None], path: str) -> Skill | None:
+    async def get(self, context: Ctx, path: str) -> Skill | None:
         """It, where it is meant."""
         return await to_thread.run_sync(_skill) if path == FRONTMATTER["name"] else None
 
-    async def read(self, context: Context[None], skill: Skill, file: str) -> bytes:
+    async def read(self, context: Ctx, skill: Skill, file: str) -> bytes:
         """One of its files."""
         return _files()[file]
 

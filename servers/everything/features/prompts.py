@@ -4,14 +4,15 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from shared import EmbeddedResource, ImageContent, PromptMessage, TextContent, TextResourceContents
+from shared import EmbeddedResource, Features, ImageContent, PromptMessage, TextContent, TextResourceContents
 
-from .app import Ctx, app
-from .forms import Background
-from .media import PNG
+from . import Ctx
+from .answers import PNG
+from .schemas import Background
 
 __all__ = [
     "conversation_prompt",
+    "features",
     "test_input_required_result_prompt",
     "test_prompt_with_arguments",
     "test_prompt_with_embedded_resource",
@@ -19,16 +20,18 @@ __all__ = [
     "test_simple_prompt",
 ]
 
+features = Features[None]()
+
 ARGUMENTS = {"arg1": ("test1", "test2", "testing", "other"), "arg2": ("one", "two", "three")}
 
 
-@app.prompt(title="Simple prompt")
+@features.prompt(title="Simple prompt")
 async def test_simple_prompt() -> str:
     """One message of text."""
     return "This is a simple prompt for testing."
 
 
-@app.prompt(title="Prompt with arguments")
+@features.prompt(title="Prompt with arguments")
 async def test_prompt_with_arguments(
     arg1: Annotated[str, Field(description="First test argument")],
     arg2: Annotated[str, Field(description="Second test argument")],
@@ -37,7 +40,7 @@ async def test_prompt_with_arguments(
     return f"Prompt with arguments: arg1='{arg1}', arg2='{arg2}'"
 
 
-@app.prompt(title="Prompt with a resource")
+@features.prompt(title="Prompt with a resource")
 async def test_prompt_with_embedded_resource(
     resourceUri: Annotated[str, Field(description="URI of the resource to embed")],  # noqa: N803 - the suite's name
 ) -> list[EmbeddedResource | TextContent]:
@@ -49,13 +52,13 @@ async def test_prompt_with_embedded_resource(
     ]
 
 
-@app.prompt(title="Prompt with a picture")
+@features.prompt(title="Prompt with a picture")
 async def test_prompt_with_image() -> list[ImageContent | TextContent]:
     """A picture, and a request to analyze it."""
     return [ImageContent.of(PNG, "image/png"), TextContent(text="Please analyze the image above.")]
 
 
-@app.prompt(title="Prompt with both roles")
+@features.prompt(title="Prompt with both roles")
 async def conversation_prompt() -> list[PromptMessage]:
     """A conversation of three messages, the second of them the assistant's."""
     lines = ("Is anybody there?", "Yes, go on.", "Then let us begin.")
@@ -63,7 +66,7 @@ async def conversation_prompt() -> list[PromptMessage]:
     return [PromptMessage(role=role, content=TextContent(text=line)) for role, line in zip(roles, lines, strict=True)]
 
 
-@app.prompt(title="Prompt that asks back")
+@features.prompt(title="Prompt that asks back")
 async def test_input_required_result_prompt(ctx: Ctx) -> str:
     """Ask the user for the context before the prompt is made, under the key `user_context`."""
     answer = await ctx.ask("user_context", "What context should the prompt use?", Background)
@@ -71,7 +74,7 @@ async def test_input_required_result_prompt(ctx: Ctx) -> str:
 
 
 def _complete(name: str) -> None:
-    @app.completes("prompt", "test_prompt_with_arguments", name)
+    @features.completes("prompt", "test_prompt_with_arguments", name)
     async def complete(_ctx: object, typed: str, _settled: object) -> list[str]:
         return [value for value in ARGUMENTS[name] if value.startswith(typed)]
 

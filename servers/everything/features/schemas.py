@@ -1,11 +1,56 @@
-"""The forms that the bench has users fill in: each is a model, and its fields say how they are shown."""
+"""Schemas: of the forms that the bench has users fill in, and of arguments out of the ordinary.
 
-from typing import Annotated, Literal
+A form is a model, and its fields say how they are shown. Arguments have keywords that must survive the way, or are
+repeated in headers.
+"""
+
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 from pydantic.alias_generators import to_camel
 
-__all__ = ["Background", "Choices", "Colour", "Confirmation", "Contact", "Defaults", "Everything", "Name"]
+from shared import Features
+
+__all__ = [
+    "CONTACT_SCHEMA",
+    "Background",
+    "Choices",
+    "Colour",
+    "Confirmation",
+    "Contact",
+    "Defaults",
+    "Everything",
+    "Name",
+    "features",
+    "json_schema_2020_12_tool",
+    "test_x_mcp_header",
+]
+
+features = Features[None]()
+
+CONTACT_SCHEMA: dict[str, Any] = {
+    "$schema": "https://json-schema.org/draft/2020-12/schema",
+    "type": "object",
+    "$defs": {
+        "address": {
+            "$anchor": "addressDef",
+            "type": "object",
+            "properties": {"street": {"type": "string"}, "city": {"type": "string"}},
+        }
+    },
+    "properties": {
+        "name": {"type": "string"},
+        "address": {"$ref": "#/$defs/address"},
+        "contactMethod": {"type": "string", "enum": ["phone", "email"]},
+        "phone": {"type": "string"},
+        "email": {"type": "string"},
+    },
+    "allOf": [{"anyOf": [{"required": ["phone"]}, {"required": ["email"]}]}],
+    "if": {"properties": {"contactMethod": {"const": "phone"}}, "required": ["contactMethod"]},
+    "then": {"required": ["phone"]},
+    "else": {"required": ["email"]},
+    "additionalProperties": False,
+}
 
 
 class Name(BaseModel):
@@ -80,3 +125,25 @@ class Everything(BaseModel):
     height: Annotated[float, Field(ge=0.3, le=3, description="in metres")] = 1.7
     newsletter: bool = False
     colours: Annotated[list[Literal["red", "green", "blue"]], Field(min_length=1, max_length=2)]
+
+
+@features.tool(title="JSON Schema 2020-12", read_only=True, input_schema=CONTACT_SCHEMA)
+async def json_schema_2020_12_tool(
+    name: str | None = None,
+    address: dict[str, str] | None = None,
+    contactMethod: str | None = None,  # noqa: N803 - as the schema has it
+    phone: str | None = None,
+    email: str | None = None,
+) -> str:
+    """Take arguments under a schema with references, alternatives and conditions."""
+    given = {"name": name, "address": address, "contactMethod": contactMethod, "phone": phone, "email": email}
+    return f"given: {', '.join(key for key, value in given.items() if value is not None) or 'nothing'}"
+
+
+@features.tool(title="Argument in a header", read_only=True)
+async def test_x_mcp_header(
+    region: Annotated[str, Field(json_schema_extra={"x-mcp-header": "Region"})] = "<none>",
+    priority: Annotated[int | None, Field(json_schema_extra={"x-mcp-header": "Priority"})] = None,
+) -> str:
+    """Take arguments that HTTP clients of 2026-07-28 repeat in `Mcp-Param-Region` and `-Priority`."""
+    return f"region={region}, priority={priority}"

@@ -1,5 +1,6 @@
 """Answers of every kind: each content block, several at once, structured data, and as many bytes as asked for."""
 
+import base64
 from typing import Annotated
 
 from pydantic import BaseModel, Field
@@ -11,20 +12,23 @@ from shared import (
     CallToolResult,
     Data,
     EmbeddedResource,
+    Features,
     ImageContent,
     ResourceLink,
     TextContent,
     TextResourceContents,
 )
 
-from .app import Ctx, app
-from .media import PNG, WAV
+from . import Ctx
 
 __all__ = [
+    "PNG",
+    "WAV",
     "Client",
     "Weather",
     "all_content",
     "echo",
+    "features",
     "large_answer",
     "result_with_meta",
     "show_client",
@@ -35,6 +39,16 @@ __all__ = [
     "test_multiple_content_types",
     "test_simple_text",
 ]
+
+features = Features[None]()
+
+PNG = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
+"""One red pixel."""
+
+WAV = base64.b64decode("UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAAB9AAACABAAZGF0YQIAAAAAAA==")
+"""One silent sample."""
 
 PATTERN = "0123456789abcdef"
 
@@ -54,25 +68,25 @@ class Client(BaseModel):
     capabilities: dict[str, object]
 
 
-@app.tool(title="Simple text", read_only=True)
+@features.tool(title="Simple text", read_only=True)
 async def test_simple_text() -> str:
     """Answer with one block of text."""
     return "This is a simple text response for testing."
 
 
-@app.tool(title="Image", read_only=True)
+@features.tool(title="Image", read_only=True)
 async def test_image_content() -> ImageContent:
     """Answer with a picture of one pixel."""
     return ImageContent.of(PNG, "image/png")
 
 
-@app.tool(title="Audio", read_only=True)
+@features.tool(title="Audio", read_only=True)
 async def test_audio_content() -> AudioContent:
     """Answer with a sound of one sample, or with words in versions without audio."""
     return AudioContent.of(WAV, "audio/wav")
 
 
-@app.tool(title="Embedded resource", read_only=True)
+@features.tool(title="Embedded resource", read_only=True)
 async def test_embedded_resource() -> EmbeddedResource:
     """Answer with a resource inside the result."""
     text = "This is an embedded resource content."
@@ -81,7 +95,7 @@ async def test_embedded_resource() -> EmbeddedResource:
     )
 
 
-@app.tool(title="Several kinds of content", read_only=True)
+@features.tool(title="Several kinds of content", read_only=True)
 async def test_multiple_content_types() -> list[TextContent | ImageContent | EmbeddedResource]:
     """Answer with text, a picture and a resource."""
     resource = TextResourceContents(
@@ -94,7 +108,7 @@ async def test_multiple_content_types() -> list[TextContent | ImageContent | Emb
     ]
 
 
-@app.tool(title="Every kind of content", read_only=True)
+@features.tool(title="Every kind of content", read_only=True)
 async def all_content() -> list[TextContent | ImageContent | AudioContent | EmbeddedResource | ResourceLink]:
     """Answer with every kind of block, a link and annotations among them."""
     for_people = Annotations(audience=["user"], priority=0.9, last_modified="2026-01-01T00:00:00Z")
@@ -110,26 +124,26 @@ async def all_content() -> list[TextContent | ImageContent | AudioContent | Embe
     ]
 
 
-@app.tool(title="Structured answer", read_only=True)
+@features.tool(title="Structured answer", read_only=True)
 async def structured_answer(city: str = "Utopia") -> Data[Weather]:
     """Answer with data under an output schema, and the same facts as text."""
     weather = Weather(city=city, degrees=21.5, conditions=["sunny", "calm"])
     return Data(weather, f"{city}: {weather.degrees} degrees, {' and '.join(weather.conditions)}")
 
 
-@app.tool(title="Result with _meta", read_only=True)
+@features.tool(title="Result with _meta", read_only=True)
 async def result_with_meta() -> CallToolResult:
     """Answer with a result that carries a key of its own in `_meta`."""
     return CallToolResult(content=[TextContent(text="See my _meta.")], meta={"example.com/answered-by": "everything"})
 
 
-@app.tool(title="Echo", read_only=True)
+@features.tool(title="Echo", read_only=True)
 async def echo(text: str) -> str:
     """Answer with the text that came: any length, any characters."""
     return text
 
 
-@app.tool(title="Large answer", read_only=True)
+@features.tool(title="Large answer", read_only=True)
 async def large_answer(
     size: Annotated[int, Field(ge=0, le=100_000_000, description="bytes of text")] = 100_000,
 ) -> str:
@@ -137,7 +151,7 @@ async def large_answer(
     return (PATTERN * (size // len(PATTERN) + 1))[:size]
 
 
-@app.tool(title="Show the client", read_only=True)
+@features.tool(title="Show the client", read_only=True)
 async def show_client(ctx: Ctx) -> Client:
     """Answer with the client's name and what it declared."""
     return Client(info=ctx.peer.info, capabilities=ctx.peer.capabilities)

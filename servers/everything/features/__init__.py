@@ -1,0 +1,7 @@
+"""What the bench offers: a file for each side of the protocol."""
+
+from shared import Context
+
+__all__ = ["Ctx"]
+
+Ctx = Context[None]

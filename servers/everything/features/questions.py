@@ -1,0 +1,197 @@
+"""Calls during which the server asks back: forms, pages to visit, completions, roots.
+
+They work in every version that has the question: as a request to the client, or as an `input_required` result. What
+is in `rounds` shows the latter, which may take several (2026-07-28): keys, states, several questions at once, one
+after another.
+"""
+
+from typing import Any
+
+from pydantic import BaseModel
+
+from shared import Answer, Features, Question, ToolError, elicit_form, list_roots, sample
+
+from . import Ctx
+from .schemas import Choices, Colour, Confirmation, Contact, Defaults, Everything, Name
+
+__all__ = [
+    "elicit_every_field",
+    "elicit_visit",
+    "features",
+    "rounds",
+    "sample_with_tools",
+    "show_roots",
+    "test_elicitation",
+    "test_elicitation_sep1034_defaults",
+    "test_elicitation_sep1330_enums",
+    "test_input_required_result_capabilities",
+    "test_input_required_result_elicitation",
+    "test_input_required_result_list_roots",
+    "test_input_required_result_multi_round",
+    "test_input_required_result_multiple_inputs",
+    "test_input_required_result_request_state",
+    "test_input_required_result_sampling",
+    "test_input_required_result_tampered_state",
+    "test_sampling",
+    "test_streaming_elicitation",
+    "user_message",
+]
+
+features = Features[None]()
+rounds = Features[None]()
+
+MAX_TOKENS = 100
+WEATHER_TOOL = {
+    "name": "get_weather",
+    "description": "Tell the weather in a city.",
+    "inputSchema": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
+}
+NAME = "What is your name?"
+NAME_SCHEMA = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
+CONFIRM = "Please confirm."
+CAPITAL = "What is the capital of France?"
+
+
+def user_message(text: str) -> dict[str, Any]:
+    """The params of a completion with one message of the user's."""
+    return {"messages": [{"role": "user", "content": {"type": "text", "text": text}}], "maxTokens": MAX_TOKENS}
+
+
+def _told(what: str, answer: Answer[Any]) -> str:
+    content = answer.data.model_dump_json(by_alias=True) if isinstance(answer.data, BaseModel) else "{}"
+    return f"{what}: action={answer.action}, content={content}"
+
+
+@features.tool(title="Sampling", read_only=True)
+async def test_sampling(ctx: Ctx, prompt: str = "Say hello.") -> str:
+    """Have the client's model answer a prompt, and repeat what it said."""
+    said = await ctx.sample("completion", user_message(prompt))
+    return f"LLM response: {said.text}"
+
+
+@features.tool(title="Sampling with tools", read_only=True)
+async def sample_with_tools(ctx: Ctx, prompt: str = "What is the weather in Paris?") -> str:
+    """Offer the client's model a tool, and tell why it stopped and what it said."""
+    said = await ctx.sample("completion", {**user_message(prompt), "tools": [WEATHER_TOOL]})
+    blocks = said.content if isinstance(said.content, list) else [said.content]
+    return f"stopped by {said.stop_reason}: {', '.join(str(block.get('type')) for block in blocks)}"
+
+
+@features.tool(title="Elicitation", read_only=True)
+async def test_elicitation(ctx: Ctx, message: str = "Please tell who you are.") -> str:
+    """Ask the user for a name and an address, both required."""
+    return _told("User response", await ctx.ask("contact", message, Contact))
+
+
+@features.tool(title="Elicitation with defaults", read_only=True)
+async def test_elicitation_sep1034_defaults(ctx: Ctx) -> str:
+    """Show a form with a text, two numbers, a choice and a switch that are filled in already."""
+    return _told("Elicitation completed", await ctx.ask("defaults", "Please review these values.", Defaults))
+
+
+@features.tool(title="Elicitation with choices", read_only=True)
+async def test_elicitation_sep1330_enums(ctx: Ctx) -> str:
+    """Show a form with every kind of choice: one or several, with titles or without."""
+    return _told("Elicitation completed", await ctx.ask("choices", "Please choose.", Choices))
+
+
+@features.tool(title="Elicitation with restrictions", read_only=True)
+async def elicit_every_field(ctx: Ctx) -> str:
+    """Show a form with formats, lengths, ranges, and a choice of one or two out of three."""
+    return _told("Elicitation completed", await ctx.ask("profile", "Please describe yourself.", Everything))
+
+
+@features.tool(title="Elicitation of a visit", read_only=True)
+async def elicit_visit(ctx: Ctx, url: str = "https://example.com/consent") -> str:
+    """Ask the user to visit a page, for what must not pass through the client."""
+    answer = await ctx.ask_to_visit("visit", "Please give your consent on this page.", url)
+    if answer.action != "accept":
+        raise ToolError(f"the user chose to {answer.action}")
+    return "The user has opened the page."
+
+
+@features.tool(title="Progress, then elicitation", read_only=True)
+async def test_streaming_elicitation(ctx: Ctx) -> str:
+    """Report progress, then ask the user, on a stream that has begun."""
+    await ctx.progress(1, 2, "about to ask")
+    answer = await ctx.ask("contact", "Please tell who you are.", Contact)
+    await ctx.progress(2, 2, "answered")
+    return _told("User response", answer)
+
+
+@features.tool(title="Show the roots", read_only=True)
+async def show_roots(ctx: Ctx) -> list[str]:
+    """Ask the client for its roots and list their URIs."""
+    return [root.uri for root in await ctx.roots()]
+
+
+# Rounds
+
+
+@rounds.tool(title="One question", read_only=True)
+async def test_input_required_result_elicitation(ctx: Ctx) -> str:
+    """Ask for a name under the key `user_name`, and greet."""
+    answer = await ctx.ask("user_name", NAME, Name)
+    return f"Hello, {answer.data.name}!" if answer.data is not None else f"The user chose to {answer.action}."
+
+
+@rounds.tool(title="One completion", read_only=True)
+async def test_input_required_result_sampling(ctx: Ctx) -> str:
+    """Have the client's model name a capital, under the key `capital_question`."""
+    return (await ctx.sample("capital_question", user_message(CAPITAL))).text
+
+
+@rounds.tool(title="Roots in a round", read_only=True)
+async def test_input_required_result_list_roots(ctx: Ctx) -> str:
+    """Ask for the client's roots, under the key `client_roots`."""
+    roots = await ctx.roots("client_roots")
+    return "\n".join(["Roots:", *(root.uri for root in roots)])
+
+
+@rounds.tool(title="State between rounds", read_only=True)
+async def test_input_required_result_request_state(ctx: Ctx) -> str:
+    """Ask for a confirmation and give a state that must come back with it."""
+    answer = await ctx.ask("confirm", CONFIRM, Confirmation)
+    return f"state-ok: {answer.action}"
+
+
+@rounds.tool(title="Three questions at once", read_only=True)
+async def test_input_required_result_multiple_inputs(ctx: Ctx) -> str:
+    """Ask for a name, a completion and the roots at once."""
+    answers = await ctx.inputs(
+        {
+            "user_name": elicit_form(NAME, NAME_SCHEMA),
+            "greeting": sample(user_message("Generate a greeting.")),
+            "client_roots": list_roots(),
+        }
+    )
+    name = (answers["user_name"].content or {}).get("name", "nobody")
+    return f"{answers['greeting'].text} {name}, with {len(answers['client_roots'].roots)} roots"
+
+
+@rounds.tool(title="Two rounds", read_only=True)
+async def test_input_required_result_multi_round(ctx: Ctx) -> str:
+    """Ask for a name, and only then for a colour."""
+    first = await ctx.ask("step1", NAME, Name)
+    second = await ctx.ask("step2", "What is your favourite colour?", Colour)
+    return f"Both rounds are done: {first.action}, {second.action}"
+
+
+@rounds.tool(title="State that is sealed", read_only=True)
+async def test_input_required_result_tampered_state(ctx: Ctx) -> str:
+    """Ask for a confirmation; a state that was changed on its way is refused."""
+    answer = await ctx.ask("confirm", CONFIRM, Confirmation)
+    return f"The state was intact: {answer.action}"
+
+
+@rounds.tool(title="What the client can", read_only=True)
+async def test_input_required_result_capabilities(ctx: Ctx) -> str:
+    """Ask only what the client declared: a form, a completion, its roots, or nothing."""
+    possible: dict[tuple[str, ...], tuple[str, Question]] = {
+        ("elicitation",): ("user_name", elicit_form(NAME, NAME_SCHEMA)),
+        ("sampling",): ("greeting", sample(user_message("Generate a greeting."))),
+        ("roots",): ("client_roots", list_roots()),
+    }
+    questions = dict(question for path, question in possible.items() if ctx.peer.can(*path))
+    answers = await ctx.inputs(questions) if questions else {}
+    return f"answered: {', '.join(answers) or 'nothing, for nothing was asked'}"
