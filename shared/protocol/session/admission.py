@@ -10,8 +10,7 @@ from pydantic import ValidationError
 
 from ...errors import InvalidParams, InvalidRequest, MethodNotFound
 from ..identity import Principal
-from ..methods import Method, MethodTable
-from ..peer import Peer
+from ..methods import MethodTable
 from ..signing import Seal
 from ..wire.jsonrpc import Request
 from .envelope import admit, claims_envelope
@@ -37,22 +36,6 @@ class Admission:
 
     def admit(self, request: Request, principal: Principal | None) -> Call:
         """The call that `request` begins. Raises RpcError where it may not be served."""
-        peer, method = self._sender(request, principal)
-        try:
-            # What `model_validate` does, without its own arguments: this runs for every request.
-            params = method.params.__pydantic_validator__.validate_python(request.params)
-        except ValidationError as error:
-            raise InvalidParams(_first_fault(error)) from None
-        token = params.meta.get("progressToken")
-        if token is not None and type(token) not in (str, int):
-            raise InvalidParams('"progressToken" must be a string or an integer')
-        if method.multi_round and peer.version.stateless:
-            round_ = open_round(method.name, request.params, principal, seal=self._seal, now=self._now())
-        else:
-            round_ = FIRST_ROUND
-        return Call(request.id, method, params, peer, request.params, round_, token)
-
-    def _sender(self, request: Request, principal: Principal | None) -> tuple[Peer, Method]:
         if "_meta" in request.params and claims_envelope(request.params):
             peer = admit(request.params, principal)
         elif self._handshake.peer is not None:
@@ -66,7 +49,19 @@ class Admission:
         method = self._methods.get((request.method, peer.version))
         if method is None:
             raise MethodNotFound(f"method not found: {request.method[:100]}")
-        return peer, method
+        try:
+            # What `model_validate` does, without its own arguments: this runs for every request.
+            params = method.params.__pydantic_validator__.validate_python(request.params)
+        except ValidationError as error:
+            raise InvalidParams(_first_fault(error)) from None
+        token = params.meta.get("progressToken")
+        if token is not None and type(token) not in (str, int):
+            raise InvalidParams('"progressToken" must be a string or an integer')
+        if method.multi_round and peer.version.stateless:
+            round_ = open_round(method.name, request.params, principal, seal=self._seal, now=self._now())
+        else:
+            round_ = FIRST_ROUND
+        return Call(request.id, method, params, peer, request.params, round_, token)
 
 
 def _first_fault(error: ValidationError) -> str:
