@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from .protocol.http.rules import Denial, Headers
     from .protocol.identity import Principal
 
-__all__ = ["Authenticator", "Transport"]
+__all__ = ["Authenticator", "ByteStream", "ClosableTransport", "Transport"]
 
 
 class Transport(Protocol):
@@ -31,6 +31,30 @@ class Transport(Protocol):
 
         Raises `anyio.BrokenResourceError` when the peer is gone.
         """
+
+
+class ClosableTransport(Transport, Protocol):
+    """A transport that the one who drives it closes: a client does."""
+
+    async def aclose(self) -> None:
+        """Ends the connection in order. Never raises; may be called twice."""
+
+
+class ByteStream(Protocol):
+    """A two-way stream of bytes with one peer, of which `framed` makes a transport: what a transport of one's own
+    has to be, where messages have no bounds there but those of their text. The byte streams of anyio are such."""
+
+    async def receive(self) -> bytes:
+        """The next bytes, as many as are there; waits for at least one. `b""` when the peer has ended the
+        stream, for which `anyio.EndOfStream` may be raised as well. Raises OSError or `anyio.BrokenResourceError` when the
+        peer is gone."""
+
+    async def send(self, data: bytes, /) -> None:
+        """Sends all of `data`; waits while the peer is too slow to take it. Raises like `receive` when the peer is
+        gone."""
+
+    async def aclose(self) -> None:
+        """Ends the stream in order. Never raises; may be called twice."""
 
 
 class Authenticator(Protocol):

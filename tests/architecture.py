@@ -252,6 +252,16 @@ def only_protocol_reads_the_version(source: Source) -> Findings:
             yield node.lineno, f"reads {ast.unparse(node)}"
 
 
+def only_the_codec_decodes(source: Source) -> Findings:
+    for node in ast.walk(source.tree) if source.path != "shared/protocol/wire/codec.py" else ():
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[-1] == "codec":
+            taken = any(alias.name == "decode" for alias in node.names)
+        else:
+            taken = isinstance(node, ast.Attribute) and ast.unparse(node).endswith("codec.decode")
+        if taken:
+            yield node.lineno, "decodes without the Codec of its connection"
+
+
 def imports_stand_at_the_top(source: Source) -> Findings:
     for one in source.imports if source.path not in LATE_IMPORTS else ():
         if one.late:
@@ -312,6 +322,7 @@ RULES: list[Callable[[Source], Findings]] = [
     no_sdk,
     dates_live_in_versions,
     only_protocol_reads_the_version,
+    only_the_codec_decodes,
     imports_stand_at_the_top,
     functions_are_small,
     public_names_have_docstrings,

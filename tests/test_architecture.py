@@ -99,6 +99,17 @@ SNIPPETS = [
     (rules.dates_live_in_versions, "shared/protocol/versions.py", "newest = '2025-11-25'"),
     (rules.only_protocol_reads_the_version, "shared/server/x.py", "app.version\nself._peer.version  #!"),
     (rules.only_protocol_reads_the_version, "shared/protocol/x.py", "self._peer.version"),
+    (
+        rules.only_the_codec_decodes,
+        "shared/x.py",
+        "from .protocol.wire.codec import Codec, encode\nfrom .protocol.wire.codec import decode  #!",
+    ),
+    (
+        rules.only_the_codec_decodes,
+        "servers/a/x.py",
+        "from shared.protocol.wire import codec\nx = codec.decode(y)  #!",
+    ),
+    (rules.only_the_codec_decodes, "shared/protocol/wire/codec.py", "from .codec import decode"),
     (rules.imports_stand_at_the_top, "shared/server/x.py", "import os\ndef f():\n    import json  #!"),
     (rules.imports_stand_at_the_top, "shared/program/run.py", "def f():\n    import json"),
     (rules.functions_are_small, "shared/x.py", 'def f():\n    """Doc."""\n' + "    pass\n" * 49),

@@ -15,6 +15,7 @@ from typing import Any, Self
 
 import anyio
 
+from ..contracts import ClosableTransport
 from ..errors import McpError, PeerError
 from ..kit.tasks import background
 from ..protocol.session.client import ClientSession, first_version
@@ -22,7 +23,7 @@ from ..protocol.session.client_events import InputWanted, Notified
 from ..protocol.session.client_identity import ServerDescription
 from ..protocol.session.rounds import MAX_ROUNDS
 from ..protocol.wire.jsonrpc import Failure
-from .connection import ClientTransport, Connection, Waiter, result_of
+from .connection import Connection, Waiter, result_of
 from .opening import OPENING_SECONDS, open_session
 from .options import ClientOptions, Notify, Progress
 from .subscription import Subscription
@@ -41,7 +42,7 @@ class Client:
     version is shared, TimeoutError when it gives no answer.
     """
 
-    def __init__(self, transport: ClientTransport, options: ClientOptions | None = None) -> None:
+    def __init__(self, transport: ClosableTransport, options: ClientOptions | None = None) -> None:
         """Raises ValueError for a mode that does not exist."""
         self._options = options or ClientOptions()
         self._session = ClientSession(self._options.identity(), first_version(self._options.mode))

@@ -7,6 +7,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from ..protocol.wire.codec import Codec
+from ..transports.framed import framed
 from ..transports.process import start_process
 from .client import Client
 from .options import ClientOptions
@@ -31,7 +33,7 @@ async def connect_stdio(
     Raises OSError when the command can't be started, and what entering a `Client` raises.
     """
     process = start_process(command, env=env, cwd=cwd, stderr=stderr)
-    async with process as transport, Client(transport, options) as client:
+    async with process as stream, Client(framed(stream, Codec(is_client=True)), options) as client:
         yield client
 
 

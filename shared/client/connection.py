@@ -8,12 +8,12 @@ Callers never write by themselves, so a call that is cancelled can't tear a mess
 
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
-from typing import Any, Protocol
+from typing import Any
 
 import anyio
 from anyio.abc import TaskGroup
 
-from ..contracts import Transport
+from ..contracts import ClosableTransport
 from ..errors import McpError, MethodNotFound, PeerError
 from ..kit.tasks import background
 from ..protocol.session.client import ClientSession
@@ -22,19 +22,12 @@ from ..protocol.session.events import Answered
 from ..protocol.wire.jsonrpc import Failure, Message, RequestId, Response
 from .options import Handler
 
-__all__ = ["ClientTransport", "Connection", "Waiter", "result_of"]
+__all__ = ["Connection", "Waiter", "result_of"]
 
 Outcome = Answered | InputWanted | Unusable
 
 LAST_WORDS_SECONDS = 1.0
 """Time for the messages still due when the client closes."""
-
-
-class ClientTransport(Transport, Protocol):
-    """A transport that the client closes."""
-
-    async def aclose(self) -> None:
-        """Ends the connection in order. Never raises; may be called twice."""
 
 
 class Waiter:
@@ -72,7 +65,7 @@ class Connection:
 
     def __init__(
         self,
-        transport: ClientTransport,
+        transport: ClosableTransport,
         session: ClientSession,
         handlers: dict[str, Handler],
         on_notification: Callable[[Notified], None],

@@ -18,7 +18,8 @@ from typing import Any
 from pydantic_core import from_json, to_json
 
 from ..protocol.session.events import Outgoing
-from ..protocol.wire.jsonrpc import Malformed, Message, encode
+from ..protocol.wire.codec import encode
+from ..protocol.wire.jsonrpc import Malformed, Message
 
 __all__ = ["Trace", "redacted"]
 

@@ -19,6 +19,7 @@ from pydantic import BaseModel
 from ..kit.extras import needs_extra
 from ..kit.program import exit_with_error, program_name
 from ..ops.signals import ending_signals
+from ..protocol.wire.codec import MAX_MESSAGE
 from ..server.connection import serve
 from ..server.running import Running
 from ..server.server import Server
@@ -141,7 +142,7 @@ async def _run(app: Server[Any], options: Options, settings: BaseModel, token: s
 
 
 async def _run_stdio(running: Running[Any], options: Options, tasks: TaskGroup) -> None:
-    from ..transports.stdio import MAX_MESSAGE, stdio
+    from ..transports.stdio import stdio
 
     async with stdio(options.max_message or MAX_MESSAGE) as transport:
         tasks.start_soon(end_in_time, transport.ended, 2 * running.limits.drain_seconds)

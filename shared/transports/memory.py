@@ -1,4 +1,7 @@
-"""Two ends in one process that talk to each other: bytes travel, so that the codec is part of every test."""
+"""Two ends in one process that talk to each other: bytes travel, so that the codec is part of every test.
+
+An item of a queue is one message whole, so this is no stream of bytes that would have to be framed.
+"""
 
 from collections.abc import Sequence
 
@@ -6,7 +9,8 @@ import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
 from ..protocol.session.events import Outgoing
-from ..protocol.wire.jsonrpc import Message, decode, encode
+from ..protocol.wire.codec import Codec, encode
+from ..protocol.wire.jsonrpc import Message
 
 __all__ = ["MemoryTransport", "memory_pair"]
 
@@ -17,11 +21,12 @@ class MemoryTransport:
     def __init__(self, outbox: MemoryObjectSendStream[bytes], inbox: MemoryObjectReceiveStream[bytes]) -> None:
         self._outbox = outbox
         self._inbox = inbox
+        self._codec = Codec()
 
     async def receive(self) -> Sequence[Message]:
         """The next message. Raises EndOfStream when the other end is closed."""
         try:
-            return [decode(await self._inbox.receive())]
+            return [self._codec.decode_body(await self._inbox.receive())]
         except anyio.ClosedResourceError:
             raise anyio.EndOfStream from None
 

@@ -17,16 +17,10 @@ from typing import Literal
 import anyio
 from anyio.abc import ByteReceiveStream, Process
 
-from ..errors import ParseError
 from ..kit.tasks import background
-from ..protocol.session.events import Outgoing
-from ..protocol.wire.framing import LineBuffer, Oversized
-from ..protocol.wire.jsonrpc import Malformed, Message, decode, encode, failure
 
-__all__ = ["ProcessTransport", "start_process"]
+__all__ = ["ProcessStream", "start_process"]
 
-MAX_MESSAGE = 64 * 1024 * 1024
-"""Bytes of one message; longer ones are dropped."""
 STDERR_KEPT = 65_536
 """Bytes of what the child wrote last to stderr."""
 PATIENCE = 2.0
@@ -35,12 +29,11 @@ _KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
 """What nobody can ignore; on Windows that is so of each."""
 
 
-class ProcessTransport:
-    """The two pipes of a child that runs."""
+class ProcessStream:
+    """The two pipes of a child that runs, as a `ByteStream`."""
 
     def __init__(self, process: Process) -> None:
         self._process = process
-        self._lines = LineBuffer(MAX_MESSAGE)
         self._stderr = b""
 
     @property
@@ -53,27 +46,16 @@ class ProcessTransport:
         """The last part of what the child wrote for people, where it was kept."""
         return self._stderr.decode("utf-8", "replace")
 
-    async def receive(self) -> Sequence[Message]:
-        """The messages that the next bytes complete. Raises EndOfStream when the child has closed stdout."""
-        stdout = self._process.stdout
-        while stdout is not None:
-            try:
-                lines = self._lines.feed(await stdout.receive())
-            except (anyio.EndOfStream, anyio.ClosedResourceError):
-                lines, stdout = self._lines.end(), None
-            if lines:
-                return [_message(line) for line in lines]
-        raise anyio.EndOfStream
+    async def receive(self) -> bytes:
+        """What the child wrote next to stdout. Raises EndOfStream when it has closed that."""
+        if self._process.stdout is None:
+            raise anyio.EndOfStream
+        return await self._process.stdout.receive()
 
-    async def send(self, outgoing: Sequence[Outgoing]) -> None:
-        """Writes messages, all in one go. Raises BrokenResourceError when the child reads no more."""
-        data = b"".join(encode(one.message) + b"\n" for one in outgoing if one.message is not None)
-        stdin = self._process.stdin
-        try:
-            if stdin is not None:
-                await stdin.send(data)
-        except (OSError, anyio.ClosedResourceError):
-            raise anyio.BrokenResourceError from None
+    async def send(self, data: bytes) -> None:
+        """Writes `data` to the child's stdin. Raises BrokenResourceError or OSError when it reads no more."""
+        if self._process.stdin is not None:
+            await self._process.stdin.send(data)
 
     async def keep_stderr(self, stream: ByteReceiveStream) -> None:
         """Reads stderr to its end and keeps the last part."""
@@ -98,12 +80,6 @@ class ProcessTransport:
             await self._process.aclose()
 
 
-def _message(line: bytes | Oversized) -> Message:
-    if isinstance(line, Oversized):
-        return Malformed(failure(None, ParseError(f"a message of more than {line.limit:,} bytes was dropped")), True)
-    return decode(line)
-
-
 def _signal(process: Process, number: signal.Signals) -> None:
     # Where nobody is left in the group but zombies, macOS forbids it.
     with suppress(ProcessLookupError, PermissionError):
@@ -120,7 +96,7 @@ async def start_process(
     env: Mapping[str, str] | None = None,
     cwd: str | Path | None = None,
     stderr: Literal["inherit", "keep"] = "inherit",
-) -> AsyncIterator[ProcessTransport]:
+) -> AsyncIterator[ProcessStream]:
     """Runs `command` as long as the block; `env` replaces our own environment, which it inherits otherwise. Its
     stderr goes to ours, or the last part of it is kept.
 
@@ -135,11 +111,11 @@ async def start_process(
         cwd=cwd,
         start_new_session=True,
     )
-    transport = ProcessTransport(process)
+    stream = ProcessStream(process)
     async with background() as tasks:
         if process.stderr is not None:
-            tasks.start_soon(transport.keep_stderr, process.stderr)
+            tasks.start_soon(stream.keep_stderr, process.stderr)
         try:
-            yield transport
+            yield stream
         finally:
-            await transport.aclose()
+            await stream.aclose()

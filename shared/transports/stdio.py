@@ -9,6 +9,9 @@ Reading and writing depend on what the two descriptors are. Pipes and sockets ar
 file is always ready. A terminal is shared with the shell, which must not find it non-blocking; it, anything else, and
 everything on systems that can't wait for pipes, is read and written in threads. These don't keep the process alive,
 unlike those of anyio: a read that never returns must not keep it from ending.
+
+It gives the bytes to its codec by itself. As a `ByteStream` behind `framed`, which was tried, each message passes
+through one coroutine more on either way: a ping took 19.2 us of CPU and not 18.6.
 """
 
 import asyncio
@@ -33,16 +36,13 @@ except ImportError:  # not on Windows
 else:
     _PIPE_SIZE = getattr(fcntl, "F_SETPIPE_SZ", None)
 
-from ..errors import InvalidRequest
 from ..ops.garbage import count_bytes
 from ..protocol.session.events import Outgoing
-from ..protocol.wire.framing import LineBuffer, Oversized
-from ..protocol.wire.jsonrpc import Malformed, Message, decode, encode, failure
+from ..protocol.wire.codec import MAX_MESSAGE, Codec
+from ..protocol.wire.jsonrpc import Message
 
 __all__ = ["StdioTransport", "stdio"]
 
-MAX_MESSAGE = 64 * 1024 * 1024
-"""Bytes of one message that are read before it is refused."""
 _CHUNK = 65_536
 _PIPE = 1_048_576
 """Bytes that a pipe is to hold, where it can be told so: then a large answer leaves in one write."""
@@ -62,7 +62,7 @@ class StdioTransport:
         """Set when no more is read: the peer has ended its stream, or `stop` was called."""
         self._in = _Descriptor(fd_in)
         self._out = _Descriptor(fd_out)
-        self._lines = LineBuffer(max_message)
+        self._codec = Codec(max_message)
 
     async def receive(self) -> Sequence[Message]:
         """The messages that the next bytes complete. Raises EndOfStream at the end of the input, or when stopped."""
@@ -74,24 +74,25 @@ class StdioTransport:
                 self.ended.set()
             if len(chunk) >= _LARGE:
                 count_bytes(len(chunk))
-            lines = self._lines.feed(chunk) if chunk else self._lines.end()
-            if lines:
-                return [decode(line) if isinstance(line, bytes) else _too_long(line) for line in lines]
+            messages = self._codec.feed(chunk) if chunk else self._codec.end()
+            if messages:
+                return messages
         raise anyio.EndOfStream
 
     async def send(self, outgoing: Sequence[Outgoing]) -> None:
         """Writes messages, those that are small in one go. Raises BrokenResourceError when nobody reads any more."""
-        data = bytearray()
+        ready: list[bytes] = []
+        size = 0
         try:
             for one in outgoing:
                 if one.message is not None:
-                    data += encode(one.message)
-                    data += b"\n"
-                if len(data) >= _CHUNK:
-                    await self._out.write(data)
-                    data = bytearray()
-            if data:
-                await self._out.write(data)
+                    ready.append(self._codec.encode(one.message))
+                    size += len(ready[-1])
+                if size >= _CHUNK:
+                    await self._out.write(b"".join(ready))
+                    ready, size = [], 0
+            if ready:
+                await self._out.write(b"".join(ready))
         except OSError:
             raise anyio.BrokenResourceError from None
 
@@ -110,10 +111,6 @@ class StdioTransport:
         """Closes both descriptors and leaves them as they were found, but for the size of a pipe."""
         self._in.close()
         self._out.close()
-
-
-def _too_long(line: Oversized) -> Message:
-    return Malformed(failure(line.id, InvalidRequest(f"a message may have {line.limit:,} bytes at most")))
 
 
 class _Descriptor:
@@ -188,7 +185,7 @@ class _Descriptor:
             asyncio.get_running_loop().remove_reader(self._fd)
             self._is_armed = False
 
-    async def write(self, data: bytearray) -> None:
+    async def write(self, data: bytes) -> None:
         """Writes all of `data`. Raises OSError where that can't be done."""
         if len(data) >= _LARGE:
             count_bytes(len(data))
@@ -217,7 +214,7 @@ def _read(fd: int) -> bytes:
         return b""
 
 
-async def _write_in_thread(fd: int, data: bytearray) -> None:
+async def _write_in_thread(fd: int, data: bytes) -> None:
     """Writes all of `data`. Raises OSError where that can't be done. Cancelled, this leaves the thread alone; the
     process may end without it, unlike with the threads of anyio."""
     loop, done = asyncio.get_running_loop(), anyio.Event()

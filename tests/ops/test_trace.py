@@ -10,7 +10,8 @@ import pytest
 
 from shared.ops.trace import Trace, redacted
 from shared.protocol.session.events import Outgoing
-from shared.protocol.wire.jsonrpc import Message, Notification, Request, Response, decode
+from shared.protocol.wire.codec import decode
+from shared.protocol.wire.jsonrpc import Message, Notification, Request, Response
 
 SECRETS = [
     "token",

@@ -9,7 +9,7 @@ import pytest
 
 from shared import Context, ToolError
 from shared.errors import CallTimeout
-from shared.protocol.wire.jsonrpc import decode
+from shared.protocol.wire.codec import decode
 from shared.server.budget import Budget
 from shared.server.connection import serve
 from shared.transports.memory import memory_pair

@@ -8,7 +8,8 @@ import anyio
 import pytest
 
 from shared import Context
-from shared.protocol.wire.jsonrpc import Notification, Request, Response, decode
+from shared.protocol.wire.codec import decode
+from shared.protocol.wire.jsonrpc import Notification, Request, Response
 from shared.server.connection import serve
 from shared.server.limits import Limits
 from shared.testing import connected

@@ -8,7 +8,8 @@ from pydantic import BaseModel
 
 from shared import CallToolResult, Data, ImageContent, ResourceLink, Text, TextContent
 from shared.errors import DeclarationError, ToolError
-from shared.protocol.wire.jsonrpc import Response, encode
+from shared.protocol.wire.codec import encode
+from shared.protocol.wire.jsonrpc import Response
 from shared.server.results import Result, content_of
 
 PLENTY = 10_000

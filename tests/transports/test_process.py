@@ -13,12 +13,19 @@ import pytest
 
 from shared.client.connect import connect_stdio
 from shared.client.options import ClientOptions
+from shared.contracts import ClosableTransport
 from shared.protocol.session.events import Outgoing
+from shared.protocol.wire.codec import Codec
 from shared.protocol.wire.jsonrpc import Malformed, Notification
-from shared.transports.process import ProcessTransport, start_process
+from shared.transports.framed import framed
+from shared.transports.process import ProcessStream, start_process
 
 ROOT = Path(__file__).resolve().parents[2]
 HELLO = Notification("hello")
+
+
+def messages(process: ProcessStream) -> ClosableTransport:
+    return framed(process, Codec(is_client=True))
 
 
 def _python(script: str) -> list[str]:
@@ -61,10 +68,11 @@ async def test_lines_become_messages_and_messages_lines() -> None:
     echo = "import sys\nfor line in sys.stdin.buffer: sys.stdout.buffer.write(line); sys.stdout.flush()"
     with anyio.fail_after(30):
         async with start_process(_python(echo)) as process:
-            await process.send([Outgoing(HELLO), Outgoing(None), Outgoing(HELLO)])
+            transport = messages(process)
+            await transport.send([Outgoing(HELLO), Outgoing(None), Outgoing(HELLO)])
             received: list[Any] = []
             while len(received) < 2:
-                received += await process.receive()
+                received += await transport.receive()
             assert received == [HELLO, HELLO]
     assert process.exit_code == 0
 
@@ -74,9 +82,10 @@ async def test_what_is_no_message_and_the_last_line() -> None:
     script = """print("Welcome!\\n\\n" + '{"jsonrpc": "2.0", "method": "hello"}', end="")"""
     with anyio.fail_after(30):
         async with start_process(_python(script)) as process:
-            received = [*await process.receive(), *await process.receive()]
+            transport = messages(process)
+            received = [*await transport.receive(), *await transport.receive()]
             with pytest.raises(anyio.EndOfStream):
-                await process.receive()
+                await transport.receive()
     assert isinstance(received[0], Malformed)
     assert received[1:] == [HELLO]
 
@@ -85,17 +94,18 @@ async def test_what_is_no_message_and_the_last_line() -> None:
 async def test_a_child_that_ended_takes_no_messages() -> None:
     with anyio.fail_after(30):
         async with start_process(_python("pass")) as process:
+            transport = messages(process)
             with pytest.raises(anyio.EndOfStream):
-                await process.receive()
+                await transport.receive()
             await process._process.wait()
             with pytest.raises(anyio.BrokenResourceError):
-                await _send_for_ever(process)
+                await _send_for_ever(transport)
     assert process.exit_code == 0
 
 
-async def _send_for_ever(process: ProcessTransport) -> None:
+async def _send_for_ever(transport: ClosableTransport) -> None:
     while True:
-        await process.send([Outgoing(HELLO)])
+        await transport.send([Outgoing(HELLO)])
 
 
 STUBBORN = """
@@ -113,7 +123,7 @@ ENDS = [("", -signal.SIGTERM), ("signal.signal(signal.SIGTERM, signal.SIG_IGN)",
 async def test_the_end_comes_by_steps(ignore: str, code: int) -> None:
     with anyio.fail_after(30):
         async with start_process(_python(STUBBORN.format(ignore=ignore))) as process:
-            assert await process.receive() == [HELLO]
+            assert await messages(process).receive() == [HELLO]
             pid = process._process.pid
     assert process.exit_code == code
     assert _is_gone(pid)
@@ -159,7 +169,7 @@ async def test_an_environment_of_its_own() -> None:
     script = """import os; print('{"jsonrpc": "2.0", "method": "%s"}' % os.environ["WHO"])"""
     with anyio.fail_after(30):
         async with start_process(_python(script), env={"WHO": "me"}) as process:
-            assert await process.receive() == [Notification("me")]
+            assert await messages(process).receive() == [Notification("me")]
 
 
 @pytest.mark.slow
@@ -188,7 +198,7 @@ async def test_what_a_child_leaves_behind_ends_with_it(tmp_path: Path) -> None:
     try:
         with anyio.fail_after(30):
             async with start_process(["/bin/sh", "-c", LEAVES], cwd=tmp_path, stderr="keep") as process:
-                assert await process.receive() == [HELLO]  # by now it is there
+                assert await messages(process).receive() == [HELLO]  # by now it is there
         # The end of the pipe comes when nobody holds the other side.
         assert select.select([held], [], [], 10)[0] == [held]
     finally:

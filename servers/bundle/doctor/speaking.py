@@ -10,10 +10,13 @@ import anyio
 
 from shared.client.client import Client
 from shared.client.options import ClientOptions
+from shared.contracts import ClosableTransport
 from shared.errors import McpError, PeerError
 from shared.protocol.session.events import Outgoing
+from shared.protocol.wire.codec import Codec
 from shared.protocol.wire.jsonrpc import Malformed, Message
-from shared.transports.process import ProcessTransport, start_process
+from shared.transports.framed import framed
+from shared.transports.process import start_process
 
 __all__ = ["MODES", "Outcome", "Start", "Talk", "converse", "talk"]
 
@@ -63,7 +66,7 @@ class Talk(NamedTuple):
 class _Listening:
     """The pipes of a child, with an ear for what a client passes over."""
 
-    def __init__(self, transport: ProcessTransport) -> None:
+    def __init__(self, transport: ClosableTransport) -> None:
         self.noise = 0
         self.ended = False
         """Whether the child closed its stdout before we did."""
@@ -89,8 +92,8 @@ async def talk(start: Start, mode: str, seconds: float) -> Talk:
     """Starts the server, opens a session, lists its tools, and ends it; it has so many `seconds` to answer."""
     try:
         process = start_process(start.command, env=start.env, cwd=start.directory, stderr="keep")
-        async with process as transport:
-            listening = _Listening(transport)
+        async with process as child:
+            listening = _Listening(framed(child, Codec(is_client=True)))
             said = await converse(Client(listening, ClientOptions(mode=mode)), mode, seconds)
     except (OSError, ValueError) as error:
         # A ValueError is for an argument or a variable that no system takes, as one with a null character.
@@ -98,9 +101,9 @@ async def talk(start: Start, mode: str, seconds: float) -> Talk:
         return Talk(mode, Outcome.UNSTARTABLE, reason or str(error))
     if said.outcome is Outcome.REFUSED and listening.ended:
         said = said._replace(outcome=Outcome.ENDED)
-    lines = [line.strip() for line in transport.stderr.splitlines() if line.strip()]
+    lines = [line.strip() for line in child.stderr.splitlines() if line.strip()]
     last = lines[-1] if lines else ""
-    return said._replace(noise=listening.noise, exit_code=transport.exit_code, last_words=last)
+    return said._replace(noise=listening.noise, exit_code=child.exit_code, last_words=last)
 
 
 async def converse(client: AbstractAsyncContextManager[Client], mode: str, seconds: float) -> Talk:

@@ -20,6 +20,7 @@ from ...protocol.http.client_headers import ClientHeaders
 from ...protocol.http.rules import EVENT_STREAM, SESSION_ID
 from ...protocol.session.envelope import claims_envelope
 from ...protocol.session.events import Outgoing
+from ...protocol.wire.codec import MAX_MESSAGE, Codec, encode
 from ...protocol.wire.framing import Oversized
 from ...protocol.wire.jsonrpc import (
     Batch,
@@ -30,16 +31,12 @@ from ...protocol.wire.jsonrpc import (
     Request,
     RequestId,
     Response,
-    decode,
-    encode,
     failure,
 )
 from ...protocol.wire.sse import EventStream
 
 __all__ = ["HttpTransport", "open_http"]
 
-MAX_MESSAGE = 64 * 1024 * 1024
-"""Bytes of one message; longer ones are dropped."""
 CONNECT_SECONDS = 30.0
 FAREWELL_SECONDS = 2.0
 """Time for the DELETE that ends a session."""
@@ -68,6 +65,7 @@ class HttpTransport:
         self._http = http
         self._tasks = tasks
         self._headers = ClientHeaders()
+        self._codec = Codec(is_client=True)
         self._posts: dict[RequestId, _Post] = {}
         self._streams = anyio.CancelScope()
         self._outbox, self._inbox = anyio.create_memory_object_stream[Message](256)
@@ -145,7 +143,8 @@ class HttpTransport:
                 if _is_stream(response):
                     await self._read(response, events, post)
                 else:
-                    await self._deliver(await _answer(response, request), post, response.headers.get(SESSION_ID))
+                    answer = await _answer(self._codec, response, request)
+                    await self._deliver(answer, post, response.headers.get(SESSION_ID))
         except httpx.TransportError:
             if not events.last_id:
                 raise
@@ -190,7 +189,7 @@ class HttpTransport:
             for event in events.feed(chunk):
                 # An event without data only tells its id (2025-11-25, Streamable HTTP).
                 if not isinstance(event, Oversized) and event.data and event.event == "message":
-                    await self._deliver(decode(event.data), post, session_id)
+                    await self._deliver(self._codec.decode_body(event.data), post, session_id)
 
     async def _deliver(self, message: Message, post: _Post | None, session_id: str | None = None) -> None:
         if post is not None:
@@ -212,7 +211,7 @@ def _attributed(message: Message, request: Request) -> Message:
     return replace(message, id=request.id) if isinstance(message, Failure) and message.id is None else message
 
 
-async def _answer(response: httpx.Response, request: Request) -> Message:
+async def _answer(codec: Codec, response: httpx.Response, request: Request) -> Message:
     """The message in the body. Where there is none, and where only the status says what is wrong, an error with
     the HTTP status as its code: not let in, or a session that is over."""
     body = bytearray()
@@ -220,7 +219,7 @@ async def _answer(response: httpx.Response, request: Request) -> Message:
         body += chunk
         if len(body) > MAX_MESSAGE:
             return Malformed(failure(request.id, ParseError(f"an answer of more than {MAX_MESSAGE:,} bytes")))
-    message, status = decode(body), response.status_code
+    message, status = codec.decode_body(body), response.status_code
     said = message.message if isinstance(message, Failure) else response.reason_phrase
     if status in _TELLING or (status == httpx.codes.NOT_FOUND and not claims_envelope(request.params)):
         return Failure(request.id, status, f"HTTP {status}: {said}")

@@ -18,7 +18,7 @@ from wsgiref.handlers import format_date_time
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from ...protocol.http.rules import JSON, refuse
-from ...protocol.wire.jsonrpc import encode
+from ...protocol.wire.codec import encode
 
 __all__ = ["HEAD_SECONDS", "MAX_HEAD", "MAX_HEADERS", "Connection", "break_off"]
 

@@ -36,7 +36,8 @@ from ...protocol.http.rules import (
     is_stateless,
     refuse,
 )
-from ...protocol.wire.jsonrpc import Malformed, Message, Request, decode
+from ...protocol.wire.codec import Codec
+from ...protocol.wire.jsonrpc import Malformed, Message, Request
 from ...server.running import Running
 from ...server.tools import RegisteredTool
 from ...server.turns import Turns
@@ -153,21 +154,21 @@ class Endpoint:
             return body
         if self._closed is not None:
             return self._closed
-        message = await self._decode(http, body)
+        message = await self._decode(http, Codec(), body)
         if isinstance(message, Malformed):
             return Refusal(400, message.failure)
         if is_stateless(http.headers, message):
             return await self._post_stateless(http, message)
         return await self._post_session(http, sessions, message)
 
-    async def _decode(self, http: Http, body: bytes) -> Message:
+    async def _decode(self, http: Http, codec: Codec, body: bytes) -> Message:
         """The message in a body. Of those that take long one is read in a turn of the event loop, client by client:
         many that come at once would hold up everybody else."""
         if len(body) < _LARGE:
-            return decode(body)
+            return codec.decode_body(body)
         async with self._decoding.take(http.client):
             await lowlevel.checkpoint()
-            return decode(body)
+            return codec.decode_body(body)
 
     # From 2026-07-28 on
 

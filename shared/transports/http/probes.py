@@ -18,7 +18,7 @@ from ...ops.health import health
 from ...ops.metrics import Figures
 from ...ops.readiness import Phase, State
 from ...protocol.http.rules import JSON, Refusal, refuse
-from ...protocol.wire.jsonrpc import encode
+from ...protocol.wire.codec import encode
 from ...version import __version__
 from .mount import Mount
 

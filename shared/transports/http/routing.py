@@ -14,8 +14,9 @@ from ...kit.expiry import ExpiryQueue
 from ...protocol.http.rules import Refusal, negotiated, read_event_id, refuse
 from ...protocol.session.events import Outgoing
 from ...protocol.versions import Version
+from ...protocol.wire.codec import encode
 from ...protocol.wire.framing import ServerSentEvent
-from ...protocol.wire.jsonrpc import Batch, Failure, Message, Notification, Request, RequestId, Response, encode
+from ...protocol.wire.jsonrpc import Batch, Failure, Message, Notification, Request, RequestId, Response
 from .limits import Room, SessionLimits
 from .replay import Reader, Stream
 

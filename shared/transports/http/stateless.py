@@ -11,8 +11,9 @@ from typing import Any
 from ...kit.signal import Signal
 from ...protocol.http.rules import refuse, stateless_status
 from ...protocol.session.events import Outgoing
+from ...protocol.wire.codec import encode
 from ...protocol.wire.framing import ServerSentEvent
-from ...protocol.wire.jsonrpc import Failure, Request, Response, encode
+from ...protocol.wire.jsonrpc import Failure, Request, Response
 from ...server.running import Running
 from .streams import Http, Stage, Watch
 

@@ -17,8 +17,8 @@ from ...ops.garbage import count_bytes
 from ...protocol.http.rules import EVENT_STREAM, JSON, Headers, Refusal, refuse
 from ...protocol.identity import Principal
 from ...protocol.records import record
+from ...protocol.wire.codec import encode
 from ...protocol.wire.framing import ServerSentEvent, encode_event
-from ...protocol.wire.jsonrpc import encode
 
 __all__ = ["Asgi", "Gone", "Http", "Receive", "Reply", "Send", "Stage", "Watch", "read_body"]
 

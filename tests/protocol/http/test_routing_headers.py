@@ -13,7 +13,8 @@ from shared.protocol.http.routing_headers import (
     parameter_headers,
 )
 from shared.protocol.http.rules import Headers, Refusal
-from shared.protocol.wire.jsonrpc import Batch, Message, Notification, Request, Response, decode
+from shared.protocol.wire.codec import decode
+from shared.protocol.wire.jsonrpc import Batch, Message, Notification, Request, Response
 
 META = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",

@@ -24,7 +24,8 @@ from shared.protocol.http.rules import (
     stateless_status,
 )
 from shared.protocol.versions import V2025_03_26, V2025_06_18, V2025_11_25, V2026_07_28, Version
-from shared.protocol.wire.jsonrpc import Batch, Malformed, Message, Notification, Request, Response, decode, failure
+from shared.protocol.wire.codec import decode
+from shared.protocol.wire.jsonrpc import Batch, Malformed, Message, Notification, Request, Response, failure
 
 ENVELOPE = {"_meta": {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}}
 

@@ -10,7 +10,8 @@ from shared.protocol.session.client_events import Asked, InputWanted, Notified, 
 from shared.protocol.session.client_identity import ClientIdentity
 from shared.protocol.session.events import Answered
 from shared.protocol.versions import NEWEST, NEWEST_HANDSHAKE, V2025_06_18, Version
-from shared.protocol.wire.jsonrpc import Batch, Failure, Malformed, Notification, Request, Response, decode
+from shared.protocol.wire.codec import decode
+from shared.protocol.wire.jsonrpc import Batch, Failure, Malformed, Notification, Request, Response
 
 ME = ClientIdentity({"name": "test", "version": "1"}, {"elicitation": {"form": {}}})
 META = "io.modelcontextprotocol/"

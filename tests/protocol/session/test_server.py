@@ -23,7 +23,8 @@ from shared.protocol.session.subscriptions import Listen
 from shared.protocol.signing import Seal
 from shared.protocol.types.base import Implementation
 from shared.protocol.versions import HANDSHAKE_VERSIONS
-from shared.protocol.wire.jsonrpc import Batch, Failure, Notification, Request, Response, decode
+from shared.protocol.wire.codec import decode
+from shared.protocol.wire.jsonrpc import Batch, Failure, Notification, Request, Response
 
 ADA = Principal("ada")
 IDENTITY = Identity(

@@ -1,4 +1,4 @@
-"""What decoding makes of any bytes, and that encoding gives JSON."""
+"""What a codec makes of any bytes, however they are cut, and that encoding gives JSON."""
 
 import json
 
@@ -6,17 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.errors import InvalidParams
+from shared.errors import InvalidParams, InvalidRequest
+from shared.protocol.wire.codec import Codec, decode, encode
 from shared.protocol.wire.jsonrpc import (
     Batch,
     Failure,
     Malformed,
+    Message,
     Notification,
     Prepared,
     Request,
     Response,
-    decode,
-    encode,
     failure,
 )
 
@@ -231,3 +231,103 @@ def test_a_prepared_result_is_encoded_once():
 def test_what_is_no_json_at_all_is_sent_by_name():
     logged = Notification("notifications/message", {"level": "info", "data": [b"\xff", object(), "\ud800"]})
     assert json.loads(encode(logged))["params"]["data"] == ["_w==", "<object>", "\ufffd"]
+
+
+PING = b'{"jsonrpc":"2.0","id":%d,"method":"ping","params":{}}'
+LONG = b'{"jsonrpc": "2.0", "id": 7, "method": "m", "params": {"a": "%s"}}' % (b"x" * 500)
+
+
+def whole(codec: Codec, data: bytes) -> list[Message]:
+    return codec.feed(data) + codec.end()
+
+
+def bytewise(codec: Codec, data: bytes) -> list[Message]:
+    return [message for at in range(len(data)) for message in codec.feed(data[at : at + 1])] + codec.end()
+
+
+@pytest.fixture(params=[whole, bytewise], ids=["whole", "byte by byte"])
+def read(request):
+    return request.param
+
+
+def test_each_line_is_a_message(read):
+    assert read(Codec(), PING % 1 + b"\n\r\n" + PING % 2 + b"\r\n") == [Request(1, "ping"), Request(2, "ping")]
+
+
+def test_a_batch_is_one_message(read):
+    (batch,) = read(Codec(), b"[" + PING % 1 + b"," + PING % 2 + b"]\n")
+    assert batch == Batch((Request(1, "ping"), Request(2, "ping")))
+
+
+def test_what_is_no_message_stands_in_its_place(read):
+    first, bad, last = read(Codec(), PING % 1 + b"\nhello\n" + PING % 2 + b"\n")
+    assert isinstance(bad, Malformed)
+    assert (first, bad.failure.code, last) == (Request(1, "ping"), -32700, Request(2, "ping"))
+
+
+def test_a_message_comes_with_its_last_byte_wherever_it_is_cut():
+    line = '{"jsonrpc":"2.0","id":1,"method":"é\u2028","params":{}}\n'.encode()
+    for at in range(1, len(line)):
+        codec = Codec()
+        assert codec.feed(line[:at]) == []
+        assert codec.feed(line[at:]) == [Request(1, "é\u2028")]
+        assert codec.end() == []
+
+
+def test_the_last_message_may_lack_its_line_end(read):
+    assert read(Codec(), PING % 1 + b"\n" + PING % 2) == [Request(1, "ping"), Request(2, "ping")]
+
+
+def test_half_a_message_at_the_end_is_no_message(read):
+    (refused,) = read(Codec(), PING[:20])
+    assert isinstance(refused, Malformed)
+    assert refused.failure.code == -32700
+
+
+def test_a_stream_without_bytes_has_no_messages():
+    assert Codec().end() == []
+
+
+def test_a_message_may_have_so_many_bytes_and_no_more(read):
+    size = len(PING % 1)
+    assert read(Codec(size), PING % 1 + b"\n") == [Request(1, "ping")]
+    (refused,) = read(Codec(size - 1), PING % 1 + b"\n")
+    assert isinstance(refused, Malformed)
+
+
+def test_a_server_tells_of_what_is_too_long_under_its_id(read):
+    refused, nameless, ping = read(Codec(100), LONG + b"\n" + b"x" * 500 + b"\n" + PING % 1)
+    told = InvalidRequest("a message may have 100 bytes at most")
+    assert refused == Malformed(failure(7, told))
+    assert nameless == Malformed(failure(None, told))
+    assert ping == Request(1, "ping")
+
+
+def test_a_client_tells_nobody_of_what_is_too_long(read):
+    dropped, ping = read(Codec(100, is_client=True), LONG + b"\n" + PING % 1)
+    assert isinstance(dropped, Malformed)
+    assert (dropped.failure.id, dropped.silent) == (None, True)
+    assert ping == Request(1, "ping")
+
+
+def test_a_message_is_written_as_a_line(read):
+    sent = [
+        Request(1, "a", {"text": "one\ntwo"}),
+        Notification("b"),
+        Response("c", {"x": None}),
+        Failure(4, -1, "no"),
+    ]
+    codec = Codec()
+    data = b"".join(codec.encode(message) for message in sent)
+    assert data.count(b"\n") == len(sent)
+    assert read(Codec(), data) == sent
+
+
+def test_a_body_is_one_message_whatever_its_lines():
+    assert Codec().decode_body(b'{"jsonrpc": "2.0",\n\n "id": 1,\n "method": "ping"}\n') == Request(1, "ping")
+
+
+def test_of_a_body_without_a_message_the_answer_is_told():
+    refused = Codec().decode_body(PING % 1 + b"\n" + PING % 2)
+    assert isinstance(refused, Malformed)
+    assert refused.failure.code == -32700

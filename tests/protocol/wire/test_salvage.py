@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.protocol.wire.jsonrpc import Batch, Failure, Malformed, Notification, Request, decode
+from shared.protocol.wire.codec import decode
+from shared.protocol.wire.jsonrpc import Batch, Failure, Malformed, Notification, Request
 from shared.protocol.wire.salvage import EDGE, MAX_DEPTH, MAX_VALUES, find_fault, is_text, read_edges, read_leniently
 
 HALF = "is not valid Unicode: it has half of a surrogate pair, or bytes that are not UTF-8"

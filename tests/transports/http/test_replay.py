@@ -14,8 +14,9 @@ from shared.kit.expiry import ExpiryQueue
 from shared.protocol.http.rules import Refusal, refuse
 from shared.protocol.session.events import Outgoing
 from shared.protocol.session.questions import list_roots
+from shared.protocol.wire.codec import decode
 from shared.protocol.wire.framing import Oversized, ServerSentEvent
-from shared.protocol.wire.jsonrpc import Notification, Request, Response, decode
+from shared.protocol.wire.jsonrpc import Notification, Request, Response
 from shared.protocol.wire.sse import EventStream
 from shared.server.context import Context
 from shared.server.server import Server

@@ -1,0 +1,238 @@
+"""The bytes of one connection and the messages in them, both ways.
+
+A `Codec` holds what a connection agrees on by what its peer sends first. Today there is one framing, lines, and one
+dialect, that of the specification. Another framing takes the place of `LineBuffer`, found by the first bytes; another
+dialect stands between a parsed value and `_message`, and between a message and `encode`.
+
+Decoding never raises for what the peer sent: bad input becomes `Malformed`, which carries the answer due.
+What was decided where the specifications leave room:
+
+* the parser is pydantic-core's: at most 200 levels of nesting, NaN and Infinity refused, integers of any
+  size up to 4,300 digits, invalid UTF-8 and lone surrogates refused; a number beyond the range of a double, such
+  as 1e999, reads as infinity, as in Python's own parser;
+* what it refuses is read once more, leniently, and answered under its id: -32602 with the place in the params,
+  -32600 with any other place, -32700 where there is none to tell. A notification is taken with U+FFFD for what is no
+  text, since nobody could be told; an answer to a request of ours becomes an error, so that nobody waits for it;
+* of duplicate keys the last one counts, as in nearly every parser; names are compared exactly, so
+  `"Method"` is an unknown key and not a method;
+* an `id` is a string or an integer; `true`, `1.5` and `null` are refused (-32600), "7" and 7 differ;
+* an error whose request is unknown has no `id` key at all: `null` is in no schema;
+* on the way out NaN and Infinity become `null` and lone surrogates U+FFFD, so that what we send is JSON.
+"""
+
+from json import JSONDecodeError
+from typing import Any
+
+from pydantic_core import PydanticSerializationError, from_json, to_json
+
+from ...errors import InvalidParams, InvalidRequest, ParseError, RpcError
+from .framing import LineBuffer, Oversized
+from .jsonrpc import (
+    Batch,
+    Failure,
+    Malformed,
+    Message,
+    Notification,
+    Prepared,
+    Request,
+    RequestId,
+    Response,
+    failure,
+    json_of,
+    scrubbed,
+)
+from .salvage import EDGE, Fault, find_fault, is_text, read_edges, read_leniently
+
+__all__ = ["MAX_MESSAGE", "Codec", "decode", "encode"]
+
+MAX_MESSAGE = 64 * 1024 * 1024
+"""Bytes of one message, where nothing else is said."""
+
+
+class Codec:
+    """What one connection reads and writes. A stream of bytes is given to `feed` piece by piece and to `end`, and
+    written by `encode`; what has bounds of its own, the body of a POST or an item of a queue, is a `body`."""
+
+    __slots__ = ("_is_client", "_lines", "_max_message")
+
+    def __init__(self, max_message: int = MAX_MESSAGE, *, is_client: bool = False) -> None:
+        """A message of more than `max_message` bytes is dropped, and what follows it is read. A server tells its peer
+        so, under the id of a request where its ends show that; a client tells nobody."""
+        self._max_message = max_message
+        self._is_client = is_client
+        self._lines: LineBuffer | None = None
+
+    def feed(self, data: bytes) -> list[Message]:
+        """The messages that `data` completes."""
+        lines = self._lines
+        if lines is None:
+            lines = self._lines = LineBuffer(self._max_message)
+        return [decode(line) if isinstance(line, bytes) else self._dropped(line) for line in lines.feed(data)]
+
+    def end(self) -> list[Message]:
+        """What the stream has ended in: the message of a last line without a line end."""
+        left = [] if self._lines is None else self._lines.end()
+        return [decode(line) if isinstance(line, bytes) else self._dropped(line) for line in left]
+
+    def encode(self, message: Message) -> bytes:
+        """`message` as a line of the stream. `Malformed` is never sent."""
+        return encode(message) + b"\n"
+
+    def decode_body(self, body: bytes | bytearray) -> Message:
+        """The message that is the whole of `body`."""
+        return decode(body)
+
+    def _dropped(self, line: Oversized) -> Malformed:
+        told = InvalidRequest(f"a message may have {line.limit:,} bytes at most")
+        return Malformed(failure(None if self._is_client else line.id, told), self._is_client)
+
+
+def decode(data: bytes | bytearray | memoryview) -> Message:
+    """The message in `data`: one JSON text. Never raises for its content."""
+    try:
+        value = from_json(bytes(data), allow_inf_nan=False)
+    except ValueError as error:
+        return _salvaged(bytes(data), ParseError(f"not valid JSON: {error}"))
+    if isinstance(value, list):
+        return _batch(value)
+    return _message(value)
+
+
+def _salvaged(data: bytes, error: ParseError) -> Message:
+    """What becomes of a text that the parser refuses with `error`."""
+    try:
+        value = read_leniently(data)
+    except JSONDecodeError:
+        return Malformed(failure(None, error))
+    except (RecursionError, ValueError):
+        return Malformed(failure(read_edges(data[:EDGE], data[-EDGE:]), error))
+    values = value if isinstance(value, list) else [value]
+    faults = [find_fault(one) if isinstance(one, dict) else None for one in values]
+    # Where no fault has a place, the text as a whole is at fault, and so is each message in it.
+    messages = tuple(
+        _message(one) if fault is None and any(faults) else _answer_due(one, fault, error)
+        for one, fault in zip(values, faults, strict=True)
+    )
+    return Batch(messages) if isinstance(value, list) else messages[0]
+
+
+def _answer_due(value: Any, fault: Fault | None, error: ParseError) -> Message:
+    """The answer due to a message that can't be taken as it is; or the message, without its fault."""
+    message = _message(value)
+    refusal = error if fault is None else _refusal(fault)
+    match message:
+        case Malformed(Failure(None)):
+            return Malformed(failure(None, error), message.silent)
+        case Request(id_) | Malformed(Failure(id_)) if isinstance(id_, str) and not is_text(id_):
+            return Malformed(failure(None, error))
+        case Request(id_):
+            return Malformed(failure(id_, refusal))
+        case Response(id_):
+            return failure(id_, refusal)
+        case Failure(id_, code, said):
+            return Failure(id_, code, scrubbed(said))
+        case Notification(method, params) if fault is not None and fault.in_text:
+            return Notification(scrubbed(method), scrubbed(params))
+        case Notification():
+            return Malformed(failure(None, error), silent=True)
+    return message
+
+
+def _refusal(fault: Fault) -> RpcError:
+    kind = InvalidParams if fault.place.startswith("params.") else InvalidRequest
+    return kind(f"{fault.place} {fault.reason}")
+
+
+def _batch(values: list[Any]) -> Message:
+    if not values:
+        return Malformed(failure(None, InvalidRequest("an empty batch is no request")))
+    return Batch(tuple(_message(value) for value in values))
+
+
+def _message(value: Any) -> Message:
+    if not isinstance(value, dict):
+        return Malformed(failure(None, InvalidRequest("a message is a JSON object")))
+    known_id = value.get("id")
+    if not isinstance(known_id, str) and type(known_id) is not int:
+        known_id = None
+    if value.get("jsonrpc") != "2.0":
+        return Malformed(failure(known_id, InvalidRequest('"jsonrpc" must be "2.0"')))
+    if "method" not in value:
+        return _answer(value, known_id)
+    method, params = value["method"], value.get("params", {})
+    if isinstance(method, str) and isinstance(params, dict):
+        if known_id is not None:
+            return Request(known_id, method, params)
+        if "id" not in value:
+            return Notification(method, params)
+    return _refused(value, known_id)
+
+
+def _refused(value: dict[str, Any], known_id: RequestId | None) -> Malformed:
+    """The answer due to a call that is none."""
+    wants_answer = "id" in value
+    if wants_answer and known_id is None:
+        return Malformed(failure(None, InvalidRequest('"id" must be a string or an integer')))
+    if not isinstance(value["method"], str):
+        return Malformed(failure(known_id, InvalidRequest('"method" must be a string')), not wants_answer)
+    return Malformed(failure(known_id, InvalidParams('"params" must be an object')), not wants_answer)
+
+
+def _answer(value: dict[str, Any], known_id: RequestId | None) -> Message:
+    if "result" not in value and "error" not in value:
+        return Malformed(failure(known_id, InvalidRequest('a message has a "method", a "result" or an "error"')))
+    if "result" in value and "error" not in value:
+        if known_id is not None and isinstance(value["result"], dict):
+            return Response(known_id, value["result"])
+    elif "result" not in value and isinstance(value["error"], dict):
+        error = value["error"]
+        code, message = error.get("code"), error.get("message")
+        if type(code) is int and isinstance(message, str):
+            return Failure(known_id, code, message, error.get("data"))
+    return Malformed(failure(None, InvalidRequest("an answer has an id and either a result or an error")), True)
+
+
+def encode(message: Message) -> bytes:
+    """`message` as compact JSON in UTF-8 without a line end. `Malformed` is never sent."""
+    if not isinstance(message, Response):
+        value = _plain(message)
+    elif isinstance(message.result, Prepared):
+        return b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (json_of(message.id), message.result.json)
+    else:
+        value = {"jsonrpc": "2.0", "id": message.id, "result": message.result}
+    try:
+        return to_json(value, inf_nan_mode="null")
+    except PydanticSerializationError:
+        # What an author has logged that is no JSON at all must not end the connection either.
+        return to_json(
+            scrubbed(value), inf_nan_mode="null", bytes_mode="base64", fallback=_name_of, serialize_unknown=True
+        )
+
+
+def _name_of(value: Any) -> str:
+    return f"<{type(value).__name__}>"
+
+
+def _plain(message: Message) -> Any:
+    match message:
+        case Response():
+            return {"jsonrpc": "2.0", "id": message.id, "result": message.result}
+        case Request():
+            return {"jsonrpc": "2.0", "id": message.id, "method": message.method, "params": message.params}
+        case Notification():
+            return {"jsonrpc": "2.0", "method": message.method, "params": message.params}
+        case Failure():
+            return _plain_failure(message)
+        case Batch():
+            return [_plain(one) for one in message.messages]
+        case Malformed():
+            return _plain_failure(message.failure)
+
+
+def _plain_failure(message: Failure) -> dict[str, Any]:
+    error: dict[str, Any] = {"code": message.code, "message": message.message}
+    if message.data is not None:
+        error["data"] = message.data
+    if message.id is None:
+        return {"jsonrpc": "2.0", "error": error}
+    return {"jsonrpc": "2.0", "id": message.id, "error": error}

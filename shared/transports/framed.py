@@ -1,0 +1,59 @@
+"""A stream of bytes as a transport: what a connection of one's own needs besides the stream itself.
+
+    await serve(running, framed(stream, Codec()))
+
+Each item that the stream receives may hold a part of a message, one, or many; what is ready to be sent leaves in one
+piece. Tested with sockets, and what a child process is read with.
+"""
+
+from collections.abc import Sequence
+
+import anyio
+
+from ..contracts import ByteStream, ClosableTransport
+from ..protocol.session.events import Outgoing
+from ..protocol.wire.codec import Codec
+from ..protocol.wire.jsonrpc import Message
+
+__all__ = ["framed"]
+
+
+def framed(stream: ByteStream, codec: Codec) -> ClosableTransport:
+    """The messages on `stream`, as a transport for `serve` or a client. `codec` is for this stream alone."""
+    return _Framed(stream, codec)
+
+
+class _Framed:
+    def __init__(self, stream: ByteStream, codec: Codec) -> None:
+        self._stream = stream
+        self._codec = codec
+        self._has_ended = False
+
+    async def receive(self) -> Sequence[Message]:
+        while not self._has_ended:
+            data = await self._next()
+            self._has_ended = not data
+            messages = self._codec.feed(data) if data else self._codec.end()
+            if messages:
+                return messages
+        raise anyio.EndOfStream
+
+    async def send(self, outgoing: Sequence[Outgoing]) -> None:
+        data = b"".join([self._codec.encode(one.message) for one in outgoing if one.message is not None])
+        if not data:
+            return
+        try:
+            await self._stream.send(data)
+        except (OSError, anyio.ClosedResourceError):
+            raise anyio.BrokenResourceError from None
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+    async def _next(self) -> bytes:
+        try:
+            return await self._stream.receive()
+        except (anyio.EndOfStream, anyio.ClosedResourceError):
+            return b""
+        except OSError:
+            raise anyio.BrokenResourceError from None

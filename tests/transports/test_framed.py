@@ -1,0 +1,145 @@
+"""A stream of bytes that somebody else has written, served as any transport is."""
+
+import asyncio
+import json
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+import pytest
+
+from shared.client.client import Client
+from shared.client.options import ClientOptions
+from shared.contracts import ByteStream
+from shared.protocol.session.events import Outgoing
+from shared.protocol.types.base import Implementation
+from shared.protocol.wire.codec import Codec
+from shared.protocol.wire.jsonrpc import Notification, Request
+from shared.server.connection import serve
+from shared.server.server import Server
+from shared.transports.framed import framed
+from tests.wire import PATIENCE
+
+PING = b'{"jsonrpc":"2.0","id":%d,"method":"ping"}'
+
+
+class SocketStream:
+    """All that a transport of one's own has to be."""
+
+    def __init__(self, end: socket.socket, most: int = 65_536) -> None:
+        end.setblocking(False)
+        self._socket = end
+        self._most = most
+
+    async def receive(self) -> bytes:
+        return await asyncio.get_running_loop().sock_recv(self._socket, self._most)
+
+    async def send(self, data: bytes) -> None:
+        await asyncio.get_running_loop().sock_sendall(self._socket, data)
+
+    async def aclose(self) -> None:
+        self._socket.close()
+
+
+def server() -> Server[None]:
+    app = Server[None](Implementation(name="adder", version="1"))
+
+    @app.tool()
+    async def add(a: int, b: int) -> str:
+        """Add."""
+        return str(a + b)
+
+    return app
+
+
+@asynccontextmanager
+async def served(stream: ByteStream) -> AsyncIterator[None]:
+    """A server on `stream` until that ends, which has to be before the block does."""
+    with anyio.fail_after(PATIENCE):
+        async with server().open() as running, anyio.create_task_group() as tasks:
+            tasks.start_soon(serve, running, framed(stream, Codec()))
+            yield
+        await stream.aclose()
+
+
+@pytest.mark.parametrize("most", [1, 65_536], ids=["byte by byte", "whole"])
+@pytest.mark.parametrize("mode", ["handshake", "stateless"])
+async def test_a_client_and_a_server_speak_over_a_stream_of_ones_own(mode: str, most: int) -> None:
+    ours, theirs = socket.socketpair()
+    async with served(SocketStream(theirs, most)):
+        transport = framed(SocketStream(ours, most), Codec(is_client=True))
+        async with Client(transport, ClientOptions(mode=mode)) as client:
+            result = await client.call_tool("add", {"a": 1, "b": 2})
+    assert result["content"][0]["text"] == "3"
+
+
+async def test_a_byte_stream_of_anyio_is_one_as_it_is(tmp_path: Path) -> None:
+    async with await anyio.create_unix_listener(tmp_path / "socket") as listener:
+        ours = await anyio.connect_unix(tmp_path / "socket")
+        async with served(await listener.accept()):
+            await ours.send(PING % 1)
+            await ours.send_eof()
+            assert json.loads(await ours.receive()) == {"jsonrpc": "2.0", "id": 1, "result": {}}
+        await ours.aclose()
+
+
+async def test_what_was_asked_before_the_end_is_answered() -> None:
+    ours, theirs = socket.socketpair()
+    async with served(SocketStream(theirs)):
+        ours.sendall(PING % 1 + b"\n" + PING % 2)
+        ours.shutdown(socket.SHUT_WR)
+    with ours:
+        assert [json.loads(line)["id"] for line in ours.makefile()] == [1, 2]
+
+
+class Pieces:
+    """A stream that receives what it was made with and then breaks off, as sockets do; what is sent is kept."""
+
+    def __init__(self, *received: bytes) -> None:
+        self.sent: list[bytes] = []
+        self._received = list(received)
+
+    async def receive(self) -> bytes:
+        if not self._received:
+            raise ConnectionResetError
+        return self._received.pop(0)
+
+    async def send(self, data: bytes) -> None:
+        if not self._received:
+            raise BrokenPipeError
+        self.sent.append(data)
+
+    async def aclose(self) -> None:
+        self._received.clear()
+
+
+async def test_what_is_ready_is_sent_in_one_piece() -> None:
+    stream = Pieces(b"")
+    await framed(stream, Codec()).send([Outgoing(Notification("x")), Outgoing(None, 1), Outgoing(Notification("y"))])
+    (piece,) = stream.sent
+    assert [json.loads(line)["method"] for line in piece.splitlines()] == ["x", "y"]
+
+
+async def test_nothing_is_sent_where_there_is_nothing() -> None:
+    stream = Pieces(b"")
+    await framed(stream, Codec()).send([Outgoing(None, 1)])
+    assert stream.sent == []
+
+
+async def test_a_stream_that_breaks_off_is_no_end_in_order() -> None:
+    transport = framed(Pieces(PING % 1 + b"\n" + PING % 2), Codec())
+    assert await transport.receive() == [Request(1, "ping")]
+    with pytest.raises(anyio.BrokenResourceError):
+        await transport.receive()
+    with pytest.raises(anyio.BrokenResourceError):
+        await transport.send([Outgoing(Notification("x"))])
+
+
+async def test_after_the_end_nothing_is_received() -> None:
+    transport = framed(Pieces(PING % 1, b"", PING % 2), Codec())
+    assert await transport.receive() == [Request(1, "ping")]
+    for _ in range(2):
+        with pytest.raises(anyio.EndOfStream):
+            await transport.receive()
