@@ -5,7 +5,7 @@ What the kit refuses says what is wrong; what a client of this server can do abo
 
 from shared.kit.errors import PathError as FilesError
 
-__all__ = ["FilesError", "explained"]
+__all__ = ["FilesError", "changed", "explained"]
 
 _ADVICE = {
     ("not_a_file", "is a directory"): "Use list_directory.",
@@ -20,3 +20,8 @@ def explained(error: FilesError) -> str:
     """The code, what is wrong with which path, and what can be done about it."""
     advice = error.suggestion or _ADVICE.get((error.code, error.reason), "")
     return f"{error.code}: {FilesError(error.code, error.path, error.reason, advice)}"
+
+
+def changed(written: str) -> FilesError:
+    """The error for a file that is not the one a cursor was given for."""
+    return FilesError("changed", written, "has changed since", "Read it from the start again.")

@@ -17,15 +17,14 @@ from shared.kit.rooted.narrowing import narrowed
 from shared.kit.rooted.roots import Roots
 from shared.kit.rooted.small import NarrowedSmallFiles, SmallFiles
 
-from .reading import pages, read
-from .reading.charsets import plain
-from .reading.pages import TextRead
-from .reading.parts import WHOLE, Part
-from .reading.read import BytesRead
-from .watching.glob_trees import GlobTrees
-from .watching.journal import Journal
-from .watching.listings import Listings
-from .watching.watcher import Watcher
+from .read import binary, pages
+from .read.binary import BytesRead
+from .read.charsets import plain
+from .read.pages import TextRead
+from .read.parts import WHOLE, Part
+from .watch.journal import Journal
+from .watch.subscriptions import GlobTrees, Listings
+from .watch.watcher import Watcher
 
 __all__ = ["Files", "Turn", "open_files"]
 
@@ -96,9 +95,9 @@ class Files:
         """The bytes at `place`, or a part of them: at once or in a thread, as above. Raises FilesError."""
         held = self.small.read(place)
         if held is not None:
-            return read.bytes_of(held, place, max_bytes, offset, length)
+            return binary.bytes_of(held, place, max_bytes, offset, length)
         async with turn(brief=True):
-            return await to_thread.run_sync(read.read_bytes, self.beneath, place, max_bytes, offset, length)
+            return await to_thread.run_sync(binary.read_bytes, self.beneath, place, max_bytes, offset, length)
 
 
 @asynccontextmanager

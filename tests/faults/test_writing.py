@@ -18,10 +18,10 @@ from pathlib import Path
 from shared.kit.rooted.files import RootedFiles
 from shared.kit.rooted.roots import Roots
 from servers.filesystem.errors import FilesError
-from servers.filesystem.writing.edits import Edit
-from servers.filesystem.writing.editing import FileEdits, edit_files
-from servers.filesystem.writing.moving import copy
-from servers.filesystem.writing.write import write_file
+from servers.filesystem.edit.edits import Edit
+from servers.filesystem.edit.edit import FileEdits, edit_files
+from servers.filesystem.edit.move import copy
+from servers.filesystem.edit.write import write_file
 
 files = RootedFiles(Roots([Path(sys.argv[1])], writable=True))
 at = files.roots.place

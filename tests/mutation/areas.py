@@ -32,7 +32,7 @@ AREAS = {
     ),
     "hosts": Area(("servers/bundle/hosts/*",), tuple(f"tests/bundle/test_{name}.py" for name in HOSTS)),
     "filesystem": Area(
-        ("shared/kit/rooted/*", "servers/filesystem/writing/*"),
+        ("shared/kit/rooted/*", "servers/filesystem/edit/*"),
         ("tests/kit/rooted", "tests/servers/filesystem"),
     ),
     "sqlite": Area(("servers/sqlite/access/*", "servers/sqlite/writing/*"), ("tests/servers/sqlite",)),

@@ -7,8 +7,8 @@ from typing import Any
 import anyio
 import pytest
 
-from servers.filesystem.watching.journal import Change, Changes
-from servers.filesystem.watching.texts import changes_text
+from servers.filesystem.features.watch import changes_text
+from servers.filesystem.watch.journal import Change, Changes
 from tests.servers.filesystem.test_server import Peer, every_era, served
 from tests.wire import STATELESS, Wire, with_envelope
 

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from servers.filesystem.errors import FilesError
-from servers.filesystem.reading.charsets import UTF8, Charset, charset_of, decode, encode
+from servers.filesystem.read.charsets import UTF8, Charset, charset_of, decode, encode
 
 POLISH = "Zażółć gęślą jaźń, proszę państwa.\n"
 RUSSIAN = "Привет, как дела? Сегодня хорошая погода.\n"

@@ -13,13 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from servers.filesystem.errors import FilesError
-from servers.filesystem.finding import lines
-from servers.filesystem.finding.content import Wanted, search_content
-from servers.filesystem.finding.control import Control
-from servers.filesystem.finding.engine import Query
-from servers.filesystem.finding.room import Page
-from servers.filesystem.finding.texts import content_text
-from servers.filesystem.finding.walking import Scope
+from servers.filesystem.search import lines
+from servers.filesystem.search.content import Wanted, search_content
+from servers.filesystem.search.files import Control, Scope
+from servers.filesystem.search.matcher import Query
+from servers.filesystem.search.page import Page
+from servers.filesystem.search.summaries import content_text
 from shared.kit.rooted.files import RootedFiles
 from shared.kit.rooted.roots import Roots
 

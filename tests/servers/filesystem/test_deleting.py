@@ -2,9 +2,9 @@ import os
 
 import pytest
 
+from servers.filesystem.edit import delete as deleting
+from servers.filesystem.edit.delete import delete
 from servers.filesystem.errors import FilesError
-from servers.filesystem.writing import deleting, trees
-from servers.filesystem.writing.deleting import delete
 from shared.kit.rooted.entries import etag_of
 from shared.kit.rooted.files import RootedFiles
 from shared.kit.rooted.roots import Roots
@@ -92,8 +92,8 @@ def test_what_is_denied_is_not_deleted_with_its_directory(root, remove):
 
 
 def test_what_is_too_large_is_not_touched(root, remove, monkeypatch):
-    monkeypatch.setattr(trees, "MAX_ENTRIES", 3)
-    monkeypatch.setattr(trees, "MAX_DEPTH", 2)
+    monkeypatch.setattr(deleting, "MAX_ENTRIES", 3)
+    monkeypatch.setattr(deleting, "MAX_DEPTH", 2)
     (root / "deep/a/b").mkdir(parents=True)
     (root / "many").mkdir()
     for i in range(4):
@@ -103,10 +103,10 @@ def test_what_is_too_large_is_not_touched(root, remove, monkeypatch):
 
 
 def test_a_tree_of_many_entries_and_levels(root, remove, no_leak):
-    (root / "/".join(["d"] * trees.MAX_DEPTH)).mkdir(parents=True)
+    (root / "/".join(["d"] * deleting.MAX_DEPTH)).mkdir(parents=True)
     for i in range(1_000):
         (root / f"d/{i}").touch()
-    assert remove("d", recursive=True) == trees.MAX_DEPTH + 1_000
+    assert remove("d", recursive=True) == deleting.MAX_DEPTH + 1_000
     assert os.listdir(root) == []
 
 

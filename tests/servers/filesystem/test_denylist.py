@@ -6,20 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from servers.filesystem.finding.content import Wanted, search_content
-from servers.filesystem.finding.control import Control
-from servers.filesystem.finding.engine import Query
-from servers.filesystem.finding.listing import info, list_directory
-from servers.filesystem.finding.room import Page
-from servers.filesystem.finding.searching import search_files
-from servers.filesystem.finding.trees import Limits, directory_tree
-from servers.filesystem.finding.walking import Scope
-from servers.filesystem.reading.pages import read_text
-from servers.filesystem.reading.parts import Part
-from servers.filesystem.reading.read import read_bytes
-from servers.filesystem.watching.sightings import look
-from servers.filesystem.writing.moving import move
-from servers.filesystem.writing.write import create_directory, write_file
+from servers.filesystem.edit.move import move
+from servers.filesystem.edit.write import create_directory, write_file
+from servers.filesystem.read.binary import read_bytes
+from servers.filesystem.read.pages import read_text
+from servers.filesystem.read.parts import Part
+from servers.filesystem.search.content import Wanted, search_content
+from servers.filesystem.search.files import Control, Scope, search_files
+from servers.filesystem.search.listing import info, list_directory
+from servers.filesystem.search.matcher import Query
+from servers.filesystem.search.page import Page
+from servers.filesystem.search.tree import Limits, directory_tree
+from servers.filesystem.watch.fingerprint import look
 from shared.kit.errors import PathError
 from shared.kit.rooted.denylist import HARMLESS, SECRETS, Denylist
 from shared.kit.rooted.entries import Place

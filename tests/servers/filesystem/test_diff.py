@@ -5,9 +5,9 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from servers.filesystem.writing import diff
-from servers.filesystem.writing.edits import Edit, apply_edits
-from servers.filesystem.writing.spans import Edited
+from servers.filesystem.edit import diff
+from servers.filesystem.edit.edits import Edit, apply_edits
+from servers.filesystem.edit.text import Edited
 
 
 def unified_diff(old, new, path, context=3):

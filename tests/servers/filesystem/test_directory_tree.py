@@ -4,9 +4,9 @@ import sys
 import pytest
 
 from servers.filesystem.errors import FilesError
-from servers.filesystem.finding.control import Control
-from servers.filesystem.finding.texts import tree_text
-from servers.filesystem.finding.trees import Limits, directory_tree
+from servers.filesystem.search.files import Control
+from servers.filesystem.search.summaries import tree_text
+from servers.filesystem.search.tree import Limits, directory_tree
 
 
 @pytest.fixture

@@ -4,9 +4,9 @@ import stat
 
 import pytest
 
-from servers.filesystem.writing.deleting import delete
-from servers.filesystem.writing.moving import copy, move
-from servers.filesystem.writing.write import create_directory, write_file
+from servers.filesystem.edit.delete import delete
+from servers.filesystem.edit.move import copy, move
+from servers.filesystem.edit.write import create_directory, write_file
 from tests import disk
 from tests.servers.filesystem.editing_files import edit_file
 

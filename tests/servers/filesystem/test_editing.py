@@ -3,10 +3,10 @@ import threading
 
 import pytest
 
+from servers.filesystem.edit import edit as editing
+from servers.filesystem.edit.edit import FileEdits, edit_files
+from servers.filesystem.edit.edits import Edit
 from servers.filesystem.errors import FilesError
-from servers.filesystem.writing import editing
-from servers.filesystem.writing.editing import FileEdits, edit_files
-from servers.filesystem.writing.edits import Edit
 
 
 @pytest.fixture

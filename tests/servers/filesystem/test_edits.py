@@ -2,9 +2,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from servers.filesystem.edit import edits
+from servers.filesystem.edit.edits import Edit
 from servers.filesystem.errors import FilesError
-from servers.filesystem.writing import edits
-from servers.filesystem.writing.edits import Edit
 
 
 def apply_edits(text, wanted, path=""):

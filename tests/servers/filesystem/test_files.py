@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from servers.filesystem.errors import FilesError
 from servers.filesystem.files import open_files
-from servers.filesystem.reading import pages, read
-from servers.filesystem.reading.pages import read_text, text_in
-from servers.filesystem.reading.parts import WHOLE, Part
-from servers.filesystem.reading.read import bytes_of, read_bytes
+from servers.filesystem.read import binary, pages
+from servers.filesystem.read.binary import bytes_of, read_bytes
+from servers.filesystem.read.pages import read_text, text_in
+from servers.filesystem.read.parts import WHOLE, Part
 from shared.kit.rooted.small import SmallFiles
 
 
@@ -20,7 +20,7 @@ from shared.kit.rooted.small import SmallFiles
 def threads(monkeypatch):
     """What is done in threads."""
     seen = []
-    for module, name in ((pages, "read_text"), (pages, "text_in"), (read, "read_bytes")):
+    for module, name in ((pages, "read_text"), (pages, "text_in"), (binary, "read_bytes")):
         original = getattr(module, name)
 
         def noted(*arguments, _original=original, name=name):

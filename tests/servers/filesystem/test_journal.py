@@ -4,9 +4,9 @@ import anyio
 import pytest
 
 from servers.filesystem.errors import FilesError
-from servers.filesystem.watching.journal import Journal, Selection
-from servers.filesystem.watching.trees import Event
-from servers.filesystem.watching.watcher import Watcher
+from servers.filesystem.watch.journal import Journal, Selection
+from servers.filesystem.watch.tree import Event
+from servers.filesystem.watch.watcher import Watcher
 from shared.kit.rooted.files import RootedFiles
 from shared.kit.rooted.roots import Roots
 
@@ -17,7 +17,7 @@ async def ignore(_key):
     pass
 
 
-async def still(far):
+async def still(remote):
     """A look that never comes."""
     await anyio.sleep_forever()
 

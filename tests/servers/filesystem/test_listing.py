@@ -4,8 +4,8 @@ import sys
 import pytest
 
 from servers.filesystem.errors import FilesError
-from servers.filesystem.finding.listing import info, list_directory
-from servers.filesystem.finding.room import Page
+from servers.filesystem.search.listing import info, list_directory
+from servers.filesystem.search.page import Page
 from shared.kit.rooted.names import path_from_uri
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from servers.filesystem.watching.listings import MAX_LISTED, Listings
-from servers.filesystem.watching.watcher import Watcher
+from servers.filesystem.watch.subscriptions import MAX_LISTED, Listings
+from servers.filesystem.watch.watcher import Watcher
 from shared.kit.rooted.names import uri
 from shared.kit.rooted.narrowing import narrowed
 

@@ -7,8 +7,8 @@ import anyio
 import pytest
 
 from servers.filesystem.errors import FilesError
-from servers.filesystem.finding import tools
-from servers.filesystem.finding.tools import _searched
+from servers.filesystem.features import search as tools
+from servers.filesystem.features.search import _searched
 from shared.server.turns import Turns
 
 PATIENCE = 30

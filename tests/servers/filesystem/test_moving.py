@@ -2,9 +2,10 @@ import os
 
 import pytest
 
+from servers.filesystem.edit import delete as deleting
+from servers.filesystem.edit import move as moving
+from servers.filesystem.edit.move import copy, move
 from servers.filesystem.errors import FilesError
-from servers.filesystem.writing import moving, trees
-from servers.filesystem.writing.moving import copy, move
 from shared.kit.rooted.files import RootedFiles
 from shared.kit.rooted.roots import Roots
 
@@ -184,8 +185,8 @@ def test_a_pipe_in_a_directory_leaves_no_half_copy(root, duplicate):
 
 def test_a_copy_that_is_too_large_is_taken_away(root, duplicate, monkeypatch):
     monkeypatch.setattr(moving, "MAX_COPIED", 10)
-    monkeypatch.setattr(trees, "MAX_ENTRIES", 3)
-    monkeypatch.setattr(trees, "MAX_DEPTH", 2)
+    monkeypatch.setattr(deleting, "MAX_ENTRIES", 3)
+    monkeypatch.setattr(deleting, "MAX_DEPTH", 2)
     for name in ("bytes", "many", "deep/a/b"):
         (root / name).mkdir(parents=True)
     for i in range(3):

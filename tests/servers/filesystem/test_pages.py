@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from pydantic_core import to_json
 
 from servers.filesystem.errors import FilesError
-from servers.filesystem.reading.pages import read_text, text_in
-from servers.filesystem.reading.parts import Part
+from servers.filesystem.read.pages import read_text, text_in
+from servers.filesystem.read.parts import Part
 from shared.kit.rooted.entries import Held, etag_of
 from shared.kit.rooted.files import RootedFiles
 from shared.kit.rooted.roots import Roots

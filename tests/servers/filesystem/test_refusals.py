@@ -5,14 +5,15 @@ import sys
 
 import pytest
 
+from servers.filesystem.edit import delete as deleting
+from servers.filesystem.edit import edit as editing
+from servers.filesystem.edit import move as moving
+from servers.filesystem.edit.delete import Bounds, delete
+from servers.filesystem.edit.edit import FileEdits, edit_files
+from servers.filesystem.edit.edits import Edit
+from servers.filesystem.edit.move import copy, move
+from servers.filesystem.edit.write import create_directory, write_file
 from servers.filesystem.errors import FilesError, explained
-from servers.filesystem.writing import editing, moving, trees
-from servers.filesystem.writing.deleting import delete
-from servers.filesystem.writing.editing import FileEdits, edit_files
-from servers.filesystem.writing.edits import Edit
-from servers.filesystem.writing.moving import copy, move
-from servers.filesystem.writing.trees import Bounds
-from servers.filesystem.writing.write import create_directory, write_file
 from shared.kit.rooted import locks
 from shared.kit.rooted.names import MAX_PATH
 from shared.kit.rooted.roots import Roots
@@ -217,14 +218,14 @@ def test_a_directory_that_may_only_be_read(tmp_path, root):
 def test_what_is_too_large(files, at, tree, monkeypatch):
     monkeypatch.setattr(editing, "MAX_EDITED", 2_000)
     monkeypatch.setattr(moving, "MAX_COPIED", 2_000)
-    monkeypatch.setattr(trees, "MAX_ENTRIES", 0)
+    monkeypatch.setattr(deleting, "MAX_ENTRIES", 0)
     (tree / "large").write_text("x" * 3_000)
     expected = "too_large: large: has 3,000 bytes; the limit is 2,000 for all files of a call"
     assert refusal(edit_file, files, at("large"), [("x", "")]) == expected
     assert refusal(delete, files, at("dir"), recursive=True) == "too_large: dir: holds more than 0 entries"
-    monkeypatch.setattr(trees, "MAX_ENTRIES", 1)
+    monkeypatch.setattr(deleting, "MAX_ENTRIES", 1)
     assert refusal(copy, files, at("large"), at("new")) == "too_large: large: holds more than 2,000 bytes"
-    monkeypatch.setattr(trees, "MAX_DEPTH", 0)
+    monkeypatch.setattr(deleting, "MAX_DEPTH", 0)
     expected = "too_large: dir: holds directories nested deeper than 0"
     assert refusal(delete, files, at("dir"), recursive=True) == expected
 

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from servers.filesystem.resources import _moment
+from servers.filesystem.features.resources import _moment
 from servers.filesystem.server import app
 from servers.filesystem.settings import Settings
 from shared.kit.rooted.entries import etag_of

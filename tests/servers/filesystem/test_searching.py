@@ -9,11 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from servers.filesystem.errors import FilesError
-from servers.filesystem.finding.control import Control
-from servers.filesystem.finding.room import Page
-from servers.filesystem.finding.searching import search_files
-from servers.filesystem.finding.texts import search_text
-from servers.filesystem.finding.walking import Scope
+from servers.filesystem.search.files import Control, Scope, search_files
+from servers.filesystem.search.page import Page
+from servers.filesystem.search.summaries import search_text
 from shared.kit.rooted import descent
 
 

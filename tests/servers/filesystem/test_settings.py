@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from servers.filesystem.app import read_only
+from servers.filesystem.features.edit import read_only
 from servers.filesystem.settings import Settings
 
 

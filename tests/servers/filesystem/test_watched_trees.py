@@ -2,7 +2,7 @@ import os
 
 import pytest
 
-from servers.filesystem.watching.trees import Room, Tree
+from servers.filesystem.watch.tree import EntryQuota, Tree
 from shared.kit.globs import Glob
 
 
@@ -10,8 +10,8 @@ from shared.kit.globs import Glob
 def tree(files, at):
     """A tree that was looked at once."""
 
-    def make(pattern="**", path=".", room=None):
-        made = Tree(files, at(path), Glob([pattern]), room or Room())
+    def make(pattern="**", path=".", quota=None):
+        made = Tree(files, at(path), Glob([pattern]), quota or EntryQuota())
         assert not made.look(None)
         return made
 
@@ -137,7 +137,7 @@ def test_undecodable_names_are_told(tree, root):
 
 
 def test_what_is_remembered_is_bounded(tree, root):
-    seen = tree(room=Room(2))
+    seen = tree(quota=EntryQuota(2))
     for name in "abc":
         (root / name).touch()
     assert happened(seen) == [("created", "a"), ("created", "b")]
@@ -148,30 +148,30 @@ def test_what_is_looked_at_is_bounded_and_the_rest_not_taken_for_deleted(tree, r
     for name in "abc":
         (root / name).touch()
     seen = tree()
-    monkeypatch.setattr("servers.filesystem.watching.trees.MAX_SCANNED", 2)
+    monkeypatch.setattr("servers.filesystem.watch.tree.MAX_SCANNED", 2)
     assert happened(seen) == []
     assert seen.full
 
 
 def test_what_goes_and_a_closed_tree_give_their_room_back(tree, root):
-    room = Room(2)
+    quota = EntryQuota(2)
     for name in "ab":
         (root / name).touch()
-    seen = tree(room=room)
-    assert not room.take()
+    seen = tree(quota=quota)
+    assert not quota.take()
     (root / "a").unlink()
     happened(seen)
-    assert room.take()
+    assert quota.take()
     seen.close()
-    assert room.take()
+    assert quota.take()
 
 
 def test_a_directory_that_goes_gives_the_room_of_all_in_it_back(tree, root):
-    room = Room(2)
+    quota = EntryQuota(2)
     (root / "a").mkdir()
     (root / "a" / "file").touch()
-    seen = tree(room=room)
+    seen = tree(quota=quota)
     (root / "a").rename(root.parent / "away")
     happened(seen)
-    assert room.take()
-    assert room.take()
+    assert quota.take()
+    assert quota.take()

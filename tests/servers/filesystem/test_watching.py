@@ -10,11 +10,11 @@ import pytest
 from anyio import to_thread
 
 from servers.filesystem.errors import FilesError
-from servers.filesystem.watching.glob_trees import GlobTrees
-from servers.filesystem.watching.sightings import Spot
-from servers.filesystem.watching.trees import Room
-from servers.filesystem.watching.watched import Pace
-from servers.filesystem.watching.watcher import Watcher
+from servers.filesystem.watch.fingerprint import Spot
+from servers.filesystem.watch.looks import Pace
+from servers.filesystem.watch.subscriptions import GlobTrees
+from servers.filesystem.watch.tree import EntryQuota
+from servers.filesystem.watch.watcher import Watcher
 from shared.kit.notices import Notices
 from tests.descriptors import descriptors, settled_descriptors
 
@@ -52,7 +52,7 @@ def seen():
     told.receive.close()
 
 
-SWEEP = "servers.filesystem.watching.watcher._SWEEP_SECONDS"
+SWEEP = "servers.filesystem.watch.watcher._SWEEP_SECONDS"
 
 
 @pytest.fixture
@@ -175,7 +175,7 @@ async def test_w1_a_chmod_and_a_touch_are_not_told(watching, seen, root, at):
 
 async def test_w5_endless_writing_is_told_while_it_goes_on(watching, seen, root, at, monkeypatch):
     """No moment counts as quiet here, so it does not matter how fast is written. The rate: see `test_watched`."""
-    monkeypatch.setattr("servers.filesystem.watching.watcher.Pace", partial(Pace, quiet=3_600.0, leading=False))
+    monkeypatch.setattr("servers.filesystem.watch.watcher.Pace", partial(Pace, quiet=3_600.0, leading=False))
     enough = threading.Event()
 
     def write():
@@ -339,12 +339,12 @@ async def test_of_two_who_begin_to_watch_a_glob_at_once_one_is_enough(watching, 
     (root / "file").touch()
     async with watching() as watcher:
         globs = GlobTrees(watcher, seen)
-        watcher._room = Room(2)
+        watcher._quota = EntryQuota(2)
         async with anyio.create_task_group() as group:
             for _ in range(2):
                 group.start_soon(globs.watch, "key", at("."), "./*", files)
         globs.unwatch("key")
-        await until(lambda: watcher._room._left == 2)
+        await until(lambda: watcher._quota._left == 2)
 
 
 class Mute:
@@ -376,7 +376,7 @@ async def test_an_undecodable_file_is_watched_all_the_same(watching, seen, root,
 
 
 async def test_w17_more_than_the_most_are_refused_and_the_rest_goes_on(watching, seen, root, at, monkeypatch):
-    monkeypatch.setattr("servers.filesystem.watching.watcher.MAX_WATCHED", 2)
+    monkeypatch.setattr("servers.filesystem.watch.watcher.MAX_WATCHED", 2)
     async with watching() as watcher:
         for key in ("one", "two", "two"):
             await watcher.watch(key, at(key))
@@ -389,7 +389,7 @@ async def test_w17_more_than_the_most_are_refused_and_the_rest_goes_on(watching,
 async def test_w17_of_those_that_begin_at_once_no_more_are_watched_and_the_rest_holds_nothing(
     watching, seen, root, at, monkeypatch
 ):
-    monkeypatch.setattr("servers.filesystem.watching.watcher.MAX_WATCHED", 2)
+    monkeypatch.setattr("servers.filesystem.watch.watcher.MAX_WATCHED", 2)
     (root / "file").touch()
     refused = []
 
@@ -400,12 +400,12 @@ async def test_w17_of_those_that_begin_at_once_no_more_are_watched_and_the_rest_
             refused.append(error.code)
 
     async with watching() as watcher:
-        watcher._room = Room(100)
+        watcher._quota = EntryQuota(100)
         async with anyio.create_task_group() as tasks:
             for number in range(5):
                 tasks.start_soon(begin, number)
         assert (refused, watcher.health["watched"]) == (["too_many"] * 3, 2)
-        assert watcher._room._left == 100 - 2
+        assert watcher._quota._left == 100 - 2
 
 
 async def test_w17_a_thousand_watches_that_came_and_went_leave_nothing(watching, at):
@@ -493,26 +493,26 @@ async def test_w10_a_glob_over_too_many_files_is_refused_and_leaves_nothing(watc
     for i in range(3):
         (root / str(i)).touch()
     async with watching() as watcher:
-        watcher._room = Room(2)
+        watcher._quota = EntryQuota(2)
         with pytest.raises(FilesError, match="too many files"):
             await GlobTrees(watcher, seen).watch("key", at("."), "./*", files)
         assert watcher.health["watched"] == 0
-        await until(watcher._room.take)
+        await until(watcher._quota.take)
 
 
 async def test_an_owner_has_no_more_room_than_is_left_for_others(watching, seen, root, files, at):
     for i in range(4):
         (root / str(i)).touch()
     async with watching() as watcher:
-        watcher._room = Room(12)
+        watcher._quota = EntryQuota(12)
         globs = GlobTrees(watcher, seen)
         await globs.watch("near", at("."), "./*", files, "greedy")
         with pytest.raises(FilesError, match="too many files"):
             await globs.watch("far", at("."), "./**/*", files, "greedy")
-        await until(lambda: watcher._room._left == 8)
+        await until(lambda: watcher._quota._left == 8)
         await globs.watch("far", at("."), "./**/*", files, "other")
         globs.unwatch("near")
-        await until(lambda: watcher._room._left == 8)
+        await until(lambda: watcher._quota._left == 8)
         await globs.watch("near", at("."), "./*", files, "greedy")
 
 

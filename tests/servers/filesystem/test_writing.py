@@ -8,10 +8,10 @@ from itertools import count
 
 import pytest
 
+from servers.filesystem.edit.delete import delete
+from servers.filesystem.edit.move import copy, move
+from servers.filesystem.edit.write import create_directory, write_file
 from servers.filesystem.errors import FilesError
-from servers.filesystem.writing.deleting import delete
-from servers.filesystem.writing.moving import copy, move
-from servers.filesystem.writing.write import create_directory, write_file
 from shared.kit.rooted import exchange
 from shared.kit.rooted.entries import etag_of
 from shared.kit.rooted.files import RootedFiles

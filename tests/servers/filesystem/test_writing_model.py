@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from servers.filesystem.edit.delete import delete
+from servers.filesystem.edit.move import copy, move
+from servers.filesystem.edit.write import create_directory, write_file
 from servers.filesystem.errors import FilesError
-from servers.filesystem.writing.deleting import delete
-from servers.filesystem.writing.moving import copy, move
-from servers.filesystem.writing.write import create_directory, write_file
 from shared.kit.rooted.files import RootedFiles
 from shared.kit.rooted.roots import Roots
 from tests.servers.filesystem.editing_files import edit_file

@@ -1,0 +1,163 @@
+"""Unified diffs the way git writes them, built from the places where two texts differ.
+
+Only those places and the lines around them are looked at, so the size of the texts hardly matters. Only LF ends a
+line here, so a CRLF file shows its CRs and odd Unicode line ends split nothing. Within one place difflib finds what
+has stayed; a place too repetitive for its quadratic search is shown as one replaced block instead.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from itertools import accumulate
+from typing import NamedTuple
+
+from servers.filesystem.edit.text import Edited, Span
+from shared.kit.text import displayed
+
+_MAX_COST = 2_000_000
+_POPULAR_FROM = 200
+
+
+class _Change(NamedTuple):
+    """Lines that were replaced: where they were, in characters and in lines from 0, and what they are now."""
+
+    start: int
+    end: int
+    line: int
+    new_line: int
+    old: list[str]
+    new: list[str]
+
+
+def unified_diff(edited: Edited, path: str, context: int = 3) -> str:
+    """The changes of `edited` with `context` lines around; empty when there are none."""
+    hunks = "".join(_hunks(edited, context))
+    shown = displayed(path)
+    return f"--- a/{shown}\n+++ b/{shown}\n{hunks}" if hunks else ""
+
+
+def _hunks(edited: Edited, context: int) -> Iterator[str]:
+    group: list[_Change] = []
+    for change in _changes(edited):
+        if group and change.line - group[-1].line - len(group[-1].old) > 2 * context:
+            yield from _hunk(edited.before, group, context)
+            group = []
+        group.append(change)
+    if group:
+        yield from _hunk(edited.before, group, context)
+
+
+def _changes(edited: Edited) -> Iterator[_Change]:
+    line = grown = at = 0
+    for start, end, new_start, new_end in _whole_lines(edited):
+        line += edited.before.count("\n", at, start)
+        old, new = _lines(edited.before[start:end]), _lines(edited.after[new_start:new_end])
+        offsets = list(accumulate(map(len, old), initial=start))
+        for first, last, new_first, new_last in _differences(old, new):
+            yield _Change(
+                *(offsets[first], offsets[last], line + first, line + grown + new_first),
+                *(old[first:last], new[new_first:new_last]),
+            )
+        line += len(old)
+        grown += len(new) - len(old)
+        at = end
+
+
+def _whole_lines(edited: Edited) -> list[Span]:
+    """The spans made larger until they are whole lines; those that meet are one."""
+    before, after, spans = edited
+    whole: list[Span] = []
+    for start, end, new_start, new_end in spans:
+        begin = before.rfind("\n", 0, start) + 1
+        stop = end
+        if not (_starts_line(before, end) and _starts_line(after, new_end)):
+            stop = before.find("\n", end) + 1 or len(before)
+        one = (begin, stop, new_start - (start - begin), new_end + stop - end)
+        if whole and begin < whole[-1][1]:
+            last = whole.pop()
+            one = (last[0], one[1], last[2], one[3])
+        whole.append(one)
+    return whole
+
+
+def _starts_line(text: str, at: int) -> bool:
+    return at == 0 or text[at - 1] == "\n"
+
+
+def _lines(text: str) -> list[str]:
+    lines = text.split("\n")
+    last = lines.pop()
+    return [line + "\n" for line in lines] + ([last] if last else [])
+
+
+def _differences(old: list[str], new: list[str]) -> Iterator[Span]:
+    """Which lines of both are not the same, as spans of lines."""
+    front = _shared(old, new, 0)
+    back = _shared(old[::-1], new[::-1], front)
+    old, new = old[front : len(old) - back], new[front : len(new) - back]
+    if _cost(old, new) > _MAX_COST:
+        yield front, front + len(old), front, front + len(new)
+        return
+    from difflib import SequenceMatcher
+
+    for tag, first, last, new_first, new_last in SequenceMatcher(None, old, new).get_opcodes():
+        if tag != "equal":
+            yield front + first, front + last, front + new_first, front + new_last
+
+
+def _shared(old: list[str], new: list[str], taken: int) -> int:
+    """How many first lines are the same, leaving `taken` lines of the shorter text out."""
+    limit = min(len(old), len(new)) - taken
+    for count, (one, other) in enumerate(zip(old[:limit], new[:limit], strict=False)):
+        if one != other:
+            return count
+    return max(0, limit)
+
+
+def _cost(old: list[str], new: list[str]) -> int:
+    """About how many pairs of equal lines difflib will look at; it ignores popular lines itself."""
+    counts = Counter(new)
+    popular = len(new) // 100 + 1 if len(new) >= _POPULAR_FROM else len(new)
+    return sum(counts[line] for line in old if counts[line] <= popular)
+
+
+def _hunk(text: str, group: list[_Change], context: int) -> Iterator[str]:
+    first, last = group[0], group[-1]
+    above, below = _above(text, first.start, context), _below(text, last.end, context)
+    begin, new_begin = first.line - len(above), first.new_line - len(above)
+    length = last.line + len(last.old) + len(below) - begin
+    new_length = last.new_line + len(last.new) + len(below) - new_begin
+    yield f"@@ -{_span(begin, length)} +{_span(new_begin, new_length)} @@\n"
+    yield from _marked(" ", above)
+    at = first.start
+    for change in group:
+        yield from _marked(" ", _lines(text[at : change.start]))
+        yield from _marked("-", change.old)
+        yield from _marked("+", change.new)
+        at = change.end
+    yield from _marked(" ", below)
+
+
+def _above(text: str, at: int, count: int) -> list[str]:
+    start = at
+    for _ in range(count):
+        if start == 0:
+            break
+        start = text.rfind("\n", 0, start - 1) + 1
+    return _lines(text[start:at])
+
+
+def _below(text: str, at: int, count: int) -> list[str]:
+    end = at
+    for _ in range(count):
+        end = text.find("\n", end) + 1 or len(text)
+    return _lines(text[at:end])
+
+
+def _marked(mark: str, lines: list[str]) -> Iterator[str]:
+    for line in lines:
+        yield f"{mark}{line}" if line.endswith("\n") else f"{mark}{line}\n\\ No newline at end of file\n"
+
+
+def _span(start: int, length: int) -> str:
+    begin = start + (1 if length else 0)
+    return f"{begin}" if length == 1 else f"{begin},{length}"

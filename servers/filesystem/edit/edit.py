@@ -1,0 +1,194 @@
+"""Editing text files: one, or several of which all are changed or none.
+
+All files are read under the locks of all their names, so parallel edits of our processes are all applied. Each
+result is written beside its file and reaches the disk before the first file is replaced. What another program changed
+by then is seen and not lost (see `exchange`): the edits are made anew, upon what is there.
+
+Where one of several files can't be replaced, those before it get their old file back, the very same one. Only the end
+of the machine itself between two renames can leave some changed and some not; each file is whole even then.
+"""
+
+import os
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, suppress
+from typing import NamedTuple
+
+from servers.filesystem.edit.checks import require_file_name, require_replaceable, require_same
+from servers.filesystem.edit.diff import unified_diff
+from servers.filesystem.edit.edits import Edit, apply_edits
+from servers.filesystem.edit.text import Edited
+from servers.filesystem.errors import FilesError
+from servers.filesystem.read.charsets import Charset, decode, encode
+from shared.kit.errors import os_errors
+from shared.kit.rooted.atomic import beside, discard, landed, link, prepared, rename, sync_directory
+from shared.kit.rooted.entries import Entry, Place, current, etag_of
+from shared.kit.rooted.exchange import exchange, persistently
+from shared.kit.rooted.files import RootedFiles
+from shared.kit.rooted.locks import locked
+
+MAX_EDITED = 16 * 1024 * 1024
+"""Largest file that is edited or appended to, and all files of one call together, in bytes."""
+
+
+class FileEdits(NamedTuple):
+    """The edits of one file; with `etag`, only while it still has that."""
+
+    place: Place
+    edits: Sequence[Edit]
+    etag: str | None = None
+
+
+class EditResult(NamedTuple):
+    """The changes of one file as a unified diff, and its size and etag: on a dry run those it has still."""
+
+    diff: str
+    size: int
+    etag: str
+
+
+class Contents(NamedTuple):
+    """A text file as it was read: the text has no byte order mark."""
+
+    found: os.stat_result
+    data: bytes
+    text: str
+    charset: Charset
+
+
+class _Changed(NamedTuple):
+    """A file, and what is to be in it."""
+
+    entry: Entry
+    written: str
+    was: Contents
+    edited: Edited
+    data: bytes
+    is_exact: bool
+    """Whether it was asked for by an etag, so that what was added to it meanwhile makes it another one."""
+
+
+def edit_files(
+    beneath: RootedFiles,
+    wanted: Sequence[FileEdits],
+    dry_run: bool = False,
+    protected: bool = False,
+    check: Callable[[], None] = lambda: None,
+) -> list[EditResult]:
+    """Apply the edits to all the files, or to none: a result for each.
+
+    `protected` files are replaced, too (see `require_replaceable`). `check` is called before each edit, and what it
+    raises changes nothing. Raises `changed` when someone else wrote one of them meanwhile, `not_text`, `too_large`,
+    and what `apply_edits` raises.
+    """
+    # Where an edit is to be of one version only, another one is no reason to try again.
+    codes = ("changed",) if all(one.etag is None for one in wanted) else ()
+    return persistently(lambda: _edited(beneath, wanted, dry_run, protected, check), codes)
+
+
+def _edited(
+    beneath: RootedFiles, wanted: Sequence[FileEdits], dry_run: bool, protected: bool, check: Callable[[], None]
+) -> list[EditResult]:
+    with ExitStack() as stack:
+        entries = []
+        for one in wanted:
+            require_file_name(one.place)
+            beneath.roots.require_writable(one.place)
+            entries.append(stack.enter_context(beneath.locate(one.place)))
+            beneath.roots.require_writable(entries[-1].place)
+        stack.enter_context(locked(*entries))
+        _require_distinct(entries, wanted)
+        changed = []
+        left = MAX_EDITED
+        for entry, one in zip(entries, wanted, strict=True):
+            with os_errors(one.place.written):
+                changed.append(_changed(beneath, entry, one, left, check))
+            left -= len(changed[-1].was.data)
+        if dry_run:
+            return [_result(one, one.was.found) for one in changed]
+        return _put(changed, protected)
+
+
+def read_contents(beneath: RootedFiles, entry: Entry, written: str, limit: int = MAX_EDITED) -> Contents:
+    """The text of the file, which is locked. Raises `not_text` and `too_large`."""
+    # What was found on the way may be older than the lock.
+    handle = beneath.open_entry(entry._replace(stat=current(entry)), written)
+    with os.fdopen(handle.descriptor, "rb") as file:
+        size = handle.stat.st_size
+        data = file.read(limit + 1) if size <= limit else b""
+    if max(size, len(data)) > limit:
+        raise FilesError(
+            "too_large", written, f"has {size:,} bytes; the limit is {MAX_EDITED:,} for all files of a call"
+        )
+    return Contents(handle.stat, data, *decode(data, written))
+
+
+def _require_distinct(entries: Sequence[Entry], wanted: Sequence[FileEdits]) -> None:
+    places = [(entry.place.root_index, entry.place.parts) for entry in entries]
+    for number, one in enumerate(wanted):
+        if places[number] in places[:number]:
+            raise FilesError("bad_edit", one.place.written, "is named twice", "Give all edits of a file together.")
+
+
+def _changed(beneath: RootedFiles, entry: Entry, one: FileEdits, limit: int, check: Callable[[], None]) -> _Changed:
+    written = one.place.written
+    was = read_contents(beneath, entry, written, limit)
+    require_same(was.found, one.etag, written)
+    edited = apply_edits(was.text, one.edits, written, check)
+    data = encode(edited.after, was.charset, written)
+    return _Changed(entry, written, was, edited, data, one.etag is not None)
+
+
+def _result(one: _Changed, now: os.stat_result) -> EditResult:
+    return EditResult(unified_diff(one.edited, "/".join(one.entry.place.parts)), now.st_size, etag_of(now))
+
+
+def _put(changed: Sequence[_Changed], protected: bool) -> list[EditResult]:
+    """Replace the files whose contents are other now."""
+    stats = [one.was.found for one in changed]
+    numbers = [number for number, one in enumerate(changed) if one.data != one.was.data]
+    with ExitStack() as leftovers, ExitStack() as on_failure:
+        fresh = {number: _prepared(changed[number], protected, leftovers) for number in numbers}
+        for number in numbers:
+            # The last one needs no way back.
+            undo = on_failure if number != numbers[-1] else None
+            _replace(changed[number], fresh[number], undo, leftovers)
+        on_failure.pop_all()
+        for number in numbers:
+            sync_directory(changed[number].entry)
+            stats[number] = landed(fresh[number], changed[number].entry)
+    return [_result(one, now) for one, now in zip(changed, stats, strict=True)]
+
+
+def _prepared(one: _Changed, protected: bool, leftovers: ExitStack) -> Entry:
+    with os_errors(one.written):
+        require_replaceable(one.entry, current(one.entry), one.written, protected)
+        fresh = prepared(one.entry, one.data, one.was.found)
+    leftovers.callback(discard, fresh)
+    return fresh
+
+
+def _replace(one: _Changed, fresh: Entry, undo: ExitStack | None, leftovers: ExitStack) -> None:
+    with os_errors(one.written):
+        if undo is not None:
+            kept = _kept(one)
+            leftovers.callback(discard, kept)
+            undo.callback(_put_back, kept, fresh, one.entry)
+        exchange(fresh, one.entry, one.was.found, None if one.is_exact else one.was.data)
+
+
+def _kept(one: _Changed) -> Entry:
+    """The file as it is, under a second name, from which it can be put back whatever happens."""
+    kept = beside(one.entry)
+    try:
+        link(one.entry, kept)
+    except (OSError, NotImplementedError):
+        return prepared(one.entry, one.was.data, one.was.found)
+    return kept
+
+
+def _put_back(kept: Entry, fresh: Entry, entry: Entry) -> None:
+    now = current(entry)
+    # What someone else has put there since is theirs.
+    if now is not None and fresh.stat is not None and os.path.samestat(now, fresh.stat):
+        with suppress(OSError):
+            rename(kept, entry)

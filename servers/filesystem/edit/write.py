@@ -1,0 +1,138 @@
+"""Writing whole files, adding to them, and making directories.
+
+All of it needs a writable place, takes the lock of the name it changes, and works in a directory held open. Files
+are replaced atomically (see `atomic`). Adding to a file is a write at its end (`O_APPEND`), so that what other
+programs add at the same time is not lost; the text comes in its charset and its line ends, and what does not get to
+the disk is taken away again, unless somebody has added more by then. A link at the end of a written path leads to its
+target as long as that lies beneath the roots and exists.
+"""
+
+import os
+import stat
+from functools import partial
+from typing import Literal, NamedTuple
+
+from servers.filesystem.edit.checks import require_file_name, require_replaceable, require_same
+from servers.filesystem.edit.edit import read_contents
+from servers.filesystem.edit.text import eol_of, lf
+from servers.filesystem.errors import FilesError
+from servers.filesystem.read.charsets import UTF8, encode
+from shared.kit.rooted.atomic import add, replace, sync_directory
+from shared.kit.rooted.entries import Entry, Place, current, etag_of, make_directory, open_to_append
+from shared.kit.rooted.exchange import exchange, persistently
+from shared.kit.rooted.files import RootedFiles, missing
+from shared.kit.rooted.locks import locked
+from shared.kit.text import quoted
+
+Mode = Literal["overwrite", "create", "append"]
+
+
+class Written(NamedTuple):
+    """A file was written: its size and its etag, and whether it is new."""
+
+    size: int
+    etag: str
+    created: bool
+
+
+def write_file(
+    beneath: RootedFiles,
+    place: Place,
+    text: str,
+    mode: Mode = "overwrite",
+    etag: str | None = None,
+    protected: bool = False,
+) -> Written:
+    """Put `text` at `place`, as one step: over what is there, as a new file only, or behind what is there.
+
+    With `etag`, only while the file still has that. `protected` files are replaced, too (see `require_replaceable`).
+    Raises `changed`, and `already_exists` for "create".
+    """
+    require_file_name(place)
+    # Where any version will do, what others do meanwhile is a reason to try again.
+    codes = () if etag is not None or mode == "create" else ("changed", "already_exists")
+    return persistently(lambda: _written(beneath, place, _Wanted(text, mode, etag, protected)), codes)
+
+
+class _Wanted(NamedTuple):
+    text: str
+    mode: Mode
+    etag: str | None
+    protected: bool
+
+
+def _written(beneath: RootedFiles, place: Place, wanted: _Wanted) -> Written:
+    beneath.roots.require_writable(place)
+    with beneath.locate(place) as entry, locked(entry):
+        beneath.roots.require_writable(entry.place)
+        found = current(entry)
+        require_same(found, wanted.etag, place.written)
+        if wanted.mode == "create" and (found is not None or entry.linked):
+            raise FilesError("already_exists", place.written, "already exists", "Choose another name.")
+        require_replaceable(entry, found, place.written, wanted.protected)
+        if wanted.mode == "append" and found is not None:
+            return _longer(beneath, entry, wanted)
+        data = encode(wanted.text, UTF8, place.written)
+        # What is overwritten anyway may be any version.
+        put = None if wanted.etag is None or found is None else partial(exchange, found=found, data=None)
+        now = replace(entry, data, found, put=put)
+    return Written(len(data), etag_of(now), found is None)
+
+
+def create_directory(beneath: RootedFiles, place: Place) -> bool:
+    """Make the directory at `place` and those above it that are missing; whether any was made."""
+    beneath.roots.require_writable(place)
+    created = False
+    for depth in range(1, len(place.parts) + 1):
+        created |= _make(beneath, Place(place.root_index, place.parts[:depth], place.written))
+    return created
+
+
+def _longer(beneath: RootedFiles, entry: Entry, wanted: _Wanted) -> Written:
+    written = entry.place.written
+    was = read_contents(beneath, entry, written)
+    require_same(was.found, wanted.etag, written)
+    text = lf(wanted.text).replace("\n", "\r\n") if eol_of(was.text) == "\r\n" else wanted.text
+    added = encode(text, was.charset._replace(mark=b""), written)
+    if was.found.st_nlink > 1 or not was.found.st_mode & stat.S_IWUSR:
+        # It may only be replaced.
+        put = partial(exchange, found=was.found, data=None if wanted.etag else was.data)
+        now = replace(entry, was.data + added, was.found, put=put)
+    else:
+        now = _added(entry, added, was.found)
+    return Written(now.st_size, etag_of(now), False)
+
+
+def _added(entry: Entry, data: bytes, found: os.stat_result) -> os.stat_result:
+    """Adds to the file that was found, and tells what it is then. Raises `changed` where it is another one by now, or
+    has become one."""
+    descriptor = open_to_append(entry)
+    try:
+        if os.path.samestat(os.fstat(descriptor), found):
+            add(descriptor, data)
+            os.fsync(descriptor)
+            now, there = os.fstat(descriptor), current(entry)
+            if there is not None and os.path.samestat(there, now):
+                return now
+    finally:
+        os.close(descriptor)
+    raise FilesError("changed", entry.place.written, "was replaced by someone else meanwhile", "Read it again.")
+
+
+def _make(beneath: RootedFiles, place: Place) -> bool:
+    with beneath.locate(place) as entry:
+        if entry.stat is not None:
+            if not stat.S_ISDIR(entry.stat.st_mode):
+                reason = f"{quoted(place.parts[-1])} exists and is not a directory"
+                raise FilesError("not_a_directory", place.written, reason)
+            return False
+        if entry.linked:
+            raise missing(entry, place.written)
+        beneath.roots.require_writable(entry.place)
+        try:
+            make_directory(entry)
+        except FileExistsError:
+            # Someone was faster; if it is no directory the next step says so.
+            return False
+        sync_directory(entry)
+        return True

@@ -1,0 +1,1 @@
+"""What a client sees: the tools and the resources."""

@@ -1,0 +1,71 @@
+"""What the functions beside it take: the context of a call, which says how much a result may hold, and arguments as
+types with the words that tell a model how to use them."""
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from shared import Context
+
+from ..files import Files
+
+__all__ = [
+    "Ctx",
+    "CursorArgument",
+    "EditOperation",
+    "FileToEdit",
+    "FirstLine",
+    "FirstLines",
+    "IfMatch",
+    "IncludeIgnored",
+    "LastLines",
+    "LimitArgument",
+    "PathArgument",
+    "Patterns",
+    "as_base64",
+    "read_budget",
+]
+
+Ctx = Context[Files]
+_BESIDE = 1_000
+"""Bytes of a result for what stands beside its text."""
+
+PathArgument = Annotated[str, Field(description="absolute or relative path, or file:// URI")]
+FirstLines = Annotated[int | None, Field(ge=1, description="only the first lines, this many")]
+FirstLine = Annotated[int | None, Field(ge=1, description="the line to begin at, 1 is the first; also with head")]
+LastLines = Annotated[int | None, Field(ge=1, description="only the last lines, this many")]
+IfMatch = Annotated[str | None, Field(description="change the file only while it has this etag")]
+Patterns = Annotated[list[str], Field(description="globs of what to leave out, e.g. node_modules")]
+IncludeIgnored = Annotated[bool, Field(description="show what .gitignore files name, too")]
+LimitArgument = Annotated[int | None, Field(ge=1, description="how many at most")]
+CursorArgument = Annotated[str | None, Field(description="goes on after an answer that was cut")]
+
+
+class EditOperation(BaseModel):
+    """One replacement."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    oldText: Annotated[str, Field(min_length=1, description="exact, but for white space at line ends")]  # noqa: N815
+    newText: Annotated[str, Field(description="what to put in its place")]  # noqa: N815
+    count: Annotated[int, Field(ge=0, description="how many places hold it, all of which are replaced; 0: any")] = 1
+
+
+class FileToEdit(BaseModel):
+    """A file, and its replacements."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    path: str
+    edits: Annotated[list[EditOperation], Field(min_length=1)]
+    if_match: str | None = None
+
+
+def read_budget(ctx: Ctx) -> int:
+    """Bytes that the text of a read may take as JSON."""
+    return min(ctx.state.max_read, max(ctx.budget.result_bytes - _BESIDE, 1))
+
+
+def as_base64(budget: int) -> int:
+    """Bytes whose base64 is within the budget of a result."""
+    return max(budget - _BESIDE, 0) * 3 // 4

@@ -1,0 +1,168 @@
+"""The tools that change files."""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from anyio import from_thread, to_thread
+from pydantic import BaseModel, Field
+
+from shared import Features, MissingCapability, ToolError
+from shared.kit.rooted.entries import Place, etag_of
+from shared.kit.text import quoted
+
+from ..edit import delete, edit, move, write
+from ..edit.edits import Edit
+from ..errors import FilesError
+from ..files import Files
+from ..names import unbroken
+from ..read.pages import fit, json_size
+from ..settings import Settings
+from .arguments import Ctx, EditOperation, FileToEdit, IfMatch, PathArgument, read_budget
+
+tools = Features[Files]()
+
+_NOTE = 100
+"""Bytes for the line that says where a diff was cut."""
+
+
+class _Agreement(BaseModel):
+    """Nothing to fill in: to accept it is to agree."""
+
+
+def read_only(settings: Settings) -> str | None:
+    """Why the tools that change files are not offered, or None where they are."""
+    if settings.writes:
+        return None
+    return "read_only: this server was started without --allow-write, and without --root DIR:rw"
+
+
+@tools.tool(title="Write file", unavailable=read_only)
+async def write_file(
+    ctx: Ctx, path: PathArgument, content: str, mode: write.Mode = "overwrite", if_match: IfMatch = None
+) -> str:
+    """Write a text file in one step, never half of it: over what is there, as a new file only, or at its end."""
+    place = ctx.state.place(path)
+    if ctx.settings.confirm and mode == "overwrite":
+        agreed = await _agreed(ctx, place, "Overwrite", follow=True)
+        # What was not there when the user might have been asked is not overwritten without asking.
+        mode, if_match = ("create", if_match) if agreed is None else (mode, if_match or agreed)
+    how = content, mode, if_match, ctx.settings.replace_protected
+    async with ctx.turn(brief=True):
+        written = await to_thread.run_sync(write.write_file, ctx.state.beneath, place, *how)
+    ctx.state.wrote(place)
+    did = "Created" if written.created else {"append": "Appended to"}.get(mode, "Replaced")
+    return f"{did} {quoted(path)}: {written.size:,} bytes, etag {written.etag}"
+
+
+@tools.tool(title="Edit file", unavailable=read_only)
+async def edit_file(
+    ctx: Ctx,
+    path: PathArgument | None = None,
+    edits: Annotated[list[EditOperation], Field(min_length=1, description="made one upon the other")] | None = None,
+    dryRun: Annotated[bool, Field(description="show the changes without making them")] = False,  # noqa: N803
+    if_match: IfMatch = None,
+    files: Annotated[
+        list[FileToEdit], Field(min_length=1, max_length=100, description="instead of path, edits and if_match")
+    ]
+    | None = None,
+) -> str:
+    """Replace passages of text files, each named by its old text: all edits are made, or none. Gives a diff."""
+    if path is not None and edits is not None and files is None:
+        files = [FileToEdit(path=path, edits=edits, if_match=if_match)]
+    elif files is None or not (path is None and edits is None and if_match is None):
+        raise FilesError("bad_edit", path or "", "give either path and edits, or files")
+    wanted = [edit.FileEdits(ctx.state.place(one.path), _plain(one.edits), one.if_match) for one in files]
+    options = dryRun, ctx.settings.replace_protected, from_thread.check_cancelled
+    async with ctx.turn():
+        edited = await to_thread.run_sync(edit.edit_files, ctx.state.beneath, wanted, *options)
+    ctx.state.wrote(*(one.place for one in wanted))
+    parts = [
+        f"{quoted(file.path)}: {one.size:,} bytes, etag {one.etag}\n{unbroken(one.diff) or 'no change'}"
+        for file, one in zip(files, edited, strict=True)
+    ]
+    return _cut("\n".join(parts), read_budget(ctx) - _NOTE)
+
+
+@tools.tool(title="Create directory", unavailable=read_only, destructive=False, idempotent=True)
+async def create_directory(ctx: Ctx, path: PathArgument) -> str:
+    """Make a directory and those above it; fine where it exists already."""
+    place = ctx.state.place(path)
+    created = await to_thread.run_sync(write.create_directory, ctx.state.beneath, place)
+    ctx.state.wrote(place)
+    return f"Created {quoted(path)}" if created else f"{quoted(path)} exists already"
+
+
+@tools.tool(title="Move file", unavailable=read_only, destructive=False)
+async def move_file(ctx: Ctx, source: PathArgument, destination: PathArgument) -> str:
+    """Move or rename a file or a directory. The destination must not exist."""
+    files = ctx.state
+    places = files.place(source), files.place(destination)
+    await to_thread.run_sync(move.move, files.beneath, *places)
+    files.wrote(*places)
+    return f"Moved {quoted(source)} to {quoted(destination)}"
+
+
+@tools.tool(title="Copy file", unavailable=read_only, destructive=False)
+async def copy_file(ctx: Ctx, source: PathArgument, destination: PathArgument) -> str:
+    """Copy a file, or a directory with all below it. Links are copied as links. The destination must not exist."""
+    files = ctx.state
+    places = files.place(source), files.place(destination)
+    async with ctx.turn():
+        entries, size = await to_thread.run_sync(move.copy, files.beneath, *places, from_thread.check_cancelled)
+    files.wrote(places[1])
+    return f"Copied {quoted(source)} to {quoted(destination)}: {_entries(entries)}, {size:,} bytes"
+
+
+@tools.tool(title="Delete file", unavailable=read_only)
+async def delete_file(
+    ctx: Ctx,
+    path: PathArgument,
+    recursive: Annotated[bool, Field(description="with all that a directory holds")] = False,
+) -> str:
+    """Delete a file, a link itself, or a directory, for good. A directory that is not empty needs recursive."""
+    place = ctx.state.place(path)
+    agreed = None
+    if ctx.settings.confirm:
+        agreed = await _agreed(ctx, place, "Delete all of" if recursive else "Delete", follow=False)
+    async with ctx.turn():
+        count = await to_thread.run_sync(
+            delete.delete, ctx.state.beneath, place, recursive, agreed, from_thread.check_cancelled
+        )
+    ctx.state.wrote(place)
+    return f"Deleted {quoted(path)}: {_entries(count)}"
+
+
+async def _agreed(ctx: Ctx, place: Place, act: str, follow: bool) -> str | None:
+    """The etag of what the user agrees to lose; None where nothing is there. Raises ToolError where the user does not
+    agree, or can't be asked."""
+    try:
+        etag = etag_of(await to_thread.run_sync(ctx.state.beneath.stat, place, follow))
+    except FilesError as error:
+        if error.code == "not_found":
+            return None
+        raise
+    try:
+        # The key names this very version: consent to one is none to another.
+        answer = await ctx.ask(f"{act} {etag}", f"{act} {quoted(ctx.state.beneath.roots.path(place))}?", _Agreement)
+    except MissingCapability:
+        reason = "this server asks the user first, and this client can't be asked"
+        raise ToolError(f"cannot_confirm: {quoted(place.written)}: {reason}") from None
+    if answer.action != "accept":
+        raise ToolError(f"declined: {quoted(place.written)}: the user did not agree")
+    return etag
+
+
+def _plain(edits: Sequence[EditOperation]) -> list[Edit]:
+    return [Edit(one.oldText, one.newText, one.count) for one in edits]
+
+
+def _entries(count: int) -> str:
+    return "1 entry" if count == 1 else f"{count:,} entries"
+
+
+def _cut(text: str, budget: int) -> str:
+    """`text`, or as much of it as is within the budget as JSON, and a line that says so."""
+    if json_size(text) <= budget:
+        return text
+    shown = text[: fit(text, budget)]
+    return f"{shown}\n[cut: {len(shown):,} of {len(text):,} characters of the diff shown]"

@@ -1,0 +1,72 @@
+"""The tools that read files."""
+
+from typing import Annotated
+
+from anyio import from_thread, to_thread
+from pydantic import Field
+
+from shared import AudioContent, BlobResourceContents, CallToolResult, EmbeddedResource, Features, ImageContent, Text
+
+from ..files import Files
+from ..read.binary import BytesRead
+from ..read.parts import Part
+from ..read.summaries import many_text, notes_of, text_of
+from .arguments import (
+    Ctx,
+    CursorArgument,
+    FirstLine,
+    FirstLines,
+    LastLines,
+    PathArgument,
+    as_base64,
+    read_budget,
+)
+
+tools = Features[Files]()
+
+
+@tools.tool(title="Read text file", read_only=True)
+async def read_text_file(
+    ctx: Ctx,
+    path: PathArgument,
+    head: FirstLines = None,
+    tail: LastLines = None,
+    offset: FirstLine = None,
+    cursor: CursorArgument = None,
+) -> Text:
+    """Read a text file, or some lines of it. A text that was cut has in its last line the cursor to go on with."""
+    files = ctx.state
+    read = await files.read_text(files.place(path), read_budget(ctx), ctx.turn, Part(head, tail, offset, cursor))
+    return Text(text_of(read), notes_of(read))
+
+
+@tools.tool(title="Read file (old name)", read_only=True)
+async def read_file(ctx: Ctx, path: PathArgument, head: FirstLines = None, tail: LastLines = None) -> Text:
+    """The old name of read_text_file."""
+    return await read_text_file(ctx, path, head, tail)
+
+
+@tools.tool(title="Read media file", read_only=True)
+async def read_media_file(ctx: Ctx, path: PathArgument) -> CallToolResult:
+    """Read an image or a sound as such, and any other file as its bytes."""
+    files = ctx.state
+    place = files.place(path)
+    read = await files.read_bytes(place, as_base64(ctx.budget.result_bytes), ctx.turn)
+    return CallToolResult(content=[_block(files.uri(place), read)], meta={"etag": read.etag})
+
+
+def _block(uri: str, read: BytesRead) -> ImageContent | AudioContent | EmbeddedResource:
+    if read.mime.startswith("image/"):
+        return ImageContent.of(read.data, read.mime)
+    if read.mime.startswith("audio/"):
+        return AudioContent.of(read.data, read.mime)
+    return EmbeddedResource(resource=BlobResourceContents.of(uri, read.data, read.mime))
+
+
+@tools.tool(title="Read several files", read_only=True)
+async def read_multiple_files(ctx: Ctx, paths: Annotated[list[str], Field(min_length=1, max_length=1_000)]) -> Text:
+    """Read several text files at once. One that can't be read gives its error in its place."""
+    beneath, check = ctx.state.beneath, from_thread.check_cancelled
+    async with ctx.turn():
+        many = await to_thread.run_sync(many_text, beneath, paths, read_budget(ctx), check)
+    return Text(many.text, {"etags": many.etags})

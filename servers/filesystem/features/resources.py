@@ -1,0 +1,218 @@
+"""Files and directories as resources under their `file:` URIs, and notice of their changes."""
+
+import json
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from functools import partial
+from typing import Annotated, Any
+
+from anyio import to_thread
+from pydantic import Field
+
+from shared import (
+    Annotations,
+    BlobResourceContents,
+    Features,
+    InvalidParams,
+    Resource,
+    ResourceNotFound,
+    Running,
+    TextResourceContents,
+)
+from shared.kit.rooted.entries import Place
+from shared.kit.text import displayed
+from shared.server.changes import Changes
+
+from ..errors import FilesError
+from ..files import Files
+from ..read.binary import BytesRead, mime_of
+from ..read.charsets import UTF8, Charset, decode, marked, plain
+from ..read.pages import json_size
+from ..search.listing import ListedEntry, complete, list_directory
+from ..search.page import Page
+from ..watch.subscriptions import split_glob
+from .arguments import Ctx, as_base64, read_budget
+
+features = Features[Files]()
+
+_TEMPLATE = "file:///{+path}{?offset,length}"
+_DIRECTORY = "inode/directory"
+_BESIDE = 100
+"""Bytes of a listing besides what it lists."""
+
+Bytes = Annotated[int | None, Field(ge=0)]
+Contents = TextResourceContents | BlobResourceContents
+
+
+@contextmanager
+def _served(uri: str) -> Iterator[None]:
+    """Says what is wrong with a resource as the protocol does."""
+    try:
+        yield
+    except FilesError as error:
+        if error.code in ("not_found", "outside_roots", "denied", "bad_path", "bad_pattern", "not_a_directory"):
+            raise ResourceNotFound(uri) from None
+        reason, data = f"{error.code}: {error.reason}", None
+        if error.code == "too_large":
+            data = {"uri": uri, "uriTemplate": f"{uri}{{?offset,length}}"}
+            reason += f"; read a part, by bytes: {data['uriTemplate']}"
+        raise InvalidParams(reason, data=data) from None
+
+
+@features.resource(_TEMPLATE, name="file", title="A file or a directory in an allowed directory")
+async def read_resource(ctx: Ctx, path: str, offset: Bytes = None, length: Bytes = None) -> Contents:
+    """A file, as text where it is some, else as bytes; with offset or length in bytes, a part of it. A directory: a
+    list of the resources in it, as JSON."""
+    uri, files = f"file:///{path}", ctx.state
+    with _served(uri):
+        place = files.place(uri)
+        try:
+            if offset is not None or length is not None:
+                part = await files.read_bytes(place, as_base64(read_budget(ctx)), ctx.turn, offset or 0, length)
+                return _part(f"{uri}?offset={offset or 0}&length={len(part.data)}", part, read_budget(ctx))
+            return await _whole(ctx, uri, place)
+        except FilesError as error:
+            if error.code != "not_a_file":
+                raise
+        async with ctx.turn(brief=True):
+            return await to_thread.run_sync(_directory, files, uri, place, read_budget(ctx), ctx.budget.entries)
+
+
+async def _whole(ctx: Ctx, uri: str, place: Place) -> Contents:
+    budget, blob_budget = read_budget(ctx), as_base64(ctx.budget.result_bytes)
+    read = await ctx.state.read_bytes(place, max(budget, blob_budget), ctx.turn)
+    text, charset = plain(read.data), UTF8
+    if text is None and (read.mime.startswith("text/") or marked(read.data)):
+        async with ctx.turn(brief=True):
+            text, charset = await to_thread.run_sync(_text, read.data, uri)
+    if text is None:
+        if read.size > blob_budget:
+            raise FilesError("too_large", uri, f"has {read.size} bytes; the limit is {blob_budget}")
+        return BlobResourceContents.of(uri, read.data, read.mime, {"etag": read.etag})
+    if json_size(text) > budget:
+        raise FilesError("too_large", uri, f"has {read.size} bytes; the limit is {budget} of text as JSON")
+    meta = {"etag": read.etag} if charset.name == UTF8.name else {"etag": read.etag, "charset": charset.name}
+    return TextResourceContents(uri=uri, mime_type=read.mime, text=text, meta=meta)
+
+
+def _text(data: bytes, uri: str) -> tuple[str | None, Charset]:
+    try:
+        return decode(data, uri)
+    except FilesError:
+        return None, UTF8
+
+
+def _part(uri: str, read: BytesRead, budget: int) -> Contents:
+    """A part, which is text only where its UTF-8 is these very bytes, so that parts can be put together again."""
+    meta = {"etag": read.etag, "size": read.size}
+    text = plain(read.data)
+    if text is None or json_size(text) > budget:
+        return BlobResourceContents.of(uri, read.data, read.mime, meta)
+    return TextResourceContents(uri=uri, mime_type=read.mime, text=text, meta=meta)
+
+
+def _directory(files: Files, uri: str, place: Place, budget: int, limit: int) -> TextResourceContents:
+    """The resources in a directory, as many as the budget takes."""
+    found = list_directory(files.beneath, place, Page(limit, sys.maxsize))
+    shown: list[dict[str, Any]] = []
+    for entry in _served_of(files, found.entries):
+        resource = _resource(entry).to_wire()
+        budget -= json_size(json.dumps(resource)) + len(", ")
+        if budget < _BESIDE:
+            break
+        shown.append(resource)
+    listing = {"resources": shown, "total": found.total, "truncated": found.truncated or budget < _BESIDE}
+    return TextResourceContents(uri=uri, mime_type="application/json", text=json.dumps(listing))
+
+
+@features.lists_resources
+async def list_resources(ctx: Ctx) -> list[Resource]:
+    """The allowed directories, then the directories and files that stand directly in them."""
+    if ctx.state is not ctx.running.state:
+        await ctx.state.listings.watch(ctx.state.beneath, partial(_tell_list, ctx.changes))
+    async with ctx.turn(brief=True):
+        return await to_thread.run_sync(_top_level, ctx.state, ctx.budget.entries)
+
+
+def _top_level(files: Files, limit: int) -> list[Resource]:
+    roots: list[ListedEntry] = []
+    entries: list[ListedEntry] = []
+    for index, path in enumerate(files.beneath.roots.paths):
+        root = Place(index, (), str(path))
+        try:
+            modified = files.beneath.stat(root).st_mtime
+            entries += list_directory(files.beneath, root, Page(limit, sys.maxsize)).entries
+        except FilesError:
+            continue
+        roots.append(ListedEntry(displayed(str(path)), "directory", None, modified, files.uri(root)))
+    return [_resource(entry) for entry in (*roots, *_served_of(files, entries))]
+
+
+def _served_of(files: Files, entries: Iterable[ListedEntry]) -> Iterator[ListedEntry]:
+    """The entries that can be read as resources."""
+    for entry in entries:
+        if entry.kind in ("file", "directory") and not files.beneath.roots.denies(files.place(entry.uri)):
+            yield entry
+
+
+def _resource(entry: ListedEntry) -> Resource:
+    return Resource(
+        uri=entry.uri,
+        name=entry.name,
+        size=entry.size,
+        mime_type=_DIRECTORY if entry.kind == "directory" else mime_of(entry.name),
+        annotations=Annotations(last_modified=_moment(entry.modified)) if entry.modified is not None else None,
+    )
+
+
+def _moment(seconds: float) -> str | None:
+    try:
+        return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    except (ValueError, OverflowError, OSError):
+        return None  # a file system can hold times that no calendar has
+
+
+@features.completes("resource", _TEMPLATE, "path")
+async def complete_path(ctx: Ctx, typed: str, _settled: dict[str, str]) -> list[str]:
+    """The paths that go on as was typed: a directory ends in a slash."""
+    async with ctx.turn(brief=True):
+        return await to_thread.run_sync(complete, ctx.state.beneath, typed)
+
+
+async def subscribe(ctx: Ctx, uri: str) -> str:
+    """Watches what a URI stands for, a glob too; the key under which its changes are told."""
+    files = ctx.state
+    if not uri.startswith("file:"):
+        raise ResourceNotFound(uri)
+    with _served(uri):
+        glob = split_glob(uri)
+        if glob is None:
+            place = files.place(uri)
+            files.beneath.roots.require_allowed(place)
+            key = files.key(files.uri(place))
+            await files.watcher.watch(key, place, files.beneath)
+        else:
+            place = files.place(glob[0])
+            files.beneath.roots.require_allowed(place)
+            key = files.key(f"{files.uri(place)}/{glob[1]}")
+            await files.globs.watch(key, place, glob[1], files.beneath, ctx.owner)
+    return key
+
+
+async def unsubscribe(running: Running[Files], key: str) -> None:
+    """Ends the watch under a key."""
+    files: Files = running.state
+    files.watcher.unwatch(key)
+    files.globs.unwatch(key)
+
+
+async def watch_list(running: Running[Files]) -> None:
+    """Watches the list of resources."""
+    files: Files = running.state
+    await files.watcher.watch_listing("listing", partial(_tell_list, running.changes))
+
+
+async def _tell_list(changes: Changes) -> None:
+    changes.resources()

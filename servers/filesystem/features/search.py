@@ -1,0 +1,184 @@
+"""The tools that list directories and find files."""
+
+from collections.abc import Callable
+from typing import Annotated, Literal, TypeVar
+
+import anyio
+from anyio import to_thread
+from pydantic import Field
+
+from shared import Data, Features
+from shared.kit.text import displayed
+
+from ..errors import FilesError
+from ..files import Files
+from ..search import content, files, listing, tree
+from ..search.content import Output, Wanted
+from ..search.files import Control, Scope
+from ..search.listing import FileInfo
+from ..search.matcher import Query
+from ..search.page import Page
+from ..search.summaries import content_text, info_text, listing_text, search_text, sized_text, tree_text
+from ..search.tree import Limits
+from .arguments import Ctx, CursorArgument, IncludeIgnored, LimitArgument, PathArgument, Patterns
+
+tools = Features[Files]()
+
+HiddenToo = Annotated[bool, Field(description="search hidden files and what .gitignore files name, too")]
+
+T = TypeVar("T")
+
+_FRAME_BYTES = 2_000
+"""What a result has besides its entries."""
+_REPORT_EVERY = 0.5
+"""Seconds between two reports of progress."""
+_TIME_SHARE = 0.7
+"""Of the seconds of a call, those in which something is looked for: what was found by then is told."""
+
+
+@tools.tool(title="List directory", read_only=True)
+async def list_directory(
+    ctx: Ctx, path: PathArgument, limit: LimitArgument = None, cursor: CursorArgument = None
+) -> str:
+    """List what is in a directory by name: files, directories, links."""
+    place, page = ctx.state.place(path), _page(ctx, limit, cursor)
+    async with ctx.turn(brief=True):
+        found = await to_thread.run_sync(listing.list_directory, ctx.state.beneath, place, page)
+    return listing_text(found)
+
+
+@tools.tool(title="List directory with sizes", read_only=True)
+async def list_directory_with_sizes(
+    ctx: Ctx,
+    path: PathArgument,
+    sortBy: Literal["name", "size"] = "name",  # noqa: N803 - drop-in name
+    limit: LimitArgument = None,
+    cursor: CursorArgument = None,
+) -> str:
+    """List what is in a directory, with the size of each file, sorted by name or by size."""
+    place, page = ctx.state.place(path), _page(ctx, limit, cursor)
+    async with ctx.turn(brief=True):
+        found = await to_thread.run_sync(listing.list_directory, ctx.state.beneath, place, page, sortBy == "size")
+    return sized_text(found)
+
+
+@tools.tool(title="Directory tree", read_only=True)
+async def directory_tree(
+    ctx: Ctx,
+    path: PathArgument,
+    excludePatterns: Patterns = [],  # noqa: B006, N803 - pydantic copies it; drop-in name
+    maxDepth: Annotated[int, Field(ge=1, description="levels to show")] = tree.MAX_DEPTH,  # noqa: N803 - as its fellows
+) -> str:
+    """Show everything below a directory as a tree. Links are shown and not followed. What does not fit is marked."""
+    beneath, place = ctx.state.beneath, ctx.state.place(path)
+    limits = Limits(maxDepth, ctx.budget.entries, ctx.budget.result_bytes - _FRAME_BYTES)
+    found = await _searched(
+        ctx, lambda control: tree.directory_tree(beneath, place, excludePatterns, limits, control)
+    )
+    return tree_text(found)
+
+
+@tools.tool(title="Search files", read_only=True)
+async def search_files(
+    ctx: Ctx,
+    path: PathArgument,
+    pattern: Annotated[str, Field(description="glob; without a slash it matches names at any depth, e.g. *.py")],
+    excludePatterns: Patterns = [],  # noqa: B006, N803 - pydantic copies it; drop-in name
+    includeIgnored: IncludeIgnored = False,  # noqa: N803 - as its fellows
+    limit: LimitArgument = 1_000,
+    cursor: CursorArgument = None,
+) -> str:
+    """Find files and directories by a case-sensitive glob. What .gitignore files name is left out and counted."""
+    scope = Scope(pattern, tuple(excludePatterns), includeIgnored)
+    beneath, place, page = ctx.state.beneath, ctx.state.place(path), _page(ctx, limit, cursor)
+    found = await _searched(ctx, lambda control: files.search_files(beneath, place, scope, page, control))
+    return search_text(found)
+
+
+@tools.tool(title="Search content", read_only=True)
+async def search_content(
+    ctx: Ctx,
+    path: PathArgument,
+    pattern: Annotated[str, Field(description="regular expression in the syntax of RE2")],
+    literal: Annotated[bool, Field(description="take the pattern as plain text")] = False,
+    ignoreCase: bool = False,  # noqa: N803 - as its fellows
+    multiline: Annotated[bool, Field(description="let matches go over line ends")] = False,
+    glob: Annotated[str, Field(description="which files, e.g. *.py or src/**/*.ts")] = "*",
+    excludePatterns: Patterns = [],  # noqa: B006, N803 - pydantic copies it; as its fellows
+    includeIgnored: HiddenToo = False,  # noqa: N803 - as its fellows
+    output: Annotated[
+        Output, Field(description="the lines, or only which files, or how many lines of each")
+    ] = "matches",
+    context: Annotated[int, Field(ge=0, le=20, description="lines around each match")] = 0,
+    limit: LimitArgument = 250,
+    cursor: CursorArgument = None,
+) -> str:
+    """Find lines in files by a regular expression or plain text. Passes over binary, hidden and ignored files."""
+    scope = Scope(glob, tuple(excludePatterns), includeIgnored, includeIgnored)
+    wanted = Wanted(Query(pattern, literal, ignoreCase, multiline), output, context)
+    beneath, place, page = ctx.state.beneath, ctx.state.place(path), _page(ctx, limit, cursor)
+    found = await _searched(ctx, lambda control: content.search_content(beneath, place, scope, wanted, page, control))
+    return content_text(found)
+
+
+@tools.tool(title="File information", read_only=True)
+async def get_file_info(ctx: Ctx, path: PathArgument) -> Data[FileInfo]:
+    """Tell a file's size, kind, times, permissions, media type and etag without reading it."""
+    info = await to_thread.run_sync(listing.info, ctx.state.beneath, ctx.state.place(path))
+    return Data(info, info_text(info))
+
+
+@tools.tool(title="Allowed directories", read_only=True)
+async def list_allowed_directories(ctx: Ctx) -> str:
+    """Name the directories this server may work in, and those of them where it may change files."""
+    roots = ctx.state.beneath.roots
+    lines = [
+        f"{displayed(str(path))} ({'read and write' if change else 'read only'})"
+        for path, change in zip(roots.paths, roots.may_change, strict=True)
+    ]
+    none = ["none, since no root of the client is in a directory of this server"]
+    return "\n".join(["Allowed directories:", *(lines or none)])
+
+
+def _page(ctx: Ctx, limit: int | None, cursor: str | None) -> Page:
+    return Page(ctx.budget.entries_within(limit), ctx.budget.result_bytes - _FRAME_BYTES, cursor)
+
+
+async def _searched(ctx: Ctx, search: Callable[[Control], T]) -> T:
+    """What `search` gives in a thread. The client is told how far it is; a cancelled call leaves the thread behind,
+    which ends at its next step."""
+    asked = anyio.current_time()
+    async with ctx.turn():
+        left = ctx.budget.seconds - (anyio.current_time() - asked)
+        return await _found(ctx, search, Control(left * _TIME_SHARE))
+
+
+async def _found(ctx: Ctx, search: Callable[[Control], T], control: Control) -> T:
+    found: T | FilesError = FilesError("cancelled", "", "the search was cancelled")
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(_report, ctx, control)
+        try:
+            found = await to_thread.run_sync(_attempted, search, control, abandon_on_cancel=True)
+        finally:
+            control.cancel()
+            tasks.cancel_scope.cancel()
+    if isinstance(found, FilesError):
+        # Raised here, since a task group would wrap it.
+        raise found
+    return found
+
+
+def _attempted(search: Callable[[Control], T], control: Control) -> T | FilesError:
+    try:
+        return search(control)
+    except FilesError as error:
+        return error
+
+
+async def _report(ctx: Ctx, control: Control) -> None:
+    reported = 0
+    while True:
+        await anyio.sleep(_REPORT_EVERY)
+        if control.seen > reported:
+            reported = control.seen
+            await ctx.progress(reported, message=f"{reported:,} entries looked at")

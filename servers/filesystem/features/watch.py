@@ -1,0 +1,47 @@
+"""The tool that tells what changed, for clients that can't subscribe, and its words."""
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+from pydantic import Field
+
+from shared import Features
+
+from ..files import Files
+from ..watch.journal import Changes, Selection
+from .arguments import Ctx, PathArgument
+
+tools = Features[Files]()
+
+
+@tools.tool(title="Changes", read_only=True)
+async def changes(
+    ctx: Ctx,
+    cursor: Annotated[str | None, Field(description="from the call before; without it you get one")] = None,
+    path: PathArgument | None = None,
+    pattern: Annotated[str | None, Field(description="glob as in search_files, e.g. *.py")] = None,
+    wait: Annotated[float, Field(ge=0, le=30, description="seconds to wait for a change")] = 0,
+) -> str:
+    """Tell which files were created, modified or deleted since the call that gave the cursor."""
+    files = ctx.state
+    roots = files.beneath.roots
+    below = [str(root) for root in roots.paths] if path is None else [roots.path(files.place(path))]
+    limit = ctx.budget.entries_within(1_000)
+    found = await files.journal.read(cursor, Selection(below, pattern), limit, wait)
+    return changes_text(found)
+
+
+def changes_text(found: Changes) -> str:
+    """One change a line, and what to know besides."""
+    lines = [f"{_time(change.time)} {change.kind} {change.path}" for change in found.changes]
+    if found.overflow:
+        lines.append("[overflow: the cursor is too old, changes are missing; look for yourself, then go on]")
+    if found.more:
+        lines.append("[there is more: call again at once]")
+    if found.partial:
+        lines.append("[partial: there are too many files, changes of some are not seen]")
+    return "\n".join([*lines, f"[cursor: {found.cursor}]"])
+
+
+def _time(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")

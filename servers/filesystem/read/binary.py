@@ -1,0 +1,104 @@
+"""The bytes of a file or of a part of it, within a budget, and what kind of bytes they are.
+
+They come from an open file, or from a small one that was read already.
+"""
+
+import mimetypes
+import os
+from functools import cache
+from typing import NamedTuple, Protocol
+
+from servers.filesystem.errors import FilesError
+from shared.kit.rooted.entries import Handle, Place, etag_of
+from shared.kit.rooted.files import RootedFiles
+
+_LAST_POSITION = 2**63 - 1
+"""The last one that the system counts to."""
+_MORE_TYPES = {".webp": "image/webp", ".avif": "image/avif", ".md": "text/markdown"}
+
+
+class Source(Protocol):
+    """The bytes of one file."""
+
+    @property
+    def stat(self) -> os.stat_result:
+        """What the file was before anything of it was read."""
+
+    def read(self, position: int, count: int) -> bytes:
+        """`count` bytes from `position` on, fewer only at the end of the file."""
+
+
+class Opened(NamedTuple):
+    """An open file. For one thread: it has one position."""
+
+    handle: Handle
+
+    @property
+    def stat(self) -> os.stat_result:
+        """What the file was when it was opened."""
+        return self.handle.stat
+
+    def read(self, position: int, count: int) -> bytes:
+        """`count` bytes from `position` on, fewer only at the end of the file."""
+        descriptor = self.handle.descriptor
+        if position > _LAST_POSITION - count:
+            return b""  # some file systems take the position, and then refuse to read
+        try:
+            os.lseek(descriptor, position, os.SEEK_SET)
+        except OSError:
+            return b""  # no file of this file system is that long
+        blocks: list[bytes] = []
+        while count > 0 and (block := os.read(descriptor, count)):
+            blocks.append(block)
+            count -= len(block)
+        return blocks[0] if len(blocks) == 1 else b"".join(blocks)
+
+
+class BytesRead(NamedTuple):
+    """The bytes of a file or of a part of it, the size and the etag of the whole, and what its name suggests."""
+
+    data: bytes
+    size: int
+    etag: str
+    mime: str
+
+
+def read_bytes(
+    beneath: RootedFiles, place: Place, max_bytes: int, offset: int | None = None, length: int | None = None
+) -> BytesRead:
+    """The bytes at `place`; raises `too_large` when there are more than `max_bytes`.
+
+    With `offset` or `length` it is that part, `max_bytes` of it at most.
+    """
+    with beneath.open_file(place) as handle:
+        return bytes_of(Opened(handle), place, max_bytes, offset, length)
+
+
+def bytes_of(
+    source: Source, place: Place, max_bytes: int, offset: int | None = None, length: int | None = None
+) -> BytesRead:
+    """What `read_bytes` gives of a source."""
+    size = source.stat.st_size
+    if offset is None and length is None:
+        data = source.read(0, max_bytes + 1) if size <= max_bytes else b""
+        size = max(size, len(data))
+        if size > max_bytes:
+            raise FilesError("too_large", place.written, f"has {size} bytes; the limit is {max_bytes}")
+    else:
+        data = source.read(offset or 0, max_bytes if length is None else min(length, max_bytes))
+    return BytesRead(data, size, etag_of(source.stat), mime_of(place.parts[-1] if place.parts else ""))
+
+
+def mime_of(name: str) -> str:
+    """The media type a file name suggests."""
+    return _types().guess_type(name, strict=False)[0] or "application/octet-stream"
+
+
+@cache
+def _types() -> mimetypes.MimeTypes:
+    # Only the built-in table: the answer must not depend on the machine. Python reads the machine's nevertheless, so
+    # this waits until somebody asks.
+    types = mimetypes.MimeTypes(filenames=())
+    for suffix, type_ in _MORE_TYPES.items():
+        types.add_type(type_, suffix)
+    return types

@@ -1,0 +1,65 @@
+"""Which part of a text is asked for, and the cursor that goes on where a text was cut.
+
+A cursor says all that the next page needs: the etag of the file, so that a changed one is noticed; the byte and the
+line at which the rest begins; how many lines are still wanted; the charset. It is checked as any argument is, and
+leads nowhere but into the file it is used with.
+"""
+
+import re
+from typing import NamedTuple
+
+from servers.filesystem.errors import FilesError, changed
+from servers.filesystem.read.charsets import is_known
+
+_CURSOR = re.compile(r"([0-9a-f]{16})\.(\d{1,18})\.(\d{1,18})\.(\d{1,18})\.([a-z0-9_-]{1,20})", re.ASCII)
+
+
+class Part(NamedTuple):
+    """What is asked for: the first `head` lines, from line `offset` on (1 is the first), or the last `tail` lines, or
+    what a `cursor` leads to; all of it where nothing is given."""
+
+    head: int | None = None
+    tail: int | None = None
+    offset: int | None = None
+    cursor: str | None = None
+
+
+WHOLE = Part()
+
+
+class Cursor(NamedTuple):
+    """Where a page begins: byte `position`, in line `line`. `left` lines are wanted, or all where it is 0.
+
+    `charset` is empty where it is not known yet.
+    """
+
+    etag: str
+    position: int
+    line: int
+    left: int
+    charset: str
+
+    def __str__(self) -> str:
+        return f"{self.etag}.{self.position}.{self.line}.{self.left}.{self.charset}"
+
+
+def require_possible(part: Part, written: str) -> None:
+    """Raise FilesError `bad_range` for what contradicts itself."""
+    forward = part.head is not None or part.offset is not None
+    if forward + (part.tail is not None) + (part.cursor is not None) > 1:
+        reason = "head with offset, tail, and cursor exclude each other"
+        raise FilesError("bad_range", written, reason, "Give one of them.")
+    for name, value in part._asdict().items():
+        if isinstance(value, int) and value < 1:
+            raise FilesError("bad_range", written, f"{name} must be at least 1")
+
+
+def cursor_of(text: str, etag: str, written: str) -> Cursor:
+    """The cursor written as `text`. Raises FilesError `changed` where the file has another etag by now."""
+    found = _CURSOR.fullmatch(text)
+    if found is None or not is_known(found[5]):
+        reason = "the cursor is none that a read has given"
+        raise FilesError("bad_range", written, reason, "Copy it from the last line of the text that was cut.")
+    if found[1] != etag:
+        raise changed(written)
+    return Cursor(found[1], int(found[2]), int(found[3]), int(found[4]), found[5])

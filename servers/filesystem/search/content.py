@@ -1,0 +1,204 @@
+"""Finding lines by what they say (see `files` for their order, `matcher` for the pattern).
+
+Every line told was read through a handle opened beneath the root. As with most search tools, binary files are passed
+over: those with a NUL at their start.
+"""
+
+import os
+import stat
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import chain
+from typing import Literal, NamedTuple, NotRequired
+
+from typing_extensions import TypedDict
+
+from servers.filesystem.errors import FilesError
+from servers.filesystem.names import told
+from servers.filesystem.search.files import Control, Scope, Walk
+from servers.filesystem.search.lines import NO_HITS, Hit, Reader
+from servers.filesystem.search.matcher import Query, compiled
+from servers.filesystem.search.page import ByteBudget, Page, Position, decode_cursor, encode_cursor
+from shared.kit.rooted.descent import Descent, Names, descent
+from shared.kit.rooted.entries import Handle, Place
+from shared.kit.rooted.files import RootedFiles
+from shared.kit.text import displayed
+
+Output = Literal["matches", "files", "counts"]
+
+_LINE_OVERHEAD = 20
+"""Bytes of a line of the result besides the path and the text in it."""
+
+
+class Wanted(NamedTuple):
+    """What to look for and what to tell of it, with `context` lines before and after each match."""
+
+    query: Query
+    output: Output = "matches"
+    context: int = 0
+
+
+class LineMatch(TypedDict):
+    """A line that matches, counted from 1, and the lines around it."""
+
+    line: int
+    text: str
+    before: NotRequired[list[str]]
+    after: NotRequired[list[str]]
+
+
+class FileMatches(TypedDict):
+    """A file that holds matches: its path relative to the start as told in a result, and what was asked for."""
+
+    path: str
+    count: NotRequired[int]
+    matches: NotRequired[list[LineMatch]]
+
+
+class ContentFound(TypedDict):
+    """The files that hold matches, in walk order.
+
+    `stopped` is None, or why there may be more: limit, size, budget, time or cancelled; `cursor` goes on from there.
+    `searched` counts files; `skipped` those that are binary or too large; `ignored` what was left out for a
+    .gitignore; `unreadable` files and directories that could not be read.
+    """
+
+    files: list[FileMatches]
+    stopped: str | None
+    cursor: str | None
+    searched: int
+    skipped: int
+    ignored: int
+    unreadable: int
+
+
+def search_content(
+    beneath: RootedFiles, place: Place, scope: Scope, wanted: Wanted, page: Page, control: Control
+) -> ContentFound:
+    """The lines that match in the file at `place` or in those below it, or the files that hold them.
+
+    Raises FilesError.
+    """
+    after = None if page.cursor is None else decode_cursor(page.cursor)
+    run = _Run(wanted, page, control)
+    if stat.S_ISREG(beneath.stat(place).st_mode):
+        return run.told_of_file(beneath, place, after)
+    return run.told_of_tree(beneath, place, Walk(beneath, place, scope, control), after)
+
+
+class _Run:
+    """One search under way: what was found, and what the page has room for."""
+
+    def __init__(self, wanted: Wanted, page: Page, control: Control) -> None:
+        self._wanted = wanted
+        self._reader = Reader(compiled(wanted.query), wanted.query.multiline, wanted.context, control)
+        self._left = page.limit
+        self._budget = ByteBudget(page.max_bytes)
+        self._control = control
+        self._files: list[FileMatches] = []
+        self._searched = self._skipped = self._unreadable = 0
+        self._stopped: str | None = None
+
+    def told_of_file(self, beneath: RootedFiles, place: Place, after: Position | None) -> ContentFound:
+        """What is to tell of one file."""
+        path = place.parts[-1:]
+        with beneath.open_file(place) as handle:
+            reached = self._search(handle, path, lambda _: beneath.roots.uri(place), after)
+        return self._found(self._stopped, reached or after)
+
+    def told_of_tree(self, beneath: RootedFiles, place: Place, walk: Walk, after: Position | None) -> ContentFound:
+        """What is to tell of the files below a directory."""
+        reached = None
+        with descent(beneath, place) as below:
+            for path, kind in walk.entries(below, after):
+                if kind == "file":
+                    reached = self._open(below, path, after)
+                if self._stopped is not None:
+                    break
+        found = self._found(self._stopped or walk.stopped, reached or walk.position() or after)
+        found["ignored"] = walk.ignored
+        found["unreadable"] += walk.unreadable
+        return found
+
+    def _found(self, stopped: str | None, reached: Position | None) -> ContentFound:
+        return ContentFound(
+            files=self._files,
+            stopped=stopped,
+            cursor=encode_cursor(reached) if stopped and reached else None,
+            searched=self._searched,
+            skipped=self._skipped,
+            ignored=0,
+            unreadable=self._unreadable,
+        )
+
+    def _open(self, below: Descent, path: Names, after: Position | None) -> Position | None:
+        try:
+            handle = below.open_file(path[-1])
+            try:
+                return self._search(handle, path, below.uri, after)
+            finally:
+                os.close(handle.descriptor)
+        except (FilesError, OSError):
+            self._unreadable += 1
+            return None
+
+    def _search(
+        self, handle: Handle, path: Names, uri: Callable[[Names], str], after: Position | None
+    ) -> Position | None:
+        """Search one file, after the line that was told last; where it stops there again, that line."""
+        hits = self._reader.hits(handle)
+        if hits is None:
+            self._skipped += 1
+            return None
+        self._searched += 1
+        if hits is NO_HITS:
+            return None
+        if after is not None and after.parts == path:
+            hits = (hit for hit in hits if hit.number > after.number)
+        hit = next(hits, None)
+        if hit is None:
+            self._stopped = self._control.ended()
+            return None
+        file = FileMatches(path=told(displayed("/".join(path)), partial(uri, path)))
+        if self._wanted.output == "matches":
+            return self._tell_lines(file, path, chain([hit], hits))
+        if self._wanted.output == "counts":
+            file["count"] = 1 + sum(1 for _ in hits)
+            self._stopped = self._control.ended()
+        if self._stopped is None and self._fits(_LINE_OVERHEAD, file["path"]):
+            self._files.append(file)
+        return None
+
+    def _tell_lines(self, file: FileMatches, path: Names, hits: Iterator[Hit]) -> Position | None:
+        reached = 0
+        file["matches"] = []
+        for hit in hits:
+            line = self._line(hit)
+            around = [*line.get("before", ()), *line.get("after", ())]
+            # A match may be more than one line, each of which has the path before it.
+            lines = len(around) + 1 + line["text"].count("\n")
+            if not self._fits(lines * _LINE_OVERHEAD, *[file["path"]] * lines, line["text"], *around):
+                break
+            if not reached:
+                self._files.append(file)
+            file["matches"].append(line)
+            reached = hit.number
+        else:
+            self._stopped = self._control.ended()
+        return Position(path, reached) if reached and self._stopped else None
+
+    def _line(self, hit: Hit) -> LineMatch:
+        line = LineMatch(line=hit.number, text=hit.text())
+        if self._wanted.context:
+            line["before"] = hit.before(self._wanted.context)
+            line["after"] = hit.after(self._wanted.context)
+        return line
+
+    def _fits(self, more: int, *texts: str) -> bool:
+        if self._left == 0:
+            self._stopped = "limit"
+        elif not self._budget.take(more, *texts):
+            self._stopped = "size"
+        else:
+            self._left -= 1
+        return self._stopped is None

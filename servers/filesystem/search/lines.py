@@ -1,0 +1,182 @@
+"""The lines of an open file that match a pattern.
+
+A file is read in blocks and searched a block at a time: the engine goes over the whole block, and only where it found
+something the line around it is looked for. A block ends with a line, and the lines that may be wanted as context go
+with it. A line that is longer than a block is searched in parts. With `multiline` the whole file is one block.
+"""
+
+import os
+import re
+from codecs import BOM_UTF8
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from servers.filesystem.search.files import Control
+from servers.filesystem.search.matcher import Matcher
+from shared.kit.rooted.entries import Handle
+
+BLOCK = 1 << 20
+"""Bytes that are read at once; a block with a NUL at the start of a file makes it binary."""
+MAX_WHOLE = 16 << 20
+"""Bytes of the largest file that is searched as a whole."""
+MAX_SHOWN = 500
+"""Characters of a line that are shown; of a longer one, those around the match."""
+_BREAKING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")
+"""What could make one line look like two, or move the cursor of a terminal. A tab is harmless."""
+
+
+class Hit(NamedTuple):
+    """A match: the number of its line, counted from 1, and where in `data` it and its lines are."""
+
+    number: int
+    data: bytes
+    start: int
+    end: int
+    match: int
+
+    def text(self) -> str:
+        """The lines of the match; where they are long, what is around its beginning."""
+        line = _decoded(self.data[self.start : self.end])
+        if len(line) <= MAX_SHOWN:
+            return _shown(line)
+        begin = min(max(self._column() - MAX_SHOWN // 4, 0), len(line) - MAX_SHOWN)
+        return ("…" if begin else "") + _shown(line[begin:])
+
+    def before(self, count: int) -> list[str]:
+        """The `count` lines before, or as many as there are."""
+        start = start_of_lines(self.data, self.start, count)
+        return [_shown(_decoded(line)) for line in self.data[start : self.start].split(b"\n")[:-1]]
+
+    def after(self, count: int) -> list[str]:
+        """The `count` lines after, or as many as there are."""
+        end = self.end
+        for _ in range(count):
+            if end + 1 >= len(self.data):
+                break
+            found = self.data.find(b"\n", end + 1)
+            end = found if found >= 0 else len(self.data)
+        return [_shown(_decoded(line)) for line in self.data[self.end : end].split(b"\n")[1:]]
+
+    def _column(self) -> int:
+        """In which character of its line the match begins, counted from 1."""
+        return len(self.data[self.start : self.match].decode("utf-8", "replace")) + 1
+
+
+class _Block(NamedTuple):
+    """What to search, `data[start:end]`, with the lines around it."""
+
+    data: bytes
+    start: int
+    end: int
+
+
+NO_HITS: Iterator[Hit] = iter(())
+"""What most files have."""
+
+
+class Reader:
+    """How files are searched: for what, as a whole or in blocks, with how many lines around, and until when."""
+
+    def __init__(self, matcher: Matcher, whole: bool, context: int, control: Control) -> None:
+        self._matcher = matcher
+        self._search = matcher.search
+        self._whole = whole
+        self._most = MAX_WHOLE if whole else BLOCK
+        self._context = context
+        self._control = control
+
+    def hits(self, handle: Handle) -> Iterator[Hit] | None:
+        """The matches in a file, one a line; None where it is binary, or too large to be searched as a whole.
+
+        Raises OSError, also from the iterator.
+        """
+        descriptor, found = handle
+        size = found.st_size
+        if self._whole and size > MAX_WHOLE:
+            return None
+        wanted = size + 1 if size < self._most else self._most
+        data = os.read(descriptor, wanted)
+        if b"\0" in data:
+            return None
+        complete = self._whole or len(data) < wanted
+        data = data.removeprefix(BOM_UTF8)
+        if not complete:
+            return self._in_blocks(descriptor, data)
+        # Most files are small and hold no match: those take no more than this.
+        return _hits(_Block(data, 0, len(data)), 1, self._matcher) if self._search(data) else NO_HITS
+
+    def _in_blocks(self, descriptor: int, data: bytes) -> Iterator[Hit]:
+        number, told = 1, 0
+        for block in _blocks(descriptor, data, self._context):
+            for hit in _hits(block, number, self._matcher):
+                # Of a line longer than a block, the parts may match one by one.
+                if hit.number > told:
+                    yield hit
+                told = hit.number
+            if self._control.ended():
+                return
+            number += block.data.count(b"\n", block.start, block.end)
+
+
+def _blocks(descriptor: int, data: bytes, context: int) -> Iterator[_Block]:
+    start = 0
+    while True:
+        end = _end_of_lines(data, start, context)
+        keep = start_of_lines(data, end, context)
+        if end - keep > BLOCK:
+            keep = end
+        more = os.read(descriptor, BLOCK)
+        if not more:
+            yield _Block(data, start, len(data))
+            return
+        yield _Block(data, start, end)
+        data, start = data[keep:] + more, end - keep
+
+
+def _end_of_lines(data: bytes, start: int, spare: int) -> int:
+    """Where the last whole line of `data[start:]` but `spare` ends; the end of the data where there is none."""
+    whole = end = data.rfind(b"\n", start) + 1
+    for _ in range(spare):
+        end = data.rfind(b"\n", start, max(end - 1, start)) + 1
+    return end or whole or len(data)
+
+
+def start_of_lines(data: bytes, end: int, count: int) -> int:
+    """Where the last `count` lines before `end`, which follows a line end, begin."""
+    for _ in range(count):
+        if end <= 0:
+            break
+        end = data.rfind(b"\n", 0, end - 1) + 1
+    return end
+
+
+def _hits(block: _Block, number: int, matcher: Matcher) -> Iterator[Hit]:
+    data, start, end = block
+    counted = position = start
+    while position < end:
+        match = matcher.search(data, position, end)
+        if match is None:
+            return
+        begins, ends = match.span()
+        line = max(data.rfind(b"\n", start, begins) + 1, start)
+        if line == end:
+            # What follows the last line end is no line.
+            return
+        # A match that ends with a line end does not reach into the next line.
+        line_end = data.find(b"\n", max(ends - 1, begins), end)
+        line_end = end if line_end < 0 else line_end
+        number += data.count(b"\n", counted, line)
+        yield Hit(number, data, line, line_end, begins)
+        counted, position = line, line_end + 1
+
+
+def _decoded(line: bytes) -> str:
+    return line.removesuffix(b"\r").decode("utf-8", "replace")
+
+
+def _shown(line: str) -> str:
+    return _BREAKING.sub(_escaped, line if len(line) <= MAX_SHOWN else line[:MAX_SHOWN] + "…")
+
+
+def _escaped(match: re.Match[str]) -> str:
+    return match[0].encode("unicode_escape").decode()

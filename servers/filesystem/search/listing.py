@@ -1,0 +1,178 @@
+"""Listing directories, describing files, and completing their paths; links are never followed.
+
+A directory is opened beneath its root and read through its descriptor; entries are looked at with
+`lstat`, so a link is a link and its target's size or existence is no business of a listing. Names are
+shown on one line (see `names`), and the URI of an entry names the very bytes.
+"""
+
+import os
+import stat
+from collections.abc import Set
+from dataclasses import dataclass
+from urllib.parse import unquote_to_bytes
+
+from servers.filesystem.errors import FilesError
+from servers.filesystem.names import told
+from servers.filesystem.read.binary import mime_of
+from servers.filesystem.search.page import ByteBudget, Page, Position, decode_cursor, encode_cursor
+from shared.kit.rooted.entries import Place, etag_of, kind_of, scanned
+from shared.kit.rooted.files import RootedFiles, missing
+from shared.kit.text import displayed
+
+_OVERHEAD = 50
+"""Bytes of the line of an entry besides its name."""
+_START = "file:///"
+
+
+@dataclass(frozen=True, slots=True)
+class ListedEntry:
+    """One entry: `name` as shown, `kind` file, directory, symlink or other; `size` of files in bytes.
+
+    `modified` is in seconds since 1970; both are None where they could not be read, mean nothing, or are of what is
+    denied: that is told by nothing else, either.
+    """
+
+    name: str
+    kind: str
+    size: int | None
+    modified: float | None
+    uri: str
+
+    @property
+    def told(self) -> str:
+        """The name as it stands in a result."""
+        return told(self.name, lambda: self.uri)
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """Some entries of a directory, and how many it has. Where `truncated`, `cursor` goes on after the last one."""
+
+    entries: tuple[ListedEntry, ...]
+    total: int
+    truncated: bool
+    cursor: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FileInfo:
+    """What is known about a file without reading it; times in seconds since 1970, None where unknown.
+
+    `path` is as told in a result; `etag` is another one whenever the file has changed.
+    """
+
+    path: str
+    kind: str
+    size: int
+    created: float | None
+    modified: float
+    accessed: float
+    permissions: str
+    mime: str | None
+    etag: str
+
+
+def list_directory(beneath: RootedFiles, place: Place, page: Page, by_size: bool = False) -> Listing:
+    """A page of the directory at `place`: by name, or with the largest first. Raises FilesError."""
+    after = None if page.cursor is None else decode_cursor(page.cursor)
+    with beneath.open_directory(place) as directory:
+        found = scanned(directory)
+        closed = {entry.name for entry in found if beneath.roots.denies(place.child(entry.name))}
+        rest = _by_size(found, closed, after) if by_size else _by_name(found, after)
+        budget, entries, reached = ByteBudget(page.max_bytes), [], after
+        for entry in rest[: page.limit]:
+            listed = _listed(beneath, place, entry, entry.name in closed)
+            if not budget.take(_OVERHEAD, listed.told):
+                break
+            entries.append(listed)
+            reached = Position((entry.name,), _size(entry, closed) if by_size else 0)
+    more = len(entries) < len(rest)
+    return Listing(tuple(entries), len(found), more, encode_cursor(reached) if more and reached else None)
+
+
+def _by_name(found: "list[os.DirEntry[str]]", after: Position | None) -> "list[os.DirEntry[str]]":
+    return found if after is None else [entry for entry in found if entry.name > after.parts[0]]
+
+
+def _by_size(found: "list[os.DirEntry[str]]", closed: Set[str], after: Position | None) -> "list[os.DirEntry[str]]":
+    """The largest first, those of one size by name, and as many as come after that."""
+    keyed = sorted(((-_size(entry, closed), entry.name), entry) for entry in found)
+    return [entry for key, entry in keyed if after is None or key > (-after.number, after.parts[0])]
+
+
+def _size(entry: "os.DirEntry[str]", closed: Set[str]) -> int:
+    """The size of a file; 0 for everything else, and for one that is closed."""
+    if entry.name in closed:
+        return 0
+    try:
+        return entry.stat(follow_symlinks=False).st_size if entry.is_file(follow_symlinks=False) else 0
+    except OSError:
+        return 0
+
+
+def _listed(beneath: RootedFiles, place: Place, entry: "os.DirEntry[str]", closed: bool) -> ListedEntry:
+    kind = kind_of(entry)
+    uri = beneath.roots.uri(place.child(entry.name))
+    if closed:
+        return ListedEntry(displayed(entry.name), kind, None, None, uri)
+    try:
+        found = entry.stat(follow_symlinks=False)
+    except OSError:
+        return ListedEntry(displayed(entry.name), kind, None, None, uri)
+    size = found.st_size if kind == "file" else None
+    return ListedEntry(displayed(entry.name), kind, size, found.st_mtime, uri)
+
+
+def info(beneath: RootedFiles, place: Place) -> FileInfo:
+    """What is at `place`; a link at its end is described itself."""
+    with beneath.locate(place, follow=False) as entry:
+        if entry.stat is None:
+            raise missing(entry, place.written)
+        found = entry.stat
+    kind = _kind_of_mode(found.st_mode)
+    path = beneath.roots.path(place)
+    return FileInfo(
+        path=told(displayed(path), lambda: beneath.roots.uri(place)),
+        kind=kind,
+        size=found.st_size,
+        created=getattr(found, "st_birthtime", None),
+        modified=found.st_mtime,
+        accessed=found.st_atime,
+        permissions=stat.filemode(found.st_mode),
+        mime=mime_of(path) if kind == "file" else None,
+        etag=etag_of(found),
+    )
+
+
+def _kind_of_mode(mode: int) -> str:
+    if stat.S_ISLNK(mode):
+        return "symlink"
+    if stat.S_ISDIR(mode):
+        return "directory"
+    return "file" if stat.S_ISREG(mode) else "other"
+
+
+def complete(beneath: RootedFiles, typed: str) -> list[str]:
+    """The paths, as they follow `file:///`, that begin with what was typed: allowed directories, then the entries of
+    the directory typed so far. A directory ends in a slash. What is outside or not there gives nothing."""
+    typed = typed.lstrip("/")
+    begun = unquote_to_bytes(typed)
+    roots = [beneath.roots.uri(Place(index, (), "")) for index in range(len(beneath.roots.paths))]
+    paths = [f"{uri.removeprefix(_START)}/" for uri in roots]
+    found = [path for path in paths if unquote_to_bytes(path).startswith(begun)]
+    parent, slash, name = typed.rpartition("/")
+    if slash:
+        found += _entries(beneath, f"{_START}{parent}", unquote_to_bytes(name))
+    return found
+
+
+def _entries(beneath: RootedFiles, parent: str, begun: bytes) -> list[str]:
+    try:
+        place = beneath.roots.place(parent)
+        with beneath.open_directory(place) as directory:
+            entries = [entry for entry in scanned(directory) if os.fsencode(entry.name).startswith(begun)]
+            found = [(place.child(entry.name), "/" if kind_of(entry) == "directory" else "") for entry in entries]
+    except FilesError:
+        return []
+    roots = beneath.roots
+    return [f"{roots.uri(one).removeprefix(_START)}{end}" for one, end in found if not roots.denies(one)]

@@ -1,0 +1,72 @@
+"""How much of a result is used up. What does not fit is left for the next page, instead of failing the whole.
+
+Where a listing or a search stopped is told as an opaque string, which a caller hands back to go on from there. The
+position in it is a name and not a number: what was added or removed before it meanwhile shifts nothing, so every
+entry that exists throughout comes exactly once. It is only compared with names and never opened.
+"""
+
+import os
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from json import JSONEncoder
+from typing import NamedTuple
+
+from servers.filesystem.errors import FilesError
+
+_json = JSONEncoder(ensure_ascii=False).encode
+
+
+class Page(NamedTuple):
+    """Which part of what there is to tell: `limit` items at most, in `max_bytes` of JSON, from `cursor` on."""
+
+    limit: int
+    max_bytes: int
+    cursor: str | None = None
+
+
+class ByteBudget:
+    """The bytes that a result may have as JSON."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self._left = max_bytes
+        self._empty = True
+
+    def take(self, more: int, *texts: str) -> bool:
+        """Takes `more` bytes and those of `texts`.
+
+        False, and nothing is taken, where they do not fit. The first fits always, or there would be no going on.
+        """
+        cost = more + sum(len(_json(text).encode()) for text in texts)
+        if cost > self._left and not self._empty:
+            return False
+        self._empty = False
+        self._left -= cost
+        return True
+
+
+class Position(NamedTuple):
+    """The entry that came last, by the components of its path below the start.
+
+    `number` says more where it is not 0: the line of that file that came last, or the entry's size where entries are
+    sorted by it.
+    """
+
+    parts: tuple[str, ...]
+    number: int = 0
+
+
+def encode_cursor(position: Position) -> str:
+    """The cursor of a position."""
+    names = b"\0".join(os.fsencode(part) for part in (str(position.number), *position.parts))
+    return urlsafe_b64encode(names).decode().rstrip("=")
+
+
+def decode_cursor(cursor: str) -> Position:
+    """The position that a cursor stands for. Raises FilesError `bad_cursor`."""
+    try:
+        number, *parts = urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).split(b"\0")
+        if not parts or not all(parts):
+            raise ValueError
+        return Position(tuple(os.fsdecode(part) for part in parts), int(number))
+    except (ValueError, UnicodeError):
+        reason = "the cursor is not one that this tool gave"
+        raise FilesError("bad_cursor", "", reason, "Leave it out to begin at the start.") from None

@@ -1,0 +1,143 @@
+"""What the finding tools say: an entry or a match a line, then in brackets what one has to know besides.
+
+Names are as `names.told` has them, and the lines of files have a path and a number before them: neither can look like
+the server's own words.
+"""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+
+from .content import ContentFound, FileMatches, LineMatch
+from .files import Found
+from .listing import FileInfo, ListedEntry, Listing
+from .tree import Tree, TreeNode
+
+__all__ = ["content_text", "info_text", "listing_text", "search_text", "sized_text", "tree_text"]
+
+_LABELS = {"file": "[FILE]", "directory": "[DIR]", "symlink": "[LINK]", "other": "[OTHER]"}
+_MARKS = {"directory": "/", "symlink": " (link)", "other": " (special)"}
+
+
+def listing_text(found: Listing) -> str:
+    """One line an entry, as `[FILE] name`."""
+    return _lines((f"{_LABELS[entry.kind]} {entry.told}" for entry in found.entries), _more(found))
+
+
+def sized_text(found: Listing) -> str:
+    """One line an entry with its size, and a sum."""
+    files = [entry for entry in found.entries if entry.kind == "file"]
+    directories = sum(entry.kind == "directory" for entry in found.entries)
+    total = sum(entry.size or 0 for entry in files)
+    lines = [f"{_LABELS[entry.kind]} {entry.told}{_size(entry)}" for entry in found.entries]
+    return _lines(
+        [*lines, "", f"Total: {len(files)} files, {directories} directories, {total:,} bytes"], _more(found)
+    )
+
+
+def _size(entry: ListedEntry) -> str:
+    return "" if entry.size is None else f"  {entry.size:,} bytes"
+
+
+def _more(found: Listing) -> str:
+    if not found.truncated:
+        return ""
+    return f"[cut: {len(found.entries):,} of {found.total:,} entries shown; for more, cursor: {found.cursor}]"
+
+
+def tree_text(tree: Tree) -> str:
+    """One line an entry, indented by depth; directories end in a slash."""
+    lines: list[str] = []
+    _add_branch(lines, tree["root"], "")
+    if tree["truncated"]:
+        shown = f"{tree['entries']:,} entries shown"
+        lines.append(f"[cut: {shown}; what ends in ... has more, ask for it or leave something out]")
+    return "\n".join(lines)
+
+
+def _add_branch(lines: list[str], node: TreeNode, indent: str) -> None:
+    note = f" (not read: {node['error']})" if "error" in node else " ..." if "cut" in node else ""
+    lines.append(f"{indent}{node['name']}{_MARKS.get(node['kind'], '')}{note}")
+    for child in node.get("children", ()):
+        _add_branch(lines, child, indent + "  ")
+
+
+def search_text(found: Found) -> str:
+    """One path a line; directories end in a slash, links and special files in a mark."""
+    paths = [match["path"] + _MARKS.get(match["kind"], "") for match in found["matches"]]
+    return _lines(paths or ["No matches found"], _notes(found))
+
+
+def content_text(found: ContentFound) -> str:
+    """One line a match, as `path:line: text`; context as `path-line- text`; without matches, one line a file."""
+    lines = [line for file in found["files"] for line in _file_lines(file)]
+    notes = _notes(found)
+    if found["skipped"]:
+        notes += f"\n[{found['skipped']} files passed over: binary or too large]"
+    return _lines(lines or [f"No matches found in {found['searched']:,} files"], notes.strip())
+
+
+def _file_lines(file: FileMatches) -> list[str]:
+    path = file["path"]
+    if "count" in file:
+        return [f"{path}: {file['count']}"]
+    if "matches" not in file:
+        return [path]
+    lines: list[str] = []
+    last = 0
+    for number, mark, text in _in_order(file["matches"]):
+        if last and number > last + 1 and "before" in file["matches"][0]:
+            lines.append("--")
+        lines.append(f"{path}{mark}{number}{mark} {text}")
+        last = number
+    return lines
+
+
+def _in_order(matches: list[LineMatch]) -> list[tuple[int, str, str]]:
+    """The number, mark and text of each line to show, each once: a match of its own is no context of another."""
+    lines: dict[int, tuple[str, str]] = {}
+    for match in matches:
+        own = match["text"].split("\n")
+        before, after = match.get("before", []), match.get("after", [])
+        first = match["line"] - len(before)
+        for number, text in enumerate([*before, *own, *after], first):
+            is_own = 0 <= number - match["line"] < len(own)
+            if is_own or number not in lines:
+                lines[number] = (":" if is_own else "-", text)
+    return [(number, *lines[number]) for number in sorted(lines)]
+
+
+def _notes(found: Found | ContentFound) -> str:
+    """What is not in the matches: why there may be more, and what was left out."""
+    notes = []
+    if found["stopped"]:
+        more = f"; for more, cursor: {found['cursor']}" if found["cursor"] else ""
+        notes.append(f"[stopped: {found['stopped']}{more}]")
+    if found["ignored"]:
+        notes.append(f"[{found['ignored']} entries left out by .gitignore; includeIgnored shows them]")
+    if found["unreadable"]:
+        notes.append(f"[{found['unreadable']} files or directories could not be read]")
+    return "\n".join(notes)
+
+
+def info_text(info: FileInfo) -> str:
+    """One fact a line."""
+    facts = {
+        "kind": info.kind,
+        "size": f"{info.size:,} bytes",
+        "created": _time(info.created),
+        "modified": _time(info.modified),
+        "accessed": _time(info.accessed),
+        "permissions": info.permissions,
+        "media type": info.mime,
+        "etag": info.etag,
+        "path": info.path,
+    }
+    return "\n".join(f"{name}: {fact}" for name, fact in facts.items() if fact is not None)
+
+
+def _time(seconds: float | None) -> str | None:
+    return None if seconds is None else datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
+
+
+def _lines(lines: Iterable[str], note: str) -> str:
+    return "\n".join([*lines, note] if note else lines)

@@ -1,0 +1,116 @@
+"""What a watched place looked like, so that a later look tells whether it changed.
+
+A change is one of content: small files are compared by hash, larger ones by size, time and inode, directories by
+the names in them and what kind of thing each is, and what cannot be read by the reason why. So a chmod, a touch, or a
+rename-over with the same bytes is none. A file whose stamp stayed the same is not read again, unless the stamp is so
+fresh that a second write could have left it alone.
+"""
+
+import hashlib
+import os
+import stat
+import time
+from collections.abc import Collection
+from typing import NamedTuple
+
+from servers.filesystem.errors import FilesError
+from shared.kit.rooted.entries import Place
+from shared.kit.rooted.files import RootedFiles
+
+MAX_HASHED = 1024 * 1024
+"""Largest file compared by content, in bytes."""
+
+_SETTLED_NS = 2_000_000_000
+
+
+class Fingerprint(NamedTuple):
+    """One look at a place. Two with the same `content` show no change.
+
+    `trail` holds every path looked up on the way; `directory` is the path of the place itself if it is one.
+    """
+
+    content: bytes
+    trail: tuple[str, ...]
+    directory: str | None
+    stamp: tuple[int, ...] | None
+    taken: int
+
+
+def look(beneath: RootedFiles, place: Place, last: Fingerprint | None = None) -> Fingerprint:
+    """Look at `place`; `last` is the look before, which may save reading."""
+    taken = time.time_ns()
+    # Before the content: what changes the way after this is seen by the next look.
+    trail = trail_of(beneath, place)
+    try:
+        found = beneath.stat(place)
+        stamp = (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+        directory = None
+        if stat.S_ISDIR(found.st_mode):
+            directory = trail[-1] if trail else beneath.roots.path(place)
+        if last is not None and last.stamp == stamp and max(stamp[3:]) < last.taken - _SETTLED_NS:
+            return Fingerprint(last.content, trail, directory, stamp, last.taken)
+        return Fingerprint(_content(beneath, place, found), trail, directory, stamp, taken)
+    except FilesError as error:
+        return Fingerprint(b"!" + error.code.encode(), trail, None, None, taken)
+
+
+def trail_of(beneath: RootedFiles, place: Place) -> tuple[str, ...]:
+    """Every path looked up on the way to `place`, as far as the way exists."""
+    try:
+        return beneath.trail(place)
+    except OSError:
+        # The root itself is gone.
+        return ()
+
+
+class Spot:
+    """One watched place: what it looked like last, and what has to be watched to learn of changes."""
+
+    def __init__(self, beneath: RootedFiles, place: Place) -> None:
+        self._beneath = beneath
+        self._place = place
+        self.place = beneath.roots.outer(place)
+        """Where it is, beneath the operator's roots."""
+        self.last: Fingerprint | None = None
+
+    @property
+    def trail(self) -> tuple[str, ...]:
+        """The paths a change of which concerns it."""
+        return self.last.trail if self.last is not None else ()
+
+    @property
+    def directories(self) -> tuple[str, ...]:
+        """The directories every name in which concerns it."""
+        return () if self.last is None or self.last.directory is None else (self.last.directory,)
+
+    @property
+    def is_outside(self) -> bool:
+        """Whether it leads out of the roots, or to what is denied there."""
+        return self.last is not None and self.last.content in (b"!outside_roots", b"!denied")
+
+    def look(self, _noticed: Collection[str] | None) -> bool:
+        """Look again; whether there is a change since the look before."""
+        before = self.last
+        self.last = look(self._beneath, self._place, before)
+        return before is not None and before.content != self.last.content
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+def _content(beneath: RootedFiles, place: Place, found: os.stat_result) -> bytes:
+    if stat.S_ISDIR(found.st_mode):
+        with beneath.open_directory(place) as directory, os.scandir(directory) as entries:
+            return _digest(b"\0".join(sorted(os.fsencode(entry.name) + _kind(entry) for entry in entries)))
+    if found.st_size > MAX_HASHED:
+        return f"{found.st_size} {found.st_mtime_ns} {found.st_ino}".encode()
+    with beneath.open_file(place) as handle:
+        return _digest(os.read(handle.descriptor, MAX_HASHED + 1))
+
+
+def _kind(entry: "os.DirEntry[str]") -> bytes:
+    return b"/l" if entry.is_symlink() else b"/d" if entry.is_dir(follow_symlinks=False) else b"/"
+
+
+def _digest(data: bytes) -> bytes:
+    return b"#" + hashlib.blake2b(data, digest_size=16).digest()

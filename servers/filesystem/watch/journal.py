@@ -1,0 +1,231 @@
+"""What happened lately in all the roots, for clients that ask instead of being told.
+
+Several may read, each from its own cursor, and reading takes nothing away. The journal is bounded: who comes too late
+for what he has not read is told so, and looks for himself. Watching begins with the first reader and ends some time
+after the last; a cursor from before that, or from another run of the server, is too old as well.
+"""
+
+import os
+import time
+from collections import deque
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import islice
+from typing import NamedTuple
+
+import anyio
+
+from servers.filesystem.errors import FilesError
+from servers.filesystem.names import told
+from servers.filesystem.watch.fingerprint import trail_of
+from servers.filesystem.watch.looks import MAX_NOTICED
+from servers.filesystem.watch.tree import Event, Tree
+from servers.filesystem.watch.watcher import Watcher
+from shared.kit.globs import Glob
+from shared.kit.rooted.entries import Place
+from shared.kit.rooted.files import RootedFiles
+from shared.kit.rooted.names import uri
+from shared.kit.text import displayed
+
+SIZE = 10_000
+"""Entries the journal holds."""
+IDLE_SECONDS = 600.0
+"""How long it goes on without readers."""
+
+_EVERYTHING = "**"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One entry: `kind` is created, modified or deleted; `path` as told in a result; `time` in seconds since 1970,
+    when it was noticed."""
+
+    kind: str
+    path: str
+    time: float
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What happened since a cursor, oldest first, and the cursor to go on from.
+
+    `more`: there is more to read at once. `overflow`: the cursor was too old, so changes are missing: look for
+    yourself. `partial`: there are too many files, changes of some are not seen.
+    """
+
+    changes: tuple[Change, ...]
+    cursor: str
+    more: bool = False
+    overflow: bool = False
+    partial: bool = False
+
+
+class Selection:
+    """Which changes are asked for: those below some directories, of what a glob relative to them matches."""
+
+    def __init__(self, directories: Sequence[str], pattern: str | None) -> None:
+        self._prefixes = [os.path.join(directory, "") for directory in directories]  # noqa: PTH118
+        self._exact = set(directories) if pattern is None else set()
+        self._glob = Glob([pattern or _EVERYTHING])
+
+    def takes(self, path: str) -> bool:
+        """Whether a change of `path` is asked for."""
+        if path in self._exact:
+            return True
+        below = (path[len(prefix) :].split(os.sep) for prefix in self._prefixes if path.startswith(prefix))  # noqa: PTH206
+        return any(self._glob.matches(parts) for parts in below)
+
+
+class _Entry(NamedTuple):
+    kind: str
+    path: str
+    time: float
+
+
+class Journal:
+    """The journal of a watcher. For one thread; `run` it in a task."""
+
+    def __init__(self, beneath: RootedFiles, watcher: Watcher, size: int = SIZE, idle: float = IDLE_SECONDS) -> None:
+        self._beneath = beneath
+        self._roots = beneath.roots
+        self._watcher = watcher
+        self._idle = idle
+        self._entries: deque[_Entry] = deque(maxlen=size)
+        self._last = 0
+        """The number of the newest entry; they are counted from 1."""
+        self._run = os.urandom(4).hex()
+        self._trees: list[Tree] = []
+        self._written: list[Place] | None = []
+        """Where this server itself wrote since the last read, None for too many places to remember."""
+        self._beginning = anyio.Lock()
+        self._begun = anyio.Event()
+        self._moved = anyio.Event()
+        self._used = 0.0
+
+    async def run(self) -> None:
+        """End the watch when nobody has read for a while; until cancelled."""
+        while True:
+            await self._begun.wait()
+            rest = self._used + self._idle - time.monotonic()
+            if rest > 0:
+                await anyio.sleep(rest)
+            else:
+                self._end()
+
+    async def read(self, cursor: str | None, selection: Selection, limit: int, wait: float) -> Changes:
+        """What happened since `cursor`, `limit` changes at most; without any, waits for one, `wait` seconds at most.
+
+        Without a cursor nothing but a cursor. Raises FilesError `bad_cursor`, and `too_many`.
+        """
+        await self._begin()
+        await self._note()
+        number = self._last if cursor is None else self._number(cursor)
+        if cursor is None or number is None:
+            return self._changes([], self._last, overflow=cursor is not None)
+        deadline = time.monotonic() + wait
+        while True:
+            if number < self._last - len(self._entries):
+                return self._changes([], self._last, overflow=True)
+            found, number = self._since(number, selection, limit)
+            self._used = time.monotonic()
+            if found or self._used >= deadline:
+                return self._changes(found, number)
+            with anyio.move_on_after(deadline - self._used):
+                await self._moved.wait()
+
+    def wrote(self, place: Place) -> None:
+        """This server itself changed something at `place`: whoever reads from now on reads of that, too."""
+        if self._trees and self._written is not None:
+            self._written.append(place)
+            if len(self._written) > MAX_NOTICED:
+                self._written = None
+
+    async def _note(self) -> None:
+        """Looks at once at what this server wrote: the notices may come later."""
+        places, self._written = self._written, []
+        if places != []:
+            for tree in self._trees:
+                await self._watcher.run_for(tree.place, _look, tree, self._beneath, places)
+                await self._record(tree.take())
+
+    async def _begin(self) -> None:
+        self._used = time.monotonic()
+        async with self._beginning:
+            if self._trees:
+                return
+            paths = self._roots.paths
+            outer = [number for number, path in enumerate(paths) if not any(other in path.parents for other in paths)]
+            with ExitStack() as on_failure:
+                # Cancelled between two roots, the next call would take the first for new.
+                on_failure.callback(self._unwatch)
+                self._trees = [await self._watch(number) for number in outer]
+                on_failure.pop_all()
+            self._begun.set()
+
+    async def _watch(self, number: int) -> Tree:
+        place = Place(number, (), str(self._roots.paths[number]))
+        return await self._watcher.watch_tree(_key(number), place, [_EVERYTHING], self._record)
+
+    def _unwatch(self) -> None:
+        for index in range(len(self._roots.paths)):
+            self._watcher.unwatch(_key(index))
+
+    def _end(self) -> None:
+        self._unwatch()
+        self._trees = []
+        self._entries.clear()
+        self._run = os.urandom(4).hex()
+        self._begun = anyio.Event()
+
+    async def _record(self, events: list[Event]) -> None:
+        now = round(time.time(), 3)
+        self._entries += [_Entry(event.kind, self._roots.path(event.place), now) for event in events]
+        self._last += len(events)
+        self._moved.set()
+        self._moved = anyio.Event()
+
+    def _number(self, cursor: str) -> int | None:
+        """The number of the last entry read by then; None where that is not known any more."""
+        run, _, number = cursor.partition("-")
+        if not number.isdecimal() or len(cursor) > 40:
+            raise FilesError("bad_cursor", "", "this is no cursor", "Leave it out to get one.")
+        return int(number) if run == self._run and int(number) <= self._last else None
+
+    def _since(self, number: int, selection: Selection, limit: int) -> tuple[list[_Entry], int]:
+        """What there is after entry `number`, and the number of the last entry that was read for it."""
+        found: list[_Entry] = []
+        latest: dict[str, str] = {}
+        skipped = number - (self._last - len(self._entries))
+        for entry in islice(self._entries, skipped, None):
+            # Who reads that a file is new or modified need not read that it was modified after that.
+            known = entry.kind == "modified" and latest.get(entry.path, "deleted") != "deleted"
+            if not known and selection.takes(entry.path):
+                if len(found) == limit:
+                    break
+                found.append(entry)
+                latest[entry.path] = entry.kind
+            number += 1
+        return found, number
+
+    def _changes(self, found: list[_Entry], number: int, overflow: bool = False) -> Changes:
+        changes = tuple(Change(one.kind, _told(one.path), one.time) for one in found)
+        partial = any(tree.full for tree in self._trees)
+        return Changes(changes, f"{self._run}-{number}", bool(found) and number < self._last, overflow, partial)
+
+
+def _look(tree: Tree, beneath: RootedFiles, places: Sequence[Place] | None) -> None:
+    """Looks at the places and at all directories on the way to them, which may be new; None is everything."""
+    if places is None:
+        tree.look(None)
+        return
+    below = os.path.join(beneath.roots.path(tree.place), "")  # noqa: PTH118
+    tree.look({path for place in places for path in trail_of(beneath, place) if path.startswith(below)})
+
+
+def _told(path: str) -> str:
+    return told(displayed(path), lambda: uri(path))
+
+
+def _key(index: int) -> tuple[str, int]:
+    return "journal", index

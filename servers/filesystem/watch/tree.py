@@ -1,0 +1,247 @@
+"""A directory with everything below it, or with what a glob matches there, and what changed in it.
+
+Of each entry that is looked at the name and a mark are remembered, whether the glob matches it or only might match
+something beside it: so what may be remembered bounds what a look costs, too. A file changes its mark with its size,
+its time of modification and its inode, and a directory never does, since it changes by its entries. So a chmod is no
+change, and a touch is one.
+No link is followed but on the way to the directory itself. Directories in which tools keep their own things, such as
+`.git`, are left out, as watchfiles does by default, unless the tree stands inside of one; and so is what is denied.
+
+A look at the paths of some notices asks for these entries alone; a look at everything reads every directory.
+"""
+
+import os
+import stat
+import threading
+from collections import Counter
+from collections.abc import Collection, Iterator
+from typing import NamedTuple
+
+from servers.filesystem.errors import FilesError
+from servers.filesystem.watch.fingerprint import trail_of
+from shared.kit.globs import Glob, States
+from shared.kit.rooted.entries import Place
+from shared.kit.rooted.files import RootedFiles
+
+MAX_ENTRIES = 200_000
+"""Entries that all trees together remember."""
+MAX_SCANNED = 500_000
+"""Entries that are looked at in one look."""
+IGNORED = frozenset(
+    (
+        *(".git", ".hg", ".svn", ".idea", ".tox", ".venv", "node_modules"),
+        *("__pycache__", ".hypothesis", ".mypy_cache", ".pytest_cache", ".ruff_cache"),
+    )
+)
+"""Names of directories that are left out."""
+
+_DIRECTORY = 0
+
+Parts = tuple[str, ...]
+
+
+class Event(NamedTuple):
+    """What happened where: `kind` is created, modified or deleted."""
+
+    kind: str
+    place: Place
+
+
+class EntryQuota:
+    """How many more entries may be remembered, and for whom they are. Thread-safe."""
+
+    def __init__(self, entries: int = MAX_ENTRIES) -> None:
+        self._left = entries
+        self._shares: Counter[str] = Counter()
+        self._lock = threading.Lock()
+
+    def take(self, owner: str = "") -> bool:
+        """Takes room for one, if there is any. An owner has no more than are left for others; "" is one of several
+        to nobody, and may have all."""
+        with self._lock:
+            if self._left <= 0 or (owner and self._shares[owner] >= self._left):
+                return False
+            self._left -= 1
+            self._shares[owner] += 1
+            return True
+
+    def give(self, entries: int, owner: str = "") -> None:
+        """Gives room back."""
+        with self._lock:
+            self._left += entries
+            self._shares[owner] -= entries
+            if not self._shares[owner]:
+                del self._shares[owner]
+
+
+class _Directory(NamedTuple):
+    states: States
+    entries: dict[str, int]
+
+
+class Tree:
+    """A watched tree. `take` gives what happened since it was last asked. One thread may look while another takes."""
+
+    def __init__(self, beneath: RootedFiles, place: Place, glob: Glob, quota: EntryQuota, owner: str = "") -> None:
+        """What is remembered takes its room as the owner's."""
+        self._beneath = beneath
+        self._place = place
+        self.place = beneath.roots.outer(place)
+        """Where it is, beneath the operator's roots."""
+        self._glob = glob
+        self._quota = quota
+        self._owner = owner
+        self._known: dict[Parts, _Directory] = {}
+        self._events: list[Event] = []
+        self._scanned = 0
+        self._looking = threading.Lock()
+        self._begun = False
+        self._path = ""
+        self.full = False
+        """Whether there is more than may be remembered, so that changes of the rest are not seen."""
+        self.trail: tuple[str, ...] = ()
+        """The paths a change of which concerns it."""
+        self.directories: tuple[str, ...] = ()
+        """The directories every name in which concerns it."""
+
+    def look(self, noticed: Collection[str] | None) -> bool:
+        """Look at the noticed paths, or at everything; whether there are changes since the look before."""
+        with self._looking:
+            return self._look(noticed)
+
+    def _look(self, noticed: Collection[str] | None) -> bool:
+        before, self.trail = self.trail, trail_of(self._beneath, self._place)
+        self._scanned = 0
+        known = len(self._known)
+        if noticed is None or before != self.trail or not self._known:
+            self._path = self.trail[-1] if self.trail else self._beneath.roots.path(self._place)
+            self._walk(())
+        else:
+            for path in sorted(noticed):
+                self._look_at(path)
+        if noticed is None or len(self._known) != known:
+            self.directories = tuple(os.path.join(self._path, *parts) for parts in self._known)  # noqa: PTH118
+        if not self._begun:
+            self._begun = True
+            self._events.clear()
+        return bool(self._events)
+
+    def take(self) -> list[Event]:
+        """What happened, oldest first."""
+        events, self._events = self._events, []
+        return events
+
+    def close(self) -> None:
+        """Give back the room it takes."""
+        self._quota.give(sum(len(directory.entries) for directory in self._known.values()), self._owner)
+        self._known.clear()
+
+    def _look_at(self, path: str) -> None:
+        *parents, name = path[len(self._path) :].strip(os.sep).split(os.sep)  # noqa: PTH206
+        directory = self._known.get(tuple(parents))
+        parts = (*parents, name)
+        if directory is None or self._leaves_out(parts):
+            return
+        try:
+            with self._beneath.locate(self._at(parts), follow=False) as entry:
+                mark = None if entry.stat is None else _mark(entry.stat)
+        except FilesError:
+            mark = None
+        self._settle(directory, parts, mark)
+        if mark == _DIRECTORY and parts not in self._known and self._enters(directory, name):
+            self._walk(parts)
+
+    def _walk(self, parts: Parts) -> None:
+        pending = [parts]
+        # Where the first look fills the room, there is nothing more to find.
+        while pending and (self._begun or not self.full):
+            pending += reversed(self._visit(pending.pop()))
+
+    def _visit(self, parts: Parts) -> list[Parts]:
+        """Read one directory; the directories in it."""
+        try:
+            found = dict(self._read(parts))
+        except FilesError:
+            self._forget(parts)
+            return []
+        if self._scanned > MAX_SCANNED:
+            # Half of a directory would look as if the other half were deleted.
+            self.full = True
+            return []
+        directory = self._known.get(parts)
+        if directory is None:
+            directory = self._known[parts] = _Directory(self._states(parts), {})
+        for name in sorted({*directory.entries, *found}):
+            self._settle(directory, (*parts, name), found.get(name))
+        inner = (name for name, mark in directory.entries.items() if mark == _DIRECTORY)
+        return [(*parts, name) for name in inner if self._enters(directory, name)]
+
+    def _enters(self, directory: _Directory, name: str) -> bool:
+        """Whether something that the glob matches may be in a directory."""
+        return name in directory.entries and self._glob.alive(self._glob.step(directory.states, name))
+
+    def _read(self, parts: Parts) -> Iterator[tuple[str, int]]:
+        place = self._at(parts)
+        with self._beneath.open_directory(place, follow=not parts) as opened, os.scandir(opened) as entries:
+            for entry in entries:
+                self._scanned += 1
+                if self._scanned > MAX_SCANNED:
+                    return
+                try:
+                    mark = _mark(entry.stat(follow_symlinks=False))
+                except OSError:
+                    continue
+                if not self._leaves_out((*parts, entry.name)):
+                    yield entry.name, mark
+
+    def _leaves_out(self, parts: Parts) -> bool:
+        return parts[-1] in IGNORED or self._beneath.roots.denies(self._at(parts))
+
+    def _states(self, parts: Parts) -> States:
+        if not parts:
+            return self._glob.start
+        return self._glob.step(self._known[parts[:-1]].states, parts[-1])
+
+    def _settle(self, directory: _Directory, parts: Parts, mark: int | None) -> None:
+        """Remember `mark` for the entry, None for no entry, and the event if that is something new."""
+        name = parts[-1]
+        old = directory.entries.get(name)
+        if old == mark:
+            return
+        if mark is None:
+            self._quota.give(1, self._owner)
+            del directory.entries[name]
+        elif old is not None or self._quota.take(self._owner):
+            directory.entries[name] = mark
+        else:
+            self.full = True
+            return
+        if old == _DIRECTORY:
+            self._forget(parts)
+        if self._glob.accepts(self._glob.step(directory.states, name)):
+            kind = "created" if old is None else "deleted" if mark is None else "modified"
+            self._events.append(Event(kind, self._at(parts)))
+
+    def _forget(self, parts: Parts) -> None:
+        """Everything below a directory that is gone is gone too."""
+        pending = [parts]
+        while pending:
+            above = pending.pop()
+            directory = self._known.pop(above, None)
+            if directory is None:
+                continue
+            self._quota.give(len(directory.entries), self._owner)
+            for name, mark in directory.entries.items():
+                if self._glob.accepts(self._glob.step(directory.states, name)):
+                    self._events.append(Event("deleted", self._at((*above, name))))
+                if mark == _DIRECTORY:
+                    pending.append((*above, name))
+
+    def _at(self, parts: Parts) -> Place:
+        return self._place._replace(parts=(*self._place.parts, *parts))
+
+
+def _mark(found: os.stat_result) -> int:
+    if stat.S_ISDIR(found.st_mode):
+        return _DIRECTORY
+    return hash((found.st_ino, found.st_size, found.st_mtime_ns, stat.S_IFMT(found.st_mode))) or 1

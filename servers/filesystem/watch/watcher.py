@@ -1,0 +1,292 @@
+"""Telling when watched places change: one operating system watch for all of them.
+
+Theory. What is watched is never a file but every directory on the way to it, from the root down and through links.
+So it does not matter how a change comes about: a write, a rename over the file, deleting and making it again, a
+directory above it appearing or being exchanged, a link pointing elsewhere. A notice about a name on the way is only a
+reason to look; the look (see `fingerprint` and `tree`) decides whether there is a change to tell.
+
+Nothing is lost between watches: the first look is taken before anything else, and after every new operating system
+watch everything is looked at again. Notices may get lost all the same, in a full queue of the system for one, so
+everything is looked at every few seconds anyway: so seldom that it takes a twentieth of the time at most. Where the
+system gives no notices, everything is looked at every second.
+
+What notices do not reach, on the file system of another machine, is remote: it is looked at every second, and by a
+task of its own, because that machine may not answer.
+"""
+
+import logging
+import os
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Hashable, Sequence
+from functools import partial
+from typing import Any, TypeVar
+
+import anyio
+
+from servers.filesystem.errors import FilesError
+from servers.filesystem.watch.fingerprint import Spot
+from servers.filesystem.watch.looks import Pace, Target, Threads, Watched, look_at
+from servers.filesystem.watch.tree import EntryQuota, Event, Tree
+from shared.kit.globs import Glob
+from shared.kit.notices import Notices
+from shared.kit.rooted.entries import Place
+from shared.kit.rooted.files import RootedFiles
+
+T = TypeVar("T")
+
+MAX_WATCHED = 10_000
+"""Things watched at once."""
+
+LISTING_PACE = Pace(quiet=0.1, longest=1.0, leading=False)
+"""Many new files make one new listing, so that waits until they are all there."""
+
+_SWEEP_SECONDS = 5.0
+_POLL_SECONDS = 1.0
+_GATHER_SECONDS, _GATHER_LONGEST = 0.02, 0.2
+
+log = logging.getLogger("servers.filesystem")
+
+Changed = Callable[[str], Awaitable[None]]
+Tell = Callable[[], Awaitable[None]]
+TellEvents = Callable[[list[Event]], Awaitable[None]]
+
+
+class Watcher:
+    """Calls `changed(key)` when what a watched key stands for changed. `run` it in a task.
+
+    The callbacks are awaited one after the other and must not raise. `local` says whether notices reach a place. What
+    is watched is `beneath` the roots, or beneath parts of them where a method is given these.
+    """
+
+    def __init__(
+        self,
+        beneath: RootedFiles,
+        changed: Changed,
+        local: Callable[[Place], bool] = lambda _: True,
+        notices: Notices | None = None,
+    ) -> None:
+        self._beneath = beneath
+        self._changed = changed
+        self._local = local
+        self._notices = notices or Notices()
+        self._watched: dict[Hashable, Watched] = {}
+        self._ended: list[Watched] = []
+        self._quota = EntryQuota()
+        self._on_trail: dict[str, list[Watched]] = {}
+        self._inside: dict[str, list[Watched]] = {}
+        self._stale = False
+        """Whether the set of directories to watch may be another one now."""
+        self._sweep_at = self._took = 0.0
+        self._local_wanted, self._remote_wanted = anyio.Event(), anyio.Event()
+        self._stop = threading.Event()
+        self._threads = Threads()
+
+    @property
+    def degraded(self) -> bool:
+        """Whether changes are found by polling because the system gives no notices."""
+        return self._notices.degraded
+
+    @property
+    def health(self) -> dict[str, int | bool]:
+        """How much is watched, how much of it by polling, and whether that is so because there are no notices."""
+        everything = self._watched.values()
+        polled = len(everything) if self.degraded else sum(watched.remote for watched in everything)
+        return {"watched": len(everything), "polled": polled, "degraded": self.degraded}
+
+    async def watch(self, key: str, place: Place, beneath: RootedFiles | None = None) -> None:
+        """Tell changes at `place` from now on as `key`; nothing has to exist there.
+
+        Raises FilesError `outside_roots` for a link that leads out, and `too_many`.
+        """
+        if key in self._watched:
+            return
+        spot = await self._first_spot(place, beneath)
+        # Nothing is awaited between this and the count of subscribers: whoever ends the last subscription to the
+        # key at the same time does it before or after.
+        self._add(key, spot, lambda: self._changed(key), Pace())
+
+    async def watch_tree(
+        self,
+        key: Hashable,
+        place: Place,
+        patterns: Sequence[str],
+        tell: TellEvents,
+        beneath: RootedFiles | None = None,
+        owner: str = "",
+    ) -> Tree:
+        """Tell what happens below `place` to what one of the globs matches. Its entries take room as the owner's.
+
+        Raises FilesError `bad_pattern`, and `too_many`.
+        """
+        tree = Tree(beneath or self._beneath, place, Glob(patterns), self._quota, owner)
+        await self._look(tree)
+        self._add(key, tree, lambda: tell(tree.take()), Pace())
+        return tree
+
+    def unwatch(self, key: Hashable) -> None:
+        """Tell no more changes of `key`; the last one ends the operating system watch."""
+        watched = self._watched.pop(key, None)
+        if watched is not None:
+            self._ended.append(watched)
+            self._set_changed()
+
+    async def run_for(self, place: Place, function: Callable[..., T], *arguments: Any) -> T:
+        """The result of a function that blocks for as long as the file system of the place does not answer."""
+        found: T = await self._threads.run(function, *arguments, remote=not self._local(place))
+        return found
+
+    async def watch_listing(self, key: str, callback: Tell, beneath: RootedFiles | None = None) -> None:
+        """Call `callback` when an entry of a root directory appears, goes, or changes its name."""
+        for index, path in enumerate((beneath or self._beneath).roots.paths):
+            spot = await self._first_spot(Place(index, (), str(path)), beneath)
+            self._add((key, index), spot, callback, LISTING_PACE)
+
+    async def run(self) -> None:
+        """Watch until cancelled."""
+        async with anyio.create_task_group() as group:
+            group.start_soon(self._run_remote)
+            await self._run_local()
+
+    async def _run_local(self) -> None:
+        while True:
+            await self._local_wanted.wait()
+            try:
+                await self._serve()
+            finally:
+                self._notices.close()
+            self._close_ended()
+            if not self._which(remote=False):
+                self._local_wanted = anyio.Event()
+
+    async def _run_remote(self) -> None:
+        while True:
+            await self._remote_wanted.wait()
+            begun = time.monotonic()
+            for watched in self._which(remote=True):
+                watched.demand(begun)
+            await self._look_and_tell(remote=True)
+            self._close_ended()
+            if not self._which(remote=True):
+                self._remote_wanted = anyio.Event()
+            await anyio.sleep(max(_POLL_SECONDS, 10 * (time.monotonic() - begun)))
+
+    def _which(self, remote: bool) -> list[Watched]:
+        return [watched for watched in self._watched.values() if watched.remote == remote]
+
+    async def _first_spot(self, place: Place, beneath: RootedFiles | None = None) -> Spot:
+        beneath = beneath or self._beneath
+        spot = Spot(beneath, place)
+        await self._look(spot)
+        if spot.is_outside:
+            raise beneath.roots.outside(place.written)
+        return spot
+
+    async def _look(self, target: Target) -> None:
+        await self.run_for(target.place, target.look, None)
+
+    def _add(self, key: Hashable, target: Target, tell: Tell, pace: Pace) -> None:
+        watched = Watched(target, tell, pace, remote=not self._local(target.place))
+        if key in self._watched:
+            # Somebody else was faster. What he knows is older, so he misses no change.
+            target.close()
+            return
+        if len(self._watched) >= MAX_WATCHED:
+            target.close()
+            reason = f"{MAX_WATCHED:,} things are watched, the most there may be"
+            raise FilesError("too_many", target.place.written, reason)
+        if watched.remote and not self._remote_wanted.is_set():
+            log.info("notices do not reach every allowed directory: looking for changes every second there")
+        self._watched[key] = watched
+        # Notices since the look have passed it by.
+        watched.demand(time.monotonic())
+        (self._remote_wanted if watched.remote else self._local_wanted).set()
+        self._set_changed()
+
+    def _set_changed(self) -> None:
+        self._stale = True
+        self._stop.set()
+
+    def _close_ended(self) -> None:
+        """Not done at once, because a look may have been under way."""
+        busy = [watched for watched in self._ended if watched.busy]
+        for watched in self._ended:
+            if not watched.busy:
+                watched.target.close()
+        self._ended = busy
+
+    async def _serve(self) -> None:
+        noticed: set[str] | None = None
+        while self._which(remote=False):
+            # Made before looking, so that a change of the set from here on ends the wait below.
+            self._stop = threading.Event()
+            self._note(noticed)
+            await self._look_and_tell(remote=False)
+            self._close_ended()
+            if self._stale:
+                self._stale = False
+                was_deaf = self._notices.deaf
+                if await self._threads.run(self._notices.arm, self._directories()):
+                    noticed = None
+                    continue
+                if self._notices.deaf and not was_deaf:
+                    self._sweep_at = min(self._sweep_at, time.monotonic() + _POLL_SECONDS)
+            noticed = await self._wait()
+
+    def _note(self, noticed: set[str] | None) -> None:
+        """Settle which looks are due."""
+        now = time.monotonic()
+        if noticed is None or now >= self._sweep_at:
+            self._sweep_at = now + (_POLL_SECONDS if self._notices.deaf else _SWEEP_SECONDS)
+            # A directory may have been made again under its old name.
+            self._stale = True
+            for watched in self._which(remote=False):
+                watched.demand(now)
+        for path in noticed or ():
+            self._stale |= self._notices.watches(path)
+            for watched in self._on_trail.get(path, ()):
+                watched.notice(now)
+            for watched in self._inside.get(os.path.dirname(path), ()):  # noqa: PTH120
+                watched.notice(now, path)
+
+    async def _look_and_tell(self, remote: bool) -> None:
+        begun = time.monotonic()
+        every = ((key, one) for key, one in self._watched.items() if one.remote == remote)
+        due = [(key, one) for key, one in every if one.due is not None and one.due <= begun]
+        if not due:
+            return
+        looks = [partial(look_at, watched.target, watched.take(begun)) for _, watched in due]
+        for _, watched in due:
+            watched.busy = True
+        found = await self._threads.run(lambda: [look() for look in looks], remote=remote)
+        for _, watched in due:
+            watched.busy = False
+        if not remote:
+            self._took = time.monotonic() - begun
+            self._sweep_at = max(self._sweep_at, begun + 20 * self._took)
+        for (key, watched), (changed, moved) in zip(due, found, strict=True):
+            self._stale |= moved
+            # A callback before may have ended this one.
+            if changed and self._watched.get(key) is watched:
+                await watched.tell()
+
+    def _directories(self) -> set[str]:
+        """What to watch; notes down whom notices concern."""
+        on_trail, inside = defaultdict(list), defaultdict(list)
+        for watched in self._which(remote=False):
+            for path in watched.target.trail:
+                on_trail[path].append(watched)
+            for path in watched.target.directories:
+                inside[path].append(watched)
+        self._on_trail, self._inside = dict(on_trail), dict(inside)
+        return {*inside, *(os.path.dirname(path) for path in on_trail)}  # noqa: PTH120
+
+    async def _wait(self) -> set[str] | None:
+        dues = [one.due for one in self._which(remote=False) if one.due is not None]
+        seconds = max(0.0, min([*dues, self._sweep_at]) - time.monotonic())
+        noticed: set[str] | None = await self._threads.wait(self._notices.wait, self._stop, seconds)
+        if noticed is None and self._stale:
+            # Who subscribes to many things has us look at all of them once and not for each.
+            await anyio.sleep(max(_GATHER_SECONDS, min(_GATHER_LONGEST, self._took)))
+        return noticed

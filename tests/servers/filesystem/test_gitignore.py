@@ -1,0 +1,119 @@
+"""What .gitignore files leave out of a search."""
+
+import sys
+
+import pytest
+
+from servers.filesystem.errors import FilesError
+from servers.filesystem.search.files import Control, Scope, search_files
+from servers.filesystem.search.page import Page
+
+
+@pytest.fixture
+def search(files, root):
+    def call(pattern="*", start=".", **scope):
+        page = Page(1_000, sys.maxsize)
+        return search_files(files, files.roots.place(start), Scope(pattern, **scope), page, Control())
+
+    return call
+
+
+def make(root, ignored="", *paths, **more):
+    (root / ".gitignore").write_text(ignored)
+    for path in paths:
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).touch()
+    for folder, text in more.items():
+        (root / folder / ".gitignore").write_text(text)
+
+
+def paths(found):
+    """What was found, without the .gitignore files and the directories."""
+    return [m["path"] for m in found["matches"] if m["kind"] == "file" and not m["path"].endswith(".gitignore")]
+
+
+def test_what_is_ignored_is_left_out_and_counted(root, search):
+    make(root, "build/\n*.log\n# no pattern\n\n", "a.py", "a.log", "build/b.py", "src/build/c.py", "src/d.log")
+    found = search()
+    assert (paths(found), found["ignored"]) == (["a.py"], 4)
+    assert len(paths(search(include_ignored=True))) == 5
+
+
+def test_only_what_would_match_is_counted(root, search):
+    make(root, "*.log\n*.tmp\n", "a.py", "a.log", "a.tmp")
+    assert search("*.py")["ignored"] == 0
+    assert search("*.log")["ignored"] == 1
+
+
+def test_the_innermost_file_that_says_anything_decides(root, search):
+    make(root, "*.log\n/top\n", "a.log", "top", "in/a.log", "in/b.log", "in/top", "in/deep/b.log")
+    (root / "in" / ".gitignore").write_text("!b.log\ndeep/b.log\n")
+    assert paths(search()) == ["in/b.log", "in/top"]
+
+
+def test_a_later_line_overrules_an_earlier_one_however_many_there_are(root, search):
+    names = "".join(f"name{number}\n" for number in range(300))
+    make(root, f"*.log\n{names}!keep.log\nname299\n!name299\n", "a.log", "keep.log", "name0", "name299")
+    assert paths(search()) == ["keep.log", "name299"]
+
+
+def test_files_above_the_start_count_too(root, search):
+    make(root, "*.log\n/in/x\n", "in/a.log", "in/a.py", "in/x")
+    assert paths(search(start="in")) == ["a.py"]
+
+
+def test_a_start_that_is_ignored_itself_is_searched(root, search):
+    make(root, "build/\n", "build/a.py", "build/in/b.py")
+    assert paths(search(start="build")) == ["a.py", "in/b.py"]
+    assert paths(search(start="build/in")) == ["b.py"]
+
+
+def test_a_repository_in_another_has_its_own_rules(root, search):
+    make(root, "*.log\n", "inner/a.log", "inner/.git/config", "a.log")
+    assert paths(search()) == ["inner/a.log"]
+    assert paths(search(start="inner")) == ["a.log"]
+
+
+def test_the_data_of_git_is_left_out(root, search):
+    make(root, "", ".git/config", "a")
+    found = search()
+    assert (paths(found), found["ignored"]) == (["a"], 0)
+    assert paths(search(include_ignored=True)) == ["a", ".git/config"]
+
+
+def test_lines_that_mean_nothing_are_passed_over(root, search):
+    make(root, "!\n[z-a]\na\\\n*.log\n", "a.log", "a.py")
+    assert paths(search()) == ["a.py"]
+
+
+def test_names_that_are_no_text_are_matched_as_far_as_they_are(root, search):
+    make(root, "*.log\n", "\udce9.log", "\udce9.py")
+    assert paths(search()) == [f"\\xe9.py (file://{root}/%E9.py)"]
+
+
+def test_a_rule_file_that_is_none_says_nothing(root, search, outside):
+    (outside / "rules").write_text("*\n")
+    (root / "a").touch()
+    (root / ".gitignore").symlink_to(outside / "rules")
+    assert paths(search()) == ["a"]
+    (root / "b").mkdir()
+    (root / "b" / ".gitignore").mkdir()
+    (root / "b" / "c").touch()
+    assert paths(search()) == ["a", "b/c"]
+
+
+def test_f17_a_pattern_of_many_stars_takes_few_steps(root, search):
+    make(root, "*a" * 100 + "b\n", "a" * 200)
+    assert len(paths(search())) == 1
+
+
+@pytest.mark.parametrize("package", ["re2", "pathspec"])
+def test_without_the_packages_a_tree_with_rules_says_what_is_missing(root, search, monkeypatch, package):
+    monkeypatch.setitem(sys.modules, package, None)
+    (root / "a").touch()
+    assert paths(search()) == ["a"]
+    make(root, "b\n")
+    with pytest.raises(FilesError, match=r"pathspec.*includeIgnored") as caught:
+        search()
+    assert caught.value.code == "not_installed"
+    assert paths(search(include_ignored=True)) == ["a"]
