@@ -13,7 +13,7 @@ from servers.filesystem.edit.checks import require_file_name
 from servers.filesystem.edit.delete import Bounds, children, empty, is_directory, stat_of
 from servers.filesystem.errors import FilesError
 from shared.kit.errors import os_errors
-from shared.kit.rooted.atomic import beside, discard, give_name, rename_to_free, sync_directory, write_all
+from shared.kit.rooted.atomic import beside, discard, give_name, rename_to_free, sync, sync_directory, write_all
 from shared.kit.rooted.entries import (
     Entry,
     Place,
@@ -165,7 +165,7 @@ class _Copying:
             try:
                 self._contents(handle.descriptor, target)
                 if durable:
-                    os.fsync(target)
+                    sync(target)
             finally:
                 os.close(target)
         finally:

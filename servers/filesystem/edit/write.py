@@ -17,7 +17,7 @@ from servers.filesystem.edit.edit import read_contents
 from servers.filesystem.edit.text import eol_of, lf
 from servers.filesystem.errors import FilesError
 from servers.filesystem.read.charsets import UTF8, encode
-from shared.kit.rooted.atomic import add, replace, sync_directory
+from shared.kit.rooted.atomic import add, replace, sync, sync_directory
 from shared.kit.rooted.entries import Entry, Place, current, etag_of, make_directory, open_to_append
 from shared.kit.rooted.exchange import exchange, persistently
 from shared.kit.rooted.files import RootedFiles, missing
@@ -110,7 +110,7 @@ def _added(entry: Entry, data: bytes, found: os.stat_result) -> os.stat_result:
     try:
         if os.path.samestat(os.fstat(descriptor), found):
             add(descriptor, data)
-            os.fsync(descriptor)
+            sync(descriptor)
             now, there = os.fstat(descriptor), current(entry)
             if there is not None and os.path.samestat(there, now):
                 return now

@@ -10,6 +10,7 @@ calls this asks for that before.
 import errno
 import os
 import stat
+import sys
 import time
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
@@ -29,9 +30,17 @@ __all__ = [
     "rename",
     "rename_to_free",
     "replace",
+    "sync",
     "sync_directory",
     "write_all",
 ]
+
+if sys.platform == "win32":
+    _FULL_SYNC = None
+else:
+    import fcntl
+
+    _FULL_SYNC = getattr(fcntl, "F_FULLFSYNC", None)
 
 Put = Callable[[Entry, Entry], None]
 """Gives the first entry the name of the second."""
@@ -98,7 +107,7 @@ def prepared(
                 _take_over(descriptor, found)
             # The clock of the file system may stand still for milliseconds: then two versions could have one etag.
             os.utime(descriptor if os.utime in os.supports_fd else fresh.name, ns=(time.time_ns(),) * 2)
-            os.fsync(descriptor)
+            sync(descriptor)
             made = os.fstat(descriptor)
         finally:
             os.close(descriptor)
@@ -119,6 +128,19 @@ def write_all(descriptor: int, data: bytes | memoryview) -> None:
     rest = memoryview(data)
     while rest:
         rest = rest[os.write(descriptor, rest) :]
+
+
+def sync(descriptor: int, full: int | None = _FULL_SYNC) -> None:
+    """Have what was written to the file reach the disk. Raises OSError.
+
+    On macOS `fsync` leaves it in the cache of the drive. What empties that, `full`, not every file system has: there
+    `fsync` is what can be done, as SQLite does it.
+    """
+    if sys.platform != "win32" and full is not None:
+        with suppress(OSError):
+            fcntl.fcntl(descriptor, full)
+            return
+    os.fsync(descriptor)
 
 
 def add(descriptor: int, data: bytes) -> None:
@@ -187,7 +209,7 @@ def sync_directory(entry: Entry) -> None:
     with suppress(OSError):
         descriptor = os.open(here, getattr(os, "O_DIRECTORY", 0) | CLOSED, dir_fd=entry.directory)
         try:
-            os.fsync(descriptor)
+            sync(descriptor)
         finally:
             os.close(descriptor)
 

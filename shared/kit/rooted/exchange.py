@@ -17,7 +17,7 @@ from functools import cache
 from typing import TypeVar
 
 from shared.kit.errors import PathError
-from shared.kit.rooted.atomic import add, rename
+from shared.kit.rooted.atomic import add, rename, sync
 from shared.kit.rooted.entries import READ, Entry, current, open_to_append
 
 __all__ = ["exchange", "persistently"]
@@ -131,7 +131,7 @@ def _add(entry: Entry, data: bytes) -> None:
     descriptor = open_to_append(entry)
     try:
         add(descriptor, data)
-        os.fsync(descriptor)
+        sync(descriptor)
     finally:
         os.close(descriptor)
 

@@ -23,6 +23,7 @@ __all__ = [
     "collapse",
     "components",
     "composed",
+    "differ_in_case",
     "folded",
     "path_from_uri",
     "path_of",
@@ -143,6 +144,16 @@ def folded(parts: Sequence[str]) -> list[str]:
     if _WINDOWS:
         return [os.path.normcase(part) for part in parts]
     return [composed(part) for part in parts] if _MACOS else list(parts)
+
+
+def differ_in_case(one: Sequence[str], other: Sequence[str]) -> bool:
+    """Whether two lists of components are the same but for the case of letters, on a system where most file systems
+    take no notice of that and some do. Only a look at what they name tells then whether that is the same."""
+    if not _MACOS or len(one) != len(other):
+        return False
+    return all(
+        composed(composed(a).casefold()) == composed(composed(b).casefold()) for a, b in zip(one, other, strict=True)
+    )
 
 
 def composed(name: str) -> str:

@@ -4,6 +4,9 @@ Everything here is lexical. The components of what a caller wrote (see `names`) 
 the operator's spelling or in the canonical one. No file is touched, so a path outside gets the same answer whether or
 not anything exists there. Links are no concern of this module: a walk follows them, component by component.
 
+There is one exception. On macOS most file systems take no notice of case, and some do: where a path would lead to a
+root if case did not count, identity (device and inode) tells whether it does.
+
 Relative paths: with one root they start at it; with several, the first component names a root by its last
 name.
 
@@ -18,7 +21,7 @@ from pathlib import Path
 from shared.kit.errors import PathError
 from shared.kit.rooted.denylist import Denylist, Way
 from shared.kit.rooted.entries import Place
-from shared.kit.rooted.names import collapse, components, folded, path_of, uri
+from shared.kit.rooted.names import collapse, components, differ_in_case, folded, path_of, uri
 from shared.kit.text import quoted
 
 __all__ = ["Roots"]
@@ -41,9 +44,9 @@ class Roots:
             raise ValueError("at least one directory is needed")
         self.paths = tuple(_canonical(path) for path in paths)
         self.may_change = (writable,) * len(paths) if isinstance(writable, bool) else tuple(writable)
-        permissions = dict(zip(self.paths, self.may_change, strict=True))
-        for path, change in zip(self.paths, self.may_change, strict=True):
-            if permissions[path] != change:
+        permissions = list(zip(self.paths, self.may_change, strict=True))
+        for path, change in permissions:
+            if any(change != other and _is_same(path, known) for known, other in permissions):
                 raise ValueError(f"{path}: is given both as read-only and as writable")
         spelled = [Path(os.path.abspath(path.expanduser())) for path in paths]  # noqa: PTH100 (keeps links)
         prefixes = [
@@ -68,7 +71,8 @@ class Roots:
         """The root whose components begin the absolute `parts`, and what follows; None when outside."""
         names = folded(parts)
         for prefix, index in self._prefixes:
-            if names[: len(prefix)] == prefix:
+            start = names[: len(prefix)]
+            if start == prefix or (differ_in_case(start, prefix) and _are_one(parts[: len(prefix)], prefix)):
                 return index, tuple(parts[len(prefix) :])
         return None
 
@@ -110,8 +114,10 @@ class Roots:
         parts = folded(components(self.path(place)))
         for root in self.paths:
             beneath = folded(components(str(root)))
-            if beneath[: len(parts)] == parts:
-                reason = "is an allowed directory itself" if beneath == parts else "holds an allowed directory"
+            start = beneath[: len(parts)]
+            if start == parts or (differ_in_case(start, parts) and _are_one(start, parts)):
+                whole = len(beneath) == len(parts)
+                reason = "is an allowed directory itself" if whole else "holds an allowed directory"
                 raise PathError("bad_path", place.written, reason)
 
     def outside(self, written: str) -> PathError:
@@ -147,6 +153,19 @@ class Roots:
         names = ", ".join(quoted(str(path)) for path in self.paths)
         reason = "a relative path must begin with the name of one root"
         raise PathError("bad_path", written, reason, f"Use an absolute path; the roots are {names}.")
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    """Whether two canonical paths lead to one directory."""
+    return one == other or (differ_in_case(one.parts, other.parts) and _are_one(one.parts, other.parts))
+
+
+def _are_one(one: Sequence[str], other: Sequence[str]) -> bool:
+    """Whether absolute components that differ in case lead to one directory now."""
+    try:
+        return os.path.samefile(os.path.join(os.sep, *one), os.path.join(os.sep, *other))  # noqa: PTH118, PTH121
+    except OSError:
+        return False
 
 
 def _canonical(path: Path) -> Path:

@@ -1,4 +1,5 @@
 import errno
+import fcntl
 import os
 import resource
 import stat
@@ -6,7 +7,7 @@ import stat
 import pytest
 
 from shared.kit.rooted import atomic
-from shared.kit.rooted.atomic import beside, give_name, prepared, put_in_place, replace
+from shared.kit.rooted.atomic import beside, give_name, prepared, put_in_place, replace, sync
 from shared.kit.rooted.entries import Entry, Place, current, entry_at
 from tests import disk
 from tests.descriptors import left_open, settled_descriptors
@@ -193,3 +194,18 @@ def test_the_owner_and_the_group_stay(entry, root):
     replace(entry, b"new", current(entry))
     found = (root / "file").stat()
     assert (found.st_uid, found.st_gid) == (1234, 4321)
+
+
+@pytest.mark.parametrize(("full", "works"), [(fcntl.F_GETFD, True), (99_999, False), (None, False)])
+def test_the_disk_is_asked_for_more_than_fsync_where_it_can_do_more(full, works):
+    """A pipe tells which was asked: it refuses `fsync`."""
+    read, write = os.pipe()
+    try:
+        if works:
+            sync(write, full)
+        else:
+            with pytest.raises(OSError, match="Invalid"):
+                sync(write, full)
+    finally:
+        os.close(read)
+        os.close(write)

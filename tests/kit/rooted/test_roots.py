@@ -6,6 +6,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from shared.kit.errors import PathError
+from shared.kit.rooted import names
 from shared.kit.rooted.entries import Place
 from shared.kit.rooted.names import MAX_PATH, path_from_uri, uri
 from shared.kit.rooted.roots import Roots
@@ -180,6 +181,39 @@ def test_dots_in_a_uri_cannot_leave(roots, root):
 
 def test_a_uri_is_decoded_once(roots, root):
     assert roots.place(f"file://{root}/%252e%252e/x").parts == ("%2e%2e", "x")
+
+
+@pytest.fixture
+def on_macos(monkeypatch):
+    """Case may count there, or not: a link stands for a directory found by a name in another case."""
+    monkeypatch.setattr(names, "_MACOS", True)
+
+
+def test_what_differs_from_a_root_in_case_only_is_told_by_identity(on_macos, tmp_path):
+    (tmp_path / "Docs").mkdir()
+    roots = Roots([tmp_path / "Docs"])
+    assert code(roots, f"{tmp_path}/docs/a") == "outside_roots"
+    (tmp_path / "docs").symlink_to("Docs")
+    assert roots.place(f"{tmp_path}/docs/a").parts == ("a",)
+    assert code(roots, f"{tmp_path}/other/a") == "outside_roots"
+
+
+def test_where_case_counts_roots_that_differ_in_it_are_two(on_macos, tmp_path):
+    for name in ("Docs", "docs"):
+        (tmp_path / name).mkdir()
+    roots = Roots([tmp_path / "Docs", tmp_path / "docs"], [True, False])
+    assert [roots.place(f"{tmp_path}/{name}/a").root_index for name in ("Docs", "docs")] == [0, 1]
+
+
+def test_the_permission_of_an_inner_root_counts_in_any_case(on_macos, tmp_path):
+    (tmp_path / "Docs").mkdir()
+    (tmp_path / "docs").symlink_to("Docs")
+    roots = Roots([tmp_path, tmp_path / "Docs"], [True, False])
+    place = Place(0, ("docs", "a"), "docs/a")
+    with pytest.raises(PathError, match="only be read"):
+        roots.require_writable(place)
+    with pytest.raises(PathError, match="allowed directory itself"):
+        roots.require_movable(Place(0, ("docs",), "docs"))
 
 
 @given(st.binary(min_size=1).filter(lambda b: b"\0" not in b and b"\\" not in b))
