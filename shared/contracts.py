@@ -45,9 +45,11 @@ class ByteStream(Protocol):
     has to be, where messages have no bounds there but those of their text. The byte streams of anyio are such."""
 
     async def receive(self) -> bytes:
-        """The next bytes, as many as are there; waits for at least one. `b""` when the peer has ended the
-        stream, for which `anyio.EndOfStream` may be raised as well. Raises OSError or `anyio.BrokenResourceError` when
-        the peer is gone."""
+        """The next bytes, as many as are there; waits for at least one.
+
+        `b""` when the peer has ended the stream, for which `anyio.EndOfStream` may be raised as well. Raises OSError or
+        `anyio.BrokenResourceError` when the peer is gone.
+        """
 
     async def send(self, data: bytes, /) -> None:
         """Sends all of `data`; waits while the peer is too slow to take it. Raises like `receive` when the peer is
