@@ -47,8 +47,8 @@ class ByteStream(Protocol):
     async def receive(self) -> bytes:
         """The next bytes, as many as are there; waits for at least one.
 
-        `b""` when the peer has ended the stream, for which `anyio.EndOfStream` may be raised as well. Raises OSError or
-        `anyio.BrokenResourceError` when the peer is gone.
+        `b""` when the peer has ended the stream, for which `anyio.EndOfStream` may be raised as well. Raises OSError
+        or `anyio.BrokenResourceError` when the peer is gone.
         """
 
     async def send(self, data: bytes, /) -> None:

@@ -168,7 +168,7 @@ def test_importing_loads_nothing_else(package: str) -> None:
     assert loaded == {package.partition(".")[0], package}
 
 
-@pytest.mark.parametrize("worker", ["servers.fetch.read.worker", "servers.sqlite.access.worker"])
+@pytest.mark.parametrize("worker", ["servers.fetch.read.worker", "servers.sqlite.engine.worker"])
 def test_a_process_for_a_page_or_a_statement_loads_no_server(worker: str) -> None:
     modules = _loaded_by(f"import {worker}")
     assert modules.isdisjoint({"asyncio", "anyio", "pydantic", "shared.names", "shared.protocol"})

@@ -15,8 +15,8 @@ from shared.kit.rooted.entries import CHECKED_TWICE, RACE_FREE
 from shared.ops.memory import share_one_arena, stay_small
 from shared.server.turns import Turns
 
-from .access.database import Database, Databases, open_databases
 from .describing.insights import Insights
+from .engine.database import Database, Databases, open_databases
 from .errors import SqliteError
 from .exporting.exports import Exports
 from .reading.pages import Room

@@ -9,7 +9,7 @@ as values do, and each on one line.
 
 from collections.abc import Sequence
 
-from servers.sqlite.reading.texts import fenced
+from servers.sqlite.texts import fenced
 from shared.kit.errors import CodedError
 from shared.kit.text import escape
 

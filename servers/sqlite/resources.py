@@ -8,14 +8,14 @@ from typing import Any
 
 from shared import InvalidParams, Resource, ResourceNotFound
 
-from .access.database import Database
 from .app import Ctx, app, reading, room
 from .describing.listing import ListedTable, TablePage, list_tables
-from .describing.names import select
 from .describing.rows import Rows, first_rows, in_order, keys_like, row_of
 from .describing.sql import schema_sql
+from .engine.database import Database
+from .engine.sql import select
 from .errors import SqliteError
-from .reading.texts import NOTE
+from .texts import NOTE
 from .uris import INSIGHTS, Target, uri_of
 
 _SCHEMA = "sqlite:///{db}/schema"

@@ -10,8 +10,8 @@ from pydantic import BaseModel, Field, field_validator, model_validator
 
 from shared.program.options import positional
 
-from .access.database import MEMORY, Source
-from .access.limits import Limits
+from .engine.database import MEMORY, Source
+from .engine.limits import Limits
 
 __all__ = ["Settings"]
 

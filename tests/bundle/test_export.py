@@ -212,7 +212,7 @@ def test_the_icon_is_of_the_size_that_hosts_show(entry: Entry, exported: Path) -
 
 
 def test_the_bundle_holds_its_data_as_well(exported: Path) -> None:
-    data = {"sqlite": "servers/sqlite/access/sample.sql", "prompts": "servers/prompts/starter/_shared/material.md"}
+    data = {"sqlite": "servers/sqlite/engine/sample.sql", "prompts": "servers/prompts/starter/_shared/material.md"}
     for name, path in data.items():
         assert path in opened(exported, load_catalog().entry(name)).namelist()
 

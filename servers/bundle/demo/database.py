@@ -8,7 +8,7 @@ import anyio
 
 from shared.client.client import Client
 
-from ...sqlite.access.sample import make_sample
+from ...sqlite.engine.temporary import make_sample
 from .telling import Teller
 
 __all__ = ["arguments", "work"]

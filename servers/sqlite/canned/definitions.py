@@ -3,7 +3,7 @@
 import re
 from typing import Any, NamedTuple
 
-from servers.sqlite.access.declaring import parameters_of
+from servers.sqlite.engine.sql import parameters_of
 from shared.kit.yaml import YamlError, read_yaml
 
 __all__ = ["Definition", "Given", "defined"]

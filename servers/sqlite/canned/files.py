@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from anyio import to_thread
 
-from servers.sqlite.access.stopping import Stop, patiently
 from servers.sqlite.canned.definitions import Definition, defined
+from servers.sqlite.engine.limits import Stop, patiently
 from servers.sqlite.errors import SqliteError
 from shared.kit.rooted.entries import open_unblocked
 

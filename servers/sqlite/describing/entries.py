@@ -11,10 +11,9 @@ from contextlib import closing, contextmanager
 from functools import partial
 from typing import Any, Literal, NamedTuple
 
-from servers.sqlite.access.stopping import Stop, patiently
-from servers.sqlite.describing.names import nearest
+from servers.sqlite.engine.limits import Stop, patiently
 from servers.sqlite.errors import SqliteError
-from servers.sqlite.reading.texts import fenced
+from servers.sqlite.texts import fenced, nearest
 
 __all__ = ["Entry", "Kind", "all_entries", "ask", "entries", "find", "steady", "unnameable"]
 

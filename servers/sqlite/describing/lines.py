@@ -2,9 +2,9 @@
 
 import json
 
-from servers.sqlite.describing.names import listed, shown
 from servers.sqlite.describing.schema import ForeignKey, Index, TableColumn
 from servers.sqlite.describing.statistics import ColumnStatistics
+from servers.sqlite.texts import listed, shown
 
 __all__ = ["brief_index", "column", "foreign_key", "index", "statistics"]
 

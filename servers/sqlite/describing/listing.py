@@ -6,13 +6,12 @@ from typing import NamedTuple
 
 from typing_extensions import TypedDict
 
-from servers.sqlite.access.stopping import Stop
 from servers.sqlite.describing.entries import Kind, entries, steady
-from servers.sqlite.describing.names import shown
 from servers.sqlite.describing.schema import row_estimates
 from servers.sqlite.describing.space import Space
+from servers.sqlite.engine.limits import Stop
 from servers.sqlite.errors import SqliteError
-from servers.sqlite.reading.texts import fenced
+from servers.sqlite.texts import fenced, shown
 
 __all__ = ["ListedTable", "TableList", "TablePage", "list_tables", "tables_text"]
 

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 from typing_extensions import TypedDict
 
-from servers.sqlite.access.stopping import Stop
 from servers.sqlite.describing import lines
 from servers.sqlite.describing.entries import Entry, Kind, entries, steady
-from servers.sqlite.describing.names import shown
 from servers.sqlite.describing.schema import columns_of, foreign_keys, indexes, row_estimates
 from servers.sqlite.describing.space import Space
+from servers.sqlite.engine.limits import Stop
+from servers.sqlite.texts import shown
 
 __all__ = [
     "DatabaseSummary",

@@ -9,12 +9,11 @@ from itertools import islice
 
 from typing_extensions import TypedDict
 
-from servers.sqlite.access.declaring import unbound
-from servers.sqlite.access.stopping import Stop, patiently
-from servers.sqlite.describing.names import short, shown
 from servers.sqlite.describing.space import Space
+from servers.sqlite.engine.limits import Stop, patiently
+from servers.sqlite.engine.sql import unbound
 from servers.sqlite.reading.query import Query
-from servers.sqlite.reading.texts import fenced
+from servers.sqlite.texts import fenced, short, shown
 
 __all__ = ["Plan", "PlanStep", "explain", "plan_text"]
 

@@ -13,10 +13,10 @@ from typing import Any
 
 from typing_extensions import TypedDict
 
-from servers.sqlite.access.stopping import Stop, patiently
 from servers.sqlite.describing.entries import Entry, find, steady
-from servers.sqlite.describing.names import quoted, select
 from servers.sqlite.describing.schema import columns_of
+from servers.sqlite.engine.limits import Stop, patiently
+from servers.sqlite.engine.sql import quoted, select
 from servers.sqlite.errors import SqliteError
 from servers.sqlite.reading.pages import Page, Room, page
 from servers.sqlite.uris import key_of, parts_of

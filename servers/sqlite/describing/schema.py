@@ -12,7 +12,7 @@ from typing import Any, Literal
 from typing_extensions import TypedDict
 
 from servers.sqlite.describing.entries import ask, unnameable
-from servers.sqlite.describing.names import short
+from servers.sqlite.texts import short
 
 __all__ = [
     "ForeignKey",

@@ -2,9 +2,9 @@
 
 import sqlite3
 
-from servers.sqlite.access.stopping import Stop
 from servers.sqlite.describing.entries import all_entries, ask, steady
-from servers.sqlite.reading.texts import fenced
+from servers.sqlite.engine.limits import Stop
+from servers.sqlite.texts import fenced
 
 __all__ = ["schema_sql"]
 

@@ -5,10 +5,10 @@ from typing import Any
 
 from typing_extensions import TypedDict
 
-from servers.sqlite.access.stopping import Stop
 from servers.sqlite.describing.entries import Entry, ask
-from servers.sqlite.describing.names import quoted, select
 from servers.sqlite.describing.schema import TableColumn
+from servers.sqlite.engine.limits import Stop
+from servers.sqlite.engine.sql import quoted, select
 from servers.sqlite.reading.cells import cells
 
 __all__ = ["ColumnStatistics", "Statistics", "statistics_of"]

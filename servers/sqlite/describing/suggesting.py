@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 
 from servers.sqlite.describing.entries import ask, entries
-from servers.sqlite.describing.names import nearest, shown
-from servers.sqlite.reading.texts import fenced
+from servers.sqlite.texts import fenced, nearest, shown
 
 __all__ = ["suggestion"]
 

@@ -6,10 +6,8 @@ from typing import Any, NamedTuple
 
 from typing_extensions import TypedDict
 
-from servers.sqlite.access.stopping import Stop
 from servers.sqlite.describing import lines
 from servers.sqlite.describing.entries import Entry, Kind, find, steady
-from servers.sqlite.describing.names import select, short
 from servers.sqlite.describing.schema import (
     ForeignKey,
     Index,
@@ -22,8 +20,11 @@ from servers.sqlite.describing.schema import (
 )
 from servers.sqlite.describing.space import Space
 from servers.sqlite.describing.statistics import Statistics, statistics_of
+from servers.sqlite.engine.limits import Stop
+from servers.sqlite.engine.sql import select
 from servers.sqlite.errors import SqliteError
 from servers.sqlite.reading.pages import Room, page
+from servers.sqlite.texts import short
 
 __all__ = ["Sample", "TableDescription", "Wanted", "describe"]
 

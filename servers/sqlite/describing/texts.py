@@ -3,10 +3,9 @@
 from collections.abc import Iterator, Sequence
 
 from servers.sqlite.describing import lines
-from servers.sqlite.describing.names import shown
 from servers.sqlite.describing.overview import DatabaseSummary, table_line
 from servers.sqlite.describing.table import TableDescription
-from servers.sqlite.reading.texts import fenced, line
+from servers.sqlite.texts import fenced, line, shown
 
 __all__ = ["overview_text", "table_text"]
 

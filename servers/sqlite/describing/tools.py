@@ -5,9 +5,9 @@ from typing import Annotated
 
 from pydantic import Field
 
-from ..access.database import Database
 from ..app import Ctx, app, reading, room, writing
 from ..arguments import DatabaseArgument, ParametersArgument, QueryArgument
+from ..engine.database import Database
 from ..errors import SqliteError
 from ..reading.query import Query, bound
 from ..uris import INSIGHTS

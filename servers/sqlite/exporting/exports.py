@@ -17,13 +17,13 @@ from typing import Any, BinaryIO, NamedTuple, Self
 
 from anyio import to_thread
 
-from servers.sqlite.access.database import Database
-from servers.sqlite.access.stopping import Stop, patiently
+from servers.sqlite.engine.database import Database
+from servers.sqlite.engine.limits import Stop, patiently
+from servers.sqlite.engine.temporary import temporary_directory
 from servers.sqlite.errors import SqliteError
 from servers.sqlite.exporting.formats import FORMATS, FormatName
 from servers.sqlite.reading.pages import fetched
 from servers.sqlite.reading.query import Query
-from servers.sqlite.temporary import temporary_directory
 
 __all__ = ["Export", "Exports"]
 

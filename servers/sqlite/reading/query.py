@@ -8,7 +8,7 @@ from functools import partial
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
-from servers.sqlite.access.stopping import Stop, patiently
+from servers.sqlite.engine.limits import Stop, patiently
 from servers.sqlite.reading.cells import stored
 from servers.sqlite.reading.pages import Page, Room, Row, page
 

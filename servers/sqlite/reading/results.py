@@ -6,7 +6,7 @@ from typing import Any
 from typing_extensions import TypedDict
 
 from servers.sqlite.reading.snapshots import Found
-from servers.sqlite.reading.texts import NOTE, fenced, line
+from servers.sqlite.texts import NOTE, fenced, line
 
 __all__ = ["QueryResult", "result_of", "text_of"]
 

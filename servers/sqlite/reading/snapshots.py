@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 import anyio
 
-from servers.sqlite.access.connection import Connection, Work
-from servers.sqlite.access.database import Database
-from servers.sqlite.access.stopping import Stop
+from servers.sqlite.engine.connection import Connection, Work
+from servers.sqlite.engine.database import Database
+from servers.sqlite.engine.limits import Stop
 from servers.sqlite.errors import SqliteError
 from servers.sqlite.reading.pages import Page, Room
 from servers.sqlite.reading.query import Answer, Query, Rest, begin, go_on

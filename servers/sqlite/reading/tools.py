@@ -2,9 +2,9 @@
 
 from shared import Data
 
-from ..access.database import Database
 from ..app import Ctx, app, reading, room
 from ..arguments import CursorArgument, DatabaseArgument, MaxRowsArgument, ParametersArgument, QueryArgument
+from ..engine.database import Database
 from .query import Query, bound
 from .results import QueryResult, result_of, text_of
 

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import anyio
 
-from servers.sqlite.access.database import Database
-from servers.sqlite.access.stopping import Stop, patiently
+from servers.sqlite.engine.database import Database
+from servers.sqlite.engine.limits import Stop, patiently
 from servers.sqlite.errors import SqliteError
 
 __all__ = ["UNSEEN", "Sight", "folded", "look"]

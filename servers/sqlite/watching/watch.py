@@ -9,7 +9,7 @@ from pathlib import Path
 import anyio
 from anyio.abc import TaskGroup
 
-from servers.sqlite.access.database import Databases
+from servers.sqlite.engine.database import Databases
 from servers.sqlite.errors import SqliteError
 from servers.sqlite.uris import Target, target, uri_of
 from servers.sqlite.watching.hearing import hear

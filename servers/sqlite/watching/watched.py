@@ -17,7 +17,7 @@ from collections.abc import Callable, Collection
 
 import anyio
 
-from servers.sqlite.access.database import Database
+from servers.sqlite.engine.database import Database
 from servers.sqlite.uris import Target, uri_of
 from servers.sqlite.watching.sights import Sight, folded, look
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from servers.sqlite.access.stopping import Stop, patiently
+from servers.sqlite.engine.limits import Stop, patiently
 from servers.sqlite.errors import SqliteError
 from servers.sqlite.writing.folder import reserved
 

@@ -6,8 +6,8 @@ thinks. With the user's consent they are made again, and committed only where th
 
 from typing import NamedTuple
 
-from servers.sqlite.describing.names import listed
 from servers.sqlite.errors import SqliteError
+from servers.sqlite.texts import listed
 
 __all__ = ["Consent", "Figures"]
 

@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple, TextIO
 
-from servers.sqlite.access.stopping import Stop
+from servers.sqlite.engine.limits import Stop
 from servers.sqlite.errors import SqliteError
 from servers.sqlite.writing.folder import opened
 

@@ -7,9 +7,10 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, NamedTuple
 
-from servers.sqlite.access.stopping import patiently
-from servers.sqlite.describing.names import listed, quoted
+from servers.sqlite.engine.limits import patiently
+from servers.sqlite.engine.sql import quoted
 from servers.sqlite.errors import SqliteError
+from servers.sqlite.texts import listed
 from servers.sqlite.writing.consent import Consent, Figures
 from servers.sqlite.writing.csvs import Form, Opener, Records, types_of
 from servers.sqlite.writing.session import Session

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple, Self
 
 from pydantic_core import to_json
 
-from servers.sqlite.access.stopping import patiently
-from servers.sqlite.describing.names import quoted
+from servers.sqlite.engine.limits import patiently
+from servers.sqlite.engine.sql import quoted
 from servers.sqlite.reading.cells import cells
 from servers.sqlite.reading.pages import Room
 from servers.sqlite.reading.query import Parameters

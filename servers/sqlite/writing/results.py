@@ -9,10 +9,9 @@ from typing import Any, NamedTuple, NotRequired
 from pydantic_core import to_json
 from typing_extensions import TypedDict
 
-from servers.sqlite.describing.names import listed, shown
 from servers.sqlite.errors import SqliteError
 from servers.sqlite.reading.cells import cells
-from servers.sqlite.reading.texts import NOTE, fenced, line
+from servers.sqlite.texts import NOTE, fenced, line, listed, shown
 from servers.sqlite.writing.previews import TableChange
 from servers.sqlite.writing.statements import Effect
 

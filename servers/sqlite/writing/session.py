@@ -10,10 +10,10 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, TypeVar
 
-from servers.sqlite.access.database import Committed, Database, unheard
-from servers.sqlite.access.opening import Guarded
-from servers.sqlite.access.stopping import Stop, patiently
-from servers.sqlite.describing.names import quoted
+from servers.sqlite.engine.database import Committed, Database, unheard
+from servers.sqlite.engine.limits import Stop, patiently
+from servers.sqlite.engine.opening import Guarded
+from servers.sqlite.engine.sql import quoted
 from servers.sqlite.writing.consent import Figures
 
 __all__ = ["Session", "write"]

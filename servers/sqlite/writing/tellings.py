@@ -1,7 +1,6 @@
 """What is told of an import and of a backup."""
 
-from servers.sqlite.describing.names import shown
-from servers.sqlite.reading.texts import fenced, line
+from servers.sqlite.texts import fenced, line, shown
 from servers.sqlite.writing.backups import Backup
 from servers.sqlite.writing.importing import Imported
 

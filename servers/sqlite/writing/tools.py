@@ -10,9 +10,9 @@ from pydantic import BaseModel, Field, WithJsonSchema
 
 from shared import Data, MissingCapability
 
-from ..access.database import Database
 from ..app import Ctx, app, no_files, read_only, reading, room, writing
 from ..arguments import SCALAR, DatabaseArgument
+from ..engine.database import Database
 from ..errors import SqliteError
 from ..reading.query import Parameters, bound
 from . import acts, importing

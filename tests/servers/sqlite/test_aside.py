@@ -11,9 +11,9 @@ from pathlib import Path
 import anyio
 import pytest
 
-from servers.sqlite.access.connection import Connection
-from servers.sqlite.access.database import Source, open_databases
-from servers.sqlite.access.limits import Limits
+from servers.sqlite.engine.connection import Connection
+from servers.sqlite.engine.database import Source, open_databases
+from servers.sqlite.engine.limits import Limits
 from servers.sqlite.errors import SqliteError
 from tests.servers.sqlite.serving import inside, served
 from tests.servers.sqlite.writing import ask, dry_run, execute, opened

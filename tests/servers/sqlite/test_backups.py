@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 
-from servers.sqlite.access.limits import Limits
-from servers.sqlite.access.stopping import Stop
+from servers.sqlite.engine.limits import Limits, Stop
 from servers.sqlite.errors import SqliteError
 from servers.sqlite.writing import folder
 from servers.sqlite.writing.backups import Backup, back_up

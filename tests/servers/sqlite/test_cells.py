@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from servers.sqlite.errors import SqliteError
 from servers.sqlite.reading.cells import cells, stored
-from servers.sqlite.reading.texts import line
+from servers.sqlite.texts import line
 
 INTEGERS = st.integers(-(2**63), 2**63 - 1)
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]))

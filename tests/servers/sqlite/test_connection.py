@@ -8,10 +8,9 @@ from pathlib import Path
 import anyio
 import pytest
 
-from servers.sqlite.access.connection import Connection
-from servers.sqlite.access.limits import Limits
-from servers.sqlite.access.pool import Pool
-from servers.sqlite.access.stopping import Stop
+from servers.sqlite.engine.connection import Connection
+from servers.sqlite.engine.limits import Limits, Stop
+from servers.sqlite.engine.pool import Pool
 from servers.sqlite.errors import SqliteError
 
 ENDLESS = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT max(x) FROM c"

@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from servers.sqlite.access.declaring import declared, parameters_of
-from servers.sqlite.access.limits import Limits
-from servers.sqlite.access.opening import Opening, open_database
-from servers.sqlite.access.stopping import Stop
+from servers.sqlite.engine.limits import Limits, Stop
+from servers.sqlite.engine.opening import Opening, open_database
+from servers.sqlite.engine.sql import declared, parameters_of
 
 
 @pytest.mark.parametrize(

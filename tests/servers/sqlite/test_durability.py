@@ -19,8 +19,7 @@ import anyio
 import httpx
 import pytest
 
-from servers.sqlite.access.limits import Limits
-from servers.sqlite.access.stopping import Stop
+from servers.sqlite.engine.limits import Limits, Stop
 from servers.sqlite.errors import SqliteError
 from servers.sqlite.reading.pages import Room
 from servers.sqlite.reading.query import Query, begin

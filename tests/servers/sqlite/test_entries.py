@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from servers.sqlite.access.stopping import Stop
 from servers.sqlite.describing.entries import Entry, all_entries, ask, entries, find, steady
-from servers.sqlite.describing.names import quoted
+from servers.sqlite.engine.limits import Stop
+from servers.sqlite.engine.sql import quoted
 from servers.sqlite.errors import SqliteError
 from tests.servers.sqlite.schemas import HOSTILE, hostile, made
 

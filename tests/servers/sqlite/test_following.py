@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from servers.sqlite.access.database import Database, Source, open_databases
-from servers.sqlite.access.limits import Limits
+from servers.sqlite.engine.database import Database, Source, open_databases
+from servers.sqlite.engine.limits import Limits
 from servers.sqlite.errors import SqliteError
 from tests.servers.sqlite.serving import served
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from servers.sqlite.access.limits import Limits
+from servers.sqlite.engine.limits import Limits
 from servers.sqlite.errors import SqliteError
 from servers.sqlite.writing import importing
 from servers.sqlite.writing.consent import Consent, Figures

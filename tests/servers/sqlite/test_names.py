@@ -1,6 +1,6 @@
 """Names in SQL and for readers."""
 
-from servers.sqlite.describing.names import nearest, short, shown
+from servers.sqlite.texts import nearest, short, shown
 
 
 def test_names_are_shown_plain_or_in_quotes() -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from servers.sqlite.access.limits import Limits
-from servers.sqlite.access.opening import Mode, Opening, open_database
+from servers.sqlite.engine.limits import Limits
+from servers.sqlite.engine.opening import Mode, Opening, open_database
 from servers.sqlite.errors import SqliteError
 
 

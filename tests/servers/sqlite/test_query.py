@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from servers.sqlite.access.stopping import Stop
+from servers.sqlite.engine.limits import Stop
 from servers.sqlite.reading.pages import Room
 from servers.sqlite.reading.query import Query, begin
 

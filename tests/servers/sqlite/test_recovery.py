@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from servers.sqlite.access.database import Database, Source, open_databases
-from servers.sqlite.access.limits import Limits
+from servers.sqlite.engine.database import Database, Source, open_databases
+from servers.sqlite.engine.limits import Limits
 from servers.sqlite.errors import SqliteError
 from tests.faults.test_writing import own_mounts
 from tests.servers.sqlite.killed import ROWS, kill_in_midwrite, leave_hot_journal, make

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from servers.sqlite.access.database import Source
+from servers.sqlite.engine.database import Source
 from servers.sqlite.settings import Settings
 from tests.servers.sqlite.serving import served
 

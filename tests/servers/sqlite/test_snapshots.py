@@ -9,8 +9,8 @@ from pathlib import Path
 import anyio
 import pytest
 
-from servers.sqlite.access.database import Database, Source
-from servers.sqlite.access.limits import Limits
+from servers.sqlite.engine.database import Database, Source
+from servers.sqlite.engine.limits import Limits
 from servers.sqlite.errors import SqliteError
 from servers.sqlite.reading.pages import Room
 from servers.sqlite.reading.query import Query

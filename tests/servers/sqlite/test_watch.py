@@ -10,8 +10,8 @@ from typing import Any
 import anyio
 import pytest
 
-from servers.sqlite.access.database import Database, Source, open_databases
-from servers.sqlite.access.limits import Limits
+from servers.sqlite.engine.database import Database, Source, open_databases
+from servers.sqlite.engine.limits import Limits
 from servers.sqlite.errors import SqliteError
 from servers.sqlite.watching.hearing import hear
 from servers.sqlite.watching.watch import Watch

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from servers.sqlite.access.limits import Limits
+from servers.sqlite.engine.limits import Limits
 from servers.sqlite.errors import SqliteError
 from tests.servers.sqlite.serving import ERAS, inside, served
 from tests.servers.sqlite.writing import SCHEMA, execute, opened

@@ -5,10 +5,9 @@ from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 
-from servers.sqlite.access.database import Database, Source, open_databases
-from servers.sqlite.access.limits import Limits
-from servers.sqlite.access.opening import Guarded
-from servers.sqlite.access.stopping import Stop
+from servers.sqlite.engine.database import Database, Source, open_databases
+from servers.sqlite.engine.limits import Limits, Stop
+from servers.sqlite.engine.opening import Guarded
 from servers.sqlite.reading.pages import Room
 from servers.sqlite.reading.query import Parameters
 from servers.sqlite.writing import acts

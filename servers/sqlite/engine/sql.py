@@ -1,16 +1,16 @@
-"""The types that a query's columns were declared with, which the `sqlite3` module does not tell.
+"""SQL as text: names in it, its parameters, and the types that the columns of a query were declared with.
 
-A temporary view of the query has them in its schema. The view is made by a connection of its own, which no statement
-of a client ever runs on, and it is never read.
+The `sqlite3` module does not tell these types, and a temporary view of the query has them in its schema. The view is
+made by a connection of its own, which no statement of a client ever runs on, and it is never read.
 """
 
 import re
 import sqlite3
 from functools import partial
 
-from servers.sqlite.access.stopping import Stop, patiently
+from servers.sqlite.engine.limits import Stop, patiently
 
-__all__ = ["declared", "parameters_of", "unbound"]
+__all__ = ["declared", "parameters_of", "quoted", "select", "unbound"]
 
 # What a parameter is not in, then a parameter. A view may have none, and which value it has changes no type.
 _TOKENS = re.compile(
@@ -18,6 +18,16 @@ _TOKENS = re.compile(
     r"""|(?P<parameter>\?\d*|[:@$]\w+)""",
     re.DOTALL,
 )
+
+
+def quoted(name: str) -> str:
+    """The name as an identifier in SQL, whatever it holds."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def select(what: str, table: str, rest: str) -> str:
+    """A query of the table of that name; the other parts are SQL of our own."""
+    return f"SELECT {what} FROM {quoted(table)} {rest}"  # noqa: S608 - the name is quoted
 
 
 def declared(query: str, connection: sqlite3.Connection, stop: Stop) -> list[str | None]:

@@ -2,8 +2,8 @@
 
 SQLite looks at the clock between two instructions of its virtual machine. A single instruction may be long, though:
 `instr` of two large values takes hours. What calls such a function is refused by the policy of the thread, and done
-by a process that is killed when its time is over (`aside.py`). Of what else may take a moment too long, as a LIKE of
-a large text, the caller is told in time all the same, and the connection is of no use until that has ended.
+by a process that is killed when its time is over (`process.py`). Of what else may take a moment too long, as a LIKE
+of a large text, the caller is told in time all the same, and the connection is of no use until that has ended.
 
 When another file takes the place of the one that is open, the connection follows. It looks for that with the first
 work after it was lent, so nothing that belongs together is done on two files.
@@ -20,11 +20,10 @@ import aiosqlite
 import anyio
 from anyio import to_thread
 
-from servers.sqlite.access.aside import Aside
-from servers.sqlite.access.handle import OPENINGS, Handle, Work
-from servers.sqlite.access.limits import Limits
-from servers.sqlite.access.opening import Mode, Opening
-from servers.sqlite.access.stopping import Stop, Uninterruptible
+from servers.sqlite.engine.handle import OPENINGS, Handle, Work
+from servers.sqlite.engine.limits import Limits, Stop, Uninterruptible
+from servers.sqlite.engine.opening import Mode, Opening
+from servers.sqlite.engine.process import Aside
 from servers.sqlite.errors import SqliteError
 
 __all__ = ["Connection", "Work"]

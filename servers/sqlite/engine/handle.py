@@ -10,9 +10,9 @@ from itertools import count
 from pathlib import Path
 from typing import TypeVar
 
-from servers.sqlite.access.opening import Guarded, Opening, is_unrecovered, open_database, recover
-from servers.sqlite.access.stopping import Stop, Uninterruptible
 from servers.sqlite.describing.suggesting import suggestion
+from servers.sqlite.engine.limits import Stop, Uninterruptible
+from servers.sqlite.engine.opening import Guarded, Opening, is_unrecovered, open_database, recover
 from servers.sqlite.errors import SqliteError, from_sqlite
 
 __all__ = ["OPENINGS", "Handle", "Work"]

@@ -9,9 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from servers.sqlite.access.limits import Limits, impose
-from servers.sqlite.access.policy import Policy, closed_modules, uninterruptible_tables
-from servers.sqlite.access.stopping import Stop, patiently
+from servers.sqlite.engine.limits import Limits, Stop, impose, patiently
+from servers.sqlite.engine.policy import Policy, closed_modules, uninterruptible_tables
 from servers.sqlite.errors import SqliteError, from_sqlite
 
 __all__ = ["Guarded", "Mode", "Opening", "is_unrecovered", "open_database", "recover"]

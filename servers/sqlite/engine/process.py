@@ -19,10 +19,10 @@ from anyio.abc import Process
 from anyio.lowlevel import RunVar
 from anyio.streams.buffered import BufferedByteReceiveStream
 
-from servers.sqlite.access.frames import LENGTH, Held, packed, unpacked
-from servers.sqlite.access.handle import Work
-from servers.sqlite.access.opening import Opening, recover
-from servers.sqlite.access.stopping import Stop
+from servers.sqlite.engine.handle import Work
+from servers.sqlite.engine.limits import Stop
+from servers.sqlite.engine.opening import Opening, recover
+from servers.sqlite.engine.worker import LENGTH, Held, packed, unpacked
 from servers.sqlite.errors import SqliteError
 
 __all__ = ["Aside"]
@@ -46,7 +46,7 @@ _ENVIRONMENT = {"PYTHONHOME", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROO
 _START = """
 import sys
 sys.path[:] = sys.argv[1:]
-from servers.sqlite.access.worker import main
+from servers.sqlite.engine.worker import main
 main()
 """
 

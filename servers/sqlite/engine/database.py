@@ -8,14 +8,13 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from servers.sqlite.access.connection import Connection, Work
-from servers.sqlite.access.declaring import declared
-from servers.sqlite.access.limits import Limits
-from servers.sqlite.access.opening import Mode
-from servers.sqlite.access.pool import Pool
-from servers.sqlite.access.sample import make_sample
+from servers.sqlite.engine.connection import Connection, Work
+from servers.sqlite.engine.limits import Limits
+from servers.sqlite.engine.opening import Mode
+from servers.sqlite.engine.pool import Pool
+from servers.sqlite.engine.sql import declared
+from servers.sqlite.engine.temporary import make_sample, temporary_directory
 from servers.sqlite.errors import SqliteError
-from servers.sqlite.temporary import temporary_directory
 
 __all__ = ["MEMORY", "Committed", "Database", "Databases", "Source", "open_databases", "unheard"]
 

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 
 import anyio
 
-from servers.sqlite.access.connection import Connection
+from servers.sqlite.engine.connection import Connection
 from servers.sqlite.errors import SqliteError
 
 __all__ = ["Pool"]
