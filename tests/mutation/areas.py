@@ -35,7 +35,7 @@ AREAS = {
         ("shared/kit/rooted/*", "servers/filesystem/edit/*"),
         ("tests/kit/rooted", "tests/servers/filesystem"),
     ),
-    "sqlite": Area(("servers/sqlite/engine/*", "servers/sqlite/writing/*"), ("tests/servers/sqlite",)),
+    "sqlite": Area(("servers/sqlite/engine/*", "servers/sqlite/write/*"), ("tests/servers/sqlite",)),
     "fetch": Area(("servers/fetch/network/*", "servers/fetch/load/robots.py"), ("tests/servers/fetch",)),
     "prompts": Area(("servers/prompts/library/folder.py", "servers/prompts/write/*"), ("tests/servers/prompts",)),
 }

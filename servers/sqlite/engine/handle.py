@@ -10,10 +10,10 @@ from itertools import count
 from pathlib import Path
 from typing import TypeVar
 
-from servers.sqlite.describing.suggesting import suggestion
 from servers.sqlite.engine.limits import Stop, Uninterruptible
 from servers.sqlite.engine.opening import Guarded, Opening, is_unrecovered, open_database, recover
 from servers.sqlite.errors import SqliteError, from_sqlite
+from servers.sqlite.schema.entries import suggestion
 
 __all__ = ["OPENINGS", "Handle", "Work"]
 

@@ -14,8 +14,7 @@ import pytest
 
 from servers.sqlite.engine.limits import Limits, Stop
 from servers.sqlite.errors import SqliteError
-from servers.sqlite.writing import folder
-from servers.sqlite.writing.backups import Backup, back_up
+from servers.sqlite.write.backups import Backup, back_up, reserved
 from tests import disk
 from tests.servers.sqlite.serving import served
 from tests.servers.sqlite.writing import SCHEMA, opened
@@ -109,9 +108,9 @@ async def test_others_write_while_a_backup_is_made(
 
 async def test_backups_of_one_second_get_names_of_their_own(tmp_path: Path, files: Path) -> None:
     path = made(tmp_path / "data.db")
-    with folder.reserved(files, "a") as (_, first), folder.reserved(files, "a") as (_, second):
+    with reserved(files, "a") as (_, first), reserved(files, "a") as (_, second):
         assert (first, second) == ("a.db", "a-2.db")
-    with folder.reserved(files, "a") as (_, third):
+    with reserved(files, "a") as (_, third):
         assert third == "a-3.db"
     assert len({(await backed_up(path, files)).file for _ in range(3)}) == 3
 
@@ -165,7 +164,7 @@ async def test_a_file_that_is_there_is_never_written_to(tmp_path: Path, files: P
     outside = tmp_path / "outside"
     (files / "a.db").symlink_to(outside)
     (files / "a-2.db.part").symlink_to(outside)
-    with folder.reserved(files, "a") as (part, name):
+    with reserved(files, "a") as (part, name):
         part.write_text("x")
     assert (name, outside.exists(), (files / "a-3.db").read_text()) == ("a-3.db", False, "x")
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from servers.sqlite.errors import SqliteError
-from servers.sqlite.reading.cells import cells, stored
+from servers.sqlite.query.cells import cells, stored
 from servers.sqlite.texts import line
 
 INTEGERS = st.integers(-(2**63), 2**63 - 1)

@@ -3,7 +3,7 @@
 import pytest
 
 from servers.sqlite.errors import SqliteError
-from servers.sqlite.writing.consent import Consent, Figures
+from servers.sqlite.write.session import Consent, Figures
 
 FOUR = Figures(4, (2,), ("child", "t"), False)
 

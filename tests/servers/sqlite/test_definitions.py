@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from servers.sqlite.canned.definitions import Definition, Given, defined
+from servers.sqlite.canned import Definition, Given, defined
 
 WHOLE = """---
 name: of_region

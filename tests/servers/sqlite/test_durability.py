@@ -21,10 +21,9 @@ import pytest
 
 from servers.sqlite.engine.limits import Limits, Stop
 from servers.sqlite.errors import SqliteError
-from servers.sqlite.reading.pages import Room
-from servers.sqlite.reading.query import Query, begin
-from servers.sqlite.writing.consent import Figures
-from servers.sqlite.writing.session import Session, write
+from servers.sqlite.query.pages import Room
+from servers.sqlite.query.query import Query, begin
+from servers.sqlite.write.session import Figures, Session, write
 from tests.faults.raw import Raw, call
 from tests.faults.test_writing import own_mounts
 from tests.servers.sqlite.serving import served
@@ -52,12 +51,12 @@ import asyncio, contextlib, itertools, json, sys
 from functools import partial
 from pathlib import Path
 from servers.sqlite.errors import SqliteError
-from servers.sqlite.writing import importing
-from servers.sqlite.writing.backups import back_up
-from servers.sqlite.writing.consent import Consent
-from servers.sqlite.writing.csvs import Form, of_text
-from servers.sqlite.writing.importing import Import
-from servers.sqlite.writing.session import write
+from servers.sqlite.write import importing
+from servers.sqlite.write.backups import back_up
+from servers.sqlite.write.session import Consent
+from servers.sqlite.write.csvs import Form, of_text
+from servers.sqlite.write.importing import Import
+from servers.sqlite.write.session import write
 from tests.servers.sqlite.writing import execute, opened
 
 folder = Path(sys.argv[1])

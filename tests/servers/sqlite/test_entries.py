@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from servers.sqlite.describing.entries import Entry, all_entries, ask, entries, find, steady
 from servers.sqlite.engine.limits import Stop
 from servers.sqlite.engine.sql import quoted
 from servers.sqlite.errors import SqliteError
+from servers.sqlite.schema.entries import Entry, all_entries, ask, entries, find, steady
 from tests.servers.sqlite.schemas import HOSTILE, hostile, made
 
 

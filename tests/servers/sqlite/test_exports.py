@@ -10,8 +10,8 @@ import pytest
 from servers.sqlite.engine.database import Database, Source, open_databases
 from servers.sqlite.engine.limits import Limits
 from servers.sqlite.errors import SqliteError
-from servers.sqlite.exporting.exports import Export, Exports
-from servers.sqlite.reading.query import Query
+from servers.sqlite.exports import Export, Exports
+from servers.sqlite.query.query import Query
 
 ALL = Query("SELECT n FROM numbers", [])
 ENDLESS = Query("WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT x FROM c", [])

@@ -14,11 +14,10 @@ import pytest
 
 from servers.sqlite.engine.limits import Limits
 from servers.sqlite.errors import SqliteError
-from servers.sqlite.writing import importing
-from servers.sqlite.writing.consent import Consent, Figures
-from servers.sqlite.writing.csvs import Form, of_text
-from servers.sqlite.writing.importing import Import, Imported
-from servers.sqlite.writing.session import write
+from servers.sqlite.write import importing
+from servers.sqlite.write.csvs import Form, of_text
+from servers.sqlite.write.importing import Import, Imported
+from servers.sqlite.write.session import Consent, Figures, write
 from tests.servers.sqlite.serving import inside
 from tests.servers.sqlite.writing import SCHEMA, opened
 
@@ -232,11 +231,11 @@ LARGE = """
 import asyncio, resource, sys
 from functools import partial
 from pathlib import Path
-from servers.sqlite.writing import importing
-from servers.sqlite.writing.consent import Consent
-from servers.sqlite.writing.csvs import Form, of_file
-from servers.sqlite.writing.importing import Import
-from servers.sqlite.writing.session import write
+from servers.sqlite.write import importing
+from servers.sqlite.write.session import Consent
+from servers.sqlite.write.csvs import Form, of_file
+from servers.sqlite.write.importing import Import
+from servers.sqlite.write.session import write
 from tests.servers.sqlite.writing import opened
 
 async def main(path):

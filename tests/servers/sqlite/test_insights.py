@@ -2,8 +2,8 @@
 
 import pytest
 
-from servers.sqlite.describing.insights import Insights
 from servers.sqlite.errors import SqliteError
+from servers.sqlite.features.insights import Insights
 
 
 def test_insights_are_a_list() -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from pydantic_core import to_json
 
 from servers.sqlite.errors import SqliteError
-from servers.sqlite.reading.pages import Room, page
+from servers.sqlite.query.pages import Room, page
 from servers.sqlite.texts import line
 
 CELLS = st.one_of(st.none(), st.integers(-1_000, 1_000), st.text(max_size=200), st.binary(max_size=200))

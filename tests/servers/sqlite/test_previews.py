@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from servers.sqlite.errors import SqliteError
-from servers.sqlite.reading.pages import Room
-from servers.sqlite.writing.acts import Answering
+from servers.sqlite.query.pages import Room
+from servers.sqlite.write.execution import Answering
 from tests.servers.sqlite.serving import inside
 from tests.servers.sqlite.writing import ANSWERING, SCHEMA, dry_run, execute, opened
 

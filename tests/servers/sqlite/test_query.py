@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from servers.sqlite.engine.limits import Stop
-from servers.sqlite.reading.pages import Room
-from servers.sqlite.reading.query import Query, begin
+from servers.sqlite.query.pages import Room
+from servers.sqlite.query.query import Query, begin
 
 ROOM = Room(10, 10_000, 100)
 

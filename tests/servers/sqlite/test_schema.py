@@ -8,12 +8,12 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from servers.sqlite.describing.rows import row_of
-from servers.sqlite.describing.schema import indexes, row_estimates
-from servers.sqlite.describing.table import Wanted, describe
 from servers.sqlite.engine.limits import Stop
 from servers.sqlite.engine.sql import quoted
-from servers.sqlite.reading.pages import Room
+from servers.sqlite.query.pages import Room
+from servers.sqlite.query.rows import row_of
+from servers.sqlite.schema.parts import indexes, row_estimates
+from servers.sqlite.schema.table import Wanted, describe
 from servers.sqlite.uris import key_of
 from tests.servers.sqlite.schemas import SHOP, made
 

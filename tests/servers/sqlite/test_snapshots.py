@@ -12,9 +12,9 @@ import pytest
 from servers.sqlite.engine.database import Database, Source
 from servers.sqlite.engine.limits import Limits
 from servers.sqlite.errors import SqliteError
-from servers.sqlite.reading.pages import Room
-from servers.sqlite.reading.query import Query
-from servers.sqlite.reading.snapshots import Found, Snapshots
+from servers.sqlite.query.pages import Room
+from servers.sqlite.query.query import Query
+from servers.sqlite.query.snapshots import Found, Snapshots
 from tests.descriptors import left_open, settled_descriptors
 
 ALL = Query("SELECT n FROM numbers ORDER BY n", ())

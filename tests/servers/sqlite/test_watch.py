@@ -13,9 +13,8 @@ import pytest
 from servers.sqlite.engine.database import Database, Source, open_databases
 from servers.sqlite.engine.limits import Limits
 from servers.sqlite.errors import SqliteError
-from servers.sqlite.watching.hearing import hear
-from servers.sqlite.watching.watch import Watch
-from servers.sqlite.watching.watched import LISTING
+from servers.sqlite.watch.watch import Watch, hear
+from servers.sqlite.watch.watched import LISTING
 from shared.kit.notices import Notices
 from tests.servers.sqlite.others import elsewhere
 

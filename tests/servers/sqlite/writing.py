@@ -8,14 +8,12 @@ from pathlib import Path
 from servers.sqlite.engine.database import Database, Source, open_databases
 from servers.sqlite.engine.limits import Limits, Stop
 from servers.sqlite.engine.opening import Guarded
-from servers.sqlite.reading.pages import Room
-from servers.sqlite.reading.query import Parameters
-from servers.sqlite.writing import acts
-from servers.sqlite.writing.acts import Answering
-from servers.sqlite.writing.consent import Consent, Figures
-from servers.sqlite.writing.results import WriteResult
-from servers.sqlite.writing.session import write
-from servers.sqlite.writing.statements import Statement
+from servers.sqlite.query.pages import Room
+from servers.sqlite.query.query import Parameters
+from servers.sqlite.write import execution as acts
+from servers.sqlite.write.execution import Answering, WriteResult
+from servers.sqlite.write.session import Consent, Figures, write
+from servers.sqlite.write.statements import Statement
 
 ANSWERING = Answering(Room(1_000, 100_000, 10_000), 500_000)
 

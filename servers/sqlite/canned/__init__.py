@@ -1,1 +1,0 @@
-"""Canned queries: files with SQL that become tools."""

@@ -1,1 +1,0 @@
-"""Whole results of queries as files, which clients read as resources."""

@@ -1,0 +1,152 @@
+"""The canned queries as tools, which come and go with their files."""
+
+from collections.abc import Mapping
+from functools import partial
+from inspect import Parameter
+from pathlib import Path
+from typing import Annotated, Any
+
+import anyio
+from anyio.abc import TaskStatus
+from pydantic import Field
+
+from shared import Data, Opening
+from shared.errors import DeclarationError
+from shared.kit.notices import Notices
+from shared.server.signatures import signed
+from shared.server.tools import RegisteredTool, ToolOptions
+
+from ..canned import Definition, Files, Given, compiles
+from ..query.cells import stored
+from ..query.query import Query
+from ..watch.watch import hear
+from ..write.execution import WriteResult
+from ..write.statements import Statement
+from .context import Ctx, CursorArgument, MaxRowsArgument, Opened
+from .query import QueryResult, queried
+from .write import executed
+
+__all__ = ["serve"]
+
+_TYPES: dict[str, Any] = {"integer": int, "number": float, "string": str, "boolean": bool, "blob": str}
+_SCHEMA: dict[str, Any] = {"contentEncoding": "base64"}
+_PAGING = (
+    Parameter("max_rows", Parameter.KEYWORD_ONLY, annotation=MaxRowsArgument, default=None),
+    Parameter("cursor", Parameter.KEYWORD_ONLY, annotation=CursorArgument, default=None),
+)
+_SWEEP_SECONDS = 2.0
+_QUIET, _LONGEST = 0.1, 1.0
+
+
+async def serve(opening: Opening, opened: Opened, *, task_status: TaskStatus[None]) -> None:
+    """Offers the queries of the operator's directory, as they are now and will be, until it is cancelled.
+
+    It says with `task_status` that clients may come."""
+    directory = opened.settings.queries
+    if directory is None:
+        task_status.started()
+        return
+    canned = _Canned(opening, opened, directory)
+    try:
+        await canned.refresh()
+        task_status.started()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(hear, Notices(), [str(directory.absolute())], lambda _: canned.noticed.set())
+            await canned.run()
+    finally:
+        canned.offer({})
+
+
+class _Canned:
+    """The queries on offer."""
+
+    def __init__(self, opening: Opening, opened: Opened, directory: Path) -> None:
+        self._opened = opened
+        self._tools, self._changes = opening.features.tools, opening.changes
+        self._built_in = frozenset(tool.name for tool in self._tools.all())
+        self._files = Files(directory, self._check)
+        self._offered: Mapping[str, Definition] = {}
+        self.noticed = anyio.Event()
+
+    async def run(self) -> None:
+        """Looks for changes of the files, and tells of them, until it is cancelled."""
+        while True:
+            with anyio.move_on_after(_SWEEP_SECONDS):
+                await self.noticed.wait()
+            await self._rest()
+            if await self.refresh():
+                self._changes.tools()
+
+    async def refresh(self) -> bool:
+        """Offers what the files have; whether that is something else."""
+        found = {one.name: one for one in await self._files.look()}
+        if found == self._offered:
+            return False
+        self.offer(found)
+        return True
+
+    def offer(self, definitions: Mapping[str, Definition]) -> None:
+        """Offers these and no others."""
+        for name in self._offered:
+            self._tools.remove(name)
+        self._offered = definitions
+        for definition in definitions.values():
+            self._tools.add(_tool(definition))
+
+    async def _rest(self) -> None:
+        """Waits until nothing more came for a moment, because editors write a file in several steps."""
+        with anyio.move_on_after(_LONGEST):
+            while self.noticed.is_set():
+                self.noticed = anyio.Event()
+                with anyio.move_on_after(_QUIET):
+                    await self.noticed.wait()
+
+    async def _check(self, definition: Definition) -> None:
+        if definition.name in self._built_in:
+            raise ValueError(f"this server has a tool called {definition.name!r}")
+        try:
+            _tool(definition).listed  # noqa: B018 - it is made now
+        except DeclarationError as error:
+            raise ValueError(str(error)) from None
+        database = self._opened.databases.named(definition.database)
+        if definition.writable:
+            async with database.writer() as connection:
+                await connection.run(partial(compiles, definition.sql))
+        else:
+            await database.read(partial(compiles, definition.sql))
+
+
+def _tool(definition: Definition) -> RegisteredTool:
+    parameters = [_parameter(one) for one in definition.parameters]
+    options = ToolOptions(description=definition.description, read_only=not definition.writable)
+    if definition.writable:
+        function = signed(partial(_changing, definition), definition.name, parameters, Data[WriteResult])
+    else:
+        function = signed(partial(_reading, definition), definition.name, [*parameters, *_PAGING], Data[QueryResult])
+    return RegisteredTool(function, options)
+
+
+def _parameter(given: Given) -> Parameter:
+    field = Field(description=given.description, json_schema_extra=_SCHEMA if given.type == "blob" else None)
+    kind = _TYPES[given.type]
+    annotation: Any = Annotated[kind | None if given.optional else kind, field]
+    default = given.default if given.optional else Parameter.empty
+    return Parameter(given.name, Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
+
+
+async def _reading(definition: Definition, ctx: Ctx, arguments: dict[str, Any]) -> Data[QueryResult]:
+    source = ctx.state.databases.named(definition.database)
+    return await queried(ctx, source, _query(definition, arguments), arguments["max_rows"], arguments["cursor"])
+
+
+async def _changing(definition: Definition, ctx: Ctx, arguments: dict[str, Any]) -> Data[WriteResult]:
+    source, query = ctx.state.databases.named(definition.database), _query(definition, arguments)
+    return await executed(ctx, source, [Statement(query.sql, query.parameters)])
+
+
+def _query(definition: Definition, arguments: dict[str, Any]) -> Query:
+    return Query(definition.sql, {one.name: _value(one, arguments[one.name]) for one in definition.parameters})
+
+
+def _value(given: Given, value: Any) -> Any:
+    return stored({"type": "blob", "base64": value}) if given.type == "blob" and value is not None else value

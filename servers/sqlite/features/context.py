@@ -1,0 +1,99 @@
+"""What all features work on, and the arguments that several tools take: types with the words that tell a model how to
+use them.
+"""
+
+from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import Field, WithJsonSchema
+
+from shared import Context
+from shared.server.turns import Turns
+
+from ..engine.database import Database, Databases
+from ..exports import Exports
+from ..query.pages import Room
+from ..query.snapshots import Snapshots
+from ..settings import Settings
+from ..watch.watch import Watch
+
+if TYPE_CHECKING:
+    from .insights import Insights
+
+__all__ = [
+    "SCALAR",
+    "Ctx",
+    "CursorArgument",
+    "DatabaseArgument",
+    "MaxRowsArgument",
+    "Opened",
+    "ParametersArgument",
+    "QueryArgument",
+    "no_files",
+    "read_only",
+    "reading",
+    "room",
+    "writing",
+]
+
+# What hosts and models are told of a parameter. Some hosts can't convey null, a value of any type, or an object whose
+# names are not known; whoever sends these is understood all the same.
+SCALAR = {"anyOf": [{"type": "string"}, {"type": "number"}, {"type": "boolean"}]}
+
+QueryArgument = Annotated[str, Field(description="one statement in SQLite's SQL")]
+DatabaseArgument = Annotated[str | None, Field(description="its name, where there are several")]
+ParametersArgument = Annotated[
+    list[Any] | dict[str, Any],
+    WithJsonSchema({"type": "array", "items": SCALAR}),
+    Field(description="values for ?, in order; write NULL and blobs into the statement"),
+]
+MaxRowsArgument = Annotated[int | None, Field(ge=1, description="rows at most")]
+CursorArgument = Annotated[str | None, Field(description="goes on after an answer that was cut; same query")]
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """What one run of the server has open."""
+
+    databases: Databases
+    snapshots: Snapshots
+    watch: Watch
+    exports: Exports
+    settings: Settings
+    insights: "Insights"
+    turns: Mapping[str, tuple[Turns, Turns]]
+    """Who may read each database, and who may change it."""
+
+
+Ctx = Context[Opened]
+
+
+def room(ctx: Ctx, max_rows: int | None) -> Room:
+    """What one answer may have, where the caller asks for `max_rows`."""
+    settings = ctx.state.settings
+    rows = settings.max_rows if max_rows is None else min(max_rows, settings.max_rows)
+    return Room(rows, min(settings.max_page, ctx.budget.result_bytes), settings.max_cell)
+
+
+def reading(ctx: Ctx, database: Database) -> AbstractAsyncContextManager[None]:
+    """Waits until it is this client's turn to read. It leaves a connection for others."""
+    return ctx.turn(ctx.state.turns[database.name][0])
+
+
+def writing(ctx: Ctx, database: Database) -> AbstractAsyncContextManager[None]:
+    """Waits until it is this client's turn to change the database."""
+    return ctx.turn(ctx.state.turns[database.name][1])
+
+
+def read_only(settings: Settings) -> str | None:
+    """Why the tools that change databases are not offered, or None where they are."""
+    if settings.writes:
+        return None
+    return "read_only: this server was started without --allow-write, and without --db NAME=PATH:rw"
+
+
+def no_files(settings: Settings) -> str | None:
+    """Why the tools that need a directory of files are not offered, or None where they are."""
+    return "no_files: this server was started without --files" if settings.files is None else None

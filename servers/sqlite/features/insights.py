@@ -1,0 +1,67 @@
+"""What clients have found out and want to keep for as long as the server runs: kept by a tool, read as a resource."""
+
+from collections import deque
+from typing import Annotated
+
+from pydantic import Field
+
+from shared import Features
+
+from ..errors import SqliteError
+from ..uris import INSIGHTS
+from .context import Ctx, Opened
+
+__all__ = ["Insights", "features"]
+
+_MOST = 1_000
+_BYTES = 200_000
+
+features = Features[Opened]()
+
+
+class Insights:
+    """Insights in the order in which they came. The oldest go when there are too many."""
+
+    def __init__(self) -> None:
+        self._kept: deque[str] = deque()
+        self._size = 0
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def append(self, insight: str) -> int:
+        """Keeps it; how many old ones went. Raises SqliteError `too_large`."""
+        size = _size(insight)
+        if size > _BYTES // 10:
+            raise SqliteError("too_large", f"the insight has {size} bytes; the limit is {_BYTES // 10}")
+        self._kept.append(insight)
+        self._size += size
+        gone = 0
+        while len(self._kept) > _MOST or self._size > _BYTES:
+            self._size -= _size(self._kept.popleft())
+            gone += 1
+        return gone
+
+    def memo(self) -> str:
+        """All of them, as a list in Markdown."""
+        if not self._kept:
+            return "No insights yet. The tool append_insight adds them."
+        return "\n".join("- " + "\n  ".join(one.splitlines()) for one in self._kept)
+
+
+def _size(insight: str) -> int:
+    return len(insight.encode())
+
+
+@features.resource(INSIGHTS, name="insights", title="What was found out", mime_type="text/markdown")
+async def read_insights(ctx: Ctx) -> str:
+    """The findings that append_insight added since the server started."""
+    return ctx.state.insights.memo()
+
+
+@features.tool(title="Append insight", destructive=False)
+async def append_insight(ctx: Ctx, insight: Annotated[str, Field(min_length=1, description="one finding")]) -> str:
+    """Keep a finding in the resource memo://insights, for as long as the server runs."""
+    gone = ctx.state.insights.append(insight)
+    ctx.changes.resource(INSIGHTS)
+    return "Insight added to memo" + (f"; the {gone} oldest had to go" if gone else "")

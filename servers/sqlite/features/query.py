@@ -1,0 +1,108 @@
+"""The tool that queries a database, and what a query gives in both forms: the same arrays of JSON, as data and as
+lines of a text.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from typing_extensions import TypedDict
+
+from shared import (
+    Data,
+    Features,
+)
+
+from ..engine.database import Database
+from ..query.query import Query, bound
+from ..query.snapshots import Found
+from ..texts import NOTE, fenced, line
+from .context import (
+    Ctx,
+    CursorArgument,
+    DatabaseArgument,
+    MaxRowsArgument,
+    Opened,
+    ParametersArgument,
+    QueryArgument,
+    reading,
+    room,
+)
+
+__all__ = ["QueryResult", "features", "queried"]
+
+features = Features[Opened]()
+
+
+class QueryResult(TypedDict):
+    """Rows of a query."""
+
+    note: str
+    """How to take what follows."""
+    truncated: bool
+    next_cursor: str | None
+    changed: bool
+    elapsed_ms: float
+    columns: Sequence[str]
+    declared: Sequence[str | None]
+    """The type that each column was declared with; None for an expression."""
+    types: list[str]
+    """The storage classes of each column's values."""
+    rows: list[tuple[Any, ...]]
+
+
+@features.tool(title="Read query", read_only=True)
+async def read_query(
+    ctx: Ctx,
+    query: QueryArgument,
+    parameters: ParametersArgument = [],  # noqa: B006 - pydantic copies it
+    max_rows: MaxRowsArgument = None,
+    cursor: CursorArgument = None,
+    database: DatabaseArgument = None,
+) -> Data[QueryResult]:
+    """Run a statement that reads: SELECT, WITH, VALUES, EXPLAIN, PRAGMA that tells. It can't change anything.
+
+    Rows are arrays. A value that JSON can't hold exactly is an object with its type; so are long ones, which are cut.
+    """
+    source = ctx.state.databases.named(database)
+    return await queried(ctx, source, Query(query, bound(parameters)), max_rows, cursor)
+
+
+async def queried(
+    ctx: Ctx, source: Database, query: Query, max_rows: int | None, cursor: str | None
+) -> Data[QueryResult]:
+    """The next rows of a query, in both forms. Raises SqliteError."""
+    async with reading(ctx, source):
+        found = await ctx.state.snapshots.read(source, query, room(ctx, max_rows), ctx.peer.owner, cursor)
+        declared = await source.declared(query.sql, found.answer.schema_version)
+    result = result_of(found, declared)
+    return Data(result, text_of(result))
+
+
+def result_of(found: Found, declared: Sequence[str | None]) -> QueryResult:
+    """The rows as data; `declared` may be empty, where no types are known."""
+    names, page = found.answer.names, found.answer.page
+    return {
+        "note": NOTE,
+        "truncated": found.answer.more,
+        "next_cursor": found.cursor,
+        "changed": found.changed,
+        "elapsed_ms": round(found.answer.seconds * 1_000, 2),
+        "columns": names,
+        "declared": declared if len(declared) == len(names) else [None] * len(names),
+        "types": [", ".join(sorted(types)) for types in page.types],
+        "rows": page.rows,
+    }
+
+
+def text_of(result: QueryResult) -> str:
+    """The same as text."""
+    count = len(result["rows"])
+    facts = [f"{count} row{'' if count == 1 else 's'}", f"{result['elapsed_ms']:g} ms"]
+    if result["changed"]:
+        facts.append("the database was changed since the rows before these, so some may be missing or double")
+    if result["truncated"]:
+        facts.append(f"cut; go on with cursor {result['next_cursor']}")
+    if not result["columns"]:
+        return "; ".join(facts)
+    heads = [f"{head} {line(result[head])}" for head in ("columns", "declared", "types")]
+    return "\n".join(("; ".join(facts), fenced([*heads, *map(line, result["rows"])])))

@@ -1,0 +1,108 @@
+"""The tools that tell what is in a database and how a query would be run."""
+
+from functools import partial
+from typing import Annotated
+
+from pydantic import Field
+
+from shared import Features
+
+from ..engine.database import Database
+from ..errors import SqliteError
+from ..query.plans import explain, plan_text
+from ..query.query import Query, bound
+from ..schema.lines import Space
+from ..schema.overview import DatabaseSummary, TablePage, overview_text, summarize, tables_text, unreadable
+from ..schema.overview import list_tables as listed_tables
+from ..schema.table import Wanted, describe, table_text
+from .context import Ctx, DatabaseArgument, Opened, ParametersArgument, QueryArgument, reading, room, writing
+
+__all__ = ["features"]
+
+_TABLES = 1_000
+_OVERVIEW = 20_000
+"""Bytes of an overview."""
+
+features = Features[Opened]()
+
+
+@features.tool(title="List tables", read_only=True)
+async def list_tables(
+    ctx: Ctx,
+    limit: Annotated[int, Field(ge=1, description="how many at most")] = _TABLES,
+    cursor: Annotated[str | None, Field(description="goes on after an answer that was cut")] = None,
+    database: DatabaseArgument = None,
+) -> str:
+    """List the tables and views by name, with their kind and, after ANALYZE, about how many rows."""
+    page = TablePage(cursor, min(limit, ctx.budget.entries), room(ctx, None).bytes)
+    source = ctx.state.databases.named(database)
+    async with reading(ctx, source):
+        return tables_text(await source.read(partial(listed_tables, page)))
+
+
+@features.tool(title="Describe table", read_only=True)
+async def describe_table(
+    ctx: Ctx,
+    table_name: Annotated[str, Field(description="of a table or view")],
+    sample: Annotated[int, Field(ge=0, le=100, description="how many rows to show, too")] = 0,
+    statistics: Annotated[bool, Field(description="of each column: nulls, distinct values, min, max")] = False,
+    database: DatabaseArgument = None,
+) -> str:
+    """Tell all about a table: columns, keys, indexes, triggers, its CREATE statement with the checks."""
+    source, wanted = ctx.state.databases.named(database), Wanted(table_name, sample, statistics)
+    async with reading(ctx, source):
+        return table_text(await source.read(partial(describe, wanted, room(ctx, None))))
+
+
+@features.tool(title="Describe database", read_only=True)
+async def describe_database(
+    ctx: Ctx,
+    max_bytes: Annotated[int, Field(ge=2_000, description="how long the answer may be")] = _OVERVIEW,
+    database: DatabaseArgument = None,
+) -> str:
+    """Tell what is in a database, or in all: tables with columns, then foreign keys, then indexes, while they fit.
+
+    The place to begin.
+    """
+    databases = ctx.state.databases
+    chosen = list(databases) if database is None else [databases.named(database)]
+    left = min(max_bytes, room(ctx, None).bytes)
+    summaries: list[DatabaseSummary] = []
+    for index, one in enumerate(chosen):
+        space = Space(left // (len(chosen) - index))
+        left -= space.left
+        async with reading(ctx, one):
+            summaries.append(await _summary(one, space, alone=len(chosen) == 1))
+        left += max(space.left, 0)
+    return overview_text(summaries)
+
+
+async def _summary(database: Database, space: Space, *, alone: bool) -> DatabaseSummary:
+    try:
+        return await database.read(partial(summarize, database.name, database.writable, space))
+    except SqliteError as error:
+        if alone:
+            raise
+        return unreadable(database.name, database.writable, f"{error.code}: {error.line}")
+
+
+@features.tool(title="Explain query", read_only=True)
+async def explain_query(
+    ctx: Ctx,
+    query: QueryArgument,
+    parameters: ParametersArgument = [],  # noqa: B006 - pydantic copies it
+    database: DatabaseArgument = None,
+) -> str:
+    """Tell how SQLite would run a statement, without running it: the query plan as a tree, and which tables are read
+    whole."""
+    source = ctx.state.databases.named(database)
+    work = partial(explain, Query(query, bound(parameters)), room(ctx, None).bytes)
+    try:
+        async with reading(ctx, source):
+            plan = await source.read(work)
+    except SqliteError as error:
+        if error.code != "refused" or not source.writable:
+            raise
+        async with writing(ctx, source), source.writer() as connection:
+            plan = await connection.run(work)
+    return plan_text(plan)

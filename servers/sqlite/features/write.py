@@ -1,0 +1,199 @@
+"""The tools that change databases, and the one that backs them up."""
+
+import hashlib
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+from pydantic import BaseModel, Field, WithJsonSchema
+
+from shared import Data, Features, MissingCapability
+
+from ..engine.database import Database
+from ..errors import SqliteError
+from ..query.query import Parameters, bound
+from ..write import execution, importing
+from ..write.backups import back_up, backup_text
+from ..write.csvs import Form, of_file, of_text
+from ..write.execution import Answering, WriteResult
+from ..write.importing import Import, import_text
+from ..write.session import Consent, Figures, Session, write
+from ..write.statements import Statement
+from .context import SCALAR, Ctx, DatabaseArgument, Opened, no_files, read_only, reading, room, writing
+
+__all__ = ["executed", "features"]
+
+T = TypeVar("T")
+OneOrSeveral = (
+    Annotated[str, Field(description="one statement")]
+    | Annotated[list[str], Field(min_length=1, max_length=500, description="several: all are done, or none")]
+)
+OfEach = Annotated[
+    list[Any] | dict[str, Any],
+    WithJsonSchema({"type": "array", "items": {"anyOf": [*SCALAR["anyOf"], {"type": "array", "items": SCALAR}]}}),
+    Field(description="as in read_query; for several statements one list for each"),
+]
+
+_FRAME = 2_000
+"""Bytes of an answer around what it holds."""
+_SHOWN = 1_000
+"""Characters of SQL that a question shows."""
+
+features = Features[Opened]()
+
+
+class _Agreement(BaseModel):
+    """Nothing to fill in: to accept it is to agree."""
+
+
+@features.tool(title="Write query", unavailable=read_only)
+async def write_query(
+    ctx: Ctx,
+    query: OneOrSeveral,
+    parameters: OfEach = [],  # noqa: B006 - pydantic copies it
+    dry_run: Annotated[bool, Field(description="show what would change, and change nothing")] = False,
+    max_rows: Annotated[int | None, Field(ge=1, description="rows at most, of SELECT and RETURNING")] = None,
+    database: DatabaseArgument = None,
+) -> Data[WriteResult]:
+    """Run statements that change data or the schema, in one transaction: all is committed, or nothing."""
+    source = ctx.state.databases.named(database)
+    statements = _statements(query, parameters)
+    if not dry_run:
+        return await executed(ctx, source, statements, max_rows)
+    async with writing(ctx, source):
+        done = await write(source, partial(execution.dry_run, statements, _answering(ctx, max_rows)))
+    return Data(done.value, done.text)
+
+
+@features.tool(title="Create table", unavailable=read_only, destructive=False)
+async def create_table(
+    ctx: Ctx,
+    query: Annotated[str, Field(description="one CREATE TABLE statement")],
+    database: DatabaseArgument = None,
+) -> str:
+    """Make a table with CREATE TABLE, and do nothing else; write_query makes all the rest of a schema."""
+    done = await executed(ctx, ctx.state.databases.named(database), [Statement(query)], only_tables=True)
+    return done.text
+
+
+@features.tool(title="Import CSV", unavailable=read_only, destructive=False)
+async def import_csv(
+    ctx: Ctx,
+    table: Annotated[str, Field(description="where the rows go; made where it is not there")],
+    csv: Annotated[str | None, Field(description="the CSV itself")] = None,
+    file: Annotated[
+        str | None, Field(description="instead of csv: name of a file in the operator's directory")
+    ] = None,
+    delimiter: Annotated[str, Field(pattern=r'^[^"\r\n]$')] = ",",
+    header: Annotated[bool, Field(description="whether the first row names the columns")] = True,
+    database: DatabaseArgument = None,
+) -> str:
+    """Put the rows of a CSV into a table, all or none; makes the table where there is none. Empty fields are NULL.
+
+    In a new table INTEGER and REAL are only what comes back as it is written; 007, 1.50 and 1e5 stay TEXT.
+    """
+    source = ctx.state.databases.named(database)
+    form = Form(delimiter, header, ctx.state.settings.max_value)
+    if csv is not None and file is None:
+        what, text = f"import a CSV into {table}", of_text(csv)
+    elif file is not None and csv is None:
+        what, text = f"import {file} into {table}", of_file(_files(ctx), file)
+    else:
+        raise SqliteError("bad_csv", "give either csv or file")
+    act = partial(importing.import_csv, Import(table, text, form))
+    return import_text(await agreed(ctx, source, what, act, csv, form))
+
+
+@features.tool(title="Back up", unavailable=no_files, destructive=False)
+async def backup(ctx: Ctx, database: DatabaseArgument = None) -> str:
+    """Copy a database, while it is in use, to a new file in the operator's directory, and check the copy."""
+    source = ctx.state.databases.named(database)
+    work = partial(back_up, _files(ctx), source.name)
+    async with reading(ctx, source):
+        return backup_text(await source.read(work))
+
+
+async def executed(
+    ctx: Ctx,
+    source: Database,
+    statements: Sequence[Statement],
+    max_rows: int | None = None,
+    *,
+    only_tables: bool = False,
+) -> Data[WriteResult]:
+    """What the statements did, in one transaction, once the user has agreed where the operator wants that."""
+    what = ";\n".join(_written(statement) for statement in statements)
+    act = partial(execution.execute, statements, _answering(ctx, max_rows), only_tables)
+    done = await agreed(ctx, source, what, act)
+    return Data(done.value, done.text)
+
+
+def _answering(ctx: Ctx, max_rows: int | None) -> Answering:
+    return Answering(room(ctx, max_rows), ctx.budget.result_bytes - _FRAME)
+
+
+def _files(ctx: Ctx) -> Path:
+    files: Path | None = ctx.state.settings.files
+    if files is None:
+        raise SqliteError(
+            "refused", "this server has no directory of files", "The operator can name one with --files."
+        )
+    return files
+
+
+def _statements(query: str | list[str], parameters: list[Any] | dict[str, Any]) -> list[Statement]:
+    if isinstance(query, str):
+        return [Statement(query, bound(parameters))]
+    if not parameters:
+        return [Statement(sql) for sql in query]
+    if not isinstance(parameters, list) or len(parameters) != len(query):
+        reason = f"for {len(query)} statements, parameters is no list of {len(query)} entries"
+        raise SqliteError(
+            "bad_parameters", reason, "Give one list or object for each statement; [] where it has none."
+        )
+    return [Statement(sql, _bound_one(given)) for sql, given in zip(query, parameters, strict=True)]
+
+
+def _bound_one(given: Any) -> Parameters:
+    if not isinstance(given, list | dict):
+        raise SqliteError("bad_parameters", "the entry of a statement is neither a list nor an object of parameters")
+    return bound(given)
+
+
+async def agreed(
+    ctx: Ctx, source: Database, what: str, act: Callable[[Consent, Session], T | Figures], *unsaid: object
+) -> T:
+    """What `act` does, once the user has agreed to it where the operator wants that: to `what`, which is shown, with
+    all that is `unsaid`. Raises SqliteError where the user does not agree, or can't be asked."""
+    limit = ctx.state.settings.confirm
+    async with writing(ctx, source):
+        done = await write(source, partial(act, Consent(limit)))
+    if not isinstance(done, Figures):
+        return done
+    # The key names these very changes: consent to some is none to others.
+    key = hashlib.sha256(repr((source.name, what, unsaid, done)).encode("utf-8", "replace")).hexdigest()[:16]
+    await _ask(ctx, key, f"Change {source.name}? {done}:\n{_cut(what)}", done)
+    async with writing(ctx, source):
+        done = await write(source, partial(act, Consent(limit, done)))
+    assert not isinstance(done, Figures)
+    return done
+
+
+async def _ask(ctx: Ctx, key: str, message: str, figures: Figures) -> None:
+    try:
+        answer = await ctx.ask(f"change {key}", message, _Agreement)
+    except MissingCapability:
+        reason = "this server asks the user first, and this client can't be asked"
+        raise SqliteError("cannot_confirm", reason, quoted=[str(figures)]) from None
+    if answer.action != "accept":
+        raise SqliteError("declined", "the user did not agree", quoted=[str(figures)])
+
+
+def _written(statement: Statement) -> str:
+    """A statement with its parameters, for the user to read."""
+    return f"{statement.sql} -- {statement.parameters!r}" if statement.parameters else statement.sql
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]} [cut: {len(text):,} characters]"

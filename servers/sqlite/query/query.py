@@ -1,0 +1,116 @@
+"""One query: its statement run, its rows cut to what one answer may have."""
+
+import sqlite3
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from functools import partial
+from itertools import chain, islice
+from typing import Any, NamedTuple
+
+from servers.sqlite.engine.limits import Stop, patiently
+from servers.sqlite.query.cells import stored
+from servers.sqlite.query.pages import Page, Room, Row, page
+
+__all__ = ["Answer", "Parameters", "Query", "Rest", "begin", "bound", "go_on"]
+
+Parameters = Sequence[Any] | Mapping[str, Any]
+
+_SKIPPED = 1_000
+"""Rows that are left out in one step."""
+
+
+class Query(NamedTuple):
+    """A statement and its parameters."""
+
+    sql: str
+    parameters: Parameters
+    offset: int = 0
+    """Rows that were given already, by earlier answers."""
+
+
+class Rest(NamedTuple):
+    """What is left of a query after an answer, while its statement is kept at the row where that ended."""
+
+    cursor: sqlite3.Cursor
+    waiting: Sequence[Row]
+    """Rows that were fetched and had no room."""
+
+
+class Answer(NamedTuple):
+    """Some rows of a query."""
+
+    names: tuple[str, ...]
+    page: Page
+    more: bool
+    """Whether there are rows after these."""
+    rest: Rest | None
+    """Where they come from, if the statement could be kept."""
+    schema_version: int
+    data_version: int
+    """Another number on the same connection says that another connection changed the database."""
+    seconds: float
+
+
+def bound(parameters: Parameters) -> Parameters:
+    """The parameters as SQLite takes them. Raises SqliteError."""
+    if isinstance(parameters, Mapping):
+        return {name.lstrip(":@$"): stored(value) for name, value in parameters.items()}
+    return [stored(value) for value in parameters]
+
+
+def begin(query: Query, room: Room, connection: sqlite3.Connection, stop: Stop) -> Answer:
+    """Runs the query up to the rows that it shall give."""
+    began = time.monotonic()
+    data_version, schema_version = (
+        patiently(stop, partial(_pragma, connection, name)) for name in ("data_version", "schema_version")
+    )
+    with ExitStack() as unless_kept:
+        cursor = patiently(stop, partial(connection.execute, query.sql, query.parameters))
+        unless_kept.callback(cursor.close)
+        names = tuple(column[0] for column in cursor.description or ())
+        _skip(cursor, query.offset, stop)
+        page, rest = _given(names, Rest(cursor, ()), room, stop)
+        kept = rest if rest is not None and _keeps_snapshots(connection) else None
+        if kept is not None:
+            unless_kept.pop_all()
+    return Answer(names, page, rest is not None, kept, schema_version, data_version, time.monotonic() - began)
+
+
+def go_on(answer: Answer, rest: Rest, room: Room, _: sqlite3.Connection, stop: Stop) -> Answer:
+    """The rows after those of `answer`, from the statement that was kept for them."""
+    began = time.monotonic()
+    with ExitStack() as unless_kept:
+        unless_kept.callback(rest.cursor.close)
+        page, left = _given(answer.names, rest, room, stop)
+        if left is not None:
+            unless_kept.pop_all()
+    return answer._replace(page=page, more=left is not None, rest=left, seconds=time.monotonic() - began)
+
+
+def _pragma(connection: sqlite3.Connection, name: str) -> int:
+    (value,) = connection.execute(f"PRAGMA {name}").fetchone()
+    return int(value)
+
+
+def _keeps_snapshots(connection: sqlite3.Connection) -> bool:
+    # Without a write-ahead log, a statement that is not finished keeps all writers out.
+    (mode,) = connection.execute("PRAGMA journal_mode").fetchone()
+    return bool(mode == "wal")
+
+
+def _skip(cursor: sqlite3.Cursor, offset: int, stop: Stop) -> None:
+    while offset > 0:
+        skipped = sum(1 for _ in islice(cursor, min(offset, _SKIPPED)))
+        if skipped == 0:
+            return
+        offset -= skipped
+        stop.check()
+
+
+def _given(names: Sequence[str], rest: Rest, room: Room, stop: Stop) -> tuple[Page, Rest | None]:
+    waiting = iter(rest.waiting)
+    made, left = page(names, chain(waiting, rest.cursor), room)
+    stop.check()
+    left += waiting
+    return made, Rest(rest.cursor, left) if left else None

@@ -1,0 +1,161 @@
+"""The first rows of a table, one row by its key, and the keys that begin as was typed.
+
+A key is the primary key, or the rowid where a table has none. In a URI its values are texts, so a value is looked
+for as each kind of value that is written that way; the column's own affinity decides which it is.
+"""
+
+import math
+import re
+import sqlite3
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+from typing_extensions import TypedDict
+
+from servers.sqlite.engine.limits import Stop, patiently
+from servers.sqlite.engine.sql import quoted, select
+from servers.sqlite.errors import SqliteError
+from servers.sqlite.query.pages import Page, Room, page
+from servers.sqlite.schema.entries import Entry, find, steady
+from servers.sqlite.schema.parts import columns_of
+from servers.sqlite.uris import key_of, parts_of
+
+__all__ = ["Rows", "first_rows", "in_order", "keys_like", "row_of"]
+
+_LOOKED_AT = 10_000
+"""Rows whose keys are compared with what was typed."""
+_LONGEST_KEY = 200
+"""Characters of a value in a key that is offered."""
+_SECONDS = 1.0
+"""For finding keys that go on as was typed."""
+_MOST_KEYS = 100
+_BLOB = re.compile(r"x'((?:[0-9a-f]{2})*)'")
+
+
+class Rows(TypedDict):
+    """Rows of a table."""
+
+    table: str
+    key: list[str]
+    """The columns that a row is found by; none in a view."""
+    columns: list[str]
+    rows: list[tuple[Any, ...]]
+    truncated: bool
+
+
+def first_rows(table: str, room: Room, connection: sqlite3.Connection, stop: Stop) -> Rows:
+    """The first rows by their keys, as many as there is room for. Raises SqliteError."""
+    with steady(connection, stop):
+        entry = find(connection, table)
+        key = _key_columns(connection, entry)
+        query = select("*", entry.name, f"{in_order(key)}LIMIT {room.rows + 1}")
+        cursor = patiently(stop, partial(connection.execute, query))
+        names = [column[0] for column in cursor.description]
+        made, left = page(names, cursor, room)
+    return _rows(entry, key, names, made, truncated=bool(left))
+
+
+def in_order(key: list[str]) -> str:
+    """SQL that puts rows in the order of their keys; nothing where they have none."""
+    return f"ORDER BY {', '.join(map(quoted, key))} " if key else ""
+
+
+def row_of(table: str, key: str, room: Room, connection: sqlite3.Connection, stop: Stop) -> Rows:
+    """The row with that key, as `uris.key_of` writes it. Raises SqliteError, `not_found` where there is none."""
+    with steady(connection, stop):
+        entry = find(connection, table)
+        columns = _key_columns(connection, entry)
+        # A comma parts nothing in the key of one column.
+        parts = parts_of(key) if len(columns) != 1 else [",".join(parts_of(key))]
+        if not columns or len(parts) != len(columns):
+            raise SqliteError("not_found", "no row has such a key")
+        values = [_values(part) for part in parts]
+        conditions = (
+            f"{quoted(column)} IN ({', '.join('?' * len(one))})" for column, one in zip(columns, values, strict=True)
+        )
+        query = select("*", entry.name, f"WHERE {' AND '.join(conditions)} LIMIT 1")
+        cursor = patiently(stop, partial(connection.execute, query, [value for one in values for value in one]))
+        names = [column[0] for column in cursor.description]
+        made, _ = page(names, cursor, room)
+    if not made.rows:
+        raise SqliteError("not_found", "no row has that key")
+    return _rows(entry, columns, names, made, truncated=False)
+
+
+def keys_like(table: str, typed: str, connection: sqlite3.Connection, stop: Stop) -> list[str]:
+    """Keys of the first rows that begin as was typed, as many as are found in a second. Raises SqliteError."""
+    with steady(connection, stop):
+        entry = find(connection, table)
+        columns = _key_columns(connection, entry)
+        found: list[str] = []
+        with stop.at_most(_SECONDS):
+            _collect(found, typed, _keys(entry, columns, connection))
+    return found
+
+
+def _collect(found: list[str], typed: str, keys: Iterator[str]) -> None:
+    for key in keys:
+        if key.startswith(typed):
+            found.append(key)
+        if len(found) == _MOST_KEYS:
+            return
+
+
+def _rows(entry: Entry, key: list[str], names: list[str], made: Page, *, truncated: bool) -> Rows:
+    return {"table": entry.name, "key": key, "columns": names, "rows": list(made.rows), "truncated": truncated}
+
+
+def _key_columns(connection: sqlite3.Connection, entry: Entry) -> list[str]:
+    if entry.kind == "view":
+        return []
+    columns, _ = columns_of(connection, entry.name)
+    keyed = sorted((column["primary_key"], column["name"]) for column in columns if column["primary_key"])
+    if keyed:
+        return [name for _, name in keyed]
+    taken = {column["name"].lower() for column in columns}
+    return [name for name in ("rowid", "_rowid_", "oid") if name not in taken][:1]
+
+
+def _keys(entry: Entry, columns: list[str], connection: sqlite3.Connection) -> Iterator[str]:
+    if not columns:
+        return
+    query = select(", ".join(map(quoted, columns)), entry.name, f"LIMIT {_LOOKED_AT}")
+    for row in connection.execute(query):
+        parts = [part for part in map(_written, row) if part is not None]
+        if len(parts) == len(row) and any(parts):
+            yield key_of(parts)
+
+
+def _values(part: str) -> list[Any]:
+    """The values that are written this way."""
+    values: list[Any] = [part]
+    blob = _BLOB.fullmatch(part)
+    if blob is not None:
+        values.append(bytes.fromhex(blob[1]))
+    if re.fullmatch(r"-?[0-9]{1,19}", part) and str(int(part)) == part and abs(int(part)) < 1 << 63:
+        values.append(int(part))
+    elif re.fullmatch(r"-?[0-9][0-9.e+-]{0,30}", part) and _is_real(part):
+        values.append(float(part))
+    return values
+
+
+def _is_real(part: str) -> bool:
+    try:
+        return repr(float(part)) == part
+    except ValueError:
+        return False
+
+
+def _written(value: Any) -> str | None:
+    """A value as it is written in a key; None for one that can't be, or is too long."""
+    match value:
+        case str() if len(value) <= _LONGEST_KEY and value.isprintable():
+            return value
+        case bytes() if len(value) <= _LONGEST_KEY:
+            return f"x'{value.hex()}'"
+        case float() if math.isfinite(value):
+            return repr(value)
+        case int():
+            return str(value)
+    return None

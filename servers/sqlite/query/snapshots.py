@@ -1,0 +1,166 @@
+"""Queries that an answer could not hold whole, so that the next call goes on with the very same rows.
+
+In WAL mode the statement is kept where it stopped, with the state of the database that it sees, for `_KEPT` seconds:
+it hinders no writer. Otherwise, and after that time, the query is run again and what was given already is skipped;
+whether the database was changed meanwhile is what SQLite's `data_version` says on the same connection.
+"""
+
+import hashlib
+import secrets
+import sqlite3
+import time
+from collections import OrderedDict
+from functools import partial
+from typing import NamedTuple
+
+import anyio
+
+from servers.sqlite.engine.connection import Connection, Work
+from servers.sqlite.engine.database import Database
+from servers.sqlite.engine.limits import Stop
+from servers.sqlite.errors import SqliteError
+from servers.sqlite.query.pages import Page, Room
+from servers.sqlite.query.query import Answer, Query, Rest, begin, go_on
+
+__all__ = ["Found", "Snapshots"]
+
+_KEPT = 30.0
+"""Seconds."""
+_MOST_STANDS = 1_000
+_NOTHING = Page([], [])
+_SHARE = 2
+"""Of the readers of a database one in so many is kept at most."""
+
+
+class Found(NamedTuple):
+    """Rows of a query, and where it goes on."""
+
+    answer: Answer
+    cursor: str | None
+    """None after the last rows."""
+    changed: bool
+    """Whether the database was changed between these rows and those before, so that some may be missing or double."""
+
+
+class _Stand(NamedTuple):
+    """How far a query has come."""
+
+    asked: bytes
+    """A fingerprint of who asks what of which database."""
+    offset: int
+    answer: Answer
+    connection: Connection
+    opening: int
+    changed: bool
+
+
+class _Kept(NamedTuple):
+    """A statement that waits for its next call."""
+
+    database: Database
+    connection: Connection
+    rest: Rest
+    until: float
+
+
+class Snapshots:
+    """The queries that can go on. `run` must run meanwhile."""
+
+    def __init__(self, kept_seconds: float = _KEPT) -> None:
+        self._kept_seconds = kept_seconds
+        self._stands: OrderedDict[str, _Stand] = OrderedDict()
+        self._kept: OrderedDict[str, _Kept] = OrderedDict()
+        self._some = anyio.Event()
+
+    async def read(self, database: Database, query: Query, room: Room, who: str | None, cursor: str | None) -> Found:
+        """The first rows of `query`, or with a `cursor` those after the rows that came with it.
+
+        Raises SqliteError, `bad_cursor` where it is none of this query and this client, or too many came after it.
+        """
+        asked = hashlib.sha256(repr((who, database.name, query)).encode("utf-8", "replace")).digest()
+        if cursor is None:
+            return await self._read(database, await database.readers.take(), partial(begin, query, room), asked, None)
+        stand = self._stands.get(cursor)
+        if stand is None or stand.asked != asked:
+            reason = "the cursor is not one that this query gave, or it is too old"
+            raise SqliteError("bad_cursor", reason, "Leave it out to begin at the first row.")
+        kept = self._kept.pop(cursor, None)
+        if kept is not None:
+            work = partial(go_on, stand.answer, kept.rest, room)
+            return await self._read(database, kept.connection, work, asked, stand)
+        connection = await database.readers.take(stand.connection)
+        work = partial(begin, query._replace(offset=stand.offset), room)
+        return await self._read(database, connection, work, asked, stand)
+
+    async def run(self) -> None:
+        """Lets statements go whose time is over, until it is cancelled; then all others."""
+        try:
+            while True:
+                await self._expire()
+        finally:
+            # A connection that has a statement is not closed when it is closed.
+            while self._kept:
+                await self._let_go(self._kept.popitem()[1])
+
+    async def _expire(self) -> None:
+        await self._some.wait()
+        if not self._kept:
+            self._some = anyio.Event()
+            return
+        # All are kept for the same time, so the first is over first.
+        cursor, kept = next(iter(self._kept.items()))
+        await anyio.sleep(max(kept.until - time.monotonic(), 0))
+        if cursor in self._kept:
+            await self._let_go(self._kept.pop(cursor))
+
+    async def press(self, database: Database) -> None:
+        """Lets go of the oldest statement that is kept in `database`, for a query that has no connection."""
+        for cursor, kept in self._kept.items():
+            if kept.database is database:
+                await self._let_go(self._kept.pop(cursor))
+                return
+
+    async def _read(
+        self, database: Database, connection: Connection, work: Work[Answer], asked: bytes, stand: _Stand | None
+    ) -> Found:
+        keeps = False
+        try:
+            answer = await connection.run(work)
+            changed = stand is not None and (
+                stand.changed
+                or stand.opening != connection.opening
+                or stand.answer.data_version != answer.data_version
+            )
+            if not answer.more:
+                return Found(answer, None, changed)
+            cursor = secrets.token_urlsafe(12)
+            keeps = answer.rest is not None
+            if answer.rest is not None:
+                self._kept[cursor] = _Kept(database, connection, answer.rest, time.monotonic() + self._kept_seconds)
+                self._some.set()
+        finally:
+            if not keeps:
+                database.readers.give(connection)
+        offset = len(answer.page.rows) + (0 if stand is None else stand.offset)
+        told = answer._replace(page=_NOTHING, rest=None)
+        self._stands[cursor] = _Stand(asked, offset, told, connection, connection.opening, changed)
+        if len(self._stands) > _MOST_STANDS:
+            self._stands.popitem(last=False)
+        await self._spare(database)
+        return Found(answer, cursor, changed)
+
+    async def _spare(self, database: Database) -> None:
+        """Keeps no more than its share of the readers from other queries."""
+        if sum(kept.database is database for kept in self._kept.values()) > max(database.readers.size // _SHARE, 1):
+            await self.press(database)
+
+    async def _let_go(self, kept: _Kept) -> None:
+        with anyio.CancelScope(shield=True):
+            try:
+                await kept.connection.run(partial(_close, kept.rest))
+            finally:
+                kept.database.readers.give(kept.connection)
+
+
+def _close(rest: Rest, _: sqlite3.Connection, __: Stop) -> None:
+    rest.cursor.close()

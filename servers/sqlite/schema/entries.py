@@ -1,0 +1,211 @@
+"""The tables and views that there are, as `sqlite_schema` lists them, the SQL that made them, and the names that were
+perhaps meant where a statement names something that is not there.
+
+PRAGMA table_list would tell the same. But it compiles every view of the database, which views that are made for it
+turn into minutes that can't be stopped. For the same reason a column that is missing is looked for in all tables, as
+SQLite's words tell what is missing and not where it was looked for, and in no view.
+"""
+
+import re
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from functools import partial
+from itertools import islice
+from typing import Any, Literal, NamedTuple
+
+from servers.sqlite.engine.limits import Stop, patiently
+from servers.sqlite.errors import SqliteError
+from servers.sqlite.texts import fenced, nearest, shown
+
+__all__ = [
+    "Entry",
+    "Kind",
+    "all_entries",
+    "ask",
+    "entries",
+    "find",
+    "schema_sql",
+    "steady",
+    "suggestion",
+    "unnameable",
+]
+
+Hidden = Callable[[str], bool]
+"""Whether no statement may read the table of that name."""
+_COLUMNS = 5_000
+"""Columns that are looked through."""
+_TABLES = 3
+"""Tables that are named as those of a column."""
+_LONGEST = 500
+"""Characters of SQLite's words."""
+_NO_TABLE, _NO_COLUMN, _NO_COLUMN_OF = "no such table: ", "no such column: ", " has no column named "
+
+Kind = Literal["table", "view", "virtual", "shadow"]
+
+# A name that is no UTF-8 can't be sent, and no statement could name it either.
+_READABLE = dict.fromkeys(range(0xDC80, 0xDD00), "\ufffd")
+# What a virtual table keeps its data in is called like it, with one of these after it.
+_FTS = ("content", "segments", "segdir", "docsize", "stat")
+_RTREE = ("node", "rowid", "parent")
+_SHADOWS = {
+    "fts3": _FTS,
+    "fts4": _FTS,
+    "fts5": ("data", "idx", "content", "docsize", "config"),
+    "rtree": _RTREE,
+    "rtree_i32": _RTREE,
+    "geopoly": _RTREE,
+}
+_MODULE = re.compile(r"\sUSING\s+\W?(\w+)", re.IGNORECASE)
+# A comment or something in quotes, or a token that matters.
+_TOKENS = re.compile(
+    r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|`(?:[^`]|``)*`|\[[^\]]*\]|--[^\n]*|/\*.*?(?:\*/|$)|(?P<word>\w+)|(?P<end>\))""",
+    re.DOTALL,
+)
+
+
+class Entry(NamedTuple):
+    """A table or view."""
+
+    name: str
+    kind: Kind
+    sql: str
+    """The statement that made it."""
+
+    @property
+    def internal(self) -> bool:
+        """Whether it is one that SQLite or a virtual table keeps for itself."""
+        return self.kind == "shadow" or self.name.startswith("sqlite_")
+
+    @property
+    def options(self) -> list[str]:
+        """The words after the columns, as STRICT or WITHOUT ROWID, in capitals."""
+        words: list[str] = []
+        for token in _TOKENS.finditer(self.sql):
+            if token["end"]:
+                words = []
+            elif token["word"]:
+                words.append(token["word"].upper())
+        return words if self.kind in ("table", "shadow") else []
+
+
+@contextmanager
+def steady(connection: sqlite3.Connection, stop: Stop) -> Iterator[None]:
+    """Has all statements in the block see the same state of the database.
+
+    A statement that has not come to its end holds a state of the database, and those beside it see that one too.
+    """
+    holding = "SELECT count(*) FROM sqlite_schema UNION ALL SELECT 0"
+    with closing(patiently(stop, partial(connection.execute, holding))):
+        yield
+
+
+def ask(connection: sqlite3.Connection, question: str, *values: Any) -> list[tuple[Any, ...]]:
+    """The rows that a question of our own gives."""
+    rows = connection.execute(question, values)
+    return [tuple(one.translate(_READABLE) if type(one) is str else one for one in row) for row in rows]
+
+
+def unnameable(connection: sqlite3.Connection) -> str:
+    """A query of the names in the schema that are no UTF-8. A statement is denied where the authorizer would have to
+    be told such a name, also one that asks a pragma about it."""
+    rows = connection.execute("SELECT rowid, name FROM sqlite_schema")
+    odd = ", ".join(str(rowid) for rowid, name in rows if name.translate(_READABLE) != name)
+    return f"SELECT name FROM sqlite_schema WHERE rowid IN ({odd})"  # noqa: S608 - these are numbers
+
+
+def all_entries(connection: sqlite3.Connection) -> list[Entry]:
+    """All tables and views by name."""
+    question = """
+        SELECT name, CASE WHEN type = 'view' THEN 'view' WHEN rootpage = 0 THEN 'virtual' ELSE 'table' END, sql
+        FROM sqlite_schema WHERE type IN ('table', 'view')"""
+    found = sorted(Entry(name, kind, sql or "") for name, kind, sql in ask(connection, question))
+    shadows = {f"{one.name}_{part}" for one in found if one.kind == "virtual" for part in _parts(one.sql)}
+    return [one._replace(kind="shadow") if one.name in shadows and one.kind == "table" else one for one in found]
+
+
+def entries(connection: sqlite3.Connection) -> list[Entry]:
+    """The tables and views that are not internal, by name."""
+    return [one for one in all_entries(connection) if not one.internal]
+
+
+def find(connection: sqlite3.Connection, name: str) -> Entry:
+    """The table or view of that name, in upper or lower case. Raises SqliteError `not_found`, with the nearest."""
+    found = all_entries(connection)
+    question = "SELECT name FROM sqlite_schema WHERE name = ? COLLATE NOCASE AND type IN ('table', 'view')"
+    for (exact,) in ask(connection, question, name):
+        return next(one for one in found if one.name == exact)
+    close = nearest(name, (one.name for one in found if not one.internal))
+    suggestion = f"The nearest names are:\n{fenced(close)}" if close else "list_tables names those that there are."
+    raise SqliteError("not_found", "there is no table or view of that name", suggestion)
+
+
+def _parts(sql: str) -> tuple[str, ...]:
+    module = _MODULE.search(sql)
+    return () if module is None else _SHADOWS.get(module[1].lower(), ())
+
+
+def schema_sql(most: int, connection: sqlite3.Connection, stop: Stop) -> str:
+    """The statements that make the schema again, `most` bytes at most; what is left out is counted.
+
+    A virtual table makes those tables itself that it keeps its data in.
+    """
+    question = """
+        SELECT tbl_name, sql FROM sqlite_schema WHERE sql IS NOT NULL AND substr(name, 1, 7) <> 'sqlite_'
+        ORDER BY CASE type WHEN 'table' THEN 1 WHEN 'index' THEN 2 WHEN 'view' THEN 3 ELSE 4 END, name"""
+    with steady(connection, stop):
+        shadows = {one.name for one in all_entries(connection) if one.kind == "shadow"}
+        statements = [f"{sql};" for table, sql in ask(connection, question) if table not in shadows]
+    shown: list[str] = []
+    for statement in statements:
+        most -= len(statement.encode()) + len("\n\n")
+        if most < 0:
+            shown.append(f"-- {len(statements) - len(shown)} more statements had no room")
+            break
+        shown.append(statement)
+    # The marks of data are comments here, so that the text can be run.
+    text, _, end = fenced(["\n\n".join(shown)]).rpartition("\n")
+    return f"-- {text}\n-- {end}\n"
+
+
+def suggestion(connection: sqlite3.Connection, words: str, hidden: Hidden) -> str:
+    """What to try instead, between the marks of data; nothing where nothing is alike, or can be looked for."""
+    try:
+        close = _close(connection, words[:_LONGEST], hidden)
+    except sqlite3.Error:
+        return ""
+    return f"The nearest names are:\n{fenced(close)}" if close else ""
+
+
+def _close(connection: sqlite3.Connection, words: str, hidden: Hidden) -> Sequence[str]:
+    if words.startswith(_NO_TABLE):
+        name = words.removeprefix(_NO_TABLE).removeprefix("main.")
+        return [
+            shown(one) for one in nearest(name, (one.name for one in entries(connection) if not hidden(one.name)))
+        ]
+    if words.startswith(_NO_COLUMN):
+        # c.nam, or "nam" - should this be a string literal in single-quotes?
+        name = words.removeprefix(_NO_COLUMN).partition(" - ")[0].strip('"').rpartition(".")[2]
+        return _columns(name, _all_columns(connection, hidden))
+    table, told, name = words.removeprefix("table ").partition(_NO_COLUMN_OF)
+    return _columns(name, ((table, one) for one in _columns_of(connection, table))) if told else ()
+
+
+def _columns(name: str, columns: Iterator[tuple[str, str]]) -> Sequence[str]:
+    """Those like `name`, with tables that have them."""
+    tables: dict[str, list[str]] = {}
+    for table, column in islice(columns, _COLUMNS):
+        tables.setdefault(column, []).append(table)
+    return [f"{shown(one)} (in {', '.join(map(shown, tables[one][:_TABLES]))})" for one in nearest(name, tables)]
+
+
+def _all_columns(connection: sqlite3.Connection, hidden: Hidden) -> Iterator[tuple[str, str]]:
+    for entry in entries(connection):
+        if entry.kind != "view" and not hidden(entry.name):
+            yield from ((entry.name, column) for column in _columns_of(connection, entry.name))
+
+
+def _columns_of(connection: sqlite3.Connection, table: str) -> list[str]:
+    return [
+        str(name) for (name,) in ask(connection, "SELECT name FROM pragma_table_xinfo(?) WHERE hidden <> 1", table)
+    ]

@@ -1,0 +1,247 @@
+"""A first look at a database: its tables and views by name, page by page; and as much of its schema as there is room
+for, what is most useful first.
+"""
+
+import sqlite3
+import time
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from typing_extensions import TypedDict
+
+from servers.sqlite.engine.limits import Stop
+from servers.sqlite.errors import SqliteError
+from servers.sqlite.schema import lines
+from servers.sqlite.schema.entries import Entry, Kind, entries, steady
+from servers.sqlite.schema.lines import Space
+from servers.sqlite.schema.parts import columns_of, foreign_keys, indexes, row_estimates
+from servers.sqlite.texts import fenced, shown
+
+__all__ = [
+    "DatabaseSummary",
+    "ListedTable",
+    "TableList",
+    "TablePage",
+    "TableSummary",
+    "list_tables",
+    "overview_text",
+    "summarize",
+    "tables_text",
+    "unreadable",
+]
+
+_FRAME = 500
+"""Bytes of a list besides its tables, and of a summary besides its lists."""
+_COLUMNS = 100
+"""Columns of one table that are told."""
+_TRIES = 3
+"""Tables in a row that don't fit, after which only names are told."""
+_SHARE = 0.1
+"""Of the seconds of the call, those in which columns are looked for."""
+_NAMES_SHARE = 8
+"""Of the room, one part in so many is kept for the names of tables that have none for their columns."""
+
+
+class ListedTable(TypedDict):
+    """A table or view."""
+
+    name: str
+    kind: Kind
+    rows_estimated: int | None
+    """By the last ANALYZE."""
+
+
+class TableList(NamedTuple):
+    """Tables and views by name."""
+
+    tables: list[ListedTable]
+    total: int
+    cursor: str | None
+    """With which the list goes on; None at its end."""
+
+
+class TablePage(NamedTuple):
+    """Which part of a list is wanted."""
+
+    cursor: str | None
+    most: int
+    bytes: int
+
+
+def list_tables(page: TablePage, connection: sqlite3.Connection, stop: Stop) -> TableList:
+    """The tables and views that the page wants, those left out that SQLite or a virtual table keeps for itself.
+
+    Raises SqliteError `bad_cursor`."""
+    after = None if page.cursor is None else _name_in(page.cursor)
+    with steady(connection, stop):
+        found, estimates = entries(connection), row_estimates(connection)
+    space = Space(page.bytes - _FRAME)
+    following = [one for one in found if after is None or one.name > after]
+    tables: list[ListedTable] = []
+    for one in following[: page.most]:
+        table: ListedTable = {"name": one.name, "kind": one.kind, "rows_estimated": estimates.get(one.name)}
+        if not space.takes(_line(table)):
+            break
+        tables.append(table)
+    cut = len(tables) < len(following) and bool(tables)
+    return TableList(tables, len(found), _cursor_after(tables[-1]["name"]) if cut else None)
+
+
+def tables_text(found: TableList) -> str:
+    """One table a line."""
+    cut = "" if found.cursor is None else f"; cut; go on with cursor {found.cursor}"
+    head = f"{len(found.tables)} of {found.total} tables and views{cut}"
+    return "\n".join((head, fenced([_line(table) for table in found.tables])))
+
+
+def _line(table: ListedTable) -> str:
+    rows = table["rows_estimated"]
+    return f"{table['kind']} {shown(table['name'])}" + ("" if rows is None else f" (about {rows} rows)")
+
+
+def _cursor_after(name: str) -> str:
+    """A cursor in letters and digits, so that no name stands outside of the marks."""
+    return urlsafe_b64encode(name.encode()).decode().rstrip("=")
+
+
+def _name_in(cursor: str) -> str:
+    try:
+        return urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode()
+    except ValueError:
+        raise SqliteError("bad_cursor", "this is no cursor of list_tables", "Leave it out to begin.") from None
+
+
+class TableSummary(TypedDict):
+    """A table or view with its columns."""
+
+    name: str
+    kind: Kind
+    rows_estimated: int | None
+    columns: list[str]
+    """Each with its type and what else is said of it."""
+    more_columns: int
+    """How many there are besides."""
+
+
+class DatabaseSummary(TypedDict):
+    """What is in one database."""
+
+    database: str
+    writable: bool
+    tables: list[TableSummary]
+    other_tables: list[str]
+    """Names of tables and views that there was no room to describe."""
+    foreign_keys: list[str]
+    indexes: list[str]
+    """But for those of primary keys."""
+    left_out: dict[str, int]
+    """How many of each there was no room for."""
+    problem: str | None
+    """Why the database can't be read."""
+
+
+def summarize(name: str, writable: bool, space: Space, connection: sqlite3.Connection, stop: Stop) -> DatabaseSummary:
+    """The summary of the database called `name`, in which the tables that others refer to most come first."""
+    with steady(connection, stop):
+        keys = foreign_keys(connection)
+        degree = Counter(key["to_table"].lower() for key in keys) + Counter(key["table"].lower() for key in keys)
+        found = sorted(entries(connection), key=lambda one: (one.kind == "view", -degree[one.name.lower()], one.name))
+        space.left -= _FRAME
+        for_names = space.share(_NAMES_SHARE)
+        tables, others = _tables(found, space, connection, stop)
+        space.left += for_names.left
+        names, unnamed = space.fitting(others, shown)
+        shown_keys, more_keys = space.fitting(map(lines.foreign_key, keys), str)
+        shown_tables = {one.name for one in found}
+        known = (
+            lines.brief_index(table, index)
+            for table, index in indexes(connection)
+            if table in shown_tables and index["origin"] != "PRIMARY KEY"
+        )
+        shown_indexes, more_indexes = space.fitting(known, str)
+    left_out = {"tables": unnamed, "foreign_keys": more_keys, "indexes": more_indexes}
+    return {
+        "database": name,
+        "writable": writable,
+        "tables": tables,
+        "other_tables": names,
+        "foreign_keys": shown_keys,
+        "indexes": shown_indexes,
+        "left_out": {what: count for what, count in left_out.items() if count},
+        "problem": None,
+    }
+
+
+def unreadable(name: str, writable: bool, problem: str) -> DatabaseSummary:
+    """The summary of a database that can't be read."""
+    return {
+        "database": name,
+        "writable": writable,
+        "tables": [],
+        "other_tables": [],
+        "foreign_keys": [],
+        "indexes": [],
+        "left_out": {},
+        "problem": problem,
+    }
+
+
+def _table_line(table: TableSummary) -> str:
+    """A table with its columns."""
+    rows = "" if table["rows_estimated"] is None else f" about {table['rows_estimated']} rows"
+    more = f", and {table['more_columns']} more" if table["more_columns"] else ""
+    columns = f": {', '.join(table['columns'])}" if table["columns"] else ""
+    return f"{table['kind']} {shown(table['name'])}{rows}{columns}{more}"
+
+
+def _tables(
+    found: Sequence[Entry], space: Space, connection: sqlite3.Connection, stop: Stop
+) -> tuple[list[TableSummary], list[str]]:
+    """Those that there is room and time for, and the names of the others."""
+    estimates = row_estimates(connection)
+    # A view may take a second to be compiled, and SQLite can't be stopped then.
+    until = time.monotonic() + stop.seconds * _SHARE
+    tables: list[TableSummary] = []
+    others: list[str] = []
+    failed = 0
+    for one in found:
+        if failed == _TRIES or time.monotonic() > until:
+            others.append(one.name)
+            continue
+        columns, _ = columns_of(connection, one.name)
+        table: TableSummary = {
+            "name": one.name,
+            "kind": one.kind,
+            "rows_estimated": estimates.get(one.name),
+            "columns": [lines.column(column) for column in columns[:_COLUMNS]],
+            "more_columns": max(len(columns) - _COLUMNS, 0),
+        }
+        if space.takes(_table_line(table)):
+            tables.append(table)
+            failed = 0
+        else:
+            others.append(one.name)
+            failed += 1
+    return tables, others
+
+
+def overview_text(found: Sequence[DatabaseSummary]) -> str:
+    """One database after the other."""
+    return "\n\n".join(_database_text(one) for one in found)
+
+
+def _database_text(one: DatabaseSummary) -> str:
+    facts = [f"database {one['database']}", "may be changed" if one["writable"] else "may only be read"]
+    if one["problem"] is not None:
+        return "\n".join(("; ".join([*facts, "can't be read"]), fenced([one["problem"]])))
+    if one["left_out"]:
+        facts.append(f"left out: {lines.count_left_out(one['left_out'])}")
+    parts = [
+        *map(_table_line, one["tables"]),
+        *lines.section("tables and views without their columns", list(map(shown, one["other_tables"]))),
+        *lines.section("foreign keys", one["foreign_keys"]),
+        *lines.section("indexes", one["indexes"]),
+    ]
+    return "\n".join(("; ".join(facts), fenced(parts)))

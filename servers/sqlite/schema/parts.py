@@ -1,0 +1,160 @@
+"""The schema of a database as SQLite knows it: questions of our own, with names as values and never as SQL.
+
+They run on the connections of the readers, under the same policy and limits as a client's statements.
+"""
+
+import sqlite3
+from contextlib import nullcontext
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, Literal
+
+from typing_extensions import TypedDict
+
+from servers.sqlite.schema.entries import ask, unnameable
+from servers.sqlite.texts import short
+
+__all__ = [
+    "ForeignKey",
+    "Index",
+    "TableColumn",
+    "columns_of",
+    "foreign_keys",
+    "indexes",
+    "row_estimates",
+    "triggers_of",
+]
+
+ColumnKind = Literal["ordinary", "hidden", "generated virtual", "generated stored"]
+
+_COLUMN_KINDS: tuple[ColumnKind, ...] = ("ordinary", "hidden", "generated virtual", "generated stored")
+_ORIGINS = {"c": "CREATE INDEX", "u": "UNIQUE", "pk": "PRIMARY KEY"}
+_TYPE, _DEFAULT, _INDEX_SQL, _TRIGGER_SQL = 200, 500, 500, 1_000
+"""Characters that are told of each."""
+_LARGEST = 1 << 53
+
+
+class TableColumn(TypedDict):
+    """A column of a table or view."""
+
+    name: str
+    type: str
+    not_null: bool
+    default: str | None
+    primary_key: int
+    """Its position in the primary key, from 1 on; 0 where it is not in it."""
+    kind: ColumnKind
+
+
+class ForeignKey(TypedDict):
+    """Columns whose values are a key of another table."""
+
+    table: str
+    columns: list[str]
+    to_table: str
+    to_columns: list[str]
+    """None are named where it is the primary key."""
+    on_update: str
+    on_delete: str
+
+
+class Index(TypedDict):
+    """An index."""
+
+    name: str
+    columns: list[str | None]
+    """None for an expression."""
+    unique: bool
+    partial: bool
+    origin: str
+    sql: str | None
+
+
+def row_estimates(connection: sqlite3.Connection) -> dict[str, int]:
+    """How many rows tables had when ANALYZE last looked; nothing of others."""
+    if not ask(connection, "SELECT 1 FROM sqlite_schema WHERE name = 'sqlite_stat1' AND type = 'table'"):
+        return {}
+    question = "SELECT tbl, max(CAST(stat AS INTEGER)) FROM sqlite_stat1 WHERE stat IS NOT NULL GROUP BY tbl"
+    return {table: min(max(rows, 0), _LARGEST) for table, rows in ask(connection, question)}
+
+
+def columns_of(connection: sqlite3.Connection, table: str) -> tuple[list[TableColumn], str | None]:
+    """The columns, and what is wrong where SQLite can't tell them, as with a view of a table that is gone."""
+    question = """
+        SELECT name, type, "notnull", dflt_value, pk, hidden FROM pragma_table_xinfo(?, 'main') ORDER BY cid"""
+    # A view is compiled and not run.
+    policy = getattr(connection, "policy", None)
+    try:
+        with nullcontext() if policy is None else policy.only_compiles():
+            rows = ask(connection, question, table)
+    except sqlite3.DatabaseError as error:
+        if getattr(error, "sqlite_errorname", "") not in ("SQLITE_ERROR", "SQLITE_AUTH"):
+            raise
+        return [], short(str(error), _DEFAULT)
+    columns: list[TableColumn] = [
+        {
+            "name": name,
+            "type": short(kind, _TYPE),
+            "not_null": bool(not_null),
+            "default": None if default is None else short(default, _DEFAULT),
+            "primary_key": position,
+            "kind": _COLUMN_KINDS[hidden],
+        }
+        for name, kind, not_null, default, position, hidden in rows
+    ]
+    return columns, None
+
+
+def foreign_keys(connection: sqlite3.Connection) -> list[ForeignKey]:
+    """All of them, table by table."""
+    question = f"""
+        SELECT s.name, f.id, f."from", f."table", f."to", f.on_update, f.on_delete
+        FROM sqlite_schema AS s, pragma_foreign_key_list(s.name, 'main') AS f
+        WHERE s.type = 'table' AND s.name NOT IN ({unnameable(connection)}) ORDER BY s.name, f.id, f.seq"""  # noqa: S608
+    found: list[ForeignKey] = []
+    for (table, _), parts in groupby(ask(connection, question), itemgetter(0, 1)):
+        rows = list(parts)
+        found.append(
+            {
+                "table": table,
+                "columns": [row[2] for row in rows],
+                "to_table": rows[0][3],
+                "to_columns": [row[4] for row in rows if row[4] is not None],
+                "on_update": rows[0][5],
+                "on_delete": rows[0][6],
+            }
+        )
+    return found
+
+
+def indexes(connection: sqlite3.Connection, table: str | None = None) -> list[tuple[str, Index]]:
+    """The indexes of one table, or of all, each with the name of its table."""
+    odd = unnameable(connection)
+    question = f"""
+        SELECT s.name, i.name, i."unique", i.partial, i.origin, x.name, d.sql
+        FROM sqlite_schema AS s, pragma_index_list(s.name, 'main') AS i, pragma_index_xinfo(i.name, 'main') AS x
+        LEFT JOIN sqlite_schema AS d ON d.type = 'index' AND d.name = i.name
+        WHERE s.type = 'table' AND x.key AND (?1 IS NULL OR s.name = ?1) AND s.name NOT IN ({odd})
+            AND i.name NOT IN ({odd})
+        ORDER BY s.name, i.seq, x.seqno"""  # noqa: S608
+    return [_index(list(parts)) for _, parts in groupby(ask(connection, question, table), itemgetter(0, 1))]
+
+
+def triggers_of(connection: sqlite3.Connection, table: str) -> list[str]:
+    """The SQL of the triggers of a table or view."""
+    question = """
+        SELECT sql FROM sqlite_schema
+        WHERE type = 'trigger' AND sql IS NOT NULL AND tbl_name = ? COLLATE NOCASE ORDER BY name"""
+    return [short(sql, _TRIGGER_SQL) for (sql,) in ask(connection, question, table)]
+
+
+def _index(rows: list[tuple[Any, ...]]) -> tuple[str, Index]:
+    table, name, unique, partial, origin, _, sql = rows[0]
+    return table, {
+        "name": name,
+        "columns": [row[5] for row in rows],
+        "unique": bool(unique),
+        "partial": bool(partial),
+        "origin": _ORIGINS.get(origin, origin),
+        "sql": None if sql is None else short(sql, _INDEX_SQL),
+    }

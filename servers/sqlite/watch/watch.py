@@ -1,0 +1,158 @@
+"""Telling of changes while somebody wants to know: a task for each database, one watch of files for all.
+
+A notice is only a reason to look. Where there are none, because watchfiles is missing or the system refuses, whoever
+wants to know looks every now and then anyway.
+"""
+
+import asyncio
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator
+from functools import partial
+from pathlib import Path
+
+import anyio
+from anyio import CapacityLimiter, to_thread
+from anyio.abc import TaskGroup
+
+from servers.sqlite.engine.database import Databases
+from servers.sqlite.errors import SqliteError
+from servers.sqlite.uris import Target, target, uri_of
+from servers.sqlite.watch.watched import LISTING, UNSEEN, Watched, folded, look
+from shared.kit.notices import Notices, until_stopped
+
+__all__ = ["Watch", "hear"]
+
+Noticed = Callable[[Collection[str] | None], None]
+"""Takes the paths that something happened to; None when it may have happened to any."""
+_AGAIN_SECONDS = 5.0
+"""How often it is asked whether the directories are still the same ones, and whether there is a watch."""
+
+_BESIDE = ("", "-wal", "-journal")
+"""Endings of the names of the files that a commit writes to."""
+
+
+class Watch:
+    """Calls `changed(key)` when what a key stands for has changed, and `listing()` when there are other tables.
+
+    Its tasks are among `tasks`. The callbacks must not wait.
+    """
+
+    def __init__(
+        self, databases: Databases, tasks: TaskGroup, changed: Callable[[str], None], listing: Callable[[], None]
+    ) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._databases = databases
+        self._tasks = tasks
+        self._changed = changed
+        self._listing = listing
+        self._watched: dict[str, Watched] = {}
+        self._hearing = anyio.CancelScope()
+        self._names: dict[str, list[str]] = defaultdict(list)
+        for database in databases:
+            database.committed = partial(self._committed, database.name)
+            for path in _files(database.path):
+                self._names[path].append(database.name)
+        self._directories = {str(Path(path).parent) for path in self._names}
+        self._notices = Notices()
+
+    @property
+    def health(self) -> dict[str, int | bool]:
+        """How much is watched, and whether only by asking every second, because there are no notices."""
+        watched = sum(len(one.keys) for one in self._watched.values())
+        return {"watched": watched, "degraded": bool(self._watched) and self._notices.degraded}
+
+    async def begin(self, uri: str) -> str:
+        """Tells changes of what `uri` names from now on; the key under which it does.
+
+        That is a database (`sqlite:///{db}`), its schema, or a table, which need not be there yet. A row counts as
+        its table. Raises SqliteError `not_found` and `bad_database`.
+        """
+        whole = target(f"{uri}/schema")
+        if whole is not None and whole.table is None:
+            return await self._begin(whole.database, uri_of(whole).removesuffix("/schema"), None)
+        named = target(uri)
+        if named is None:
+            raise SqliteError("not_found", "that is no URI of a database")
+        table = None if named.table is None else folded(named.table)
+        return await self._begin(named.database, uri_of(Target(named.database, table)), table)
+
+    async def begin_listing(self) -> None:
+        """Tells changes of the list of resources from now on."""
+        for database in self._databases:
+            await self._begin(database.name, LISTING, None)
+
+    def end(self, key: str) -> None:
+        """No longer. With its last key a database is asked no more; with the last of all no file is watched."""
+        for name, watched in [*self._watched.items()]:
+            watched.keys.pop(key, None)
+            if not watched.keys:
+                del self._watched[name]
+                watched.scope.cancel()
+        if not self._watched:
+            self._hearing.cancel()
+
+    def _committed(self, database: str, tables: Collection[str], defines: bool) -> None:
+        self._loop.call_soon_threadsafe(self._wrote, database, frozenset(tables), defines)
+
+    def _wrote(self, database: str, tables: Collection[str], defines: bool) -> None:
+        if database in self._watched and (tables or defines):
+            self._watched[database].wrote(tables, defines)
+
+    async def _begin(self, name: str, key: str, table: str | None) -> str:
+        database = self._databases.named(name)
+        watched = self._watched.get(name)
+        if watched is None:
+            sight = await look(database) or UNSEEN
+            # Somebody else may have been faster. What he saw is older, so he misses no change.
+            watched = self._watched.get(name) or self._begun(Watched(database, sight, self._tell))
+        watched.keys[key] = table
+        return key
+
+    def _begun(self, watched: Watched) -> Watched:
+        if not self._watched:
+            # What ended before may still have a thread to wait for.
+            self._hearing, self._notices = anyio.CancelScope(), Notices()
+            self._tasks.start_soon(self._hear, self._hearing, self._notices)
+        self._watched[watched.database.name] = watched
+        self._tasks.start_soon(watched.run)
+        return watched
+
+    async def _hear(self, scope: anyio.CancelScope, notices: Notices) -> None:
+        with scope:
+            await hear(notices, self._directories, self._noticed)
+
+    def _noticed(self, paths: Collection[str] | None) -> None:
+        names = self._watched if paths is None else {name for path in paths for name in self._names.get(path, ())}
+        for name in names:
+            if name in self._watched:
+                self._watched[name].notice()
+
+    def _tell(self, key: str) -> None:
+        if key == LISTING:
+            self._listing()
+        else:
+            self._changed(key)
+
+
+def _files(path: Path) -> Iterator[str]:
+    """The paths under which notices of a database come, with and without symbolic links."""
+    for one in {path.absolute(), path.resolve()}:
+        for ending in _BESIDE:
+            yield f"{one}{ending}"
+
+
+async def hear(notices: Notices, directories: Collection[str], noticed: Noticed) -> None:
+    """Calls back until it is cancelled, for the first time when the watch has begun; then closes `notices`."""
+    limiter = CapacityLimiter(1)
+    try:
+        while True:
+            if await to_thread.run_sync(notices.arm, directories, limiter=limiter):
+                noticed(None)
+            stop = threading.Event()
+            waiting = to_thread.run_sync(notices.wait, stop, _AGAIN_SECONDS, limiter=limiter)
+            paths = await until_stopped(stop, waiting)
+            if paths is None or paths:
+                noticed(paths)
+    finally:
+        notices.close()

@@ -1,0 +1,157 @@
+"""One database that is watched: what is seen of it at one moment, when to look at it again, and whom to tell of what.
+
+A notice, and the passing of a second, are only reasons to look. Whether somebody else committed something is what
+`data_version` says on the connection of our own writer, which does not count what that wrote: what we write is told
+by who wrote it (`wrote`), and by nobody again.
+
+Which tables another process changed SQLite does not say, and no fingerprint that is cheap sees an UPDATE. So all that
+are watched are told of; of the schema only where `schema_version` differs. Of our own writes the tables are known.
+A view, or a virtual table, may show any table, so it counts as changed with each of them.
+
+The first change after a quiet time is told at once. What follows it closely is told once: when nothing more came for
+a moment, and after a second at the latest.
+"""
+
+import sqlite3
+import time
+from collections.abc import Callable, Collection
+from contextlib import closing, suppress
+from functools import partial
+from string import ascii_lowercase, ascii_uppercase
+from typing import NamedTuple
+
+import anyio
+
+from servers.sqlite.engine.database import Database
+from servers.sqlite.engine.limits import Stop, patiently
+from servers.sqlite.errors import SqliteError
+from servers.sqlite.uris import Target, uri_of
+
+__all__ = ["UNSEEN", "Sight", "Watched", "folded", "look"]
+
+LISTING = "listing"
+"""The key under which the list of resources is watched."""
+_QUIET, _LONGEST = 0.1, 1.0
+_SWEEP_SECONDS = 1.0
+
+_PATIENCE = 1.0
+"""Seconds. What is known already must not wait long to be told."""
+_FOLDS = str.maketrans(ascii_uppercase, ascii_lowercase)
+
+
+class Sight(NamedTuple):
+    """A state of a database. Sights are compared by their numbers."""
+
+    opening: int
+    """Of the connection that looked: another number says that it is another file, or that the versions below are of
+    another connection, so that nothing can be said."""
+    data_version: int
+    """Another number says that somebody else committed something since."""
+    schema_version: int
+    tables: frozenset[str]
+    """The names, folded, of the tables that hold rows of their own: no views, no virtual tables."""
+
+
+UNSEEN = Sight(-1, 0, 0, frozenset())
+"""Other than all that can be seen."""
+
+
+def folded(name: str) -> str:
+    """The name of a table as SQLite compares it: the case of ASCII letters does not count."""
+    return name.translate(_FOLDS)
+
+
+async def look(database: Database) -> Sight | None:
+    """What there is to see now; None where that can't be told soon, because the database is locked or gone, or our
+    own writer is long at work."""
+    with suppress(SqliteError), anyio.move_on_after(_PATIENCE):
+        async with database.onlookers.lent() as connection:
+            data_version, schema_version, tables = await connection.run(_seen)
+            return Sight(connection.opening, data_version, schema_version, tables)
+    return None
+
+
+def _seen(connection: sqlite3.Connection, stop: Stop) -> tuple[int, int, frozenset[str]]:
+    # While this statement has a row left it holds one state of the database, which both versions are then read from.
+    query = "SELECT name FROM sqlite_schema WHERE type = 'table' AND rootpage > 0 UNION ALL SELECT NULL"
+    with closing(patiently(stop, partial(connection.execute, query))) as names:
+        (data_version,) = connection.execute("PRAGMA data_version").fetchone()
+        (schema_version,) = connection.execute("PRAGMA schema_version").fetchone()
+        tables = frozenset(folded(name) for (name,) in names if name is not None)
+    return data_version, schema_version, tables
+
+
+class Watched:
+    """A database, and under which keys changes of it are told. `run` it in a task."""
+
+    def __init__(self, database: Database, sight: Sight, tell: Callable[[str], None]) -> None:
+        self.database = database
+        self.scope = anyio.CancelScope()
+        """Ends `run`."""
+        self.keys: dict[str, str | None] = {}
+        """Each key, with the table that it is about, its name folded."""
+        self._of_schema = {LISTING, uri_of(Target(database.name))}
+        self._sight = sight
+        self._tell = tell
+        self._wrote: set[str] = set()
+        self._noticed = anyio.Event()
+
+    def notice(self) -> None:
+        """Something happened to the files of the database."""
+        self._noticed.set()
+
+    def wrote(self, tables: Collection[str], defines: bool) -> None:
+        """We changed these tables, and the schema where it `defines`."""
+        changed = {folded(table) for table in tables}
+        self._wrote |= {key for key, table in self.keys.items() if self._is_of(key, table, changed, defines)}
+        self._noticed.set()
+
+    async def run(self) -> None:
+        """Looks and tells until it is cancelled."""
+        with self.scope:
+            while True:
+                with anyio.move_on_after(_SWEEP_SECONDS):
+                    await self._noticed.wait()
+                self._noticed = anyio.Event()
+                wrote, self._wrote = self._wrote, set()
+                self._tell_all(wrote)
+                found = await self._found() - wrote
+                self._tell_all(found)
+                if wrote or found:
+                    await self._rest()
+
+    def _is_of(self, key: str, table: str | None, changed: Collection[str], defines: bool) -> bool:
+        if key in self._of_schema or defines:
+            return defines
+        return table is None or table in changed or table not in self._sight.tables
+
+    async def _found(self) -> set[str]:
+        """The keys of what others changed since the last look."""
+        before, seen = self._sight, await look(self.database)
+        if seen is None:
+            return set()
+        self._sight = seen
+        if seen.opening != before.opening:
+            return set(self.keys)
+        if seen.data_version == before.data_version:
+            return set()
+        of_schema = set() if seen.schema_version != before.schema_version else self._of_schema
+        return self.keys.keys() - of_schema
+
+    def _tell_all(self, keys: Collection[str]) -> None:
+        for key in keys:
+            # Its last subscription may have ended meanwhile.
+            if key in self.keys:
+                self._tell(key)
+
+    async def _rest(self) -> None:
+        """Waits until the burst of changes is over."""
+        end, again = time.monotonic() + _LONGEST, False
+        while (left := end - time.monotonic()) > 0:
+            with anyio.move_on_after(min(_QUIET, left)) as pause:
+                await self._noticed.wait()
+            if pause.cancelled_caught:
+                break
+            self._noticed, again = anyio.Event(), True
+        if again:
+            self._noticed.set()

@@ -1,0 +1,138 @@
+"""A copy of a database as it was at one moment, made while it is in use."""
+
+import errno
+import os
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple
+
+from servers.sqlite.engine.limits import Stop, patiently
+from servers.sqlite.errors import SqliteError
+from servers.sqlite.texts import fenced
+from shared.kit.rooted.atomic import rename, sync_directory
+from shared.kit.rooted.entries import create, entry_at
+
+__all__ = ["Backup", "back_up", "backup_text", "reserved"]
+
+_SUFFIX = ".part"
+
+_PAGES = 256
+"""Copied in one step, after which it is seen whether to stop: a mebibyte, mostly."""
+_PROBLEMS = 10
+_INSTRUCTIONS = 4_000
+
+
+class Backup(NamedTuple):
+    """A backup was made."""
+
+    file: str
+    """Its name in the directory of files."""
+    bytes: int
+    integrity: list[str]
+    """What SQLite's `integrity_check` says of it: "ok", or what is wrong."""
+    seconds: float
+
+
+def back_up(directory: Path, name: str, connection: sqlite3.Connection, stop: Stop) -> Backup:
+    """Copies the database of this connection to a new file, which is checked before it gets its name.
+
+    Other queries go on. In WAL mode so do changes; otherwise each change that another connection makes has the copy
+    begin anew. Raises SqliteError.
+    """
+    began = time.monotonic()
+    stem = f"{name}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
+    with reserved(directory, stem) as (part, file):
+        with _one_snapshot(connection, stop):
+            _copy(connection, part, stop)
+        with part.open("rb+") as copy:
+            os.fsync(copy.fileno())
+            size = copy.seek(0, os.SEEK_END)
+        integrity = _checked(part, stop)
+        stop.check()
+    return Backup(file, size, integrity, time.monotonic() - began)
+
+
+def backup_text(done: Backup) -> str:
+    """The name and size of the copy, and what SQLite finds wrong with it."""
+    facts = f"{done.file}: {done.bytes:,} bytes; {done.seconds * 1_000:.4g} ms; integrity check:"
+    return f"{facts}\n{fenced(done.integrity)}"
+
+
+@contextmanager
+def _one_snapshot(connection: sqlite3.Connection, stop: Stop) -> Iterator[None]:
+    (mode,) = patiently(stop, lambda: connection.execute("PRAGMA journal_mode").fetchone())
+    if mode != "wal":
+        # A lock for reading that is held keeps all writers out.
+        yield
+        return
+    # A statement whose row is not fetched is not over, and so keeps what it sees.
+    with closing(patiently(stop, lambda: connection.execute("SELECT count(*) FROM sqlite_schema"))):
+        yield
+
+
+def _copy(connection: sqlite3.Connection, part: Path, stop: Stop) -> None:
+    def step(status: int, _: int, __: int) -> None:
+        stop.check()
+        if status in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED) and not stop.pause():
+            raise SqliteError("busy", "another process holds a lock on the database", "Try again.")
+
+    with closing(sqlite3.connect(f"{part.absolute().as_uri()}?mode=rw", uri=True, isolation_level=None)) as target:
+        # Nobody needs the file before it is whole.
+        target.execute("PRAGMA journal_mode = OFF")
+        target.execute("PRAGMA synchronous = OFF")
+        connection.backup(target, pages=_PAGES, progress=step, sleep=0)
+
+
+def _checked(part: Path, stop: Stop) -> list[str]:
+    uri = f"{part.absolute().as_uri()}?mode=ro&immutable=1"
+    with closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as copy:
+        copy.set_progress_handler(stop, _INSTRUCTIONS)
+        return [str(row[0]) for row in copy.execute(f"PRAGMA integrity_check({_PROBLEMS})")]
+
+
+@contextmanager
+def reserved(directory: Path, stem: str) -> Iterator[tuple[Path, str]]:
+    """A new, empty file, and the name that it gets at the end of the block; where that fails there is none.
+
+    Raises SqliteError. The name is `stem`.db, or `stem`-2.db where there is one, and so on.
+    """
+    try:
+        part, name = _part(directory, stem)
+    except OSError as error:
+        raise _failed(error) from None
+    try:
+        yield part, name
+        rename(entry_at(part), entry_at(directory / name))
+        sync_directory(entry_at(part))
+    except OSError as error:
+        raise _failed(error) from None
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _part(directory: Path, stem: str) -> tuple[Path, str]:
+    number = 1
+    while True:
+        name = f"{stem}.db" if number == 1 else f"{stem}-{number}.db"
+        part = directory / f"{name}{_SUFFIX}"
+        number += 1
+        try:
+            os.close(create(entry_at(part), 0o600))
+        except FileExistsError:
+            continue
+        # Whoever has the part has the name as well, so it can't appear from now on.
+        if not os.path.lexists(directory / name):
+            return part, name
+        part.unlink()
+
+
+def _failed(error: OSError) -> SqliteError:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return SqliteError("no_space", "the disk of the directory of files is full")
+    return SqliteError(
+        "io_error", f"writing to the directory of files failed ({errno.errorcode.get(error.errno or 0, 'EIO')})"
+    )

@@ -1,0 +1,176 @@
+"""CSV: where it comes from, its rows, and the types of columns that can hold what stands in them without any loss.
+
+A client names files in the operator's directory, and nothing else: no path leads out. Nothing of a name but the last
+part is followed, so a link in the directory is no way out either.
+"""
+
+import csv
+import io
+import os
+import re
+import stat
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple, TextIO
+
+from servers.sqlite.engine.limits import Stop
+from servers.sqlite.errors import SqliteError
+from shared.kit.rooted.directories import entry_in, open_directory, open_to_read
+
+__all__ = ["Form", "Records", "of_file", "of_text", "opened", "types_of"]
+
+_MOST_ROWS = 10_000_000
+_BATCH = 1_000
+"""Rows between two looks at the clock."""
+_EXACT = 1 << 53
+"""Integers up to this are exact as REAL, too."""
+_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}")
+_REAL = re.compile(r"-?(?:0|[1-9][0-9]*)\.[0-9]+")
+
+Opener = Callable[[], AbstractContextManager[TextIO]]
+"""Opens the text at its beginning."""
+
+
+class Form(NamedTuple):
+    """How the CSV is written."""
+
+    delimiter: str = ","
+    header: bool = True
+    """Whether the first row has the names of the columns."""
+    field_bytes: int = 16_000_000
+    """What one field may have."""
+
+
+class Records:
+    """The rows of a text, once: lists of fields, all of the same number. Raises SqliteError where it is no CSV."""
+
+    def __init__(self, text: TextIO, form: Form, stop: Stop) -> None:
+        csv.field_size_limit(form.field_bytes)
+        self._reader = csv.reader(text, delimiter=form.delimiter, strict=True)
+        self._stop = stop
+        self.count = 0
+        """Rows so far, without the header."""
+        first = self._next()
+        if first is None:
+            raise SqliteError("bad_csv", "there are no rows")
+        self.header = first if form.header else None
+        self.width = len(first)
+        self._first = None if form.header else first
+
+    @property
+    def where(self) -> str:
+        """The row that was read last; nothing where that is the header."""
+        return f"row {self.count:,}, line {self._reader.line_num:,}" if self.count else ""
+
+    def __iter__(self) -> Iterator[list[str]]:
+        row = self._first or self._next()
+        while row is not None:
+            self.count += 1
+            if len(row) != self.width:
+                raise SqliteError("bad_csv", f"it has {len(row)} fields, and the first row has {self.width}")
+            if self.count > _MOST_ROWS:
+                raise SqliteError("too_large", f"there are more than {_MOST_ROWS:,} rows", "Import them in parts.")
+            if self.count % _BATCH == 0:
+                self._stop.check()
+            yield row
+            row = self._next()
+
+    def _next(self) -> list[str] | None:
+        """The next row; an empty line is none."""
+        try:
+            for row in self._reader:
+                if row:
+                    return row
+        except csv.Error as error:
+            raise SqliteError("bad_csv", f"{error}") from None
+        except UnicodeDecodeError:
+            raise SqliteError("bad_csv", "the text is not UTF-8") from None
+        return None
+
+
+def of_text(text: str) -> Opener:
+    """Opens a text."""
+    return partial(io.StringIO, text.removeprefix("\ufeff"), "")
+
+
+def of_file(directory: Path, name: str) -> Opener:
+    """Opens a file of the operator's, whose text is UTF-8, with or without a mark. Raises SqliteError."""
+    return partial(_of_file, directory, name)
+
+
+# Whoever reads it opens it, and closes it: the caller may be gone by then, and the descriptor another's.
+@contextmanager
+def _of_file(directory: Path, name: str) -> Iterator[TextIO]:
+    with (
+        opened(directory, name) as descriptor,
+        open(descriptor, encoding="utf-8-sig", newline="", closefd=False) as file,
+    ):
+        yield file
+
+
+@contextmanager
+def opened(directory: Path, name: str) -> Iterator[int]:
+    """A descriptor of the regular file called `name`, to read from. Raises SqliteError."""
+    if not name or name in (".", "..") or any(character in "/\\:\0" for character in name):
+        raise SqliteError("bad_file", "a file is given by its name alone, without any directory")
+    try:
+        with open_directory(directory, listed=False) as inside:
+            handle = open_to_read(entry_in(inside, name))
+    except FileNotFoundError:
+        raise SqliteError("not_found", "there is no file of that name in the directory of files") from None
+    except (OSError, ValueError):
+        raise SqliteError("bad_file", "the file can't be opened") from None
+    try:
+        if not stat.S_ISREG(handle.stat.st_mode):
+            raise SqliteError("bad_file", "it is no regular file")
+        yield handle.descriptor
+    finally:
+        os.close(handle.descriptor)
+
+
+def types_of(records: Records) -> list[str]:
+    """For each column INTEGER, REAL or TEXT: the first from which each of its fields comes back as it is written."""
+    columns = [_Column() for _ in range(records.width)]
+    rows = iter(records)
+    while batch := list(islice(rows, _BATCH)):
+        for column, fields in zip(columns, zip(*batch, strict=True), strict=True):
+            column.look([field for field in fields if field])
+    return [column.kind or "TEXT" for column in columns]
+
+
+class _Column:
+    """What the fields of one column can be, so far."""
+
+    def __init__(self) -> None:
+        self.kind: str | None = None
+        self._exact = True
+        """Whether its integers are exact as REAL."""
+
+    def look(self, fields: Sequence[str]) -> None:
+        if self.kind == "TEXT" or not fields:
+            return
+        if self.kind != "REAL" and all(map(_is_integer, fields)):
+            self.kind = "INTEGER"
+            self._exact = self._exact and all(map(_is_exact, fields))
+        elif self._exact and all(map(_is_real, fields)):
+            self.kind = "REAL"
+        else:
+            self.kind = "TEXT"
+
+
+def _is_integer(field: str) -> bool:
+    return _INTEGER.fullmatch(field) is not None and (len(field) < 19 or -(1 << 63) <= int(field) < 1 << 63)
+
+
+def _is_exact(field: str) -> bool:
+    return abs(int(field)) <= _EXACT
+
+
+def _is_real(field: str) -> bool:
+    if _REAL.fullmatch(field) is None:
+        return _is_integer(field) and _is_exact(field)
+    # SQLite knows no negative zero.
+    return repr(float(field)) == field and field != "-0.0"

@@ -1,0 +1,151 @@
+"""Rows of a CSV put into a table, which is made where there is none."""
+
+import sqlite3
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, NamedTuple
+
+from servers.sqlite.engine.limits import patiently
+from servers.sqlite.engine.sql import quoted
+from servers.sqlite.errors import SqliteError
+from servers.sqlite.texts import fenced, line, listed, shown
+from servers.sqlite.write.csvs import Form, Opener, Records, types_of
+from servers.sqlite.write.session import Consent, Figures, Session
+
+__all__ = ["Import", "Imported", "import_csv", "import_text"]
+
+_NAMES = 1_000
+"""Characters of a list of names in the words of an error."""
+_OF: dict[str, Callable[[str], Any]] = {"INTEGER": int, "REAL": float, "TEXT": str}
+
+
+class Import(NamedTuple):
+    """What to put where."""
+
+    table: str
+    text: Opener
+    form: Form
+
+
+class Imported(NamedTuple):
+    """Rows were put into a table."""
+
+    table: str
+    created: bool
+    rows: int
+    columns: Sequence[tuple[str, str]]
+    """The names and declared types of those that got values."""
+    seconds: float
+
+
+def import_csv(wanted: Import, consent: Consent, session: Session) -> Imported | Figures:
+    """Puts all rows into the table, in one transaction, or none.
+
+    Gives figures, and changes nothing, where a user must agree to them first.
+
+    An empty field is NULL. Raises SqliteError, which names the row.
+    """
+    began = time.monotonic()
+    # To look through the whole text for types takes a while, in which others may write.
+    types = [] if patiently(session.stop, partial(_columns, session, wanted.table)) else _types(session, wanted)
+    with session.transaction():
+        there = _columns(session, wanted.table)
+        before = session.connection.total_changes
+        with _rows(session, wanted) as records:
+            if there:
+                columns = _matched(records, there)
+                rows: Iterator[Sequence[Any]] = ([field or None for field in row] for row in records)
+            else:
+                columns = _named(records, types or _types(session, wanted))
+                _create(session, wanted.table, columns)
+                rows = _converted(records, [kind for _, kind in columns])
+            _insert(session, wanted.table, [name for name, _ in columns], rows)
+        figures = Figures(session.connection.total_changes - before, (records.count,), (wanted.table,), not there)
+        if not consent.covers(figures):
+            return figures
+        session.commit(figures)
+    return Imported(wanted.table, not there, records.count, columns, time.monotonic() - began)
+
+
+def import_text(done: Imported) -> str:
+    """How many rows went where, and the columns with their declared types."""
+    rows = f"{done.rows:,} row{'' if done.rows == 1 else 's'}"
+    into = "a new table" if done.created else "a table that was there"
+    columns = [f"{name} {kind}".strip() for name, kind in done.columns]
+    told = fenced([f"table {shown(done.table)}", f"columns {line(columns)}"])
+    return f"{rows} imported into {into}; {done.seconds * 1_000:.4g} ms\n{told}"
+
+
+@contextmanager
+def _rows(session: Session, wanted: Import) -> Iterator[Records]:
+    with wanted.text() as text:
+        records = Records(text, wanted.form, session.stop)
+        try:
+            yield records
+        except (sqlite3.Error, SqliteError, UnicodeError):
+            session.stop.where = records.where
+            raise
+        except ValueError:
+            raise SqliteError("bad_csv", "the file was changed while it was imported", "Try again.") from None
+
+
+def _types(session: Session, wanted: Import) -> list[str]:
+    with _rows(session, wanted) as records:
+        return types_of(records)
+
+
+def _columns(session: Session, table: str) -> list[tuple[str, str]]:
+    """The columns of the table that take values, with their declared types; none where there is no such table."""
+    return [(name, kind) for name, kind, hidden in session.columns(table) if not hidden]
+
+
+def _matched(records: Records, there: Sequence[tuple[str, str]]) -> Sequence[tuple[str, str]]:
+    """The columns of the table that the fields of a row are for."""
+    columns = f"columns of the table: {listed(name for name, _ in there)}"[:_NAMES]
+    if records.header is None:
+        if records.width != len(there):
+            reason = f"the first row has {records.width} fields, and the table {len(there)} columns"
+            raise SqliteError("bad_csv", reason, quoted=[columns])
+        return there
+    _require_distinct(records.header)
+    known = {name.lower(): (name, kind) for name, kind in there}
+    unknown = [name for name in records.header if name.lower() not in known]
+    if unknown:
+        reason = "the table has no such column as the first row names"
+        raise SqliteError("bad_csv", reason, quoted=[f"missing: {listed(unknown)}"[:_NAMES], columns])
+    return [known[name.lower()] for name in records.header]
+
+
+def _named(records: Records, types: Sequence[str]) -> list[tuple[str, str]]:
+    """The columns of a new table."""
+    names = records.header or [f"c{number}" for number in range(1, records.width + 1)]
+    _require_distinct(names)
+    return list(zip(names, types, strict=True))
+
+
+def _require_distinct(names: Sequence[str]) -> None:
+    if "" in names:
+        reason = "the first row names a column with nothing"
+        raise SqliteError("bad_csv", reason, "Set header to false where it has no names.")
+    if len({name.lower() for name in names}) < len(names):
+        raise SqliteError("bad_csv", "the first row names a column twice")
+
+
+def _create(session: Session, table: str, columns: Sequence[tuple[str, str]]) -> None:
+    defined = ", ".join(f"{quoted(name)} {kind}" for name, kind in columns)
+    session.connection.execute(f"CREATE TABLE main.{quoted(table)} ({defined})").close()
+
+
+def _converted(records: Records, kinds: Sequence[str]) -> Iterator[Sequence[Any]]:
+    conversions = [_OF[kind] for kind in kinds]
+    for row in records:
+        yield [of(field) if field else None for of, field in zip(conversions, row, strict=True)]
+
+
+def _insert(session: Session, table: str, names: Sequence[str], rows: Iterator[Sequence[Any]]) -> None:
+    columns = ", ".join(map(quoted, names))
+    marks = ", ".join("?" * len(names))
+    sql = f"INSERT INTO main.{quoted(table)} ({columns}) VALUES ({marks})"  # noqa: S608 - the names are quoted
+    session.connection.executemany(sql, rows).close()

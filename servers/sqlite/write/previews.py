@@ -1,0 +1,197 @@
+"""The rows that statements change, before and after: what a dry run shows.
+
+Temporary triggers tell of each row, whoever changes it: the statement, a trigger, a foreign key, REPLACE or UPSERT.
+They stand on the tables that a statement may change, which SQLite says when it compiles the statement, and only
+while that runs: afterwards nothing in the schema stands in the way of ALTER TABLE.
+"""
+
+import os
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from typing import Any, NamedTuple, Self
+
+from pydantic_core import to_json
+
+from servers.sqlite.engine.limits import patiently
+from servers.sqlite.engine.sql import quoted
+from servers.sqlite.query.cells import cells
+from servers.sqlite.query.pages import Room
+from servers.sqlite.query.query import Parameters
+from servers.sqlite.write.session import Session
+
+__all__ = ["Preview", "TableChange"]
+
+_NAME = f"seen_{os.urandom(8).hex()}"
+"""How the names of our triggers and functions begin, which hide nothing of the database."""
+_ROWS = 10
+"""Rows of a table that are shown."""
+_COLUMNS = 60
+"""Columns of a table that are shown. A function of SQLite takes 127 arguments at most."""
+_CELL = 200
+"""Bytes of a value that are shown."""
+_ACTS = {"INSERT": (False, True), "UPDATE": (True, True), "DELETE": (True, False)}
+"""Whether there is a row before, and one after."""
+_WORDS = {"INSERT": "inserted", "UPDATE": "updated", "DELETE": "deleted"}
+_VIRTUAL = "a virtual table, of which nothing is shown"
+_REPLACED = "rows that REPLACE deletes are not shown, because there are triggers on a table that changes"
+
+
+class TableChange(NamedTuple):
+    """What changed in one table."""
+
+    table: str
+    counts: dict[str, int]
+    """Of rows inserted, updated and deleted, by these words."""
+    columns: tuple[str, ...]
+    rows: Sequence[tuple[Any, Any]]
+    """The first rows that changed: each as it was and as it is, in cells; None where there was or is none."""
+    truncated: bool
+    """Whether more rows changed than are shown."""
+    note: str
+
+
+class _Seen:
+    """What the triggers on one table have told so far."""
+
+    def __init__(self, table: str, columns: tuple[str, ...], note: str) -> None:
+        self.table = table
+        self.columns = columns
+        self.note = note
+        self.counts = dict.fromkeys(_ACTS, 0)
+        self.rows: list[tuple[Any, Any]] = []
+
+    def change(self) -> TableChange:
+        counts = {_WORDS[act]: count for act, count in self.counts.items()}
+        truncated = sum(self.counts.values()) > len(self.rows)
+        return TableChange(self.table, counts, self.columns, self.rows, truncated, self.note)
+
+
+class Preview:
+    """Watches statements in one transaction, which is rolled back at the end.
+
+    It is entered before the transaction begins: while that lasts, full text search may keep a statement open, and
+    then no function can be taken back.
+    """
+
+    def __init__(self, session: Session, room: Room) -> None:
+        self._session = session
+        self._left = room.bytes // 2
+        self._seen: list[_Seen] = []
+        self._encoding = "UTF-8"
+
+    def __enter__(self) -> Self:
+        (self._encoding,) = patiently(self._session.stop, lambda: self._session.own("PRAGMA encoding").fetchone())
+        self._functions({"more": self._count, "row": self._keep})
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self._functions({"more": None, "row": None})
+
+    @property
+    def changes(self) -> list[TableChange]:
+        """The tables that changed, and virtual ones that may have."""
+        return [one.change() for one in self._seen if not one.columns or any(one.counts.values())]
+
+    @contextmanager
+    def seeing(self, sql: str, parameters: Parameters) -> Iterator[None]:
+        """Watches the statement that is run within the block."""
+        kinds = self._session.kinds()
+        names = self._changed(sql, parameters)
+        for name in names:
+            if kinds.get(name) == "virtual":
+                self._index(name, (), _VIRTUAL)
+        ordinary = [name for name in names if kinds.get(name) == "table" and not name.startswith("sqlite_")]
+        note = self._blind_to_replaced(names)
+        watched = [self._on_triggers(name, note) for name in ordinary]
+        with nullcontext() if note or not ordinary else self._recursive():
+            yield
+        # A transaction that failed takes them back by itself.
+        for index in watched:
+            self._off_triggers(index)
+
+    def _changed(self, sql: str, parameters: Parameters) -> list[str]:
+        """The tables whose rows the statement may change, as SQLite compiles it; none for a definition."""
+        policy = self._session.policy
+        policy.forget()
+        try:
+            self._session.connection.execute(f"EXPLAIN {sql}", parameters).close()
+        except (sqlite3.Error, sqlite3.Warning):
+            return []  # What is wrong is said when it is run.
+        return [] if policy.defines else sorted(policy.changed)
+
+    def _index(self, table: str, columns: tuple[str, ...], note: str) -> int:
+        """Where the table stands in the list of what was seen. With other columns it stands there anew."""
+        for index, seen in enumerate(self._seen):
+            if (seen.table, seen.columns) == (table, columns):
+                return index
+        self._seen.append(_Seen(table, columns, note))
+        return len(self._seen) - 1
+
+    def _blind_to_replaced(self, tables: Sequence[str]) -> str:
+        # SQLite tells triggers of rows that REPLACE deletes only where triggers may be recursive. Where the database
+        # has triggers of its own, that would change what they do.
+        marks = ", ".join("?" * len(tables))
+        found = f"SELECT 1 FROM main.sqlite_schema WHERE type = 'trigger' AND tbl_name IN ({marks})"  # noqa: S608
+        return _REPLACED if self._session.own(found, tuple(tables)).fetchone() else ""
+
+    @contextmanager
+    def _recursive(self) -> Iterator[None]:
+        (was,) = self._session.own("PRAGMA recursive_triggers").fetchone()
+        self._session.own("PRAGMA recursive_triggers = ON")
+        try:
+            yield
+        finally:
+            self._session.own(f"PRAGMA recursive_triggers = {was}")
+
+    def _functions(self, functions: Mapping[str, Callable[..., Any] | None]) -> None:
+        for name, function in functions.items():
+            self._session.connection.create_function(f"{_NAME}_{name}", -1, function)
+
+    def _on_triggers(self, table: str, note: str) -> int:
+        names = tuple(name for name, _, _ in self._session.columns(table)[:_COLUMNS])
+        index = self._index(table, names, note)
+        columns = [quoted(name) for name in names]
+        for act, sides in _ACTS.items():
+            told = [_told(side, columns if there else ()) for side, there in zip(("OLD", "NEW"), sides, strict=True)]
+            values = ", ".join([str(index), *(letters for letters, _ in told), *(v for _, vs in told for v in vs)])
+            self._session.own(
+                f"CREATE TEMP TRIGGER {_NAME}_{index}_{act} AFTER {act} ON main.{quoted(table)} "
+                f"WHEN {_NAME}_more({index}, '{act}') BEGIN SELECT {_NAME}_row({values}); END"
+            )
+        return index
+
+    def _off_triggers(self, index: int) -> None:
+        for act in _ACTS:
+            self._session.own(f"DROP TRIGGER temp.{_NAME}_{index}_{act}")
+
+    def _count(self, index: int, act: str) -> bool:
+        """Counts a row that changed; whether it shall be shown."""
+        seen = self._seen[index]
+        seen.counts[act] += 1
+        return len(seen.rows) < _ROWS and self._left > 0
+
+    def _keep(self, index: int, before: str, after: str, *values: Any) -> None:
+        """Keeps a row that changed; of the values, those before come first."""
+        old = self._cells(before, values[: len(before)])
+        new = self._cells(after, values[len(before) :])
+        self._seen[index].rows.append((old, new))
+        self._left -= 2 * len(to_json((old, new)))
+
+    def _cells(self, letters: str, values: Sequence[Any]) -> tuple[Any, ...] | None:
+        """The row of these values, None where there was or is none."""
+        pairs = zip(letters, values, strict=True)
+        plain = [self._text(value) if letter == "t" else value for letter, value in pairs]
+        return tuple(cells([value], _CELL)[0] for value in plain) or None
+
+    def _text(self, stored: bytes) -> str:
+        """The text of these bytes; what is not UTF-8 becomes half surrogates, as it does in a query."""
+        return stored.decode(self._encoding, "surrogateescape" if self._encoding == "UTF-8" else "replace")
+
+
+def _told(side: str, columns: Sequence[str]) -> tuple[str, list[str]]:
+    """Expressions for the first letters of the types of a row's values, and for these. A text goes as its bytes: as
+    text it would have to be UTF-8."""
+    names = [f"{side}.{column}" for column in columns]
+    letters = " || ".join(f"substr(typeof({name}), 1, 1)" for name in names)
+    return letters or "''", [f"iif(typeof({name}) = 'text', CAST({name} AS BLOB), {name})" for name in names]
