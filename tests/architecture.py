@@ -38,7 +38,7 @@ MAX_BODY, MAX_PARAMETERS, MAX_NESTING = 50, 6, 3
 
 # Exceptions, file -> reason.
 LATE_IMPORTS: dict[str, str] = {
-    "servers/__main__.py": "what a command does not need is not loaded, and nothing before modules are put off",
+    "servers/bundle/program.py": "what a command does not need is not loaded, and nothing before modules are put off",
     "servers/start.py": "nothing of ours is loaded before the collector is off and modules are put off",
     "servers/sqlite/__main__.py": "what says that a library is missing is loaded where it is",
     "shared/kit/text.py": "most names are right, and difflib is for those that are not",
@@ -73,7 +73,7 @@ KNOW_DESCRIPTORS: dict[str, str] = {
     "shared/ops/trace.py": "the operator names the file, which may be a pipe, and nobody else may read it",
     "shared/program/process.py": "the null device stands where a standard stream is missing",
     "shared/transports/stdio.py": "the null device stands where the protocol's streams were",
-    "servers/__main__.py": "the null device stands where nobody reads any more",
+    "servers/bundle/program.py": "the null device stands where nobody reads any more",
     "servers/fetch/read/worker.py": "the null device stands where the protocol's streams were",
     "servers/prompts/cli/parser.py": "the null device stands where nobody reads any more",
 }

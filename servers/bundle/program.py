@@ -1,11 +1,103 @@
-"""How the commands of the bundle were called."""
+"""The program of the bundle: `python -m servers`, which is also called `mcp-server-bundle`, and its commands.
 
+Nothing of `shared` is loaded before `main` has put modules off.
+"""
+
+import os
 import sys
+from collections.abc import Sequence
+from importlib import import_module
+from io import TextIOWrapper
 from pathlib import Path
 
-__all__ = ["program"]
+from ..start import put_off
+
+__all__ = ["COMMANDS", "main", "program_name"]
+
+COMMANDS = {
+    "list": "list the servers of the bundle",
+    "info": "show everything that the catalog says of a server",
+    "run": "start one server, as its own program does",
+    "config": "print what is pasted into the configuration of a client",
+    "install": "put a server into the configuration of a client",
+    "uninstall": "take a server out of the configuration of a client, without a trace",
+    "doctor": "find what keeps the servers from running, and say how to fix it",
+    "serve": "serve several servers in one process, on one port",
+    "export": "write files for the MCP registry, desktop hosts and Docker",
+    "demo": "start the servers as a desktop host would, and do real work",
+}
+"""Each is the `main` of the module of that name in `commands`, loaded when it is called. It takes the arguments after
+the name, and gives the exit code."""
+
+_ELSEWHERE = {"list": ("info", "list_servers"), "uninstall": ("install", "uninstall")}
+"""Commands that stand beside another: the module, and the function."""
 
 
-def program() -> str:
+def program_name() -> str:
     """What the user called: the console script, which pipx puts on the PATH, or `python -m servers`."""
     return "mcp-server-bundle" if Path(sys.argv[0]).stem == "mcp-server-bundle" else "python -m servers"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs one command; its exit code."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    put_off()
+    if isinstance(sys.stdout, TextIOWrapper):
+        # A pipe may take fewer letters than a path has.
+        sys.stdout.reconfigure(errors="backslashreplace")
+    if words and words[0] in COMMANDS:
+        code = 1
+        try:
+            code = _run(words[0], words[1:])
+        except* KeyboardInterrupt:
+            code = 130
+        except* BrokenPipeError:  # nobody reads on, as head after some lines
+            # Python flushes once more at its end, and would complain.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return code
+    return _refuse(words)
+
+
+def _refuse(words: Sequence[str]) -> int:
+    """Says what there is, or that the first word is none of it."""
+    from argparse import RawDescriptionHelpFormatter
+
+    from shared.kit.arguments import LineParser
+    from shared.version import __version__
+
+    listed = "\n".join(f"  {name:10} {text}" for name, text in COMMANDS.items())
+    parser = LineParser(
+        prog=program_name(),
+        usage="%(prog)s COMMAND [ARGUMENT ...]",
+        description=f"The commands of the bundle. Each server is a program of its own as well.\n\n{listed}",
+        formatter_class=RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"mcp-server-bundle {__version__}")
+    parser.add_argument(
+        "command", metavar="COMMAND", nargs="?", choices=COMMANDS, help="what to do; COMMAND --help says more"
+    )
+    if not words:
+        parser.print_help(sys.stderr)
+    else:
+        parser.parse_args(words[:1])
+    return 2
+
+
+def _run(name: str, words: Sequence[str]) -> int:
+    try:
+        module, function = _ELSEWHERE.get(name, (name, "main"))
+        code: int = getattr(import_module(f".commands.{module}", __package__), function)(words)
+    except ModuleNotFoundError as error:
+        library = (error.name or "").partition(".")[0]
+        if library in ("servers", "shared"):
+            raise
+        if name == "doctor":
+            # It is there to say what is missing.
+            shown: int = import_module(".doctor.bare", __package__).report(words)
+            return shown
+        from shared.kit.extras import needs_extra
+        from shared.kit.program import exit_with_error
+
+        extra = "all" if name == "demo" else "catalog"
+        exit_with_error(f"{program_name()} {name}", f"{library} is not installed; {needs_extra(extra)}")
+    return code

@@ -10,9 +10,9 @@ import pytest
 
 from servers.bundle.catalog import load_catalog
 from servers.bundle.doctor.configurations import of_machine
+from servers.bundle.doctor.examination import Examination, examine
 from servers.bundle.doctor.findings import Finding, Severity
 from servers.bundle.doctor.installation import Installation
-from servers.bundle.doctor.running import Examination, examine
 from servers.bundle.hosts.clients import Machine
 
 ROOT = Path(__file__).resolve().parents[2]

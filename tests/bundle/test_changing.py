@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from servers.bundle.hosts.locking import held
+from servers.bundle.hosts.files import held
 from tests.bundle.machines import ROOT
 
 Start = Callable[..., "subprocess.Popen[str]"]
@@ -18,19 +18,21 @@ STATE = Path(".local/state/mcp-server-bundle")
 # Says when all is loaded, so that several start at the same moment.
 COMMAND = """
 import sys
-from servers.bundle.commands import install, uninstall
+from servers.bundle.commands.install import main as install
+from servers.bundle.commands.install import uninstall
 print("ready", flush=True)
 sys.stdin.readline()
-sys.exit({"install": install, "uninstall": uninstall}[sys.argv[1]].main(sys.argv[2:]))
+sys.exit({"install": install, "uninstall": uninstall}[sys.argv[1]](sys.argv[2:]))
 """
 AT_ONCE = """
 import multiprocessing, sys
-from servers.bundle.commands import install, uninstall
+from servers.bundle.commands.install import main as install
+from servers.bundle.commands.install import uninstall
 context = multiprocessing.get_context("fork")
 
 def run(barrier, command, words):
     barrier.wait()
-    sys.exit(command.main(words))
+    sys.exit(command(words))
 
 def at_once(command):
     barrier = context.Barrier(6)
@@ -50,7 +52,7 @@ while line := sys.stdin.readline():
 MEDDLED = """
 import sys
 from pathlib import Path
-from servers.bundle.commands import install
+from servers.bundle.commands.install import main as install
 
 def meddle(event, args):
     if event == "open" and "/..claude.json." in str(args[0]):
@@ -59,12 +61,12 @@ def meddle(event, args):
 print("ready", flush=True)
 sys.stdin.readline()
 sys.addaudithook(meddle)
-sys.exit(install.main(["fetch", "--client", "claude-code"]))
+sys.exit(install(["fetch", "--client", "claude-code"]))
 """
 HOLDER = """
 import sys
 from pathlib import Path
-from servers.bundle.hosts.locking import held
+from servers.bundle.hosts.files import held
 with held(Path(sys.argv[1])):
     print("ready", flush=True)
     sys.stdin.readline()
@@ -139,7 +141,7 @@ def test_who_dies_holds_nothing(tmp_path: Path, start: Start) -> None:
 
 
 def test_who_holds_it_for_long_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("servers.bundle.hosts.locking._WAIT_SECONDS", 0)
+    monkeypatch.setattr("servers.bundle.hosts.files._WAIT_SECONDS", 0)
     lock = tmp_path / "state" / "lock"
     with held(lock), pytest.raises(ValueError, match=f"another install or uninstall holds {lock}"), held(lock):
         pass

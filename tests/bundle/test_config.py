@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from servers.bundle.catalog import CATALOG, load_catalog
 from servers.bundle.commands import config
-from servers.bundle.commands.hosting import HostParser
+from servers.bundle.commands.config import HostParser
 from servers.bundle.hosts.clients import CLIENTS, Client, client_named
 from servers.bundle.hosts.configured import Configured, as_configured, read_entries
 from servers.bundle.hosts.launching import launch_command
@@ -302,7 +302,7 @@ def test_a_server_that_can_not_be_started_here_is_told_with_its_extra(
     copy = shutil.copy(CATALOG, tmp_path / "catalog.yaml")
     text = Path(copy).read_text().replace("module: servers.fetch", "module: servers.nowhere")
     Path(copy).write_text(text)
-    monkeypatch.setattr("servers.bundle.commands.hosting.CATALOG", Path(copy))
+    monkeypatch.setattr("servers.bundle.commands.config.CATALOG", Path(copy))
     shown = refusal(capsys, "fetch", "--client", "cursor", "--catalog", str(copy))
     assert shown.endswith(needs_extra("fetch"))
 

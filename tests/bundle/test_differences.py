@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from servers.bundle.commands import install
+from servers.bundle.commands.install import main as install
 from servers.bundle.hosts import toml_edits
 from servers.bundle.hosts.clients import client_named
 from servers.bundle.hosts.differences import MAX_LINE, Line, differences
@@ -125,7 +125,7 @@ def test_what_a_command_prints_has_its_values_and_no_secrets(
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     words = ["fetch", "--header", "a.example=X-Key:hush", "--client", "cursor", "--env", "TOKEN=hush"]
-    assert install.main([*words, "--env", "MCP_LOG_LEVEL=info"]) == 0
+    assert install([*words, "--env", "MCP_LOG_LEVEL=info"]) == 0
     printed = capsys.readouterr()
     assert "hush" not in printed.out + printed.err
     assert '+         "--header",' in printed.out

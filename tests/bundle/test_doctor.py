@@ -15,13 +15,12 @@ from threading import Thread
 import anyio
 import pytest
 
-from servers.__main__ import main
+from servers.bundle.doctor.arguments import read_arguments
 from servers.bundle.doctor.bare import look
-from servers.bundle.doctor.command_line import read_arguments
+from servers.bundle.doctor.examination import SECONDS, Examination, examine
 from servers.bundle.doctor.findings import Severity
-from servers.bundle.doctor.installation import check_installation, this_installation
-from servers.bundle.doctor.programs import interpreter_of
-from servers.bundle.doctor.running import SECONDS, Examination, examine
+from servers.bundle.doctor.installation import check_installation, interpreter_of, this_installation
+from servers.bundle.program import main
 from shared.kit.installation import Installation as BareInstallation
 from tests.bundle.machines import CATALOG, OLD_SERVER, ROOT, Home, home, installed, wheel_of
 
@@ -581,7 +580,9 @@ def test_a_bundle_that_is_not_installed(tmp_path: Path) -> None:
 @slow
 def test_without_libraries_of_its_own_it_says_which() -> None:
     # A name that is known to be no module is as good as one that is not installed.
-    script = "import sys; sys.modules['rich'] = None; from servers.__main__ import main; sys.exit(main(['doctor']))"
+    script = (
+        "import sys; sys.modules['rich'] = None; from servers.bundle.program import main; sys.exit(main(['doctor']))"
+    )
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=60)
     first, *_, last = done.stdout.splitlines()
     assert (done.returncode, done.stderr) == (1, "")

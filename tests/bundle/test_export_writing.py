@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from servers.bundle.exports.writing import write_files
+from servers.bundle.commands.export import write_files
 
 
 def test_a_link_is_replaced_and_nothing_written_through_it(tmp_path: Path) -> None:

@@ -10,11 +10,11 @@ from typing import NamedTuple
 import pytest
 
 from servers.bundle.catalog import load_catalog
-from servers.bundle.commands import install, uninstall
-from servers.bundle.hosts.clients import client_named
+from servers.bundle.commands.install import main as install
+from servers.bundle.commands.install import uninstall
+from servers.bundle.hosts.clients import client_named, this_machine
 from servers.bundle.hosts.configured import read_entries
 from servers.bundle.hosts.launching import launch_command
-from servers.bundle.hosts.machine import this_machine
 
 pytestmark = [pytest.mark.full, pytest.mark.timeout(600)]
 
@@ -90,18 +90,18 @@ def test_the_program_knows_what_was_installed_and_no_more_what_was_taken_out(
     host: Host, run: Run, home: Path
 ) -> None:
     words = ("filesystem", "--client", host.client)
-    assert install.main([*words, "notes", "--env", "MCP_LOG_LEVEL=info"]) == 0
+    assert install([*words, "notes", "--env", "MCP_LOG_LEVEL=info"]) == 0
     assert listed(host, run) == [expected(host, home)]
-    assert uninstall.main(words) == 0
+    assert uninstall(words) == 0
     assert listed(host, run) == []
 
 
 @each
 def test_a_server_that_the_program_adds_meanwhile_stays(host: Host, run: Run, home: Path) -> None:
     words = ("filesystem", "--client", host.client)
-    assert install.main([*words, "notes"]) == 0
+    assert install([*words, "notes"]) == 0
     run("add", *host.add)
-    assert uninstall.main(words) == 0
+    assert uninstall(words) == 0
     client = client_named(host.client)
     entries = read_entries(client, client.file(this_machine(), "user", home))
     assert [entry["command"] for entry in entries.values()] == ["/bin/true"]
@@ -113,6 +113,6 @@ def test_what_the_program_has_written_stays_byte_for_byte(host: Host, run: Run, 
     path = client_named(host.client).file(this_machine(), "user", home)
     before = path.read_bytes()
     words = ("filesystem", "--client", host.client)
-    assert install.main([*words, "notes"]) == 0
-    assert uninstall.main(words) == 0
+    assert install([*words, "notes"]) == 0
+    assert uninstall(words) == 0
     assert path.read_bytes() == before

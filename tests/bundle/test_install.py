@@ -12,16 +12,16 @@ from typing import Any
 import pytest
 
 from servers.bundle.catalog import load_catalog
-from servers.bundle.commands import install, uninstall
+from servers.bundle.commands.install import main as install
+from servers.bundle.commands.install import uninstall
 from servers.bundle.hosts.checking import check
 from servers.bundle.hosts.clients import CLIENTS, Machine, client_named
 from servers.bundle.hosts.configured import Configured, as_configured, read_entries
 from servers.bundle.hosts.files import KEPT_BACKUPS, back_up, write_atomically
-from servers.bundle.hosts.installing import Target
+from servers.bundle.hosts.installing import Receipts, Target, state_folder
 from servers.bundle.hosts.installing import install as plan
 from servers.bundle.hosts.installing import uninstall as plan_removal
 from servers.bundle.hosts.launching import launch_command
-from servers.bundle.hosts.receipts import Receipts, state_folder
 from tests import disk
 
 SERVER = Configured("notes", "/opt/mcp", ("/home/ann",), {"TOKEN": "hush"})
@@ -61,7 +61,7 @@ def target(name: str, home: Path, system: str = "linux") -> Target:
 
 
 def run(command: Any, *words: str) -> int:
-    code: int = command.main(words)
+    code: int = command(words)
     return code
 
 
@@ -73,7 +73,7 @@ def put(client: str, home: Path, *arguments: str) -> None:
 
 def refusal(capsys: pytest.CaptureFixture[str], command: Any, *words: str) -> str:
     with pytest.raises(SystemExit) as ended:
-        command.main(words)
+        command(words)
     (line,) = capsys.readouterr().err.splitlines()
     assert ended.value.code == 2
     return line.partition(": ")[2]

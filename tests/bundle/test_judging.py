@@ -2,8 +2,7 @@
 
 import pytest
 
-from servers.bundle.doctor.judging import Tried, judge, masked, with_parts
-from servers.bundle.doctor.speaking import MODES, Outcome, Talk
+from servers.bundle.doctor.talks import MODES, Outcome, Talk, Tried, judge, masked, with_parts
 from tests.bundle.machines import CATALOG
 
 TOKEN = "do-not-show-this-7c1f"

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from servers.__main__ import COMMANDS, main
 from servers.bundle.catalog import Catalog, load_catalog
+from servers.bundle.program import COMMANDS, main
 from shared.kit.extras import needs_extra
 from shared.version import __version__
 
@@ -184,7 +184,7 @@ def test_usage_names_what_was_called(monkeypatch: pytest.MonkeyPatch, capsys: py
 
 
 def test_a_library_that_is_missing_is_named_with_its_fix() -> None:
-    script = "import sys; sys.modules['yaml'] = None; from servers.__main__ import main; main(['list'])"
+    script = "import sys; sys.modules['yaml'] = None; from servers.bundle.program import main; main(['list'])"
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=60)
     assert done.returncode == 2
     assert f"yaml is not installed; {needs_extra('catalog')}\n" in done.stderr

@@ -5,7 +5,7 @@ from pathlib import Path
 from shared.kit.arguments import LineParser
 
 from ..catalog import CATALOG
-from ..program import program
+from ..program import program_name
 
 __all__ = ["CommandParser"]
 
@@ -14,7 +14,7 @@ class CommandParser(LineParser):
     """The parser of one command."""
 
     def __init__(self, name: str, description: str) -> None:
-        super().__init__(f"{program()} {name}", description=description, allow_abbrev=False)
+        super().__init__(f"{program_name()} {name}", description=description, allow_abbrev=False)
 
     def add_catalog(self) -> None:
         """Takes `--catalog FILE`, for other servers than the bundle's own."""

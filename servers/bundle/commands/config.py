@@ -1,17 +1,33 @@
-"""`python -m servers config`: what is pasted into the configuration of a client."""
+"""`python -m servers config`: what is pasted into the configuration of a client; and how all commands that tell a
+client of a server are told themselves.
+"""
 
 import codecs
+import re
 import sys
-from collections.abc import Sequence
+from argparse import Namespace
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import urlsplit
 
 from shared.kit.program import exit_with_error
+from shared.program.command_line import Spelling, read_command_line
+from shared.program.options import is_hidden, variable_of
+from shared.program.run import Options
 
-from ..hosts.machine import this_machine
-from ..hosts.snippets import snippet
-from .hosting import HostParser, wanted
+from ..catalog import CATALOG, Entry, load_catalog
+from ..hosts.checking import check
+from ..hosts.clients import CLIENTS, SCOPES, Client, client_named, this_machine
+from ..hosts.configured import Configured, snippet
+from ..hosts.launching import launch_command, launch_environment
+from .arguments import CommandParser
 
-__all__ = ["main"]
+__all__ = ["HostParser", "Wanted", "main", "wanted"]
+
+_VARIABLE = re.compile(r"[A-Za-z_]\w*")
+# Claude Code refuses any other.
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 def main(argv: Sequence[str]) -> int:
@@ -31,3 +47,121 @@ def main(argv: Sequence[str]) -> int:
     print(text)  # noqa: T201 - it is the output
     print(f"goes into {place}; then {found.client.renewal}", file=sys.stderr)  # noqa: T201 - for people
     return 0
+
+
+class Wanted(NamedTuple):
+    """A server, and the client that shall know it."""
+
+    client: Client
+    entry: Entry
+    server: Configured
+    words: tuple[str, ...]
+    """The arguments of the server itself, without those of what starts it."""
+    secrets: frozenset[str]
+    """What of it nobody should see."""
+
+
+class HostParser(CommandParser):
+    """The parser of a command about one server in one client; what is no option of the command is the server's."""
+
+    def __init__(self, name: str, description: str) -> None:
+        super().__init__(name, description)
+        self.add_argument("server", metavar="NAME", help="server, by its name in the catalog")
+        names = [client.name for client in CLIENTS]
+        self.add_argument("--client", choices=names, required=True, metavar="CLIENT", help=f"{', '.join(names)}")
+        self.add_catalog()
+
+    def add_entry(self) -> None:
+        """Takes `--name`, under which the server stands in the client."""
+        self.add_argument("--name", metavar="ENTRY", help="name the client knows it by (default: NAME)")
+
+    def add_scope(self) -> None:
+        """Takes `--scope`."""
+        self.add_argument(
+            "--scope", choices=SCOPES, default="user", help="for the user, or for the project in this directory"
+        )
+
+    def add_server(self) -> None:
+        """Takes what an entry consists of."""
+        self.usage = f"{self.prog} NAME [ARGUMENT ...] --client CLIENT\n       [OPTION ...] [-- ARGUMENT ...]"
+        self.epilog = "What stands after `--` goes to the server, also where this command has an option of that name."
+        text = "variable the client sets for the server"
+        self.add_argument("--env", metavar="NAME=VALUE", help=text, action="append", default=[])
+        self.add_argument("--url", metavar="URL", help="the server runs already, and is reached there over HTTP")
+        text = "variable of the client's environment with the token for --url"
+        self.add_argument("--token-variable", metavar="NAME", help=text)
+
+    def add_switch(self, option: str, text: str) -> None:
+        """Takes an option without a value."""
+        self.add_argument(option, action="store_true", help=text)
+
+    def read(self, argv: Sequence[str]) -> tuple[Namespace, list[str]]:
+        """The options of the command, and the arguments of the server, in their order."""
+        end = argv.index("--") if "--" in argv else len(argv)
+        options = {
+            spelling: Spelling(action.dest, "1" if action.nargs == 0 else None)
+            for action in self._actions
+            for spelling in action.option_strings
+        }
+        line = read_command_line(argv[:end], options)
+        name = [one.word for one in line.given if one.name is None][:1]
+        named = [number for one in line.given if one.name is not None for number in range(one.first, one.word + 1)]
+        ours = {*name, *named, *(fault.word for fault in line.faults if fault.reason)}
+        theirs = [word for number, word in enumerate(argv) if number not in ours and number != end]
+        return self.parse_args([argv[number] for number in sorted(ours)]), theirs
+
+
+def wanted(options: Namespace, arguments: Sequence[str], name: str) -> Wanted:
+    """What shall stand in the client, checked. Raises ValueError, in one line, for what can't work."""
+    client = client_named(options.client)
+    if not _NAME.fullmatch(name):
+        raise ValueError("--name takes letters, digits, - and _ (64 at most), as all clients do")
+    entry = load_catalog(options.catalog).entry(options.server)
+    if options.url is not None:
+        return Wanted(client, entry, _reached(entry, options, arguments, name), (), _secrets_of(options.url))
+    if options.token_variable is not None:
+        raise ValueError("--token-variable goes with --url: a server that is started needs no token")
+    if "stdio" not in entry.transports:
+        raise ValueError(f"{entry.name} is reached over HTTP only: give its --url")
+    environment = dict(_variable(text) for text in options.env)
+    checked = check(entry, arguments, environment, bundled=options.catalog == CATALOG)
+    command, *words = launch_command(entry, checked.words)
+    try:
+        "".join((command, *words, *environment.values())).encode()
+    except UnicodeEncodeError:
+        raise ValueError("a path that is not UTF-8 can't stand in the file of a client") from None
+    server = Configured(name, command, tuple(words), {**launch_environment(), **environment})
+    return Wanted(client, entry, server, checked.words, checked.secrets | _hidden(entry, environment))
+
+
+def _secrets_of(url: str) -> frozenset[str]:
+    """The URL itself where it has a password or a key in it."""
+    parts = urlsplit(url)
+    return frozenset([url] if parts.query or parts.username or parts.password else [])
+
+
+def _hidden(entry: Entry, environment: Mapping[str, str]) -> frozenset[str]:
+    """The values of variables of which nobody says that they are no secrets."""
+    known = {argument.environment for argument in entry.arguments if not argument.secret}
+    known |= {variable_of(name, "MCP") for name, field in Options.model_fields.items() if not is_hidden(field)}
+    return frozenset(value for name, value in environment.items() if name not in known)
+
+
+def _variable(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or not _VARIABLE.fullmatch(name):
+        raise ValueError("--env takes NAME=VALUE")
+    return name, value
+
+
+def _reached(entry: Entry, options: Namespace, arguments: Sequence[str], name: str) -> Configured:
+    if "http" not in entry.transports:
+        raise ValueError(f"{entry.name} is not reached over HTTP: leave out --url")
+    if arguments or options.env:
+        raise ValueError("a server with a --url is started elsewhere: give its arguments and variables there")
+    parts = urlsplit(options.url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError("--url takes the URL of an endpoint, such as http://127.0.0.1:8000/mcp")
+    if options.token_variable is not None and not _VARIABLE.fullmatch(options.token_variable):
+        raise ValueError("--token-variable takes the name of a variable, not the token")
+    return Configured(name, url=options.url, token_variable=options.token_variable)

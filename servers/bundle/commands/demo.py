@@ -1,15 +1,101 @@
-"""`python -m servers demo`: the servers at work."""
+"""`mcp-server-bundle demo`: real work on real files, through the servers as a desktop host would start them.
 
-from collections.abc import Sequence
+It needs no Node and no network. Everything happens in a temporary directory, which is gone at the end.
+"""
 
-from ..demo.run import run_demo
+import os
+import secrets
+import tempfile
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+
+from shared.client.client import Client
+from shared.client.connect import connect_http, connect_stdio
+from shared.client.options import ClientOptions
+
+from ..catalog import load_catalog
+from ..demo.telling import Teller, say
+from ..demo.work import PARTS, Part
+from ..hosts.clients import client_named
+from ..hosts.configured import Configured, snippet
+from ..hosts.launching import local_command
 from .arguments import CommandParser
 
 __all__ = ["main"]
+
+MODES = ("handshake", "stateless")
 
 
 def main(argv: Sequence[str]) -> int:
     """Runs the demo; the exit code."""
     parser = CommandParser("demo", "Start the servers as a desktop host would, and do real work through them.")
     parser.add_argument("--verbose", action="store_true", help="show every call, and all that came of it")
-    return run_demo(parser.parse_args(argv).verbose)
+    return _run(parser.parse_args(argv).verbose)
+
+
+def _run(verbose: bool) -> int:
+    """Runs the demo; 0 when all of it worked. It tells a line for each thing that was done, and every call with its
+    answer where it is to be `verbose`. Raises what went wrong."""
+    for part in PARTS:
+        with tempfile.TemporaryDirectory(prefix="mcp-demo-") as folder:
+            anyio.run(_show, part, Path(folder).resolve(), verbose)
+    say("\nThe first in Claude Desktop: use `install`, or paste this into claude_desktop_config.json:")
+    command, *words = _command("filesystem", [str(Path.cwd())])
+    say(snippet(client_named("claude-desktop"), [Configured("filesystem", command, tuple(words))]))
+    return 0
+
+
+def _command(name: str, arguments: list[str]) -> list[str]:
+    return local_command(load_catalog().entry(name), arguments)
+
+
+async def _show(part: Part, folder: Path, verbose: bool) -> None:
+    command = _command(part.server, part.arguments(folder))
+    versions = []
+    for mode in MODES:
+        teller = Teller(full=verbose, brief=not verbose and mode == MODES[0])
+        teller.show(f"\n=== {part.server}, stdio, {mode}")
+        async with connect_stdio(command, ClientOptions(mode=mode)) as client:
+            await _work(part, client, folder, teller)
+            versions.append(client.server.version)
+    token = secrets.token_urlsafe(24)
+    async with _http_server(command, token) as url:
+        for mode in MODES:
+            teller = Teller(full=verbose, brief=False)
+            teller.show(f"\n=== {part.server}, HTTP at {url} with a token, {mode}")
+            async with connect_http(url, ClientOptions(mode=mode), token=token) as client:
+                await _work(part, client, folder, teller)
+    say(f"  done over stdio and over HTTP with a token, in {' and in '.join(versions)}")
+
+
+async def _work(part: Part, client: Client, folder: Path, teller: Teller) -> None:
+    tools = await client.list_tools()
+    names = ", ".join(tool["name"] for tool in tools)
+    name, version = client.server.info["name"], client.server.info["version"]
+    teller.show(f"{name} {version} speaks {client.server.version} and offers {len(tools)} tools: {names}")
+    if teller.brief:
+        say(f"{name} {version}, {len(tools)} tools")
+    await part.work(client, folder, teller)
+
+
+@asynccontextmanager
+async def _http_server(command: list[str], token: str) -> AsyncIterator[str]:
+    """The server over HTTP on a free port, until the end of the block; its URL is what it says on stderr."""
+    served = [*command, "--transport", "http", "--port", "0"]
+    async with await anyio.open_process(served, env={**os.environ, "MCP_TOKEN": token}, stdout=None) as process:
+        try:
+            yield await _announced(process)
+        finally:
+            process.terminate()
+
+
+async def _announced(process: anyio.abc.Process) -> str:
+    said = b""
+    stderr = process.stderr
+    with anyio.fail_after(20):
+        while stderr is not None and not said.endswith(b"\n"):
+            said += await stderr.receive()
+    return said.decode().removeprefix("listening on ").strip()

@@ -9,13 +9,12 @@ from rich.text import Text
 from shared.kit.program import exit_with_error, plain
 
 from ..catalog import load_catalog
+from ..doctor.examination import Examination, examine
 from ..doctor.findings import Finding, Severity
 from ..doctor.installation import this_installation
-from ..doctor.running import Examination, examine
-from ..hosts.clients import CLIENTS, client_named
-from ..hosts.machine import this_machine
+from ..hosts.clients import CLIENTS, client_named, this_machine
 from .arguments import CommandParser
-from .showing import console, json_out, wrapped
+from .output import console, json_out, wrapped
 
 __all__ = ["main"]
 

@@ -1,22 +1,25 @@
 """`python -m servers export`: files for the MCP registry, for desktop hosts, and for Docker's MCP gateway."""
 
 import json
+import os
+import stat
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from shlex import quote
 
 from shared.kit.program import exit_with_error
+from shared.kit.rooted.atomic import prepared, put_in_place
+from shared.kit.rooted.entries import current, entry_at
 
 from ..catalog import load_catalog
 from ..exports.containers import container_entry
 from ..exports.desktop import bundle, bundle_name
-from ..exports.packages import package_of
 from ..exports.registry import NAMESPACE, server_json
-from ..exports.writing import write_files
+from ..exports.servers import package_of
 from .arguments import CommandParser
 
-__all__ = ["main"]
+__all__ = ["main", "write_files"]
 
 
 def main(argv: Sequence[str]) -> int:
@@ -68,3 +71,27 @@ def _use(path: Path) -> str:
         "copy it to ~/.docker/mcp/catalogs, then: "
         f"docker mcp profile create --name {path.stem} --server file://{path.name}"
     )
+
+
+def write_files(folder: Path, files: Mapping[str, bytes], *, force: bool = False) -> list[Path]:
+    """Writes each content to its path in `folder`, which is made where it is missing; gives the paths.
+
+    A file that is there and holds something else is only replaced by `force`: else ValueError is raised, and nothing
+    is written. Each file is replaced as a whole. Raises OSError where the folder can't be written.
+    """
+    paths = {folder / name: content for name, content in files.items()}
+    for path, content in paths.items():
+        if not force and os.path.lexists(path) and (not path.is_file() or path.read_bytes() != content):
+            raise ValueError(f"{path} is there and holds something else; --force replaces it")
+    for path, content in paths.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _replace(path, content)
+    return list(paths)
+
+
+def _replace(path: Path, content: bytes) -> None:
+    entry = entry_at(path.parent.resolve() / path.name)
+    found = current(entry)
+    # A link is replaced, and nothing that it leads to is touched.
+    like = None if found is None or stat.S_ISLNK(found.st_mode) else found
+    put_in_place(prepared(entry, content, like, mode=0o644), entry, found)

@@ -1,4 +1,4 @@
-"""`python -m servers info NAME`: everything that the catalog says of one server."""
+"""`python -m servers list` and `info NAME`: the servers of a catalog, and everything that it says of one."""
 
 import textwrap
 from collections.abc import Iterator, Sequence
@@ -8,11 +8,29 @@ from rich.console import Console
 from shared.kit.program import exit_with_error
 
 from ..catalog import Argument, Entry, load_catalog
-from ..program import program
+from ..program import program_name
 from .arguments import CommandParser
-from .showing import asked_for, console, json_out, shown, table
+from .output import asked_for, console, json_out, shown, table
 
-__all__ = ["main"]
+__all__ = ["list_servers", "main"]
+
+
+def list_servers(argv: Sequence[str]) -> int:
+    """Shows each server; the exit code."""
+    parser = CommandParser("list", "List the servers of the bundle, or of another catalog.")
+    parser.add_catalog()
+    parser.add_json()
+    given = parser.parse_args(argv)
+    try:
+        catalog = load_catalog(given.catalog)
+    except ValueError as error:
+        exit_with_error(parser.prog, str(error))
+    if given.json:
+        json_out(catalog.model_dump(mode="json", exclude_defaults=True))
+        return 0
+    rows = [(entry.name, entry.summary, "; ".join(asked_for(entry))) for entry in catalog.servers]
+    console().print(table(("Name", "What it does", "What it asks for"), rows), soft_wrap=False)
+    return 0
 
 
 def main(argv: Sequence[str]) -> int:
@@ -53,7 +71,7 @@ def _sections(entry: Entry, width: int) -> Iterator[tuple[str, list[str]]]:
         told = "then connect to http://127.0.0.1:8000/mcp; to serve other machines add --host and --token-file FILE"
         command = _example(entry, ["--transport", "http", "--port", "8000"])
         yield "Start over HTTP", [command, *_wrapped(told, width)]
-    yield "Put into a host", [" ".join([f"{program()} config {entry.name}", *_needed(entry), "--client CLIENT"])]
+    yield "Put into a host", [" ".join([f"{program_name()} config {entry.name}", *_needed(entry), "--client CLIENT"])]
     yield "Asks for", [line for asked in asked_for(entry) for line in _wrapped(asked, width)]
     if entry.tools.read:
         yield "Tools", _wrapped(", ".join(entry.tools.read), width)

@@ -1,41 +1,52 @@
-"""`python -m servers install`: a server put into the configuration of a client."""
+"""`python -m servers install` and `uninstall`: a server put into the configuration of a client, and taken out of it.
 
-from collections.abc import Sequence
+Both show a change, and make it.
+"""
+
+from argparse import Namespace
+from collections.abc import Iterator, Sequence, Set
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 
 import anyio
+from rich.text import Text
 
 from shared.kit.program import exit_with_error, plain
 
+from ..catalog import Entry, load_catalog
 from ..doctor.configurations import Launch
+from ..doctor.examination import try_launch
 from ..doctor.findings import Severity
 from ..doctor.installation import this_installation
-from ..doctor.speaking import MODES
-from ..doctor.trial import try_launch
-from ..hosts.clients import Machine
-from ..hosts.installing import install
-from .changing import changing_parser, show_and_make, target_of
-from .hosting import wanted
-from .showing import console, wrapped
+from ..doctor.talks import MODES
+from ..hosts import installing
+from ..hosts.clients import Machine, client_named, this_machine
+from ..hosts.differences import differences
+from ..hosts.installing import Change, Target
+from ..hosts.launching import launch_command, local_command
+from .config import HostParser, wanted
+from .output import console, wrapped
 
-__all__ = ["main"]
+__all__ = ["main", "uninstall"]
 
 SECONDS = 60.0
 """How long the server may take to answer: as long as clients wait, since uvx may have packages to fetch."""
 
+_STYLES = {"-": "red", "+": "green", " ": "dim"}
+
 
 def main(argv: Sequence[str]) -> int:
     """Shows and makes the change; the exit code."""
-    parser = changing_parser("install", "Put a server into the configuration of a client, and nothing else.")
+    parser = _parser("install", "Put a server into the configuration of a client, and nothing else.")
     parser.add_switch("--replace", "replace an entry of that name that was not put there, or was changed since")
     parser.add_server()
     options, arguments = parser.read(argv)
     try:
         found = wanted(options, arguments, options.name or options.server)
-        with target_of(options) as target:
-            change = install(target, found.server, options.replace)
-            show_and_make(change, found.secrets, options.dry_run, f"now {found.client.renewal}")
+        with _target_of(options) as target:
+            change = installing.install(target, found.server, options.replace)
+            _show_and_make(change, found.secrets, options.dry_run, f"now {found.client.renewal}")
     except ValueError as error:
         exit_with_error(parser.prog, str(error))
     if options.dry_run:
@@ -61,3 +72,70 @@ def _try(launch: Launch, machine: Machine) -> int:
     else:
         out.print(plain("; ".join(finding.what for finding in trial.findings if finding.severity is Severity.OK)))
     return 0
+
+
+def uninstall(argv: Sequence[str]) -> int:
+    """Shows and makes the change; the exit code."""
+    parser = _parser("uninstall", "Take a server out of the configuration of a client, without a trace.")
+    options, arguments = parser.read(argv)
+    try:
+        if arguments:
+            raise ValueError(f"it takes no {arguments[0]!r}: the name of the server is enough")
+        program = _program(load_catalog(options.catalog).entry(options.server))
+        with _target_of(options) as target:
+            change = installing.uninstall(target, options.name or options.server, program)
+            then = f"{target.client.title} knows it no more when it starts again"
+            _show_and_make(change, frozenset(), options.dry_run, then)
+    except ValueError as error:
+        exit_with_error(parser.prog, str(error))
+    return 0
+
+
+def _program(entry: Entry) -> list[str]:
+    """What an entry of this copy starts."""
+    try:
+        return launch_command(entry)
+    except ValueError:
+        # The wheel is gone; what install put there is known without it.
+        return local_command(entry)
+
+
+def _parser(name: str, description: str) -> HostParser:
+    """The parser of a command that changes the file of a client."""
+    parser = HostParser(name, description)
+    parser.add_entry()
+    parser.add_scope()
+    parser.add_switch("--dry-run", "show what would change, and change nothing")
+    return parser
+
+
+@contextmanager
+def _target_of(options: Namespace) -> Iterator[Target]:
+    """The file that is to be changed, by no other of these commands meanwhile. Raises ValueError."""
+    target = Target.of(client_named(options.client), this_machine(), options.scope, Path.cwd())
+    with nullcontext() if options.dry_run else target.held():
+        yield target
+
+
+def _show_and_make(change: Change, secrets: Set[str], dry_run: bool, then: str) -> None:
+    """Shows what changes in the file, and makes the change unless it is a `dry_run`; says what comes `then`.
+
+    Raises ValueError where it can't be made.
+    """
+    out = console()
+    path = change.target.path
+    if change.is_none:
+        out.print(f"{path} says so already")
+        return
+    is_new, is_gone = change.before is None, change.after is None
+    told = ": a new file" if is_new else ": it goes, since nothing else stands in it" if is_gone else ""
+    out.print(f"{path}{told}")
+    before, after = change.before or b"", change.after or b""
+    for line in differences(change.target.client, before, after, change.shown, secrets):
+        out.print(Text(f"{line.sign} {plain(line.text.expandtabs())}", style=_STYLES[line.sign]))
+    if dry_run:
+        out.print("nothing was changed, as --dry-run asks")
+        return
+    backup = change.make()
+    kept = f"; the file as it was: {backup}" if backup is not None else ""
+    out.print(f"done: {then}{kept}")

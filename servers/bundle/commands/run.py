@@ -12,7 +12,7 @@ from pathlib import Path
 
 from shared.kit.arguments import LineParser
 
-from ..program import program
+from ..program import program_name
 
 __all__ = ["main"]
 
@@ -23,7 +23,7 @@ def main(argv: Sequence[str]) -> int:
     """Runs the server, which ends the program with its own exit code."""
     names = sorted(path.parent.name for path in SERVERS.glob("*/__main__.py"))
     usage = "%(prog)s NAME [ARGUMENT ...]"
-    parser = LineParser(f"{program()} run", usage, "Start one server, over stdio unless it is told otherwise.")
+    parser = LineParser(f"{program_name()} run", usage, "Start one server, over stdio unless it is told otherwise.")
     parser.add_argument("name", metavar="NAME", choices=names, help=f"{', '.join(names)}; NAME --help says more")
     name = parser.parse_args(argv[:1]).name
     sys.argv = [f"mcp-bundle-{name}", *argv[1:]]

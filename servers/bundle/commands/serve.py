@@ -12,9 +12,8 @@ from shared.program.options import Group, OptionParser, positional, read_options
 from shared.program.process import Options, missing_extra, open_standard_streams
 
 from ..catalog import CATALOG, load_catalog
-from ..program import program
-from ..serve.choosing import DEFAULTS, choose
-from ..serve.configuration import OPTIONS, Configuration, read_configuration
+from ..program import program_name
+from ..serve.configuration import DEFAULTS, OPTIONS, Configuration, choose, read_configuration
 
 __all__ = ["main"]
 
@@ -56,7 +55,7 @@ def main(argv: Sequence[str]) -> int:
 def _parser() -> OptionParser:
     useful = "; ".join(f"{module.removeprefix('servers.')}: {words}" for module, (words, _) in DEFAULTS.items())
     return OptionParser(
-        f"{program()} serve",
+        f"{program_name()} serve",
         [Group(_Own.model_fields), Group(OPTIONS, "options of every server", "MCP")],
         "Serve several servers on one port, each at /NAME/mcp. / says what runs and how to connect.",
         f"Without --config: {useful}. Each option can also be set by the environment variable in brackets, and so "

@@ -2,6 +2,7 @@
 
 import os
 import platform
+import re
 import sys
 from collections.abc import Collection, Iterator, Sequence
 from importlib.metadata import Distribution, PackageNotFoundError
@@ -16,9 +17,12 @@ from shared.kit.installation import NAME
 
 from ..catalog import Entry
 from .findings import Finding, fault, fine, warning
-from .programs import environment_of, interpreter_of
 
-__all__ = ["Installation", "check_installation", "this_installation"]
+__all__ = ["Installation", "check_installation", "environment_of", "interpreter_of", "this_installation"]
+
+_HEAD = 4_096
+# Where the path of the interpreter is too long or has spaces, pip and uv have the shell start it, in the second line.
+_SHEBANG = re.compile(rb"#!\s*(/[^\r\n]*?)(?: -[^\r\n]*)?\r?\n(?:'''exec' (?:\"([^\"\n]+)\"|'([^'\n]+)'|(\S+)) )?")
 
 
 class Installation(NamedTuple):
@@ -126,3 +130,23 @@ def _lacking(distribution: Distribution | None, extra: str) -> Iterator[str]:
             yield f"{requirement.name}{requirement.specifier} (there is {installed.version})"
         for inner in requirement.extras:
             yield from _lacking(installed, inner)
+
+
+def interpreter_of(script: Path) -> Path | None:
+    """The Python that a console script starts; None where it is no script, or one of another kind."""
+    try:
+        if not script.is_file():
+            return None
+        with script.open("rb") as file:
+            found = _SHEBANG.match(file.read(_HEAD))
+    except OSError:
+        return None
+    if found is None:
+        return None
+    path = Path((found[2] or found[3] or found[4] or found[1]).decode("utf-8", "surrogateescape"))
+    return path if path.name.startswith(("python", "pypy")) else None
+
+
+def environment_of(program: Path) -> Path:
+    """The directory of the environment that a program is in: without links, which lead out of it."""
+    return program.absolute().parent

@@ -1,27 +1,28 @@
 """Can a client start what its configuration names? What can be seen without starting it."""
 
+import errno
 import os
 import shutil
-from collections.abc import Iterator
+import socket
+import stat
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from shared.kit.installation import is_passing
 
+from ..catalog import Argument
 from ..hosts.clients import Machine
-from ..program import program
-from .command_line import Given, read_arguments, read_variables, value_of
+from ..program import program_name
+from .arguments import Given, environment_from, is_on, read_arguments, read_variables, value_of
 from .configurations import Launch
-from .environments import environment_from
 from .findings import Finding, fault, warning
-from .paths import check_paths
-from .ports import check_port
-from .programs import environment_of, interpreter_of
-from .tokens import check_token_file
+from .installation import environment_of, interpreter_of
 
-__all__ = ["check_launch", "is_filled_in"]
+__all__ = ["check_launch", "check_paths", "check_port", "check_token_file", "is_filled_in"]
 
 _CONTAINERS = {"docker", "podman", "nerdctl"}
 _RUNNERS = {"uv", "uvx"}
+_MODES = ("ro", "rw")
 
 
 def check_launch(launch: Launch, machine: Machine) -> Iterator[Finding]:
@@ -35,7 +36,9 @@ def check_launch(launch: Launch, machine: Machine) -> Iterator[Finding]:
     variables = read_variables(launch.entry, launch.server.env, separator)
     for reason in given.faults:
         yield fault(
-            launch.where, reason, f"correct it in {launch.file}; `{program()} info {launch.entry.name}` lists all"
+            launch.where,
+            reason,
+            f"correct it in {launch.file}; `{program_name()} info {launch.entry.name}` lists all",
         )
     for reason in variables.faults:
         yield warning(launch.where, reason, f"correct it in {launch.file}, or take it out")
@@ -111,3 +114,99 @@ def _transport(launch: Launch, given: Given, variables: Given) -> Iterator[Findi
     port = value_of("port", given, variables)
     if port is not None:
         yield from check_port(value_of("host", given, variables) or "127.0.0.1", port, launch.where)
+
+
+# What its arguments name
+
+
+def check_paths(launch: Launch, given: Sequence[tuple[Argument, str]]) -> Iterator[Finding]:
+    """Looks at every path in the arguments."""
+    switched = {argument.option for argument, value in given if is_on(argument, value)}
+    writes = launch.entry.permissions.writing in switched
+    for argument, value in given:
+        written, mode = _path(argument, value)
+        if argument.name in launch.entry.permissions.paths and written and not written.startswith(":"):
+            yield from _look(launch, argument, Path(written), "--create" in switched)
+            if writes and mode != "ro":
+                yield from _writable(launch, _expanded(Path(written)))
+
+
+def _path(argument: Argument, value: str) -> tuple[str, str]:
+    """The path in `DIR:MODE` or `NAME=PATH:MODE`, as the argument has it, and its mode."""
+    if argument.type != "string":
+        return value, ""
+    if "=" in (argument.metavar or ""):
+        value = value.partition("=")[2]
+    path, _, mode = value.rpartition(":")
+    return (path, mode) if mode in _MODES else (value, "")
+
+
+def _look(launch: Launch, argument: Argument, path: Path, creates: bool) -> Iterator[Finding]:
+    wanted = "directory" if argument.type == "directory" or "DIR" in (argument.metavar or "") else "file"
+    there = _expanded(path)
+    where, correct = launch.where, f"correct the path in {launch.file}"
+    if not there.is_absolute():
+        fix = f"in {launch.file} write {launch.directory / there}, if that is the one"
+        yield fault(where, f"{path} is no absolute path, and means another place with every client", fix)
+    elif not there.exists():
+        if wanted != "file" or not creates:
+            make = "make the directory" if wanted == "directory" else "put the file there"
+            yield fault(where, f"the {wanted} {path} does not exist", f"{make}, or {correct}")
+        elif not there.parent.is_dir():
+            yield fault(where, f"{path} can't be made: {there.parent} is no directory", f"make it, or {correct}")
+    elif there.is_dir() != (wanted == "directory"):
+        yield fault(where, f"{path} is {'a directory' if there.is_dir() else 'a file'} and no {wanted}", correct)
+    elif not os.access(there, os.R_OK | (os.X_OK if wanted == "directory" else 0)):
+        yield fault(where, f"the {wanted} {path} can't be read by you", f"let yourself read it: chmod u+rX '{there}'")
+
+
+def _writable(launch: Launch, path: Path) -> Iterator[Finding]:
+    if path.exists() and not os.access(path, os.W_OK):
+        fix = f"chmod u+w '{path}', or take {launch.entry.permissions.writing} out of {launch.file}"
+        yield warning(launch.where, f"writing is allowed, but {path} is write-protected", fix)
+
+
+def _expanded(path: Path) -> Path:
+    return Path(os.path.expanduser(path))  # noqa: PTH111 (pathlib raises where nobody has such a home)
+
+
+def check_token_file(path: Path, where: str) -> Iterator[Finding]:
+    """Looks whether it is there, holds something, and is nobody else's business. What it holds is told to nobody."""
+    make = f"make one: python -c 'import secrets; print(secrets.token_urlsafe())' > '{path}' && chmod 600 '{path}'"
+    try:
+        mode = path.stat().st_mode
+        # Who opens a pipe waits for another program, and takes from it what the server should have.
+        empty = stat.S_ISREG(mode) and not path.read_bytes().strip()
+    except FileNotFoundError:
+        yield fault(where, f"the token file {path} does not exist", make)
+        return
+    except OSError as error:
+        yield fault(where, f"the token file {path} can't be read: {error.strerror}", make)
+        return
+    if empty:
+        yield fault(where, f"the token file {path} is empty", make)
+    if os.name == "posix" and mode & (stat.S_IRWXG | stat.S_IRWXO):
+        fix = f"chmod 600 '{path}', and make a new token if others use this machine"
+        yield fault(where, f"the token file {path} is open to others on this machine", fix)
+
+
+def check_port(host: str, port: str, where: str) -> Iterator[Finding]:
+    """Tries to listen there, for a moment. Which program has the port can't be told."""
+    if not port.isdecimal() or int(port) > 65535:
+        yield fault(where, f"{port} is no port", "give a number from 0 to 65535")
+        return
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, int(port), type=socket.SOCK_STREAM)[0]
+        with socket.socket(family, kind, protocol) as listener:
+            if os.name == "posix":
+                # As a server does: a port that was closed a moment ago is free.
+                listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(address)
+            listener.listen()
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            yield fault(where, f"port {port} of {host} is taken", "end what listens there, or give another --port")
+        else:
+            yield fault(
+                where, f"nobody can listen on {host} port {port}: {error.strerror}", "give another --host or --port"
+            )

@@ -11,12 +11,11 @@ from shared.client.options import ClientOptions
 
 from ..catalog import Entry
 from ..hosts.clients import Machine
+from .arguments import environment_from
 from .configurations import Launch
-from .environments import environment_from
 from .findings import Finding, Severity, fault, fine, warning
 from .installation import Installation
-from .judging import Tried, judge_version, masked, with_parts
-from .speaking import MODES, Outcome, Talk, converse
+from .talks import MODES, Outcome, Talk, Tried, converse, judge_version, masked, with_parts
 
 __all__ = ["check_url"]
 

@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 
 from ..catalog import Argument, Entry
-from .choosing import is_path, shown
+from .servers import is_path, shown
 
 __all__ = ["container_entry"]
 

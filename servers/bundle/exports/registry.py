@@ -14,8 +14,7 @@ import re
 from typing import Any
 
 from ..catalog import Argument, Entry
-from .choosing import is_path
-from .packages import Package
+from .servers import Package, is_path
 
 __all__ = ["NAMESPACE", "server_json"]
 

@@ -1,14 +1,16 @@
 """The clients: where the configuration of each stands, and how it writes down a server.
 
-All of it is data and pure functions of a `Machine`, so that a test on one system sees the paths of all three. Each
-place and each shape is that of the client's own documentation, which `source` names.
+But for `this_machine` all of it is data and pure functions of a `Machine`, so that a test on one system sees the
+paths of all three. Each place and each shape is that of the client's own documentation, which `source` names.
 """
 
+import os
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path, PurePath
 from typing import Literal, NamedTuple
 
-__all__ = ["CLIENTS", "SCOPES", "Client", "HttpShape", "Machine", "Scope", "client_named"]
+__all__ = ["CLIENTS", "SCOPES", "Client", "HttpShape", "Machine", "Scope", "client_named", "this_machine"]
 
 System = Literal["linux", "macos", "windows"]
 Scope = Literal["user", "project"]
@@ -35,6 +37,17 @@ class Machine(NamedTuple):
         if self.system == "macos":
             return self.home / "Library" / "Application Support"
         return self.variable("XDG_CONFIG_HOME") or self.home / ".config"
+
+
+def this_machine() -> Machine:
+    """This machine. Raises ValueError where nobody knows the user's home directory."""
+    try:
+        home = Path.home()
+    except RuntimeError as error:
+        raise ValueError(f"there is no home directory: {error}") from None
+    if sys.platform == "win32":
+        return Machine("windows", home, os.environ)
+    return Machine("macos" if sys.platform == "darwin" else "linux", home, os.environ)
 
 
 class HttpShape(NamedTuple):

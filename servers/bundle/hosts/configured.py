@@ -1,14 +1,27 @@
 """The servers that stand in the configuration of a client, as plain records, and the way back."""
 
-from collections.abc import Mapping
+import json
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import tomli_w
 
 from . import jsonc
 from .clients import Client
 from .toml_tree import toml_value
 
-__all__ = ["Configured", "as_configured", "as_entry", "json_entries", "read_bytes", "read_entries", "servers_member"]
+__all__ = [
+    "Configured",
+    "as_configured",
+    "as_entry",
+    "json_entries",
+    "read_bytes",
+    "read_entries",
+    "servers_member",
+    "snippet",
+]
 
 
 class Configured(NamedTuple):
@@ -144,3 +157,17 @@ def _mapping(entry: dict[str, Any], key: str, name: str) -> dict[str, str]:
     if not isinstance(values, dict) or not all(isinstance(value, str) for value in values.values()):
         raise ValueError(f"{name!r}: {key!r} is not an object of texts")
     return values
+
+
+def snippet(client: Client, servers: Sequence[Configured], ascii_only: bool = False) -> str:
+    """The part of the client's file that names `servers`, without a newline at its end.
+
+    With `ascii_only` it means the same, with escapes for all other letters. Raises ValueError for a server that the
+    client can't use.
+    """
+    part = {client.key: {server.name: as_entry(client, server) for server in servers}}
+    if client.format != "toml":
+        return json.dumps(part, indent=2, ensure_ascii=ascii_only)
+    text = tomli_w.dumps(part).rstrip("\n")
+    # They stand within quotes, also in keys, where TOML has escapes.
+    return re.sub(r"[^\x00-\x7f]", lambda found: f"\\U{ord(found[0]):08X}", text) if ascii_only else text

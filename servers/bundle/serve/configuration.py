@@ -1,4 +1,6 @@
-"""A file of settings for several servers, in YAML: the options of every server, and the settings of each.
+"""Which servers run, each with its settings: those of a configuration, or some that are useful at once.
+
+A configuration is a file of settings for several servers, in YAML: the options of every server, and those of each.
 
     port: 8080
     token-file: token
@@ -9,18 +11,27 @@
 Names, checks and paths are those of a file of settings for one server (`shared/program/settings_file.py`).
 """
 
-from collections.abc import Mapping
+import os
+from collections.abc import AsyncIterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from shared import Implementation, Server
 from shared.kit.yaml import YamlError, read_yaml
-from shared.program.options import Written, is_hidden
+from shared.program.options import Written, is_hidden, read_options
 from shared.program.process import Options
+from shared.program.run import own_prefix
 from shared.program.settings_file import read_text, settings_in
+from shared.server.server import NoSettings
 
-__all__ = ["OPTIONS", "Configuration", "read_configuration"]
+from ..catalog import Catalog, Entry
+
+__all__ = ["DEFAULTS", "OPTIONS", "Chosen", "Configuration", "choose", "read_configuration"]
 
 OPTIONS: Mapping[str, FieldInfo] = {
     # It has no other such file, and where each server is follows from its name.
@@ -29,6 +40,13 @@ OPTIONS: Mapping[str, FieldInfo] = {
     if name not in {"settings", "transport", "path"}
 }
 """The options of every server that several have in common."""
+DEFAULTS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+    "servers.filesystem": ("the current directory, read-only", {"roots": ["."]}),
+    "servers.sqlite": ("a small shop to try, which ends with the server", {"demo": True}),
+    "servers.fetch": ("the public web", {}),
+    "servers.prompts": ("the starter library", {}),
+}
+"""Without a configuration: what each server serves, by its module, in words and as settings."""
 
 
 class Configuration(NamedTuple):
@@ -79,3 +97,88 @@ def _mapping(value: Any, where: str) -> dict[str, Any]:
         if not isinstance(key, str):
             raise ValueError(f"{where}: {key!r} is no name")
     return value or {}
+
+
+class Chosen(NamedTuple):
+    """A server that is to run."""
+
+    name: str
+    app: Server[Any]
+    settings: BaseModel
+    exposed: str | None
+    """A secret in the configuration that others on this machine can read."""
+
+
+def choose(names: Sequence[str], catalog: Catalog, configuration: Configuration) -> list[Chosen]:
+    """The servers called `names`, or all that are configured, or else all that are useful without.
+
+    One that can't be loaded is among them, and fails when it is started, so that the others run all the same. Raises
+    ValueError, in one line, for a name or a setting that is wrong.
+    """
+    entries = [catalog.entry(name) for name in _names(names, catalog, configuration)]
+    modules = [entry.module for entry in entries]
+    for entry in entries:
+        if modules.count(entry.module) > 1:
+            raise ValueError(f"{entry.module} can be served once only, and has several names in the catalog")
+    return [_chosen(entry, configuration) for entry in entries]
+
+
+def _names(names: Sequence[str], catalog: Catalog, configuration: Configuration) -> list[str]:
+    configured = configuration.servers
+    if configured is None:
+        useful = [entry.name for entry in catalog.servers if entry.module in DEFAULTS]
+        return list(dict.fromkeys(names)) or useful or [entry.name for entry in catalog.servers]
+    if not configured:
+        raise ValueError(f"{configuration.path}: servers: name at least one")
+    for name in names:
+        if name not in configured:
+            known = ", ".join(configured)
+            raise ValueError(f"{configuration.path}: there is no server {name!r} in it; there are: {known}")
+    return [name for name in configured if name in names or not names]
+
+
+def _chosen(entry: Entry, configuration: Configuration) -> Chosen:
+    app = _loaded(entry)
+    if isinstance(app, BaseException):
+        # Its settings can't be checked.
+        return Chosen(entry.name, _failing(entry, app), NoSettings(), None)
+    fields = app.settings_model.model_fields
+    written = configuration.settings(entry.name, fields) if configuration.servers else _defaults(entry)
+    try:
+        settings = read_options(app.settings_model, {}, os.environ, own_prefix(app), written)
+    except ValueError as error:
+        named = str(error).startswith(f"{configuration.path}: ")
+        raise ValueError(str(error) if named else f"{entry.name}: {error}") from None
+    return Chosen(entry.name, app, settings, configuration.exposed(written, fields))
+
+
+def _defaults(entry: Entry) -> Mapping[str, Written]:
+    _, settings = DEFAULTS.get(entry.module, ("", {}))
+    return {name: Written(value, f"the default of {name}") for name, value in settings.items()}
+
+
+def _loaded(entry: Entry) -> Server[Any] | BaseException:
+    """The server of an entry, or why it can't be loaded. Raises ValueError where the module has no server."""
+    # In a thread, because whatever is raised there comes back as a value.
+    with ThreadPoolExecutor(1) as thread:
+        loading = thread.submit(import_module, f"{entry.module}.server")
+        error = loading.exception()
+    if error is not None:
+        return error
+    app = getattr(loading.result(), "app", None)
+    if not isinstance(app, Server):
+        raise ValueError(f"{entry.name}: {entry.module}.server has no server called app")
+    return app
+
+
+def _failing(entry: Entry, error: BaseException) -> Server[Any]:
+    """Stands for a server that can't be loaded: it fails when it is started, as others may."""
+    app = Server[None](Implementation(name=entry.name, version=entry.version))
+
+    @app.lifespan
+    async def fail(_opening: object) -> AsyncIterator[None]:
+        if error is not None:
+            raise error
+        yield
+
+    return app

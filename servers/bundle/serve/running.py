@@ -28,7 +28,7 @@ from shared.transports.http.app import HttpOptions
 from shared.transports.http.mount import Mount
 from shared.transports.http.server import run_mounts
 
-from .choosing import Chosen
+from .configuration import Chosen
 from .page import Page
 
 __all__ = ["run_all"]

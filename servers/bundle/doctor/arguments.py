@@ -1,4 +1,4 @@
-"""What the arguments of a server say, read as the server will read them."""
+"""What a server is given: by its arguments, by variables, and by the environment that it is started in."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
@@ -9,11 +9,21 @@ from shared.program.options import option_spellings, split_list, variable_of
 from shared.program.run import Options
 
 from ..catalog import Argument, Entry
+from ..hosts.clients import Client, Machine
 
-__all__ = ["Given", "is_on", "known_variables", "read_arguments", "read_variables", "value_of"]
+__all__ = ["Given", "environment_from", "is_on", "known_variables", "read_arguments", "read_variables", "value_of"]
 
 _COMMON = option_spellings(Options.model_fields)
 _ON = {"1", "true", "yes", "on", "t", "y"}
+# They run in a terminal, and hand on what the shell gave them.
+_OF_TERMINALS = {"claude-code", "gemini", "codex"}
+_BARE_PATH = "/usr/bin:/bin:/usr/sbin:/sbin"
+# What a program has that was not started from a shell.
+_OF_DESKTOP = {
+    *("HOME", "LANG", "LC_ALL", "LOGNAME", "SHELL", "TERM", "TMPDIR", "USER"),
+    *("APPDATA", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "PATHEXT", "PROGRAMDATA", "PROGRAMFILES", "SYSTEMDRIVE"),
+    *("SYSTEMROOT", "TEMP", "TMP", "USERNAME", "USERPROFILE", "WINDIR"),
+}
 
 
 class Given(NamedTuple):
@@ -88,3 +98,13 @@ def is_on(argument: Argument, value: str) -> bool:
 def _no_such(what: str, name: str, known: Iterable[str]) -> str:
     close = nearest(name, known)
     return f"there is no {what} {name}" + (f"; did you mean {close}?" if close else "")
+
+
+def environment_from(client: Client | None, machine: Machine) -> dict[str, str]:
+    """What the client hands on to a server, besides the variables of its entry; a desktop program for None."""
+    shell = machine.environment
+    if client is not None and client.name in _OF_TERMINALS:
+        return {"PATH": "", **shell}
+    inherited = {name: value for name, value in shell.items() if name.upper() in _OF_DESKTOP}
+    # On Windows the PATH is a setting of the user, the same for all programs.
+    return {**inherited, "PATH": shell.get("PATH", "") if machine.system == "windows" else _BARE_PATH}

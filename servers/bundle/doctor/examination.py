@@ -1,4 +1,4 @@
-"""All checks, in their order."""
+"""All checks, in their order, and of one server as a client has it: it is looked at, started, and spoken to."""
 
 import tempfile
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -11,17 +11,16 @@ import anyio
 from ..catalog import Entry
 from ..hosts.clients import Client, Machine
 from ..hosts.launching import local_command
-from ..program import program
+from ..program import program_name
+from .arguments import environment_from, known_variables, read_arguments
 from .configurations import Configuration, Launch, of_machine
-from .environments import environment_from
-from .findings import Finding, Severity, fine, warning
+from .findings import Finding, Severity, fault, fine, warning
 from .installation import Installation, check_installation
-from .judging import Tried
-from .shell import check_shell
-from .speaking import Start
-from .trial import start, try_launch
+from .launches import check_launch, check_token_file, is_filled_in
+from .talks import MODES, Start, Tried, judge, talk, with_parts
+from .urls import check_url
 
-__all__ = ["Examination", "examine"]
+__all__ = ["Examination", "Trial", "check_shell", "examine", "start", "try_launch"]
 
 SECONDS = 20.0
 """How long a server may take to answer; clients wait for about a minute."""
@@ -67,7 +66,7 @@ def _unused(examination: Examination, found: Configuration) -> Iterator[Finding]
     for client in examination.clients:
         if not any(launch.client is client for launch in found.launches):
             what = "none of the servers stands in its configuration"
-            yield warning(client.title, what, f"put one there: {program()} install NAME --client {client.name}")
+            yield warning(client.title, what, f"put one there: {program_name()} install NAME --client {client.name}")
 
 
 async def _all(steps: Sequence[Step]) -> list[Finding]:
@@ -114,3 +113,70 @@ def _arguments(entry: Entry, folder: str) -> list[str] | None:
     if any(argument.type != "directory" for argument in required):
         return None
     return [word for argument in required for word in ([argument.option] if argument.option else []) + [folder]]
+
+
+def check_shell(machine: Machine, entries: Sequence[Entry]) -> Iterator[Finding]:
+    """Names each variable that a server would take notice of, and looks at the token file that one may name."""
+    where = "this shell"
+    for variable, server in known_variables(entries).items():
+        if machine.environment.get(variable):
+            what = f"{variable} is set, and changes {server} when it is started from here"
+            yield warning(where, what, f"unset {variable}, unless it is meant")
+    token = machine.environment.get("MCP_TOKEN_FILE")
+    if token:
+        yield from check_token_file(Path(token), where)
+
+
+class Trial(NamedTuple):
+    """What came of it."""
+
+    findings: list[Finding]
+    tools: int | None = None
+    """How many it has; None where it was not spoken to, or does not work."""
+
+
+async def try_launch(
+    launch: Launch, machine: Machine, installation: Installation, seconds: float, modes: Sequence[str] = MODES
+) -> Trial:
+    """Starts or reaches it where nothing stands against that, once for each of the `modes`, with so many `seconds`
+    to answer."""
+    server = launch.server
+    try:
+        findings = list(check_launch(launch, machine))
+    except (OSError, ValueError) as error:
+        # A path may be longer than systems take, or have a null character; a port may have thousands of digits.
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        what = f"what it is started with can't be looked at: {reason}"
+        return Trial([fault(launch.where, what, f"correct it in {launch.file}")])
+    if any(finding.severity is Severity.FAULT for finding in findings):
+        return Trial(findings)
+    if not server.enabled:
+        return Trial([*findings, fine(launch.where, f"not started: it is switched off in {launch.file}")])
+    if server.command is None:
+        found, tools = await check_url(launch, machine, installation, seconds, modes)
+        return Trial([*findings, *found], tools)
+    if is_filled_in(launch):
+        what = "not started: its entry has variables that only the client knows"
+        return Trial([*findings, fine(launch.where, what)])
+    env = {**environment_from(launch.client, machine), **server.env}
+    hidden = _secrets(launch, machine)
+    tried = Tried(launch.where, launch.entry, launch.another, f"correct it in {launch.file}", hidden)
+    found, tools = await start(tried, Start([server.command, *server.args], env, launch.directory), seconds, modes)
+    return Trial([*findings, *found], tools)
+
+
+async def start(tried: Tried, how: Start, seconds: float, modes: Sequence[str] = MODES) -> Trial:
+    """Starts it in each of the `modes`."""
+    talks = [await talk(how, mode, seconds) for mode in modes]
+    findings = list(judge(tried, talks))
+    is_fault = any(finding.severity is Severity.FAULT for finding in findings)
+    return Trial(findings, None if is_fault else talks[0].tools)
+
+
+def _secrets(launch: Launch, machine: Machine) -> list[str]:
+    """What the entry holds that nobody else should see, as a whole and in its parts."""
+    known = {argument.environment for argument in launch.entry.arguments if not argument.secret}
+    values = [value for variable, value in launch.server.env.items() if variable not in known]
+    values.append(machine.environment.get("MCP_TOKEN", ""))
+    values += [value for one, value in read_arguments(launch.entry, launch.words).own if one.secret]
+    return with_parts(values)
