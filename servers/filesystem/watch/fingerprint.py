@@ -14,7 +14,7 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from servers.filesystem.errors import FilesError
-from shared.kit.rooted.entries import Place
+from shared.kit.rooted.entries import Place, scanned
 from shared.kit.rooted.files import RootedFiles
 
 MAX_HASHED = 1024 * 1024
@@ -100,8 +100,8 @@ class Spot:
 
 def _content(beneath: RootedFiles, place: Place, found: os.stat_result) -> bytes:
     if stat.S_ISDIR(found.st_mode):
-        with beneath.open_directory(place) as directory, os.scandir(directory) as entries:
-            return _digest(b"\0".join(sorted(os.fsencode(entry.name) + _kind(entry) for entry in entries)))
+        with beneath.open_directory(place) as directory:
+            return _digest(b"\0".join(sorted(os.fsencode(entry.name) + _kind(entry) for entry in scanned(directory))))
     if found.st_size > MAX_HASHED:
         return f"{found.st_size} {found.st_mtime_ns} {found.st_ino}".encode()
     with beneath.open_file(place) as handle:

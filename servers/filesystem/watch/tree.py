@@ -22,6 +22,7 @@ from servers.filesystem.watch.fingerprint import trail_of
 from shared.kit.globs import Glob, States
 from shared.kit.rooted.entries import Place
 from shared.kit.rooted.files import RootedFiles
+from shared.kit.rooted.system import system_of
 
 MAX_ENTRIES = 200_000
 """Entries that all trees together remember."""
@@ -182,7 +183,10 @@ class Tree:
 
     def _read(self, parts: Parts) -> Iterator[tuple[str, int]]:
         place = self._at(parts)
-        with self._beneath.open_directory(place, follow=not parts) as opened, os.scandir(opened) as entries:
+        with (
+            self._beneath.open_directory(place, follow=not parts) as opened,
+            system_of(opened).scan(opened) as entries,
+        ):
             for entry in entries:
                 self._scanned += 1
                 if self._scanned > MAX_SCANNED:

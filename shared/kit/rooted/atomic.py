@@ -11,11 +11,11 @@ import errno
 import os
 import stat
 import sys
-import time
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 
-from shared.kit.rooted.entries import CLOSED, Entry, create, current, unlink
+from shared.kit.rooted.entries import Entry, create, current, unlink
+from shared.kit.rooted.system import CLOSED, system_of
 
 __all__ = [
     "add",
@@ -35,11 +35,11 @@ __all__ = [
     "write_all",
 ]
 
-if sys.platform == "win32":
+try:
+    import fcntl
+except ImportError:  # not on Windows
     _FULL_SYNC = None
 else:
-    import fcntl
-
     _FULL_SYNC = getattr(fcntl, "F_FULLFSYNC", None)
 
 Put = Callable[[Entry, Entry], None]
@@ -106,7 +106,7 @@ def prepared(
             if found is not None:
                 _take_over(descriptor, found)
             # The clock of the file system may stand still for milliseconds: then two versions could have one etag.
-            os.utime(descriptor if os.utime in os.supports_fd else fresh.name, ns=(time.time_ns(),) * 2)
+            system_of(fresh.directory).set_times(descriptor, fresh.directory, fresh.name)
             sync(descriptor)
             made = os.fstat(descriptor)
         finally:
@@ -164,14 +164,13 @@ def discard(fresh: Entry) -> None:
 
 def rename(old: Entry, new: Entry) -> None:
     """Give `old` the name `new`, over a file that has it. Raises OSError."""
-    os.replace(old.name, new.name, src_dir_fd=old.directory, dst_dir_fd=new.directory)
+    system_of(old.directory).replace((old.directory, old.name), (new.directory, new.name))
 
 
 def link(old: Entry, new: Entry) -> None:
     """Give `old`, no directory, a second name. Raises FileExistsError, OSError, and NotImplementedError where there
     is no such thing."""
-    directories = {"src_dir_fd": old.directory, "dst_dir_fd": new.directory}
-    os.link(old.name, new.name, **directories, follow_symlinks=False)
+    system_of(old.directory).link((old.directory, old.name), (new.directory, new.name))
 
 
 def give_name(old: Entry, new: Entry) -> None:
@@ -198,12 +197,12 @@ def rename_to_free(old: Entry, new: Entry) -> None:
     """Rename `old` to `new` after a look whether that is free: FileExistsError where it is not. Raises OSError."""
     if current(new) is not None:
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
-    os.rename(old.name, new.name, src_dir_fd=old.directory, dst_dir_fd=new.directory)
+    system_of(old.directory).rename((old.directory, old.name), (new.directory, new.name))
 
 
 def sync_directory(entry: Entry) -> None:
     """Make the names in the directory of the entry durable, where the system can."""
-    if not hasattr(os, "O_DIRECTORY"):
+    if not system_of(entry.directory).syncs_directories:
         return
     here = "." if entry.directory is not None else os.path.dirname(entry.name) or "."  # noqa: PTH120
     with suppress(OSError):

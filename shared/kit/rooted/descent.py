@@ -14,9 +14,10 @@ from contextlib import contextmanager
 
 from shared.kit.errors import PathError, from_os_error
 from shared.kit.rooted.denylist import Way
-from shared.kit.rooted.entries import READ, SCAN, Handle, Place, scanned
+from shared.kit.rooted.entries import Handle, Place, scanned
 from shared.kit.rooted.files import RootedFiles, require_regular
 from shared.kit.rooted.names import components
+from shared.kit.rooted.system import system_of
 
 __all__ = ["MAX_HELD", "Descent", "Names", "descent"]
 
@@ -36,6 +37,7 @@ class Descent:
         self._ways = self._ways_below(at)
         self._way = self._ways[()]
         self._start = start
+        self._system = system_of(start)
         self._held: list[tuple[str, int]] = []
         self._deep = -1
         self._here: int | str = start
@@ -58,7 +60,7 @@ class Descent:
                 return self._beneath.open_entry(entry, self._place.written)
         # Done for each of many thousands of files: no context manager, and no function for what is there mostly.
         try:
-            descriptor = os.open(name, READ, dir_fd=self._here)
+            descriptor = self._system.open_file(self._here, name)
             try:
                 found = os.fstat(descriptor)
                 if not stat.S_ISREG(found.st_mode):
@@ -140,7 +142,7 @@ class Descent:
         self._leave(kept)
         here = self._held[-1][1] if self._held else start
         for name in path[kept:]:
-            here = os.open(name, SCAN, dir_fd=here)
+            here = self._system.open_directory(here, name)
             if len(self._held) < MAX_HELD:
                 self._held.append((name, here))
             else:

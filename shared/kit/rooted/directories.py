@@ -13,7 +13,8 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from shared.kit.rooted.atomic import sync_directory
-from shared.kit.rooted.entries import DIRECTORY, RACE_FREE, READ, SCAN, Entry, Handle, Place, is_same, make_directory
+from shared.kit.rooted.entries import RACE_FREE, Entry, Handle, Place, is_same, make_directory
+from shared.kit.rooted.system import DIRECTORY, READ, SCAN
 
 __all__ = ["Directory", "enter", "entry_in", "leave", "open_directory", "open_to_read", "read_file"]
 

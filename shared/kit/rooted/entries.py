@@ -14,14 +14,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from shared.kit.rooted.system import system_of
+
 __all__ = [
     "CHECKED_TWICE",
-    "CLOSED",
-    "DIRECTORY",
-    "NO_LINK",
     "RACE_FREE",
-    "READ",
-    "SCAN",
     "Entry",
     "Handle",
     "Held",
@@ -38,6 +35,7 @@ __all__ = [
     "make_directory",
     "narrow_mode",
     "open_to_append",
+    "open_to_read",
     "open_unblocked",
     "opened",
     "remove_directory",
@@ -57,23 +55,6 @@ CHECKED_TWICE = (
     "changes directories at the right moment gets out of those that are allowed"
 )
 """What a server says at its start where that is so."""
-
-CLOSED = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
-"""For children of this process nothing is open, and no byte is changed on its way."""
-NO_LINK = CLOSED | getattr(os, "O_NOFOLLOW", 0)
-"""As `CLOSED`, and a link at the end is refused."""
-READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | NO_LINK
-"""How a file is opened: without waiting for the other end of a pipe."""
-SCAN = READ | getattr(os, "O_DIRECTORY", 0)
-"""How a directory is opened to see what is in it."""
-DIRECTORY = (
-    getattr(os, "O_DIRECTORY", 0)
-    | NO_LINK
-    # Passing through a directory takes search permission only, as it does for the kernel.
-    | getattr(os, "O_PATH", os.O_RDONLY)
-)
-"""How a directory is opened to pass through it."""
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | NO_LINK
 
 
 class Place(NamedTuple):
@@ -133,7 +114,7 @@ def entry_at(path: Path) -> Entry:
 def current(entry: Entry) -> os.stat_result | None:
     """What is at the entry now, links not followed; None when nothing is. Raises OSError."""
     try:
-        return os.stat(entry.name, dir_fd=entry.directory, follow_symlinks=False)
+        return system_of(entry.directory).stat(entry.directory, entry.name)
     except FileNotFoundError:
         return None
 
@@ -146,12 +127,12 @@ def is_same(path: str, found: os.stat_result) -> bool:
 
 def create(entry: Entry, mode: int) -> int:
     """Make the file, which must not exist yet, and open it for writing; the umask counts. Raises OSError."""
-    return os.open(entry.name, _NEW, mode, dir_fd=entry.directory)
+    return system_of(entry.directory).create(entry.directory, entry.name, mode)
 
 
 def unlink(entry: Entry) -> None:
     """Take away the name of what is no directory. Raises OSError."""
-    os.unlink(entry.name, dir_fd=entry.directory)
+    system_of(entry.directory).unlink(entry.directory, entry.name)
 
 
 @contextmanager
@@ -163,7 +144,7 @@ def opened(entry: Entry) -> Iterator[int | None]:
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
         yield None
         return
-    descriptor = os.open(entry.name, SCAN, dir_fd=entry.directory)
+    descriptor = system_of(entry.directory).open_directory(entry.directory, entry.name)
     try:
         yield descriptor
     finally:
@@ -178,7 +159,7 @@ def child(entry: Entry, directory: int | None, name: str) -> Entry:
 
 def scanned(directory: int | str) -> list["os.DirEntry[str]"]:
     """The entries of an open directory, sorted by name; look at them while it is open. Raises OSError."""
-    with os.scandir(directory) as entries:
+    with system_of(directory).scan(directory) as entries:
         return sorted(entries, key=lambda entry: entry.name)
 
 
@@ -196,12 +177,12 @@ def kind_of(entry: "os.DirEntry[str]") -> str:
 
 def make_directory(entry: Entry, mode: int = 0o777) -> None:
     """Make a directory; the umask counts. Raises OSError."""
-    os.mkdir(entry.name, mode, dir_fd=entry.directory)
+    system_of(entry.directory).make_directory(entry.directory, entry.name, mode)
 
 
 def remove_directory(entry: Entry) -> None:
     """Take away the directory, which is empty. Raises OSError."""
-    os.rmdir(entry.name, dir_fd=entry.directory)
+    system_of(entry.directory).remove_directory(entry.directory, entry.name)
 
 
 def remove_tree(entry: Entry) -> None:
@@ -216,18 +197,19 @@ def remove_tree(entry: Entry) -> None:
 
 def copy_link(old: Entry, new: Entry) -> None:
     """Make a link that says what the link `old` says. Raises OSError."""
-    os.symlink(os.readlink(old.name, dir_fd=old.directory), new.name, dir_fd=new.directory)
+    target = system_of(old.directory).read_link(old.directory, old.name)
+    system_of(new.directory).make_link(new.directory, new.name, target)
 
 
 def narrow_mode(directory: int | None, mode: int) -> None:
     """Take from the open directory, where there is a descriptor of it, the permissions that are not in `mode`."""
-    if directory is not None:
+    if directory is not None and os.chmod in os.supports_fd:
         os.chmod(directory, stat.S_IMODE(os.fstat(directory).st_mode) & mode)  # noqa: PTH101 (a descriptor)
 
 
 def is_writable(entry: Entry) -> bool:
     """Whether the system lets this process write to what is there; where that can't be asked, it is so."""
-    return entry.directory is None or os.access(entry.name, os.W_OK, dir_fd=entry.directory)
+    return system_of(entry.directory).is_writable(entry.directory, entry.name)
 
 
 def open_unblocked(path: str, flags: int) -> int:
@@ -237,8 +219,12 @@ def open_unblocked(path: str, flags: int) -> int:
 
 def open_to_append(entry: Entry) -> int:
     """The file, open for writing at its end; a named pipe is not waited for. Raises OSError."""
-    flags = os.O_WRONLY | os.O_APPEND | NO_LINK | getattr(os, "O_NONBLOCK", 0)
-    return os.open(entry.name, flags, dir_fd=entry.directory)
+    return system_of(entry.directory).append(entry.directory, entry.name)
+
+
+def open_to_read(entry: Entry) -> int:
+    """The file, open for reading; a named pipe is not waited for. Raises OSError."""
+    return system_of(entry.directory).open_file(entry.directory, entry.name)
 
 
 def etag_of(found: os.stat_result) -> str:

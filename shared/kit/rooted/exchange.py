@@ -18,7 +18,8 @@ from typing import TypeVar
 
 from shared.kit.errors import PathError
 from shared.kit.rooted.atomic import add, rename, sync
-from shared.kit.rooted.entries import READ, Entry, current, open_to_append
+from shared.kit.rooted.entries import Entry, current, open_to_append, open_to_read
+from shared.kit.rooted.system import system_of
 
 __all__ = ["exchange", "persistently"]
 
@@ -86,7 +87,7 @@ def _is_taken_over(old: Entry, new: Entry, found: os.stat_result, data: bytes | 
         if now is None or data is None or not os.path.samestat(now, found):
             # A rename changes the time of the inode, and nothing else.
             return now is not None and _mark(now) == _mark(found)
-        descriptor = os.open(old.name, READ, dir_fd=old.directory)
+        descriptor = open_to_read(old)
         try:
             if not _begins_with(descriptor, data):
                 return False
@@ -153,7 +154,7 @@ def _is_written(descriptor: int) -> bool:
 
 def _exchanged(one: Entry, other: Entry) -> bool:
     """Exchanges the names; whether the system and the file system can. Raises OSError."""
-    if one.directory is None or other.directory is None:
+    if one.directory is None or other.directory is None or not system_of(one.directory).exchanges:
         return False
     number = _renameat2()(one.directory, os.fsencode(one.name), other.directory, os.fsencode(other.name), _EXCHANGE)
     if number in (errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP):

@@ -14,7 +14,7 @@ from typing import Protocol
 
 from shared.kit.errors import PathError, os_errors
 from shared.kit.rooted.checked import PathWalker
-from shared.kit.rooted.entries import RACE_FREE, READ, Entry, Handle, Place, opened
+from shared.kit.rooted.entries import RACE_FREE, Entry, Handle, Place, open_to_read, opened
 from shared.kit.rooted.posix import DescriptorWalker
 from shared.kit.rooted.roots import Roots
 
@@ -85,7 +85,7 @@ class RootedFiles:
     def open_entry(self, entry: Entry, written: str) -> Handle:
         """The regular file of `entry`, open for reading; the caller closes it."""
         require_file(entry, written)
-        descriptor = os.open(entry.name, READ, dir_fd=entry.directory)
+        descriptor = open_to_read(entry)
         with ExitStack() as on_failure:
             on_failure.callback(os.close, descriptor)
             handle = Handle(descriptor, os.fstat(descriptor))

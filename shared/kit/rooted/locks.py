@@ -24,7 +24,7 @@ from typing import NamedTuple
 from anyio import from_thread
 
 from shared.kit.errors import PathError
-from shared.kit.rooted.entries import READ, Entry, current
+from shared.kit.rooted.entries import Entry, current, open_to_read
 
 __all__ = ["PATIENCE", "Key", "locked"]
 
@@ -60,7 +60,7 @@ def _key(entry: Entry) -> Key:
     if entry.directory is None:
         return 0, 0, entry.name
     directory = os.fstat(entry.directory)
-    return directory.st_dev, directory.st_ino, entry.name
+    return directory.st_dev, directory.st_ino, os.path.normcase(entry.name)
 
 
 @contextmanager
@@ -142,7 +142,7 @@ def _opened(entry: Entry) -> int | None:
     try:
         found = current(entry)
         is_file = found is not None and stat.S_ISREG(found.st_mode)
-        return os.open(entry.name, READ, dir_fd=entry.directory) if is_file else None
+        return open_to_read(entry) if is_file else None
     except OSError:
         return None
 

@@ -12,8 +12,9 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from shared.kit.rooted.entries import CLOSED, Place
+from shared.kit.rooted.entries import Place
 from shared.kit.rooted.names import components
+from shared.kit.rooted.system import CLOSED
 
 __all__ = ["Mounts", "Names"]
 

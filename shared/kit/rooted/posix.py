@@ -23,9 +23,10 @@ from contextlib import contextmanager
 
 from shared.kit.errors import PathError, os_errors
 from shared.kit.rooted.denylist import Way
-from shared.kit.rooted.entries import DIRECTORY, Entry, Place
+from shared.kit.rooted.entries import Entry, Place
 from shared.kit.rooted.names import components
 from shared.kit.rooted.roots import Roots
+from shared.kit.rooted.system import SYSTEM, System
 
 __all__ = ["MAX_STEPS", "DescriptorWalker", "NarrowedWalker"]
 
@@ -38,12 +39,13 @@ MAX_STEPS = 20_000
 class DescriptorWalker:
     """Finds entries beneath the roots without a window between check and use."""
 
-    def __init__(self, roots: Roots) -> None:
+    def __init__(self, roots: Roots, system: System = SYSTEM) -> None:
+        self.system = system
         self._roots = roots
         self._descriptors: list[int] = []
         try:
             for path in roots.paths:
-                self._descriptors.append(os.open(path, DIRECTORY))
+                self._descriptors.append(system.open_root(str(path)))
         except OSError:
             self.close()
             raise
@@ -91,7 +93,7 @@ class DescriptorWalker:
         opened anew."""
         descriptor = self._descriptors[index]
         if os.fstat(descriptor).st_nlink == 0:
-            fresh = os.open(self._roots.paths[index], DIRECTORY)
+            fresh = self.system.open_root(str(self._roots.paths[index]))
             try:
                 # In place, because other threads may hold the number.
                 os.dup2(fresh, descriptor, inheritable=False)
@@ -104,6 +106,7 @@ class NarrowedWalker(DescriptorWalker):
     """Finds entries beneath parts of the roots of another walker, to which it walks from there each time."""
 
     def __init__(self, outer: DescriptorWalker, roots: Roots) -> None:
+        self.system = outer.system
         self._outer = outer
         self._roots = roots
 
@@ -126,7 +129,7 @@ class NarrowedWalker(DescriptorWalker):
         for name in part.parts:
             try:
                 # No link is followed: the path of the part is canonical.
-                child = os.open(name, DIRECTORY, dir_fd=current)
+                child = self.system.enter(current, name)
             finally:
                 if is_ours:
                     os.close(current)
@@ -141,7 +144,7 @@ class _Walk:
     """One walk; owns at most one descriptor besides the roots'."""
 
     def __init__(self, walker: DescriptorWalker, roots: Roots, place: Place, trail: list[str] | None = None) -> None:
-        self._walker = walker
+        self._walker, self._system = walker, walker.system
         self._roots = roots
         self._written = place.written
         self._trail = trail
@@ -198,7 +201,7 @@ class _Walk:
         way = self._way_on(name)
         self._note(name)
         try:
-            child = os.open(name, DIRECTORY, dir_fd=self._current)
+            child = self._system.enter(self._current, name)
         except FileNotFoundError:
             reason = "the directory it would be in does not exist"
             raise PathError("not_found", self._written, reason) from None
@@ -216,7 +219,7 @@ class _Walk:
         self._way_on(name)
         self._note(name)
         try:
-            found = os.stat(name, dir_fd=self._current, follow_symlinks=False)
+            found = self._system.stat(self._current, name)
         except FileNotFoundError:
             return self._entry(name, None, (name,))
         if follow and found.st_mode & 0o170000 == 0o120000:
@@ -231,7 +234,7 @@ class _Walk:
 
     def _target(self, name: str) -> str:
         try:
-            return os.readlink(name, dir_fd=self._current)
+            return self._system.read_link(self._current, name)
         except OSError as error:
             if error.errno != errno.EINVAL:
                 raise

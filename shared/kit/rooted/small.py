@@ -10,10 +10,11 @@ the words.
 import os
 import stat
 
-from shared.kit.rooted.entries import DIRECTORY, READ, Held, Place
+from shared.kit.rooted.entries import Held, Place
 from shared.kit.rooted.files import RootedFiles
 from shared.kit.rooted.mounts import Mounts
 from shared.kit.rooted.roots import Roots
+from shared.kit.rooted.system import DIRECTORY, READ
 
 __all__ = ["MAX_DEPTH", "NarrowedSmallFiles", "SmallFiles"]
 
