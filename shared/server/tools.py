@@ -1,4 +1,4 @@
-"""The tools of a server: what `tools/list` shows, and how one is run."""
+"""The tools of a server: what `tools/list` shows, and how one is called."""
 
 import re
 from collections.abc import Callable
@@ -50,7 +50,7 @@ class RegisteredTool:
         self.function = Function(function, "tool", Context)
         self.name = options.name or self.function.name
         self.options = options
-        self._result = Result(self.function.returns, f"tool {self.name!r}")
+        self.result = Result(self.function.returns, f"tool {self.name!r}")
         description = options.description or self.function.doc
         if not _NAME.fullmatch(self.name):
             raise DeclarationError(f"tool {self.name!r}: a name has 1 to 128 of the characters A-Z a-z 0-9 _ . -")
@@ -70,19 +70,11 @@ class RegisteredTool:
             description=self._description,
             icons=options.icons,
             input_schema=options.input_schema or self.function.schema,
-            output_schema=self._result.schema,
+            output_schema=self.result.schema,
             annotations=_hints(options),
             meta=options.meta,
         )
         return tool.to_wire()
-
-    async def run(self, context: Context[Any], arguments: dict[str, Any]) -> dict[str, Any]:
-        """Calls the function and sends what it returns. Raises InvalidArguments, ToolError, and what it raises."""
-        bound = self.function.bind(arguments)
-        if self.function.context_name is not None:
-            bound[self.function.context_name] = context
-        value = await self.function.call(**bound)
-        return self._result.to_wire(value, context.budget.result_bytes)
 
 
 def _hints(options: ToolOptions) -> ToolAnnotations:
@@ -151,5 +143,10 @@ class Tools:
 
 
 async def call_tool(running: "Running[Any]", context: Context[Any], params: CallToolParams) -> dict[str, Any]:
-    """`tools/call`."""
-    return await running.features.tools.find(params.name, running.settings).run(context, params.arguments)
+    """`tools/call`. Raises InvalidParams, InvalidArguments, ToolError, and what the tool's function raises."""
+    tool = running.features.tools.find(params.name, running.settings)
+    arguments = tool.function.bind(params.arguments)
+    if tool.function.context_name is not None:
+        arguments[tool.function.context_name] = context
+    value = await tool.function.call(**arguments)
+    return tool.result.to_wire(value, context.budget.result_bytes)
