@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidParams, ResourceNotFound
 from ..protocol.methods import REQUESTS
-from ..protocol.paging import cursor_at, position_of
 from ..protocol.session.subscriptions import LISTS, Listen
+from ..protocol.signing import cursor_at, position_of
 from ..protocol.types.prompts import CompleteParams, GetPromptParams, PromptReference
 from ..protocol.types.resources import ListenParams, ReadResourceParams, SubscriptionFilter, UriParams
 from ..protocol.types.tools import ListParams

@@ -7,9 +7,8 @@ were issued.
 
 from typing import Any
 
-from ..protocol.paging import page
 from ..protocol.shaping import Lasting
-from ..protocol.signing import Seal
+from ..protocol.signing import Seal, page
 
 __all__ = ["FRESH_MS", "Listings"]
 
