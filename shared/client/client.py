@@ -18,9 +18,8 @@ import anyio
 from ..contracts import ClosableTransport
 from ..errors import McpError, PeerError
 from ..kit.tasks import background
-from ..protocol.session.client import ClientSession, first_version
+from ..protocol.session.client import ClientSession, ServerDescription, first_version
 from ..protocol.session.client_events import InputWanted, Notified
-from ..protocol.session.client_identity import ServerDescription
 from ..protocol.session.rounds import MAX_ROUNDS
 from ..protocol.wire.jsonrpc import Failure
 from .connection import Connection, Waiter, result_of

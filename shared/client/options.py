@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..protocol.session.client_identity import ClientIdentity
+from ..protocol.session.client import ClientIdentity
 from ..version import __version__
 
 __all__ = ["ClientOptions", "Handler", "Notify", "Progress"]

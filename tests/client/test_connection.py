@@ -4,8 +4,7 @@ import anyio
 import pytest
 
 from shared.client.connection import Connection
-from shared.protocol.session.client import ClientSession
-from shared.protocol.session.client_identity import ClientIdentity
+from shared.protocol.session.client import ClientIdentity, ClientSession
 from shared.protocol.versions import NEWEST_HANDSHAKE
 from shared.protocol.wire.jsonrpc import Notification, Request
 from shared.transports.memory import MemoryTransport, memory_pair

@@ -23,20 +23,51 @@ from ..shaping import SERVER_INFO, SUBSCRIPTION_ID
 from ..versions import HANDSHAKE_VERSIONS, NEWEST, NEWEST_HANDSHAKE, Version, find_version
 from ..wire.jsonrpc import Batch, Failure, Malformed, Message, Notification, Request, RequestId, Response, failure
 from .client_events import Asked, ClientEvent, Notified, Unusable, Withdrawn, read_input_wanted
-from .client_identity import ClientIdentity, ServerDescription, describe
+from .envelope import CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL, PROTOCOL_VERSION
 from .events import Answered, Outgoing
 
-__all__ = [
-    "ClientSession",
-    "Era",
-    "first_version",
-]
+__all__ = ["ClientIdentity", "ClientSession", "Era", "ServerDescription", "first_version"]
 
 _MODERN_ERRORS = (-32020, -32021)
 _UNSUPPORTED_VERSION = -32022
 _NOT_LET_IN = (401, 403)
 _MULTI_ROUND = ("tools/call", "prompts/get", "resources/read")
 _NOT_CANCELLABLE = ("initialize", "server/discover")
+
+
+@dataclass(frozen=True, slots=True)
+class ClientIdentity:
+    """What the client says of itself, with every request or in `initialize`."""
+
+    info: dict[str, Any]
+    capabilities: dict[str, Any]
+    log_level: str | None = None
+    """The mildest log message wanted with stateless requests; None for none at all."""
+
+    def envelope(self, version: Version) -> dict[str, Any]:
+        """What every stateless request says in `_meta` (2026-07-28, Basic Protocol)."""
+        envelope = {PROTOCOL_VERSION: version.date, CLIENT_CAPABILITIES: self.capabilities, CLIENT_INFO: self.info}
+        return envelope if self.log_level is None else {**envelope, LOG_LEVEL: self.log_level}
+
+
+@dataclass(frozen=True, slots=True)
+class ServerDescription:
+    """What the server says of itself: untrusted, as are its instructions."""
+
+    version: str
+    """The date of the protocol version that is spoken with it."""
+    capabilities: dict[str, Any]
+    info: dict[str, Any]
+    instructions: str | None = None
+
+    def can(self, *path: str) -> bool:
+        """Whether it declared this capability, e.g. `can("resources", "subscribe")`."""
+        node: Any = self.capabilities
+        for name in path:
+            if not isinstance(node, dict) or node.get(name) in (None, False):
+                return False
+            node = node[name]
+        return True
 
 
 class Era(Enum):
@@ -130,7 +161,7 @@ class ClientSession:
         if version is None or version.stateless:
             return False
         self._mode = version
-        self.server = describe(version, result, result.get("serverInfo"))
+        self.server = _describe(version, result, result.get("serverInfo"))
         self.notify("notifications/initialized", {})
         return True
 
@@ -138,7 +169,7 @@ class ClientSession:
         if not isinstance(dates, list):
             return Era.HANDSHAKE
         if self._mode.date in dates and result is not None:
-            self.server = describe(self._mode, result, _meta(result).get(SERVER_INFO))
+            self.server = _describe(self._mode, result, _meta(result).get(SERVER_INFO))
             return Era.STATELESS
         common = [version for version in HANDSHAKE_VERSIONS if version.date in dates]
         if not common:
@@ -285,3 +316,14 @@ def _as_id(value: object) -> RequestId | None:
 def _meta(params: dict[str, Any]) -> dict[str, Any]:
     meta = params.get("_meta")
     return meta if isinstance(meta, dict) else {}
+
+
+def _describe(version: Version, result: dict[str, Any], info: object) -> ServerDescription:
+    """The server as the `result` of `initialize` or `server/discover` shows it; what is misshapen is left out."""
+    capabilities, instructions = result.get("capabilities"), result.get("instructions")
+    return ServerDescription(
+        version.date,
+        capabilities if isinstance(capabilities, dict) else {},
+        info if isinstance(info, dict) else {},
+        instructions if isinstance(instructions, str) else None,
+    )

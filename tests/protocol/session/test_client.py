@@ -5,9 +5,8 @@ from typing import Any
 import pytest
 
 from shared.errors import RpcError
-from shared.protocol.session.client import ClientSession, Era, first_version
+from shared.protocol.session.client import ClientIdentity, ClientSession, Era, first_version
 from shared.protocol.session.client_events import Asked, InputWanted, Notified, Unusable, Withdrawn
-from shared.protocol.session.client_identity import ClientIdentity
 from shared.protocol.session.events import Answered
 from shared.protocol.versions import NEWEST, NEWEST_HANDSHAKE, V2025_06_18, Version
 from shared.protocol.wire.codec import decode
