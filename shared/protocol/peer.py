@@ -26,7 +26,7 @@ class Peer:
     """Whom the transport authenticated; sessions, subscriptions and sealed state belong to it."""
 
     session: int | None = None
-    """Which of all sessions of this process it shook hands in."""
+    """Which of all sessions of this server, over all its replicas, it shook hands in."""
 
     @property
     def owner(self) -> str | None:

@@ -40,12 +40,13 @@ class State(Enum):
 class Handshake:
     """One peer's handshake. `peer` is there from `initialize` on."""
 
-    __slots__ = ("_principal", "peer", "state")
+    __slots__ = ("_principal", "_replica", "peer", "state")
 
-    def __init__(self, principal: Principal | None) -> None:
+    def __init__(self, principal: Principal | None, replica: int = 0) -> None:
         self.state = State.NEW
         self.peer: Peer | None = None
         self._principal = principal
+        self._replica = replica
 
     def initialize(self, params: InitializeParams, identity: Identity) -> dict[str, Any]:
         """The result of `initialize`: the version asked for, or our newest one where we don't speak it.
@@ -57,7 +58,8 @@ class Handshake:
         asked = find_version(params.protocol_version)
         version = asked if asked is not None and not asked.stateless else NEWEST_HANDSHAKE
         info = params.client_info.to_wire()
-        self.peer = Peer(version, params.capabilities, info, "info", self._principal, next(_SESSIONS))
+        number = self._replica << 32 | next(_SESSIONS)
+        self.peer = Peer(version, params.capabilities, info, "info", self._principal, number)
         self.state = State.OPENING
         result: dict[str, Any] = {
             "protocolVersion": version.date,

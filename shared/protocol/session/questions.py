@@ -22,6 +22,7 @@ from ..wire.jsonrpc import RequestId
 __all__ = [
     "Asked",
     "Question",
+    "asker",
     "brought_answers",
     "elicit_form",
     "elicit_url",
@@ -130,14 +131,20 @@ def read_answer(question: Question, answer: Any) -> Any:
         raise InvalidParams(f"the answer to {question.method} does not fit: {where}: {first['msg']}") from None
 
 
+def asker(id: RequestId | None) -> int | None:
+    """The replica that asked the question `id`; None where no replica makes such ids."""
+    return id >> 32 if type(id) is int and id > 0 else None
+
+
 class Asked:
     """Our own requests that have no answer yet, each with the request of the peer's it is about."""
 
     __slots__ = ("_about", "_last_id")
 
-    def __init__(self) -> None:
+    def __init__(self, replica: int = 0) -> None:
+        """The ids tell which `replica` has asked: see `asker`."""
         self._about: dict[RequestId, RequestId] = {}
-        self._last_id = 0
+        self._last_id = replica << 32
 
     def enter(self, about: RequestId) -> int:
         """A fresh id for a request of ours, made while serving the peer's request `about`."""

@@ -29,6 +29,7 @@ from .failures import explain, is_result
 from .handshake import Handshake, State
 from .questions import Asked, Question, brought_answers, require_capabilities
 from .rounds import close_state
+from .snapshot import Snapshot
 from .subscriptions import Listen, Subscriptions
 
 __all__ = ["ServerSession"]
@@ -61,7 +62,10 @@ class ServerSession:
         *,
         principal: Principal | None = None,
         now: Callable[[], float],
+        replica: int = 0,
     ) -> None:
+        """`replica` is the number of the process among those that share their sessions, below 2^20: its questions,
+        and what a peer owns here, are told by it from those of the others. Alone it is 0."""
         self.subscriptions = Subscriptions()
         self.principal = principal
         self.roots_changed = 0
@@ -69,13 +73,31 @@ class ServerSession:
         self._identity = identity
         self._seal = seal
         self._now = now
-        self._handshake = Handshake(principal)
+        self._handshake = Handshake(principal, replica)
         self._admission = Admission(methods, self._handshake, seal, now)
         self._calls: dict[RequestId, Call] = {}
-        self._asked = Asked()
+        self._asked = Asked(replica)
         self._batches: Batches | None = None
         self.waiting: list[Outgoing] = []
         """The messages that `outgoing` will give."""
+
+    # What lasts
+
+    def snapshot(self) -> Snapshot:
+        """What another replica has to know to go on with the session."""
+        return Snapshot(self._handshake.state, self._handshake.peer, self.roots_changed)
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Goes on from `snapshot`; calls, questions and subscriptions stay as they are."""
+        self._handshake.state, self._handshake.peer = snapshot.state, snapshot.peer
+        self.roots_changed = snapshot.roots_changed
+
+    def is_at(self, snapshot: Snapshot) -> bool:
+        """Whether a snapshot made now would be `snapshot`. It takes less than making one."""
+        now = self._handshake
+        return (
+            now.peer is snapshot.peer and now.state is snapshot.state and self.roots_changed == snapshot.roots_changed
+        )
 
     # What the peer sent
 

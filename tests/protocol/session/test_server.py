@@ -39,8 +39,11 @@ FORM = elicit_form("?", {"type": "object", "properties": {}})
 HANDSHAKES = [version.date for version in HANDSHAKE_VERSIONS]
 
 
-def session(version: str | None = "2025-11-25", capabilities: dict[str, Any] | None = None) -> ServerSession:
-    made = ServerSession(IDENTITY, method_table(IDENTITY), Seal(b"key"), principal=ADA, now=lambda: 0.0)
+def session(
+    version: str | None = "2025-11-25", capabilities: dict[str, Any] | None = None, replica: int = 0
+) -> ServerSession:
+    table, seal = method_table(IDENTITY), Seal(b"key")
+    made = ServerSession(IDENTITY, table, seal, principal=ADA, now=lambda: 0.0, replica=replica)
     if version is not None:
         info = {"name": "c", "version": "1"}
         params = {"protocolVersion": version, "capabilities": capabilities or {}, "clientInfo": info}
