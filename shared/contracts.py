@@ -1,19 +1,41 @@
 """The seams between the parts: what stands behind each of them can be replaced by something of one's own.
 
 Typed protocols only, and nothing that runs.
+
+Several processes may serve one server together: its replicas. What they share is behind `Stores`. There a request may
+wait for what is `async`; what callbacks call never waits, and takes effect in the order of the calls. In memory none
+of it ever suspends. Nothing here is for what no part of the package shares yet: counts of requests, tasks, pages.
 """
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Protocol
 
 from .protocol.session.events import Outgoing
 from .protocol.wire.jsonrpc import Message
 
-if TYPE_CHECKING:
-    from .protocol.http.rules import Denial, Headers
+if TYPE_CHECKING:  # what only HTTP needs, and a server on stdio does not load
+    from .protocol.http.rules import Denial, Headers, Refusal
     from .protocol.identity import Principal
+    from .protocol.session.snapshot import News, SessionRecord, Snapshot
+    from .protocol.wire.framing import ServerSentEvent
+    from .protocol.wire.jsonrpc import RequestId
 
-__all__ = ["Authenticator", "ByteStream", "ClosableTransport", "Transport"]
+__all__ = [
+    "Authenticator",
+    "Bus",
+    "ByteStream",
+    "ClosableTransport",
+    "EventLog",
+    "EventReader",
+    "EventStream",
+    "ReplayLimits",
+    "Replica",
+    "SessionEvents",
+    "SessionStore",
+    "Stores",
+    "Transport",
+]
 
 
 class Transport(Protocol):
@@ -64,3 +86,229 @@ class Authenticator(Protocol):
 
     async def authenticate(self, headers: "Headers") -> "Principal | Denial | None":
         """The sender of a request with these headers; None is nobody in particular, who is served as well."""
+
+
+class Stores(Protocol):
+    """What the replicas of one server share, e.g. `shared.stores.memory.Stores`."""
+
+    def join(self) -> "AbstractAsyncContextManager[Replica]":
+        """Makes the caller a replica as long as the block. What it has left behind then, the others go on with."""
+
+
+class Replica(Protocol):
+    """One of those who share stores. Its number tells it from the others, and from those before it."""
+
+    @property
+    def number(self) -> int:
+        """From 0 on, and below 2^20."""
+
+    @property
+    def sessions(self) -> "SessionStore":
+        """Who has a session."""
+
+    @property
+    def bus(self) -> "Bus":
+        """The way to the other replicas."""
+
+    def log(self, limits: "ReplayLimits") -> "EventLog":
+        """What streams keep, within limits, which are the same for all replicas."""
+
+
+class SessionStore(Protocol):
+    """Who a session is, which replicas have it, and where each of its requests is being served. To whom it is not
+    known here a session does not exist."""
+
+    async def create(self, record: "SessionRecord") -> None:
+        """Adds a session, which this replica has. Done before its id is told to anybody."""
+
+    async def enter(
+        self, id: str, principal: "Principal | None", ids: "Sequence[RequestId]" = ()
+    ) -> "tuple[SessionRecord, bool] | None":
+        """The session of that id, for a request of `principal`; None where there is none of his. This replica has it
+        from now on. With it, whether the requests `ids` are served here from now on: not one of them is, where one of
+        them is being served somewhere."""
+
+    def leave(self, id: str, ids: "Sequence[RequestId]") -> None:
+        """The requests `ids` are answered, or given up: their ids are free. Never waits."""
+
+    async def owner(self, id: str, request_id: "RequestId") -> int | None:
+        """The replica that serves that request; None where none does."""
+
+    async def update(self, id: str, snapshot: "Snapshot") -> None:
+        """What lasts of a session is this from now on. The other replicas that have it are told, by their bus."""
+
+    async def lapse(self, id: str, *, busy: bool) -> bool:
+        """This replica was not asked for the session for as long as one may be idle. Whether it ended by that, which
+        it does where no other replica has it. Else this one no longer has it, unless it is `busy` with it."""
+
+    def delete(self, id: str) -> None:
+        """Ends a session. The other replicas that have it are told, by their bus. Never waits."""
+
+
+class Bus(Protocol):
+    """What one replica hears of the others."""
+
+    def receive(self, hand: "Callable[[News], None]") -> None:
+        """Has `hand` called with each of the news for this replica, also with those that came before, once each."""
+
+    async def deliver(self, replica: int, news: "News") -> bool:
+        """Tells another replica; False where it is gone. What one replica tells another one keeps its order."""
+
+    def publish(self, topic: str) -> None:
+        """Wakes all who hear of `topic`, at any replica, at most once. Never waits."""
+
+    def hear(self, topic: str, wake: Callable[[], None]) -> Callable[[], None]:
+        """Has `wake` called when `topic` is published, until the function that this gives is called."""
+
+
+class ReplayLimits(Protocol):
+    """What is kept for clients that come back."""
+
+    @property
+    def stream_bytes(self) -> int:
+        """How far the reader of a stream may fall behind."""
+
+    @property
+    def replay_bytes(self) -> int:
+        """What one stream keeps; an answer is kept whatever its size."""
+
+    @property
+    def replay_events(self) -> int:
+        """The same in messages."""
+
+    @property
+    def replay_streams(self) -> int:
+        """How many streams that have ended a session keeps."""
+
+    @property
+    def session_replay_bytes(self) -> int:
+        """What all streams of a session keep together."""
+
+    @property
+    def total_replay_bytes(self) -> int:
+        """What all sessions keep together."""
+
+    @property
+    def replay_seconds(self) -> float:
+        """How long a stream that has ended, or that nobody reads, is kept."""
+
+
+class EventLog(Protocol):
+    """The numbered messages of the streams of all sessions."""
+
+    def session(self, id: str) -> "SessionEvents":
+        """The streams of one session, the same for all replicas."""
+
+    def drop(self, id: str) -> None:
+        """Forgets a session that has ended, after its streams were closed."""
+
+
+class SessionEvents(Protocol):
+    """The streams of one session: of each POST one, and its own, for what no request asked for."""
+
+    def stream(self, ids: "tuple[RequestId, ...]") -> "EventStream":
+        """A new one, for the answers to `ids`. It is this replica's alone until it is shown."""
+
+    def own(self) -> "EventStream":
+        """The session's own, to put messages on."""
+
+    async def find(self, name: str | None = None) -> "EventStream | None":
+        """A stream that was shown, or the session's own, as it is now: to be read."""
+
+    def make_room(self) -> None:
+        """Gives up the oldest of what is kept, as long as it is too much. Called after messages were put."""
+
+    def close(self, refusal: "Refusal") -> None:
+        """The session has ended: ends all that were shown, those without an answer with `refusal`, and forgets what
+        nobody reads."""
+
+
+class EventReader(Protocol):
+    """Who reads a stream, as its log sees it. Of its methods none waits."""
+
+    def wake(self) -> None:
+        """There is something to take, or the end."""
+
+    def pause(self, retry_ms: int) -> None:
+        """Reading is to end, and the stream goes on; the client should wait so long before it comes back."""
+
+    def cut(self) -> None:
+        """Reading is to end at once: it is too far behind, or somebody else has begun."""
+
+
+class EventStream(Protocol):
+    """The numbered messages of one POST, or of none. Over all replicas at most one reads it, who began last."""
+
+    ids: "tuple[RequestId, ...]"
+    """The requests that it answers; none for the session's own."""
+    name: str
+    """Empty until it is shown: before, nobody can come back for it."""
+    answered: bool
+    """Whether the last message is the answer."""
+    is_over: bool
+    """Whether nothing more will be put."""
+    is_lost: bool
+    """Whether nobody will ever read it."""
+    refusal: "Refusal | None"
+    """Why there will be no answer, where the session ended before."""
+
+    # Writing, which never waits
+
+    def put(self, message: bytes, *, once: bool = False) -> None:
+        """Adds a message; with `once` not if the same one waits for a reader. Cuts a reader off that is too far
+        behind."""
+
+    def crowds(self, message: bytes) -> bool:
+        """Whether `message` is too much on top of what its reader, if it has one, has not taken yet."""
+
+    def answer(self, message: bytes) -> None:
+        """Adds the last message, whatever waits, and ends."""
+
+    def end(self, refusal: "Refusal | None" = None) -> None:
+        """Nothing more will come; `refusal` says why, where an answer is still owed. Without one the requests were
+        cancelled, and nobody comes back for it."""
+
+    def pause(self, retry_ms: int) -> None:
+        """Has its reader pause, if there is one."""
+
+    def settled(self) -> Awaitable[None] | None:
+        """What to await before bytes of what was put leave: other replicas know it then. None: they do."""
+
+    # Reading
+
+    def read(self, reader: EventReader, after: int | None = None) -> None:
+        """Has `reader` read what nobody has taken, or everything after message number `after`; the reader before it
+        is cut off."""
+
+    def take(self) -> "list[ServerSentEvent]":
+        """What its reader has not taken yet; it counts as sent from now on."""
+
+    def leave(self, reader: EventReader) -> None:
+        """`reader` reads no more. A stream whose client can't come back is lost."""
+
+    def show(self) -> str:
+        """Its name, which leaves with its events: from now on any replica finds it, and the client may come back."""
+
+    def position(self, retry_ms: int) -> "ServerSentEvent":
+        """An event without data that tells where the client is, and how long to wait before it comes back."""
+
+    def has(self, number: int) -> bool:
+        """Whether there has been a message of that number; 0 is the beginning."""
+
+    def follows(self, number: int) -> bool:
+        """Whether everything after that message is kept."""
+
+    @property
+    def is_read(self) -> bool:
+        """Whether somebody reads it."""
+
+    @property
+    def is_sent(self) -> bool:
+        """Whether there is nothing to take."""
+
+    @property
+    def sole_answer(self) -> bytes | None:
+        """The answer, where it is all that was ever put and nobody can come back for it."""
+
+    def forget(self) -> None:
+        """Gives up everything that it keeps."""

@@ -1,11 +1,12 @@
-"""For tests of servers: a server and a client in one process, joined by a pair of queues.
+"""For tests of servers: a server and a client in one process, joined by a pair of queues, or several runs of a server
+that share what they know, as its replicas on several machines would.
 
 async with connected(server) as end:
     await end.send_bytes(b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}')
 """
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, nullcontext
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from typing import Any
 
 import anyio
@@ -15,9 +16,10 @@ from .protocol.identity import Principal
 from .server.connection import serve
 from .server.running import Running
 from .server.server import Server
+from .stores.memory import Stores
 from .transports.memory import MemoryTransport, memory_pair
 
-__all__ = ["connected"]
+__all__ = ["connected", "replicas"]
 
 
 @asynccontextmanager
@@ -49,3 +51,12 @@ async def connected(
         raise group.exceptions[0] from group.exceptions[0].__cause__
     finally:
         theirs.close()
+
+
+@asynccontextmanager
+async def replicas(server: Server[Any], count: int) -> AsyncIterator[list[Running[Any]]]:
+    """So many runs of a server, with its default settings, that share one memory: the HTTP endpoint of any of them
+    goes on with the sessions of the others."""
+    stores = Stores()
+    async with AsyncExitStack() as opened:
+        yield [await opened.enter_async_context(server.open(stores=stores)) for _ in range(count)]

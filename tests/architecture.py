@@ -18,7 +18,7 @@ LADDER = [
     {"errors", "version", "kit"},
     {"protocol"},
     {"contracts", "auth"},
-    {"server"},
+    {"server", "stores"},
     {"extensions", "ops", "names", ""},
     {"transports"},
     {"client", "program", "testing"},

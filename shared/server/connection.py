@@ -145,6 +145,11 @@ class Connection:
         """Whether the peer is too slow to take what waits for it."""
         return len(self.session.waiting) + self._sending > self._running.limits.waiting_messages
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether calls are under way, or the peer has subscriptions."""
+        return bool(self.running or self.streams or self.session.subscriptions.subscribed)
+
     async def room(self) -> None:
         """Waits until the peer has taken enough of what waits for it."""
         while self.is_behind:
@@ -171,7 +176,7 @@ class Connection:
         self._due, self.queue = _nothing, None
         for call in self.session.abandon():
             self._running.calls.cancel(call)
-        return not (self.running or self.streams or self.session.subscriptions.subscribed)
+        return not self.is_busy
 
     async def close(self) -> None:
         """Leaves, waits for the end of what is under way, and gives up the subscriptions; shielded."""

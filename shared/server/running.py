@@ -27,6 +27,7 @@ from .observers import Observer, Observers
 from .turns import Turns
 
 if TYPE_CHECKING:
+    from ..contracts import Replica
     from .calls import Calls
     from .server import Server
 
@@ -59,6 +60,8 @@ class Running(Generic[State]):
         self.trace: Observer | None = None
         self.meter: Callable[[], Observer] | None = None
         """Makes what counts for a new connection, where somebody wants the counts."""
+        self.replica: Replica | None = None
+        """What it shares with other runs of the server; None where it is alone."""
         self.endpoints: list[tuple[str, int]] = []
         """The addresses and ports that its HTTP transport listens on."""
 
@@ -104,7 +107,10 @@ class Running(Generic[State]):
     def connect(self, principal: Principal | None, due: Callable[[], None], client: str = "") -> Connection:
         """A new peer, which is nobody in particular without a `principal`. `due` is called whenever something waits
         for it, and may be called in vain. `client` names who shares the server with others; "" is alone."""
-        session = ServerSession(self.identity, self.method_table, self.seal, principal=principal, now=time.time)
+        number = 0 if self.replica is None else self.replica.number
+        session = ServerSession(
+            self.identity, self.method_table, self.seal, principal=principal, now=time.time, replica=number
+        )
         return Connection(self, session, due, client)
 
     def observer(self) -> Observer | None:

@@ -14,7 +14,7 @@ lifespan, which has the features of its own run in `opening.features`, and may c
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, nullcontext
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel
 
@@ -26,6 +26,9 @@ from .extension import Extension
 from .features import Features
 from .limits import Limits
 from .running import Opening, Running
+
+if TYPE_CHECKING:
+    from ..contracts import Stores
 
 __all__ = ["NoSettings", "Server"]
 
@@ -149,10 +152,16 @@ class Server(Features[State]):
 
     @asynccontextmanager
     async def open(
-        self, settings: BaseModel | None = None, *, limits: Limits | None = None, budget: Budget | None = None
+        self,
+        settings: BaseModel | None = None,
+        *,
+        limits: Limits | None = None,
+        budget: Budget | None = None,
+        stores: "Stores | None" = None,
     ) -> AsyncIterator[Running[State]]:
         """Runs the server until the end of the block, with `settings` or the defaults: opens what the lifespan opens,
-        and closes it when all calls are over. Raises what the lifespan raises."""
+        and closes it when all calls are over. Raises what the lifespan raises. All that are open with the same
+        `stores` are replicas: each goes on with the sessions of the others. They need one MCP_STATE_KEY."""
         self._is_frozen = True
         running = Running(
             self,
@@ -160,8 +169,9 @@ class Server(Features[State]):
             limits or self.limits,
             budget or self.budget,
         )
+        joined = nullcontext() if stores is None else stores.join()
         opened = nullcontext() if self._lifespan is None else self._lifespan(Opening(running))
-        async with opened as running.state:
+        async with joined as running.replica, opened as running.state:
             running.calls = Calls(running)
             try:
                 yield running

@@ -7,10 +7,10 @@ from ...errors import InputRequired, McpError
 from ..methods import Method
 from ..peer import Peer
 from ..records import record
-from ..wire.jsonrpc import Batch, Failure, Notification, Request, RequestId, Response
+from ..wire.jsonrpc import Batch, Failure, Message, Notification, Request, RequestId, Response
 from .rounds import FIRST_ROUND, Round
 
-__all__ = ["Answered", "Call", "Cancelled", "Change", "Event", "Outcome", "Outgoing"]
+__all__ = ["Answered", "Call", "Cancelled", "Change", "Event", "Outcome", "Outgoing", "cancelled_id"]
 
 
 @dataclass(slots=True, eq=False)
@@ -90,3 +90,11 @@ class Change:
 
     what: str
     uri: str | None = None
+
+
+def cancelled_id(message: Message) -> RequestId | None:
+    """The request that `message` cancels, if it does."""
+    if not isinstance(message, Notification) or message.method != "notifications/cancelled":
+        return None
+    id_ = message.params.get("requestId")
+    return id_ if type(id_) in (str, int) else None

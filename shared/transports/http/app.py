@@ -27,8 +27,8 @@ from ...protocol.identity import Principal
 from .endpoint import Endpoint, EndpointLimits
 from .mount import Mount
 from .probes import HEALTH, METRICS, READY, Probes, refused
+from .reply import Http, Reply
 from .shares import client_name
-from .streams import Http, Reply
 
 __all__ = ["Front", "HttpApp", "HttpOptions"]
 

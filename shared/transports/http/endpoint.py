@@ -35,19 +35,20 @@ from ...protocol.http.rules import (
     check_version_header,
     is_stateless,
     refuse,
+    request_ids,
 )
 from ...protocol.wire.codec import Codec
-from ...protocol.wire.jsonrpc import Malformed, Message, Request
+from ...protocol.wire.jsonrpc import Malformed, Message, Request, RequestId
 from ...server.running import Running
 from ...server.tools import RegisteredTool
 from ...server.turns import Turns
 from .follow import follow
 from .limits import SessionLimits
+from .reply import Gone, Http, Stage, read_body
 from .session import HttpSession
 from .sessions import Sessions
 from .shares import Portions
 from .stateless import StatelessRequest
-from .streams import Gone, Http, Stage, read_body
 
 __all__ = ["Endpoint", "EndpointLimits"]
 
@@ -212,15 +213,18 @@ class Endpoint:
         opens = isinstance(message, Request) and message.method == "initialize"
         if opens and http.headers.get(SESSION_ID) is None:
             return await self._initialize(http, sessions, message)
-        session = _find(http, sessions)
-        if isinstance(session, Refusal):
-            return session
-        refusal = check_handshake_body(message, session.spoken)
-        if refusal is not None:
-            return refusal
-        if session.in_use(message):
-            return refuse(400, "this id is in use by a request that has no answer yet")
-        await follow(http, session, session.post(message), self._limits.keep_alive_seconds)
+        found = await _enter(http, sessions, request_ids(message))
+        if isinstance(found, Refusal):
+            return found
+        session, is_free = found
+        refusal = check_version_header(http.headers, session.spoken) or check_handshake_body(message, session.spoken)
+        if refusal is not None and is_free:
+            sessions.leave(session, request_ids(message))
+        if refusal is not None or not is_free:
+            return refusal or refuse(400, "this id is in use by a request that has no answer yet")
+        reader = session.post(message)
+        await sessions.share(session, message)
+        await follow(http, session, reader, self._limits.keep_alive_seconds)
         return None
 
     async def _initialize(self, http: Http, sessions: Sessions, message: Message) -> Refusal | None:
@@ -242,18 +246,18 @@ class Endpoint:
         refusal = check_accept(http.headers, EVENT_STREAM)
         if refusal is not None:
             return refusal
-        session = _find(http, sessions)
+        session = await _find(http, sessions)
         if isinstance(session, Refusal):
             return session
         last_event = http.headers.get(LAST_EVENT_ID)
-        reader = session.resume(last_event) if last_event else session.listen()
+        reader = await (session.resume(last_event) if last_event else session.listen())
         if isinstance(reader, Refusal):
             return reader
         await follow(http, session, reader, self._limits.keep_alive_seconds)
         return None
 
     async def _delete(self, http: Http, sessions: Sessions) -> Refusal | None:
-        session = _find(http, sessions)
+        session = await _find(http, sessions)
         if isinstance(session, Refusal):
             return session
         sessions.end(session)
@@ -261,22 +265,28 @@ class Endpoint:
         return None
 
 
-def _opening(sessions: Sessions, session: HttpSession) -> tuple[tuple[str, str], ...]:
+async def _opening(sessions: Sessions, session: HttpSession) -> tuple[tuple[str, str], ...]:
     """The headers of the answer to `initialize`: the session's id leaves with a good answer only."""
     if session.spoken is None:
         return ()
-    sessions.confirm(session)
+    await sessions.confirm(session)
     return ((SESSION_ID, session.id),)
 
 
-def _find(http: Http, sessions: Sessions) -> HttpSession | Refusal:
+async def _enter(http: Http, sessions: Sessions, ids: Sequence[RequestId] = ()) -> tuple[HttpSession, bool] | Refusal:
+    """The session of a request, and whether the requests `ids` in it are served here from now on."""
     refusal = check_single(http.headers, all_of_them=True)
     if refusal is not None:
         return refusal
     sent = http.headers.get(SESSION_ID)
     if sent is None:
         return refuse(400, "the Mcp-Session-Id header is required")
-    session = sessions.find(sent, http.principal)
-    if session is None:
-        return refuse(404, "there is no such session; initialize a new one")
-    return check_version_header(http.headers, session.spoken) or session
+    return await sessions.enter(sent, http.principal, ids)
+
+
+async def _find(http: Http, sessions: Sessions) -> HttpSession | Refusal:
+    """The session of a request that brings none of its own."""
+    found = await _enter(http, sessions)
+    if isinstance(found, Refusal):
+        return found
+    return check_version_header(http.headers, found[0].spoken) or found[0]

@@ -4,21 +4,21 @@ A call that is silent for long begins its event stream by itself, so that the co
 that the client may come back if it does not. Otherwise the stream begins with the first message before the answer.
 """
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from .connections import break_off
-from .replay import Reader
+from .reply import Http, Reply, Stage, Watch
 from .session import HttpSession
-from .streams import Http, Reply, Stage, Watch
+from .streams import Reader
 
 __all__ = ["SentHeaders", "follow"]
 
-SentHeaders = Callable[[], tuple[tuple[str, str], ...]]
+SentHeaders = Callable[[], Awaitable[tuple[tuple[str, str], ...]]]
 """The headers of a JSON answer, made when it is sent."""
 
 
 async def follow(
-    http: Http, session: HttpSession, reader: Reader | None, pause: float, headers: SentHeaders = tuple
+    http: Http, session: HttpSession, reader: Reader | None, pause: float, headers: SentHeaders | None = None
 ) -> None:
     """Sends what `reader` brings until it ends or the client goes away; a comment every `pause` seconds keeps the
     connection open. Nothing to follow is 202."""
@@ -42,14 +42,14 @@ async def follow(
         break_off(http.receive)
 
 
-async def _write(reply: Reply, session: HttpSession, reader: Reader, headers: SentHeaders) -> None:
+async def _write(reply: Reply, session: HttpSession, reader: Reader, headers: SentHeaders | None) -> None:
     stream = reader.stream
     await reader.wait()
     if reader.is_cut:
         return
     answer = stream.sole_answer
     if answer is not None:
-        await reply.json(200, answer, headers())
+        await reply.json(200, answer, () if headers is None else await headers())
     elif stream.refusal is not None and stream.is_sent:
         await reply.refuse(stream.refusal)
     else:
@@ -65,6 +65,9 @@ async def _write_events(reply: Reply, session: HttpSession, reader: Reader) -> N
             events.append(stream.position(reader.retry_ms))
         last = reader.is_ending
         session.caught_up()  # which may put more
+        settled = stream.settled()
+        if settled is not None:
+            await settled
         await reply.events(events, last=last)
         await reader.wait()
         events = []

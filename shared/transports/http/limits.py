@@ -1,10 +1,11 @@
-"""What sessions may take of an HTTP server, and the count of what they keep for clients that come back."""
+"""What sessions may take of an HTTP server, and what all of them have in common."""
 
 from dataclasses import dataclass
 
+from ...contracts import Replica
 from ...kit.expiry import ExpiryQueue
 
-__all__ = ["Keeping", "Room", "SessionLimits"]
+__all__ = ["Keeping", "SessionLimits"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,38 +33,16 @@ class SessionLimits:
     """How long a client should wait before it comes back."""
 
 
-class Room:
-    """How much is kept, here and in what is around it."""
-
-    __slots__ = ("_limit", "_outer", "used")
-
-    def __init__(self, limit: int, outer: "Room | None" = None) -> None:
-        self.used = 0
-        self._limit = limit
-        self._outer = outer
-
-    def add(self, size: int) -> None:
-        """So many bytes are kept from now on; fewer, where negative."""
-        self.used += size
-        if self._outer is not None:
-            self._outer.add(size)
-
-    @property
-    def is_full(self) -> bool:
-        """Whether something must go."""
-        return self.used > self._limit or (self._outer is not None and self._outer.is_full)
-
-
 class Keeping:
-    """What the sessions of an endpoint keep, and for how long."""
+    """What the sessions of an endpoint have in common."""
 
-    __slots__ = ("idle", "limits", "room", "unread")
+    __slots__ = ("idle", "limits", "log", "replica")
 
-    def __init__(self, limits: SessionLimits) -> None:
+    def __init__(self, limits: SessionLimits, replica: Replica) -> None:
         self.limits = limits
-        self.room = Room(limits.total_replay_bytes)
-        """The bytes kept in all of them."""
+        self.replica = replica
+        """What they share with other replicas."""
+        self.log = replica.log(limits)
+        """What streams keep."""
         self.idle = ExpiryQueue(limits.idle_seconds)
         """The sessions that nobody uses."""
-        self.unread = ExpiryQueue(limits.replay_seconds)
-        """The streams that nobody reads."""

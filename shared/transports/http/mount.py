@@ -24,7 +24,7 @@ from ...server.observers import Observer
 from ...server.running import Running
 from ...server.server import Server
 from .endpoint import Endpoint, EndpointLimits
-from .streams import Http
+from .reply import Http
 
 __all__ = ["Mount"]
 

@@ -2,23 +2,25 @@
 
 It drives the connection with that peer: what POSTs bring is taken in at once, what is due goes to the streams that
 HTTP responses read. Idle, a session is a few objects, and neither a task nor a timer.
+
+Where several replicas serve one server, each that was asked for the session has it: who the client is they all know,
+calls and questions are where they landed.
 """
 
 import asyncio
-import secrets
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ...protocol.http.rules import Refusal, refuse, request_ids
-from ...protocol.identity import Principal
 from ...protocol.session.events import Outgoing
+from ...protocol.session.snapshot import SessionRecord, Snapshot
 from ...protocol.versions import Version
 from ...protocol.wire.framing import ServerSentEvent
 from ...protocol.wire.jsonrpc import Message
 from ...server.running import Running
-from .limits import Keeping, Room
-from .replay import Reader
-from .routing import Streams
+from .limits import Keeping
+from .streams import Reader, Streams
 
 __all__ = ["HttpSession"]
 
@@ -34,44 +36,45 @@ class HttpSession:
         "_connection",
         "_ended",
         "_held",
-        "_idle",
+        "_is_closed",
+        "_keeping",
         "_loop",
         "_open",
         "_patience",
         "_streams",
+        "_unhear",
         "_unused",
         "client",
         "id",
-        "principal",
+        "record",
         "uses",
     )
 
     def __init__(
         self,
         running: Running[Any],
-        principal: Principal | None,
-        client: str,
+        record: SessionRecord,
         keeping: Keeping,
         unused: Callable[["HttpSession"], None],
     ) -> None:
-        """`client` names who has opened it. `keeping` is that of all sessions. `unused` is told when nobody
-        has used this one for too long."""
-        self.id = secrets.token_urlsafe(32)
-        self.principal = principal
-        self.client = client
+        """`record` is what its store has, or will have. `keeping` is that of all sessions. `unused` is told when
+        nobody has used this one for too long."""
+        self.id, self.client = record.id, record.client
+        self.record = record
         self.uses = 0
-        """How many requests it has had since it was opened."""
-        limits = keeping.limits
-        self._streams = Streams(limits, Room(limits.session_replay_bytes, keeping.room), keeping.unread)
-        self._connection = running.connect(principal, self._deliver, client)
+        """How many requests it has had since this replica has it."""
+        self._keeping = keeping
+        replica, limits = keeping.replica, keeping.limits
+        self._streams = Streams(record.id, keeping.log.session(record.id), replica.sessions, limits.retry_ms)
+        self._connection = running.connect(record.principal, self._deliver, record.client)
         self._held: Sequence[Outgoing] = ()
         self._patience: asyncio.TimerHandle | None = None
+        self._unhear: Callable[[], None] | None = None
         self._open = 0
-        self._ended = False
+        self._is_closed = self._ended = False
         self._unused = unused
         self._loop = asyncio.get_running_loop()
-        self._idle = keeping.idle
-        self._idle.start(self, unused)
+        keeping.idle.start(self, unused)
 
     # What HTTP requests do
 
@@ -80,9 +83,17 @@ class HttpSession:
         """The version negotiated, once `initialize` is answered."""
         return self._streams.spoken
 
-    def in_use(self, message: Message) -> bool:
-        """Whether `message` has the id of a request that is not answered yet."""
-        return self._streams.in_use(request_ids(message))
+    @property
+    def changed(self) -> Snapshot | None:
+        """What lasts of it, where that is no more what its record says."""
+        session = self._connection.session
+        return None if session.is_at(self.record.snapshot) else session.snapshot()
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Goes on from what another replica knows."""
+        self.record = replace(self.record, snapshot=snapshot)
+        self._connection.session.restore(snapshot)
+        self._streams.spoken = snapshot.version
 
     def post(self, message: Message) -> Reader | None:
         """Takes a message in; who reads its answers, or None where none is due."""
@@ -90,16 +101,20 @@ class HttpSession:
         reader = self._streams.post(ids) if ids else None
         self._connection.take(message)
         if reader is None:
-            self._use()
+            self.rest()
         return reader
 
-    def listen(self) -> Reader | Refusal:
-        """Who reads what no request asked for; 409 while somebody does."""
-        return self._streams.listen()
+    def take(self, message: Message) -> None:
+        """Takes in what another replica was sent for a call that is here."""
+        self._connection.take(message)
 
-    def resume(self, event_id: str) -> Reader | Refusal:
+    async def listen(self) -> Reader | Refusal:
+        """Who reads what no request asked for; 409 while somebody does."""
+        return await self._streams.listen()
+
+    async def resume(self, event_id: str) -> Reader | Refusal:
         """Who reads what came after that event; 400 where it is unknown, or not everything after it is kept."""
-        return self._streams.resume(event_id)
+        return await self._streams.resume(event_id)
 
     def begin(self, reader: Reader) -> list[ServerSentEvent]:
         """What the response of `reader` begins with; from now on its client may come back."""
@@ -113,26 +128,29 @@ class HttpSession:
     def opened(self) -> None:
         """A stream of this session is being read: the session is not idle."""
         self._open += 1
-        self._idle.stop(self)
+        self._keeping.idle.stop(self)
 
     def closed(self, reader: Reader) -> None:
         """`reader` reads no more. What it would still get waits for the next one, or is lost."""
         self._open -= 1
-        self._use()
+        self.rest()
         self._streams.leave(reader)
         if self._ended:
             reader.stream.forget()
         self.caught_up()
 
     def caught_up(self) -> None:
-        """A reader has taken what there was for it: what was held back for its sake goes on."""
-        if self._patience is not None:
-            self._patience.cancel()
-            self._go_on()
+        """A reader has taken what there was for it: what any replica held back for its sake goes on."""
+        self._keeping.replica.bus.publish(self.id)
 
-    async def finish(self, *, orderly: bool) -> None:
+    @property
+    def is_busy(self) -> bool:
+        """Whether it has anything here that it could not go on with at another replica."""
+        return self._connection.is_busy
+
+    async def finish(self, *, orderly: bool, goes_on: bool = False) -> None:
         """Ends the session: what is under way is finished within limits if `orderly`, else cancelled. Its streams
-        end, those without an answer with a refusal."""
+        end, those without an answer with a refusal. Where it `goes_on`, at other replicas, only what is here ends."""
         refusal = refuse(503, "the server is stopping") if orderly else _ENDED
         try:
             if orderly:
@@ -141,22 +159,25 @@ class HttpSession:
             try:
                 await self._connection.close()
             finally:  # whatever the server's own code does, clients don't wait for it
-                self._close(refusal)
+                self._close(refusal, goes_on=goes_on)
 
-    def leave(self) -> bool:
+    def leave(self, *, goes_on: bool = False) -> bool:
         """Cancels what is under way and ends the session, if nothing was; else `finish` has to wait for the end."""
         left = self._connection.leave()
         if left:
-            self._close(_ENDED)
+            self._close(_ENDED, goes_on=goes_on)
         return left
 
-    def _close(self, refusal: Refusal) -> None:
+    def _close(self, refusal: Refusal, *, goes_on: bool) -> None:
+        self._is_closed = True
+        self._keeping.idle.stop(self)
+        self._stop_waiting()
+        if goes_on:
+            self._streams.hand_over(refusal)
+            return
         self._ended = True
-        self._idle.stop(self)
-        if self._patience is not None:
-            self._patience.cancel()
-            self._patience = None
         self._streams.close(refusal)
+        self._keeping.log.drop(self.id)
 
     # What is due to the client
 
@@ -170,16 +191,23 @@ class HttpSession:
         self._held = self._streams.send(outgoing, patient=patient)
         if self._held:
             self._patience = self._loop.call_later(CATCH_UP_SECONDS, self._go_on)
+            self._unhear = self._keeping.replica.bus.hear(self.id, self._go_on)
 
     def _go_on(self) -> None:
-        self._patience = None
+        self._stop_waiting()
         self._send(self._held, patient=False)
         self._deliver()
 
+    def _stop_waiting(self) -> None:
+        if self._patience is not None and self._unhear is not None:
+            self._patience.cancel()
+            self._unhear()
+        self._patience = self._unhear = None
+
     # The time
 
-    def _use(self) -> None:
+    def rest(self) -> None:
         """From now on it is idle, unless a stream is being read."""
-        if not self._open and not self._ended:
+        if not self._open and not self._is_closed:
             self._streams.compact()
-            self._idle.start(self, self._unused)
+            self._keeping.idle.start(self, self._unused)

@@ -1,11 +1,17 @@
 """The sessions of one endpoint: they are opened, found by their id and their principal, and end.
 
+Who has a session is in a store, which other replicas may share. A session is here from its first request on that came
+here: it was opened here, or is made of its record. What is told of it, or asked for, goes to those who have it too.
+
 A session that is being opened is found by nobody, until its client has been told its id. One that ends in the middle
 of something takes a task, which lives in that of the endpoint; all others end at once. Ten thousand tasks at once
 would be more memory than the sessions were.
 """
 
 import logging
+import secrets
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -13,8 +19,14 @@ import anyio
 from anyio.abc import TaskGroup
 
 from ...ops.memory import give_back
+from ...protocol.http.rules import Refusal, refuse
 from ...protocol.identity import Principal
+from ...protocol.session.events import cancelled_id
+from ...protocol.session.questions import asker
+from ...protocol.session.snapshot import NEW, News, SessionRecord
+from ...protocol.wire.jsonrpc import Batch, Failure, Message, RequestId, Response
 from ...server.running import Running
+from ...stores.memory import Stores
 from .limits import Keeping, SessionLimits
 from .session import HttpSession
 from .shares import Shares
@@ -26,6 +38,8 @@ log = logging.getLogger("shared.transports.http")
 BURST = 100
 """Sessions that must have ended before their memory is given back; fewer are not worth the time."""
 QUIET_SECONDS = 1.0
+_UNKNOWN = refuse(404, "there is no such session; initialize a new one")
+_TOO_MANY = refuse(503, "too many sessions are open", Retry_After="60")
 
 
 class Sessions:
@@ -35,11 +49,16 @@ class Sessions:
         self._running = running
         self._tasks = tasks
         self._limits = limits
-        self._keeping = Keeping(limits)
+        self._is_alone = running.replica is None
+        replica = running.replica or Stores().replica()
+        self._number, self._store, self._bus = replica.number, replica.sessions, replica.bus
+        self._keeping = Keeping(limits, replica)
         self._shares = Shares(limits.sessions, self._keeping.idle)
         self._by_id: dict[str, HttpSession] = {}
         self._opening: set[HttpSession] = set()
+        self._lapsed: list[HttpSession] = []
         self._ended = 0
+        self._bus.receive(self._hear)
 
     def __len__(self) -> int:
         return len(self._by_id)
@@ -52,43 +71,128 @@ class Sessions:
     def open(self, principal: Principal | None, client: str) -> HttpSession | None:
         """A session that has no id yet as far as anybody knows; None where there are too many, and none of whoever
         has most has to make room for it."""
-        if len(self._by_id) + len(self._opening) >= self._limits.sessions:
-            yielding = self._shares.yielding(client)
-            if yielding is None:
-                return None
-            self.end(yielding)
-        session = HttpSession(self._running, principal, client, self._keeping, self.end)
+        if not self._has_room(client):
+            return None
+        record = SessionRecord(secrets.token_urlsafe(32), principal, client, self._limits.idle_seconds, NEW)
+        session = self._add(record)
         self._opening.add(session)
-        self._shares.add(session)
         return session
 
-    def confirm(self, session: HttpSession) -> None:
+    async def confirm(self, session: HttpSession) -> None:
         """The session is initialized: from now on it is found by its id."""
         if session in self._opening:
             self._opening.remove(session)
             self._by_id[session.id] = session
+            session.record = replace(session.record, snapshot=session.changed or NEW)
+            await self._store.create(session.record)
 
-    def find(self, id: str, principal: Principal | None) -> HttpSession | None:
-        """The session of that id. Somebody else's is as unknown as one that never was."""
+    async def enter(
+        self, id: str, principal: Principal | None, ids: Sequence[RequestId] = ()
+    ) -> tuple[HttpSession, bool] | Refusal:
+        """The session of that id, and whether the requests `ids` are served here from now on, none of which is being
+        served. Somebody else's is as unknown as one that never was."""
+        entered = await self._store.enter(id, principal, ids)
+        if entered is None:
+            return _UNKNOWN
+        record, is_free = entered
         session = self._by_id.get(id)
-        if session is None or session.principal != principal:
-            return None
+        if session is None:
+            if not self._has_room(record.client):
+                return _TOO_MANY
+            session = self._by_id[id] = self._add(record)
+            session.restore(record.snapshot)
         self._shares.use(session)
-        return session
+        return session, is_free
+
+    def leave(self, session: HttpSession, ids: Sequence[RequestId]) -> None:
+        """The requests `ids` are not served after all."""
+        self._store.leave(session.id, ids)
+
+    async def share(self, session: HttpSession, message: Message) -> None:
+        """Has other replicas know what `message`, which was taken in, has changed, and has it reach those that it is
+        for: who asked, or who serves what is cancelled."""
+        changed = session.changed
+        if changed is not None:
+            session.record = replace(session.record, snapshot=changed)
+            await self._store.update(session.id, changed)
+        if self._is_alone:
+            return
+        for one in message.messages if isinstance(message, Batch) else (message,):
+            owner = await self._owner(session, one)
+            if owner is not None and owner != self._number:
+                await self._bus.deliver(owner, News(session.id, one))
+
+    async def _owner(self, session: HttpSession, message: Message) -> int | None:
+        if isinstance(message, Response | Failure):
+            return asker(message.id)
+        id_ = cancelled_id(message)
+        return None if id_ is None else await self._store.owner(session.id, id_)
 
     def end(self, session: HttpSession) -> None:
-        """Ends one session at once: its id is unknown from now on, what is under way is cancelled."""
+        """Ends one session at once, everywhere: its id is unknown from now on, what is under way is cancelled."""
+        self._store.delete(session.id)
+        self._end(session)
+
+    def end_all(self, *, orderly: bool) -> None:
+        """Ends every session, or where there are other replicas what is here of it; lets each finish what is under
+        way, if `orderly`, else cancels it."""
+        for session in (*self._opening, *self._by_id.values()):
+            self._tasks.start_soon(partial(self._finish, session, orderly=orderly, goes_on=not self._is_alone))
+
+    def _add(self, record: SessionRecord) -> HttpSession:
+        session = HttpSession(self._running, record, self._keeping, self._lapse)
+        self._shares.add(session)
+        return session
+
+    def _has_room(self, client: str) -> bool:
+        if len(self._by_id) + len(self._opening) >= self._limits.sessions:
+            yielding = self._shares.yielding(client)
+            if yielding is None:
+                return False
+            self.end(yielding)
+        return True
+
+    def _hear(self, news: News) -> None:
+        """Another replica has told something of a session that is here too."""
+        session = self._by_id.get(news.session)
+        if session is None:
+            return
+        if news.message is not None:
+            session.take(news.message)
+        elif news.snapshot is not None:
+            session.restore(news.snapshot)
+        else:
+            self._end(session)
+
+    def _lapse(self, session: HttpSession) -> None:
+        """Nobody has used the session here for too long."""
+        self._lapsed.append(session)
+        if len(self._lapsed) == 1:
+            self._tasks.start_soon(self._end_lapsed)
+
+    async def _end_lapsed(self) -> None:
+        while self._lapsed:
+            await self._end_unused(self._lapsed[0])
+            del self._lapsed[0]
+
+    async def _end_unused(self, session: HttpSession) -> None:
+        if session.streams or session in self._keeping.idle:
+            return  # it was used meanwhile
+        if await self._store.lapse(session.id, busy=session.is_busy):
+            self._end(session)
+        elif session.is_busy:
+            session.rest()
+        else:
+            self._end(session, goes_on=True)
+
+    def _end(self, session: HttpSession, *, goes_on: bool = False) -> None:
+        """Ends what is here of a session."""
         if not self._forget(session):
             return
-        if session.leave():
+        if session.leave(goes_on=goes_on):
             self._count_ended()
         else:
             self._tasks.start_soon(partial(self._finish, session, orderly=False))
-
-    def end_all(self, *, orderly: bool) -> None:
-        """Ends every session; lets each finish what is under way, if `orderly`, else cancels it."""
-        for session in (*self._opening, *self._by_id.values()):
-            self._tasks.start_soon(partial(self._finish, session, orderly=orderly))
 
     def _forget(self, session: HttpSession) -> bool:
         known = session in self._opening or session.id in self._by_id
@@ -98,9 +202,9 @@ class Sessions:
         self._by_id.pop(session.id, None)
         return known
 
-    async def _finish(self, session: HttpSession, *, orderly: bool) -> None:
+    async def _finish(self, session: HttpSession, *, orderly: bool, goes_on: bool = False) -> None:
         try:
-            await session.finish(orderly=orderly)
+            await session.finish(orderly=orderly, goes_on=goes_on)
         except Exception:
             log.exception("a session failed")
         finally:

@@ -15,7 +15,7 @@ from ...protocol.wire.codec import encode
 from ...protocol.wire.framing import ServerSentEvent
 from ...protocol.wire.jsonrpc import Failure, Request, Response
 from ...server.running import Running
-from .streams import Http, Stage, Watch
+from .reply import Http, Stage, Watch
 
 __all__ = ["StatelessRequest"]
 

@@ -1,195 +1,239 @@
-"""The two halves of one HTTP exchange over ASGI: a body that is read within limits, a reply that becomes JSON or
-an event stream by what comes first, and the watch over a client that may go away.
+"""The streams of one session, who reads them, and which of them each message goes to: exactly one.
 
-A reply is begun once and ended once. Writing waits while the client is slow.
+* what belongs to a request of the client's goes to the stream of the POST that brought it, the answer last;
+* everything else goes to the session's own stream, which a GET reads. While none does it waits, each message once.
+
+A POST whose client goes away goes on being served, for that is no cancellation. Once the client has seen an event
+of a stream it may come back for the rest, by a GET with `Last-Event-ID`, at any replica. Before, the stream is lost:
+its answer is dropped, and a question to the client moves to the session's own stream. What streams keep is the
+matter of their log. (2025-11-25, Transports, Streamable HTTP.)
 """
 
-import asyncio
-import zlib
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping
-from enum import Enum
-from typing import Any
+from collections.abc import Sequence
 
-import anyio
 from anyio import CancelScope
 
-from ...ops.garbage import count_bytes
-from ...protocol.http.rules import EVENT_STREAM, JSON, Headers, Refusal, refuse
-from ...protocol.identity import Principal
-from ...protocol.records import record
+from ...contracts import EventStream, SessionEvents, SessionStore
+from ...errors import InternalError
+from ...kit.signal import Signal
+from ...protocol.http.rules import Refusal, negotiated, read_event_id, refuse
+from ...protocol.session.events import Outgoing
+from ...protocol.versions import Version
 from ...protocol.wire.codec import encode
-from ...protocol.wire.framing import ServerSentEvent, encode_event
+from ...protocol.wire.framing import ServerSentEvent
+from ...protocol.wire.jsonrpc import (
+    Batch,
+    Failure,
+    Message,
+    Notification,
+    Request,
+    RequestId,
+    Response,
+    failure,
+)
 
-__all__ = ["Asgi", "Gone", "Http", "Receive", "Reply", "Send", "Stage", "Watch", "read_body"]
-
-Asgi = MutableMapping[str, Any]
-"""An ASGI scope or event."""
-Receive = Callable[[], Awaitable[Asgi]]
-Send = Callable[[Asgi], Awaitable[None]]
-
-_GZIP = 31
-_IS_JSON = (b"content-type", JSON.encode())
-_IS_GZIP = (b"content-encoding", b"gzip")
-_VARIES = (b"vary", b"accept-encoding")
-_STREAM_HEADERS = [
-    (b"content-type", EVENT_STREAM.encode()),
-    (b"cache-control", b"no-cache, no-transform"),
-    (b"x-accel-buffering", b"no"),
-]
-
-MOMENT_SECONDS = 0.02
-"""How long a request is served before anybody looks whether its client is still there."""
-COMPRESS_FROM = 1_024
-"""Bytes from which on JSON is compressed; less would fit into one packet anyway."""
+__all__ = ["Reader", "Streams"]
 
 
-class Gone(Exception):
-    """The client has gone away before its request was complete."""
+class Reader:
+    """One HTTP response that reads a stream."""
+
+    __slots__ = ("_begin", "_moved", "_writing", "is_cut", "resumes", "retry_ms", "stream")
+
+    def __init__(self, stream: EventStream, after: int | None = None, *, begin: bool = False) -> None:
+        """Reads what nobody has taken, or everything after message number `after`. With `begin` the response begins
+        before there is anything to send."""
+        self.stream = stream
+        self.resumes = after is not None
+        """Whether its client comes back."""
+        self.retry_ms: int | None = None
+        """Where the response is to end before its stream does: how long the client should wait."""
+        self.is_cut = False
+        """Whether the response has to end at once."""
+        self._begin = begin
+        self._moved = Signal()
+        self._writing: CancelScope | None = None
+        stream.read(self, after)
+
+    @property
+    def is_ending(self) -> bool:
+        """Whether the response ends with what is unsent now."""
+        return self.stream.is_over or self.retry_ms is not None
+
+    async def wait(self) -> None:
+        """Waits until there is something to send, or the end, or a reason to begin."""
+        while not (self._begin or self.is_cut or self.is_ending or not self.stream.is_sent):
+            await self._moved.wait()
+        self._begin = False
+
+    def writing(self) -> CancelScope:
+        """A scope around what is written, which may have to wait for the client: cancelled by `cut`."""
+        self._writing = CancelScope()
+        if self.is_cut:
+            self._writing.cancel()
+        return self._writing
+
+    def wake(self) -> None:
+        """Something has changed."""
+        self._moved.wake()
+
+    def begin(self) -> None:
+        """Has the response begin, if it has not: a client, or a proxy, wants to see that somebody is there."""
+        self._begin = True
+        self.wake()
+
+    def pause(self, retry_ms: int) -> None:
+        """Ends the response and not the stream."""
+        self.retry_ms = retry_ms
+        self.wake()
+
+    def cut(self) -> None:
+        """Ends the response at once."""
+        self.is_cut = True
+        if self._writing is not None:
+            self._writing.cancel()
+        self.wake()
 
 
-class Stage(Enum):
-    """How far a reply has come."""
+class Streams:
+    """The streams of one session, as one replica serves them."""
 
-    NEW = "new"
-    STREAMING = "streaming"
-    ENDED = "ended"
+    __slots__ = ("_events", "_gets", "_id", "_posts", "_retry_ms", "_sessions", "spoken")
 
+    def __init__(self, id: str, events: SessionEvents, sessions: SessionStore, retry_ms: int = 1_000) -> None:
+        """`id` is the session's, `events` are its streams at all replicas, `sessions` knows which requests are being
+        served. Clients should wait `retry_ms` before they come back."""
+        self.spoken: Version | None = None
+        """The version negotiated, once `initialize` is answered."""
+        self._id = id
+        self._events = events
+        self._sessions = sessions
+        self._retry_ms = retry_ms
+        self._posts: dict[RequestId, EventStream] = {}
+        self._gets: tuple[Reader, ...] = ()
 
-class Reply:
-    """The answer to one HTTP request."""
+    # Reading
 
-    def __init__(self, send: Send, *, gzip: bool = False) -> None:
-        """`gzip` says whether the client takes that."""
-        self.stage = Stage.NEW
-        self._send = send
-        self._gzip = gzip
-        self._writing = asyncio.Lock()
+    def post(self, ids: tuple[RequestId, ...]) -> Reader:
+        """Who reads the answers to the requests `ids`, and what comes before."""
+        stream = self._events.stream(ids)
+        for id_ in ids:
+            self._posts[id_] = stream
+        return Reader(stream)
 
-    async def refuse(self, refusal: Refusal) -> None:
-        """Answers with an error; a stream that has begun just ends."""
-        if self.stage is Stage.NEW:
-            await self.json(refusal.status, encode(refusal.failure), refusal.headers)
+    async def listen(self) -> Reader | Refusal:
+        """Who reads what no request asked for; 409 while somebody does."""
+        stream = await self._events.find()
+        if stream is None or stream.is_read:
+            return refuse(409, "this session has a GET stream already")
+        return self._get(stream)
+
+    async def resume(self, event_id: str) -> Reader | Refusal:
+        """Who reads what came after that event; 400 where it is unknown, or not everything after it is kept."""
+        # Not 404: to a client that means that its session has ended.
+        stream_id, number = read_event_id(event_id) or ("", 0)
+        stream = await self._events.find(stream_id)
+        if stream is None or not stream.has(number):
+            return refuse(400, "there is no such event")
+        if not stream.follows(number):
+            return refuse(400, "what came after this event is not kept any more")
+        return self._get(stream, number)
+
+    def begin(self, reader: Reader) -> list[ServerSentEvent]:
+        """What the response of `reader` begins with; from now on its client may come back."""
+        stream = reader.stream
+        if stream.is_over and stream.is_sent:
+            return []
+        stream.show()
+        return [stream.position(self._retry_ms)] if self._primes and not reader.resumes else []
+
+    def leave(self, reader: Reader) -> None:
+        """`reader` reads no more. What it would still get waits for the next one, or is lost."""
+        reader.stream.leave(reader)
+        if self._gets:
+            self._gets = tuple(one for one in self._gets if one is not reader)
+
+    # Writing
+
+    def send(self, outgoing: Sequence[Outgoing], *, patient: bool = True) -> Sequence[Outgoing]:
+        """Puts each message on its stream. Before the first whose reader is too far behind it stops and gives back
+        what is left, if `patient`; else that reader is cut off."""
+        for number, one in enumerate(outgoing):
+            stream = self._posts.get(one.about) if one.about is not None else None
+            if one.retry_ms is not None:
+                if stream is not None and self._primes:
+                    stream.pause(one.retry_ms)
+            elif one.message is None or isinstance(one.message, (Response, Failure, Batch)):
+                self._answer(stream, one.message)
+            elif not self._tell(stream, one, one.message, patient=patient):
+                return outgoing[number:]
+            patient = True
+        self._events.make_room()
+        return ()
+
+    def close(self, refusal: Refusal) -> None:
+        """The session has ended: so does every stream, those without an answer with `refusal`."""
+        for stream in set(self._posts.values()):
+            stream.end(refusal)
+            if not stream.is_read:
+                stream.forget()
+        self._posts.clear()
+        self._events.close(refusal)
+
+    def hand_over(self, refusal: Refusal) -> None:
+        """This replica stops, and the session goes on at others. What was asked here and has no answer fails: with
+        `refusal`, or where the client has seen an event already, so that it may be told elsewhere. Who reads here is
+        sent away."""
+        posts, self._posts = set(self._posts.values()), {}
+        for stream in posts:
+            for id_ in stream.ids if stream.name else ():
+                stream.put(encode(failure(id_, InternalError("the server is stopping"))))
+            stream.end(refusal)
+            self._sessions.leave(self._id, stream.ids)
+        for reader in self._gets:
+            reader.pause(self._retry_ms)
+
+    def compact(self) -> None:
+        """Nothing comes for a while: what is empty gives up the room that it had."""
+        self._posts = self._posts or {}
+
+    # Inside
+
+    def _get(self, stream: EventStream, after: int | None = None) -> Reader:
+        reader = Reader(stream, after, begin=True)
+        self._gets += (reader,)
+        return reader
+
+    def _answer(self, stream: EventStream | None, answer: Message | None) -> None:
+        if isinstance(answer, Response) and self.spoken is None:
+            self.spoken = negotiated(answer)
+        if stream is None:
+            return
+        for id_ in stream.ids:
+            self._posts.pop(id_, None)
+        self._sessions.leave(self._id, stream.ids)
+        if answer is not None:
+            stream.answer(encode(answer))
         else:
-            await self.end()
+            stream.end()
 
-    async def json(self, status: int, body: bytes, headers: Iterable[tuple[str, str]] = ()) -> None:
-        """Answers with one JSON text, or with nothing but a status where `body` is empty."""
-        self.stage = Stage.ENDED
-        count_bytes(len(body))
-        sent = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers]
-        if body:
-            sent.append(_IS_JSON)
-        if len(body) > COMPRESS_FROM:
-            # Here and not by a middleware, which would have to buffer streams to see what they are. Level 1 keeps
-            # the event loop free: a megabyte takes milliseconds, and higher levels save little on JSON.
-            sent.append(_VARIES)
-            if self._gzip:
-                sent.append(_IS_GZIP)
-                body = zlib.compress(body, 1, wbits=_GZIP)
-        sent.append((b"content-length", b"%d" % len(body)))
-        await self._send({"type": "http.response.start", "status": status, "headers": sent})
-        await self._send({"type": "http.response.body", "body": body})
-
-    async def events(self, events: Iterable[ServerSentEvent], *, last: bool = False) -> None:
-        """Sends events, all at once, and begins the stream if need be; `last` ends it."""
-        data = b"".join(map(encode_event, events))
-        async with self._writing:
-            if self.stage is Stage.ENDED:
-                return
-            if self.stage is Stage.NEW:
-                await self._send({"type": "http.response.start", "status": 200, "headers": _STREAM_HEADERS})
-            self.stage = Stage.ENDED if last else Stage.STREAMING
-            await self._body(data, more=not last)
-
-    async def comment(self) -> None:
-        """Shows proxies that the stream lives; nothing where none has begun."""
-        async with self._writing:
-            if self.stage is Stage.STREAMING:
-                await self._body(b":\n\n", more=True)
-
-    async def end(self) -> None:
-        """Ends the stream, which may have been empty."""
-        await self.events((), last=True)
-
-    async def _body(self, data: bytes, *, more: bool) -> None:
-        await self._send({"type": "http.response.body", "body": data, "more_body": more})
-
-
-@record
-class Http:
-    """One HTTP request and the way to answer it."""
-
-    headers: Headers
-    principal: Principal | None
-    client: str
-    """A name for whoever sent it: an address and a principal."""
-    receive: Receive
-    reply: Reply
-
-
-async def read_body(receive: Receive, headers: Headers, limit: int) -> bytes | Refusal:
-    """The body of a request: 413 beyond `limit` bytes. Never holds more than the limit and one chunk. How long it may
-    take is the connection's matter. Raises Gone when the client goes away meanwhile."""
-    # The connection stays open: closing it on a client that still sends would reset it, and lose this answer.
-    length = headers.get("content-length")
-    if length is not None and (not length.isdecimal() or int(length[:20]) > limit):
-        return _too_large(limit)
-    body = bytearray()
-    while True:
-        event = await receive()
-        if event["type"] == "http.disconnect":
-            raise Gone
-        body += event.get("body", b"")
-        if len(body) > limit:
-            return _too_large(limit)
-        if not event.get("more_body", False):
-            count_bytes(len(body))
-            return bytes(body)
-
-
-def _too_large(limit: int) -> Refusal:
-    return refuse(413, f"the body may have {limit:,} bytes at most")
-
-
-class Watch:
-    """Looks after a client while its request is served, once that takes a moment: most requests are answered before
-    it was worth the while.
-
-    Calls `keep_alive` every so many seconds, and `gone` when the client has gone away.
-    """
-
-    def __init__(
-        self, receive: Receive, keep_alive: Callable[[], Awaitable[None]], seconds: float, *, gone: Callable[[], None]
-    ) -> None:
-        self._receive = receive
-        self._keep_alive = keep_alive
-        self._seconds = seconds
-        self._gone = gone
-        self._watching: CancelScope | None = None
-        self._task: asyncio.Task[None] | None = None
-
-    def __enter__(self) -> None:
-        self._timer = asyncio.get_running_loop().call_later(MOMENT_SECONDS, self._begin)
-
-    def __exit__(self, *error: object) -> None:
-        self._timer.cancel()
-        if self._watching is not None:
-            self._watching.cancel()
-
-    def _begin(self) -> None:
-        self._watching = CancelScope()
-        self._task = asyncio.get_running_loop().create_task(self._watch(self._watching))
-
-    async def _watch(self, watching: CancelScope) -> None:
-        # The scope is inside the task: a task that ends by being cancelled leaves its frames, and all they hold, to
-        # the garbage collector.
-        with watching:
-            while await self._is_there():
-                await self._keep_alive()
-            self._gone()
-
-    async def _is_there(self) -> bool:
-        """Waits for a pause; False as soon as the client has gone away."""
-        with anyio.move_on_after(self._seconds):
-            return bool((await self._receive())["type"] != "http.disconnect")
+    def _tell(
+        self, stream: EventStream | None, one: Outgoing, message: Request | Notification, *, patient: bool
+    ) -> bool:
+        """Sends what is no answer; False where its reader should be waited for. Of what has lost its stream only
+        questions, and their end, still matter."""
+        is_own = stream is None or stream.is_lost
+        if stream is None or stream.is_lost:
+            late = one.about is not None
+            if late and isinstance(message, Notification) and message.method != "notifications/cancelled":
+                return True
+            stream = self._events.own()
+        data = encode(message)
+        if patient and stream.crowds(data):
+            return False
+        stream.put(data, once=is_own and not stream.is_read)
         return True
+
+    @property
+    def _primes(self) -> bool:
+        return self.spoken is not None and self.spoken.priming_events

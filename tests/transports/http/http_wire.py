@@ -243,14 +243,20 @@ async def served(
     app: Server[Probe] | None = None, *, patience: float = 3 * PATIENCE, **options: Any
 ) -> AsyncIterator[Site]:
     """A server on a free port, and its client."""
-    app = app or make_server()
+    async with (app or make_server()).open() as running, listening(running, patience=patience, **options) as site:
+        yield site
+
+
+@asynccontextmanager
+async def listening(running: Any, *, patience: float = 3 * PATIENCE, **options: Any) -> AsyncIterator[Site]:
+    """A server that was opened already, on a free port, and its client."""
     ready, stop, ports = anyio.Event(), anyio.Event(), []
 
     def started(_host: str, port: int) -> None:
         ports.append(port)
         ready.set()
 
-    async with app.open() as running, anyio.create_task_group() as tasks:
+    async with anyio.create_task_group() as tasks:
 
         async def run() -> None:
             await run_http(running, HttpOptions(port=0, **options), started=started, stop=stop)

@@ -20,10 +20,11 @@ from shared.protocol.wire.jsonrpc import Notification, Request, Response
 from shared.protocol.wire.sse import EventStream
 from shared.server.context import Context
 from shared.server.server import Server
+from shared.stores.memory import Stores
+from shared.stores.memory_log import MemoryEvents, MemoryStream, Room
 from shared.transports.http.endpoint import EndpointLimits
-from shared.transports.http.limits import Room, SessionLimits
-from shared.transports.http.replay import Reader, Stream
-from shared.transports.http.routing import Streams
+from shared.transports.http.limits import SessionLimits
+from shared.transports.http.streams import Reader, Streams
 from tests.transports.http.http_wire import Json, Probe, Site, first_events, make_server, merged, read_events, served
 
 EVENT_ID = re.compile(r"([0-9a-f]{16})_([0-9]+)")
@@ -334,7 +335,12 @@ async def taken(reader: Reader | Refusal | None) -> list[Any]:
 
 
 def streams(limits: SessionLimits, room: Room | None = None) -> Streams:
-    return Streams(limits, room or Room(limits.session_replay_bytes), ExpiryQueue(limits.replay_seconds))
+    events = kept(limits, room or Room(limits.session_replay_bytes))
+    return Streams("s", events, Stores().replica().sessions)
+
+
+def kept(limits: SessionLimits, room: Room) -> MemoryEvents:
+    return MemoryEvents(limits, room, ExpiryQueue(limits.replay_seconds))
 
 
 def begin(session: Streams, reader: Reader | Refusal | None) -> Reader:
@@ -354,10 +360,10 @@ async def test_an_answer_is_kept_whatever_its_size() -> None:
     one.leave(reader)
     one.send([*map(numbered, range(50)), answer(1, "x" * 5_000)])
     name = reader.stream.name
-    refused = one.resume(f"{name}_0")
+    refused = await one.resume(f"{name}_0")
     assert isinstance(refused, Refusal)
     assert refused.status == 400
-    assert await taken(one.resume(f"{name}_50")) == ["x" * 5_000]
+    assert await taken(await one.resume(f"{name}_50")) == ["x" * 5_000]
 
 
 async def test_the_number_of_events_is_bounded() -> None:
@@ -367,8 +373,8 @@ async def test_the_number_of_events_is_bounded() -> None:
         one.send([numbered(number)])
         assert await taken(reader) == [number]
     one.leave(reader)
-    assert isinstance(one.resume(f"{reader.stream.name}_19"), Refusal)
-    assert await taken(one.resume(f"{reader.stream.name}_20")) == list(range(20, 30))
+    assert isinstance(await one.resume(f"{reader.stream.name}_19"), Refusal)
+    assert await taken(await one.resume(f"{reader.stream.name}_20")) == list(range(20, 30))
 
 
 async def test_what_a_reader_is_still_to_get_is_not_given_up() -> None:
@@ -386,7 +392,7 @@ async def test_a_reader_that_was_cut_off_keeps_nothing() -> None:
         one.send([numbered(number)], patient=False)
     assert reader.is_cut
     assert room.used <= 2_000
-    assert isinstance(one.resume(f"{reader.stream.name}_0"), Refusal)
+    assert isinstance(await one.resume(f"{reader.stream.name}_0"), Refusal)
 
 
 async def test_the_oldest_streams_make_room() -> None:
@@ -398,11 +404,11 @@ async def test_the_oldest_streams_make_room() -> None:
         one.send([answer(id_, "x" * 900)])
         await taken(readers[-1])
         one.leave(readers[-1])
-    found = [one.resume(f"{reader.stream.name}_0") for reader in readers]
+    found = [await one.resume(f"{reader.stream.name}_0") for reader in readers]
     assert [isinstance(reader, Reader) for reader in found] == [False] * 7 + [True] * 3
     assert 3_000 < outer.used < 4_000
     other = streams(SessionLimits(), Room(1, outer))
-    assert not isinstance(other.listen(), Refusal)
+    assert not isinstance(await other.listen(), Refusal)
     one.close(refuse(404, "the session has ended"))
     for reader in found:
         if isinstance(reader, Reader):
@@ -466,7 +472,7 @@ async def test_of_ended_streams_only_the_last_are_kept() -> None:
         one.send([answer(id_)])
         await taken(reader)
         one.leave(reader)
-    assert [isinstance(one.resume(f"{name}_0"), Reader) for name in names] == [False] * 15 + [True] * 5
+    assert [isinstance(await one.resume(f"{name}_0"), Reader) for name in names] == [False] * 15 + [True] * 5
 
 
 async def test_json_answers_leave_nothing_behind() -> None:
@@ -497,8 +503,8 @@ async def test_what_was_kept_is_given_up_in_time() -> None:
 async def test_the_sessions_own_stream_gives_up_what_was_sent() -> None:
     limits = SessionLimits(replay_seconds=0)
     room = Room(1)
-    stream = Stream(limits, room)
-    reader = stream.read()
+    stream = MemoryStream(kept(limits, room))
+    reader = Reader(stream)
     stream.put(b"sent")
     stream.show()
     assert [event.data for event in stream.take()] == [b"sent"]
@@ -506,7 +512,7 @@ async def test_the_sessions_own_stream_gives_up_what_was_sent() -> None:
     stream.put(b"unsent")
     assert not stream.expire()
     assert not stream.follows(0)
-    assert [event.data for event in stream.read().stream.take()] == [b"unsent"]
+    assert [event.data for event in Reader(stream).stream.take()] == [b"unsent"]
     assert room.used > 0
 
 
@@ -528,7 +534,7 @@ def test_the_readers_of_the_tests_see_what_is_there() -> None:
 
 
 def test_a_stream_that_gave_up_everything_knows_how_far_it_was() -> None:
-    stream = Stream(SessionLimits(replay_events=2), Room(1), (1,))
+    stream = MemoryStream(kept(SessionLimits(replay_events=2), Room(1)), (1,))
     for _ in range(5):
         stream.put(b"x")
     assert stream.follows(3)

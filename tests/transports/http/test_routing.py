@@ -5,18 +5,22 @@ import json
 import anyio
 import pytest
 
+from shared.contracts import SessionStore
 from shared.kit.expiry import ExpiryQueue
 from shared.protocol.http.rules import Refusal
 from shared.protocol.session.events import Outgoing
+from shared.protocol.session.snapshot import NEW, SessionRecord
 from shared.protocol.wire.jsonrpc import Notification, Request, Response
-from shared.transports.http.limits import Room, SessionLimits
-from shared.transports.http.replay import Reader
-from shared.transports.http.routing import Streams
+from shared.stores.memory import Stores
+from shared.stores.memory_log import MemoryEvents, Room
+from shared.transports.http.limits import SessionLimits
+from shared.transports.http.streams import Reader, Streams
 from tests.transports.http.http_wire import Json
 
 
-def streams(limits: SessionLimits | None = None) -> Streams:
-    return Streams(limits or SessionLimits(stream_bytes=1_000), Room(1_000_000), ExpiryQueue(60))
+def streams(limits: SessionLimits | None = None, sessions: SessionStore | None = None) -> Streams:
+    events = MemoryEvents(limits or SessionLimits(stream_bytes=1_000), Room(1_000_000), ExpiryQueue(60))
+    return Streams("s", events, sessions or Stores().replica().sessions)
 
 
 def updated(number: int) -> Outgoing:
@@ -34,25 +38,28 @@ async def test_what_waits_for_a_get_stream_is_bounded_and_told_once(caplog: pyte
     one = streams(SessionLimits(replay_events=50))
     for number in (0, 0, *range(51)):
         one.send([updated(number)])
-    got = await take(one.listen())
+    got = await take(await one.listen())
     assert [message["params"]["uri"] for message in got] == [f"memo://{number + 1}" for number in range(50)]
     assert "dropped" in caplog.text
 
 
 async def test_a_reader_that_falls_behind_is_waited_for_and_then_cut_off() -> None:
     one = streams()
-    reader = one.listen()
+    reader = await one.listen()
     assert isinstance(reader, Reader)
     for number in range(50):
         one.send(one.send([updated(number)]), patient=False)
     assert reader.is_cut
     one.leave(reader)
-    again = one.listen()
+    again = await one.listen()
     assert [message["params"]["uri"] for message in await take(again)] == [f"memo://{number}" for number in range(50)]
 
 
 async def test_questions_move_from_a_lost_post_to_the_get_stream() -> None:
-    one = streams()
+    sessions = Stores().replica().sessions
+    await sessions.create(SessionRecord("s", None, "", 60, NEW))
+    await sessions.enter("s", None, (1, 2))
+    one = streams(sessions=sessions)
     lost, kept = one.post((1,)), one.post((2,))
     one.leave(lost)
     one.send(
@@ -65,12 +72,12 @@ async def test_questions_move_from_a_lost_post_to_the_get_stream() -> None:
         ]
     )
     assert [message["id"] for message in await take(kept)] == [8]
-    assert [message.get("id", message["method"]) for message in await take(one.listen())] == [
+    assert [message.get("id", message["method"]) for message in await take(await one.listen())] == [
         7,
         "notifications/cancelled",
     ]
-    assert not one.in_use((1,))
-    assert one.in_use((2,))
+    assert await sessions.owner("s", 1) is None
+    assert await sessions.owner("s", 2) == 0
 
 
 async def test_an_answer_leaves_however_much_waits() -> None:

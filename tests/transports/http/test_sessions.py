@@ -4,6 +4,7 @@ import anyio
 import httpx
 import pytest
 
+from shared.protocol.http.rules import Refusal
 from shared.server.limits import Limits
 from shared.transports.http.endpoint import EndpointLimits
 from shared.transports.http.limits import SessionLimits
@@ -395,9 +396,9 @@ async def test_a_session_that_is_being_opened_counts() -> None:
         sessions.end(first)
         third = sessions.open(None, "three")
         assert third is not None
-        assert sessions.find(third.id, None) is None
-        sessions.confirm(third)
-        assert sessions.find(third.id, None) is third
+        assert isinstance(await sessions.enter(third.id, None), Refusal)
+        await sessions.confirm(third)
+        assert await sessions.enter(third.id, None) == (third, True)
         assert sessions.open(None, "four") is None
         for one in (second, third):
             assert one is not None

@@ -1,0 +1,229 @@
+"""Stores in the memory of one process: what a server has that is alone, and what several runs of it may share.
+
+The replicas of one `Stores` live in one event loop. One that is gone leaves its sessions to the others: each is kept
+as long as one may be idle, until somebody asks for it. No method ever suspends.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from itertools import count
+
+from ..contracts import ReplayLimits
+from ..kit.expiry import ExpiryQueue
+from ..protocol.http.rules import refuse
+from ..protocol.identity import Principal
+from ..protocol.session.snapshot import News, SessionRecord, Snapshot
+from ..protocol.wire.jsonrpc import RequestId
+from .memory_log import MemoryLog
+
+__all__ = ["MemoryBus", "MemoryReplica", "MemorySessions", "Stores"]
+
+_ENDED = refuse(404, "the session has ended")
+
+
+class _Session:
+    """A session, the replicas that have it, and which of them serves each request of it."""
+
+    __slots__ = ("claims", "holders", "record")
+
+    def __init__(self, record: SessionRecord, holder: int) -> None:
+        self.record = record
+        self.holders: tuple[int, ...] = (holder,)
+        self.claims: dict[RequestId, int] | None = None
+
+
+class Stores:
+    """What replicas share that live in one event loop."""
+
+    def __init__(self) -> None:
+        self.sessions: dict[str, _Session] = {}
+        self.buses: dict[int, MemoryBus] = {}
+        self.topics: dict[str, list[Callable[[], None]]] = {}
+        self.orphans = ExpiryQueue(0)
+        """The sessions that no replica has."""
+        self._log: MemoryLog | None = None
+        self._numbers = count()
+
+    @asynccontextmanager
+    async def join(self) -> AsyncIterator["MemoryReplica"]:
+        """Makes the caller a replica as long as the block. What it has left behind then, the others go on with."""
+        replica = self.replica()
+        try:
+            yield replica
+        finally:
+            self._leave(replica.number)
+
+    def replica(self) -> "MemoryReplica":
+        """A replica for good: the only one."""
+        number = next(self._numbers)
+        self.buses[number] = MemoryBus(self)
+        return MemoryReplica(self, number)
+
+    def log(self, limits: ReplayLimits) -> MemoryLog:
+        """What streams keep, within the limits of who asks first."""
+        self._log = self._log or MemoryLog(limits)
+        return self._log
+
+    def tell(self, session: _Session, news: News, teller: int) -> None:
+        """Tells the other replicas that have a session."""
+        for holder in session.holders:
+            if holder != teller:
+                self.buses[holder].put(news)
+
+    def release(self, id: str, number: int) -> None:
+        """A replica no longer has a session."""
+        session = self.sessions[id]
+        session.holders = tuple(holder for holder in session.holders if holder != number)
+        if not session.holders:
+            self.orphans.seconds = session.record.idle_seconds
+            self.orphans.start(id, self._end_orphan)
+
+    def _leave(self, number: int) -> None:
+        del self.buses[number]
+        for id_, session in self.sessions.items():
+            if number in session.holders:
+                self.release(id_, number)
+            claims = session.claims or {}
+            session.claims = {request_id: owner for request_id, owner in claims.items() if owner != number}
+        if not self.buses:
+            self.orphans.close()
+
+    def _end_orphan(self, id: str) -> None:
+        del self.sessions[id]
+        if self._log is not None:
+            self._log.session(id).close(_ENDED)
+            self._log.drop(id)
+
+
+class MemoryReplica:
+    """One of those who share stores."""
+
+    def __init__(self, stores: Stores, number: int) -> None:
+        self.number = number
+        self.sessions = MemorySessions(stores, number)
+        self.bus = stores.buses[number]
+        self._stores = stores
+
+    def log(self, limits: ReplayLimits) -> MemoryLog:
+        """What streams keep, within limits: those of the replica that was the first to say them."""
+        return self._stores.log(limits)
+
+
+class MemorySessions:
+    """Who a session is, which replicas have it, and where each of its requests is being served."""
+
+    def __init__(self, stores: Stores, number: int) -> None:
+        self._stores = stores
+        self._sessions = stores.sessions
+        self._number = number
+
+    async def create(self, record: SessionRecord) -> None:
+        """Adds a session, which this replica has."""
+        self._sessions[record.id] = _Session(record, self._number)
+
+    async def enter(
+        self, id: str, principal: Principal | None, ids: Sequence[RequestId] = ()
+    ) -> tuple[SessionRecord, bool] | None:
+        """The session of that id, for a request of `principal`; None where there is none of his. With it, whether the
+        requests `ids` are served here from now on."""
+        session = self._sessions.get(id)
+        if session is None or session.record.principal != principal:
+            return None
+        if self._number not in session.holders:
+            session.holders += (self._number,)
+            self._stores.orphans.stop(id)
+        is_free = True
+        if ids:
+            claims = session.claims
+            if claims is None:
+                session.claims = dict.fromkeys(ids, self._number)
+            elif is_free := claims.keys().isdisjoint(ids):
+                claims.update(dict.fromkeys(ids, self._number))
+        return session.record, is_free
+
+    def leave(self, id: str, ids: Sequence[RequestId]) -> None:
+        """The requests `ids` are answered, or given up: their ids are free."""
+        session = self._sessions.get(id)
+        if session is None or session.claims is None:
+            return
+        for id_ in ids:
+            session.claims.pop(id_, None)
+        session.claims = session.claims or None  # one that was used keeps room
+
+    async def owner(self, id: str, request_id: RequestId) -> int | None:
+        """The replica that serves that request; None where none does."""
+        session = self._sessions.get(id)
+        return None if session is None or session.claims is None else session.claims.get(request_id)
+
+    async def update(self, id: str, snapshot: Snapshot) -> None:
+        """What lasts of a session is this from now on."""
+        session = self._sessions.get(id)
+        if session is not None:
+            session.record = replace(session.record, snapshot=snapshot)
+            self._stores.tell(session, News(id, snapshot=snapshot), self._number)
+
+    async def lapse(self, id: str, *, busy: bool) -> bool:
+        """This replica was not asked for the session for as long as one may be idle. Whether it ended by that."""
+        session = self._sessions.get(id)
+        if session is None or session.holders == (self._number,):
+            self.delete(id)
+            return True
+        if not busy:
+            self._stores.release(id, self._number)
+        return False
+
+    def delete(self, id: str) -> None:
+        """Ends a session."""
+        session = self._sessions.pop(id, None)
+        if session is not None:
+            self._stores.tell(session, News(id), self._number)
+
+
+class MemoryBus:
+    """What one replica hears of the others."""
+
+    def __init__(self, stores: Stores) -> None:
+        self._stores = stores
+        self._inbox: deque[News] = deque()
+        self._hand: Callable[[News], None] | None = None
+
+    def receive(self, hand: Callable[[News], None]) -> None:
+        """Has `hand` called with each of the news for this replica, also with those that came before, once each."""
+        self._hand = hand
+        self._hand_on()
+
+    def put(self, news: News) -> None:
+        """Keeps `news` until this replica takes them, in a turn of the loop of its own."""
+        self._inbox.append(news)
+        asyncio.get_running_loop().call_soon(self._hand_on)
+
+    async def deliver(self, replica: int, news: News) -> bool:
+        """Tells another replica; False where it is gone."""
+        bus = self._stores.buses.get(replica)
+        if bus is not None:
+            bus.put(news)
+        return bus is not None
+
+    def publish(self, topic: str) -> None:
+        """Wakes all who hear of `topic`, at any replica."""
+        for wake in tuple(self._stores.topics.get(topic, ())):
+            wake()
+
+    def hear(self, topic: str, wake: Callable[[], None]) -> Callable[[], None]:
+        """Has `wake` called when `topic` is published, until the function that this gives is called."""
+        topics = self._stores.topics
+        topics.setdefault(topic, []).append(wake)
+
+        def stop() -> None:
+            topics[topic].remove(wake)
+            if not topics[topic]:
+                del topics[topic]
+
+        return stop
+
+    def _hand_on(self) -> None:
+        while self._inbox and self._hand is not None:
+            self._hand(self._inbox.popleft())

@@ -1,0 +1,283 @@
+"""Two runs of one server behind two HTTP endpoints that share what they know: a session has no home, calls have."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+import httpx
+import pytest
+
+from shared.protocol.wire.codec import decode
+from shared.protocol.wire.framing import ServerSentEvent
+from shared.server.context import Context
+from shared.server.server import Server
+from shared.testing import replicas
+from shared.transports.http.endpoint import EndpointLimits
+from shared.transports.http.limits import SessionLimits
+from tests.transports.http.http_wire import (
+    Json,
+    Probe,
+    Site,
+    events,
+    first_events,
+    listening,
+    make_server,
+    merged,
+    read_events,
+)
+
+FORMS = {"elicitation": {}}
+
+
+def app() -> Server[Probe]:
+    """The usual server, and a tool that logs before it waits, and after."""
+    made = make_server()
+
+    @made.tool()
+    async def part(ctx: Context[Probe]) -> str:
+        """Log, wait until released, log again."""
+        await ctx.log("error", "before")
+        ctx.state.started.set()
+        await ctx.state.release.wait()
+        await ctx.log("error", "after")
+        return "released"
+
+    @made.tool()
+    async def flood_later(ctx: Context[Probe]) -> str:
+        """Wait until released, then log 20 MB."""
+        await ctx.state.release.wait()
+        for _ in range(2_000):
+            await ctx.log("error", "x" * 10_000)
+        return "done"
+
+    return made
+
+
+@asynccontextmanager
+async def two(**options: Any) -> AsyncIterator[tuple[Site, Site]]:
+    async with (
+        replicas(app(), 2) as (one, other),
+        listening(one, **options) as here,
+        listening(other, **options) as there,
+    ):
+        yield here, there
+
+
+def call(site: Site, name: str, id: Any, **arguments: Any) -> Json:
+    return site.message("tools/call", {"name": name, "arguments": arguments}, id)
+
+
+async def resume(site: Site, session: Json, event_id: str | None) -> list[ServerSentEvent]:
+    """Everything that comes after an event."""
+    headers = merged({**session, "Last-Event-ID": event_id})
+    async with site.client.stream("GET", "/mcp", headers=headers) as response:
+        assert response.status_code == 200, await response.aread()
+        return [one async for one in read_events(response)]
+
+
+def said(event: ServerSentEvent) -> Any:
+    message: Any = decode(event.data)
+    return message.params["data"] if hasattr(message, "params") else message.result["content"][0]["text"]
+
+
+async def test_a_session_goes_on_at_another_replica() -> None:
+    async with two() as (here, there):
+        session = await here.initialize()
+        for site in (there, here, there):
+            answer = await site.post(call(site, "echo", "a", text="hi"), session)
+            assert answer.json()["result"] == {"content": [{"type": "text", "text": "hi"}]}
+        assert [(await site.health())["sessions"] for site in (here, there)] == [1, 1]
+
+
+async def test_what_a_client_says_of_itself_holds_at_all_replicas() -> None:
+    async with two() as (here, there):
+        session = await here.initialize()
+        assert await logged(there, session) == ["before", "after", "released"]
+        for setting, at, silent in (("emergency", here, there), ("debug", there, here), ("alert", there, here)):
+            level = at.message("logging/setLevel", {"level": setting})
+            assert (await at.post(level, session)).json()["result"] == {}
+            expected = ["released"] if setting in ("emergency", "alert") else ["before", "after", "released"]
+            assert await logged(silent, session) == expected
+
+
+async def logged(site: Site, session: Json) -> list[Any]:
+    site.probe.release.set()
+    answer = await site.post(call(site, "part", "logged"), session)
+    if answer.headers["content-type"] == "application/json":
+        return [answer.json()["result"]["content"][0]["text"]]
+    return [
+        said(ServerSentEvent(line.removeprefix("data: ").encode()))
+        for line in answer.text.splitlines()
+        if line.startswith("data: {")
+    ]
+
+
+async def test_a_session_belongs_to_its_principal_everywhere() -> None:
+    async with two(tokens=("one", "two")) as (here, there):
+        session = await here.initialize(headers={"Authorization": "Bearer one"})
+        others = {**session, "Authorization": "Bearer two"}
+        assert (await there.post(there.message("ping"), others)).status_code == 404
+        assert (await there.post(there.message("ping"), session)).status_code == 200
+
+
+async def test_an_id_is_in_use_at_all_replicas() -> None:
+    async with two() as (here, there), anyio.create_task_group() as tasks:
+        session = await here.initialize()
+        tasks.start_soon(here.post, call(here, "wait", "w"), session)
+        await here.probe.started.wait()
+        refused = await there.post(there.message("ping", id="w"), session)
+        assert (refused.status_code, "in use" in refused.text) == (400, True)
+        here.probe.release.set()
+
+
+async def test_a_refused_request_leaves_its_id_free() -> None:
+    async with two() as (here, there):
+        session = await here.initialize()
+        wrong = {**session, "MCP-Protocol-Version": "2025-06-18"}
+        assert (await here.post(here.message("ping", id="p"), wrong)).status_code == 400
+        assert (await there.post(there.message("ping", id="p"), session)).status_code == 200
+
+
+async def test_a_stream_is_resumed_at_another_replica() -> None:
+    async with two() as (here, there):
+        session = await here.initialize()
+        async with here.stream(call(here, "part", "p"), session) as response:
+            lost = await first_events(response, 2)
+        assert [said(one) for one in lost if one.data] == ["before"]
+        await here.idle()
+        rest: list[ServerSentEvent] = []
+
+        async def read() -> None:
+            rest.extend(await resume(there, session, lost[-1].id))
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(read)
+            while not (await there.health())["streams"]:
+                await anyio.lowlevel.checkpoint()
+            here.probe.release.set()
+        assert [said(one) for one in rest] == ["after", "released"]
+        assert [said(one) for one in await resume(there, session, lost[0].id)] == ["before", "after", "released"]
+        numbers = [int(str(one.id).partition("_")[2]) for one in (*lost, *rest)]
+        assert numbers == [0, 1, 2, 3]
+
+
+async def test_coming_back_elsewhere_takes_the_stream_from_the_connection_before() -> None:
+    async with two() as (here, there):
+        session = await here.initialize()
+        async with here.stream(call(here, "part", "p"), session) as response:
+            first = read_events(response)
+            lost = [await anext(first), await anext(first)]
+            headers = merged({**session, "Last-Event-ID": lost[0].id})
+            async with there.client.stream("GET", "/mcp", headers=headers) as again:
+                second = read_events(again)
+                assert said(await anext(second)) == "before"
+                with pytest.raises(httpx.RemoteProtocolError):
+                    await anext(first)
+                here.probe.release.set()
+                assert [said(one) async for one in second] == ["after", "released"]
+
+
+async def test_a_flood_waits_for_its_reader_elsewhere() -> None:
+    async with two(limits=EndpointLimits(keep_alive_seconds=0.02)) as (here, there):
+        session = await here.initialize()
+        async with here.stream(call(here, "flood_later", "f"), session) as response:
+            begun = await first_events(response, 1)
+        await here.idle()
+        headers = merged({**session, "Last-Event-ID": begun[0].id})
+        async with there.client.stream("GET", "/mcp", headers=headers) as response:
+            here.probe.release.set()
+            sizes = [len(one.data) async for one in read_events(response)]
+        assert (len(sizes), sum(sizes) > 20_000_000) == (2_001, True)
+
+
+async def test_one_get_stream_over_all_replicas() -> None:
+    async with two() as (here, there):
+        session = await here.initialize()
+        async with here.client.stream("GET", "/mcp", headers=merged(session)) as stream:
+            assert stream.status_code == 200
+            assert (await there.client.get("/mcp", headers=merged(session))).status_code == 409
+        await here.idle()
+        async with there.client.stream("GET", "/mcp", headers=merged(session)) as stream:
+            messages = events(stream)
+            here.running.changes.tools()
+            assert (await anext(messages))["method"] == "notifications/tools/list_changed"
+
+
+async def test_a_question_is_answered_through_another_replica() -> None:
+    async with two() as (here, there):
+        session = await here.initialize(capabilities=FORMS)
+        asked = []
+        for asking, answering in ((here, there), (there, here)):
+            async with asking.stream(call(asking, "favourite", "f"), session) as response:
+                messages = events(response)
+                question = await anext(messages)
+                asked.append(question["id"])
+                given = {"action": "accept", "content": {"colour": "red"}}
+                reply = {"jsonrpc": "2.0", "id": question["id"], "result": given}
+                assert (await answering.post(reply, session)).status_code == 202
+                assert (await anext(messages))["result"]["content"] == [{"type": "text", "text": "red"}]
+        assert asked == [1, 1 << 32 | 1]
+
+
+async def test_a_cancellation_reaches_the_call_at_another_replica() -> None:
+    async with two() as (here, there):
+        session = await here.initialize()
+        answers: list[httpx.Response] = []
+
+        async def wait() -> None:
+            answers.append(await here.post(call(here, "wait", "w"), session))
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(wait)
+            await here.probe.started.wait()
+            cancel = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "w"}}
+            assert (await there.post(cancel, session)).status_code == 202
+            await here.probe.cancelled.wait()
+        assert (answers[0].status_code, answers[0].content) == (200, b"")
+
+
+async def test_a_session_ends_everywhere() -> None:
+    async with two() as (here, there):
+        session = await here.initialize()
+        answers: list[httpx.Response] = []
+
+        async def wait() -> None:
+            answers.append(await here.post(call(here, "wait", "w"), session))
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(wait)
+            await here.probe.started.wait()
+            assert (await there.client.delete("/mcp", headers=merged(session))).status_code == 200
+            await here.probe.cancelled.wait()
+        assert answers[0].status_code == 404
+        for site in (here, there):
+            assert (await site.post(site.message("ping"), session)).status_code == 404
+            assert (await site.health())["sessions"] == 0
+
+
+async def test_a_session_outlives_the_replica_that_began_it() -> None:
+    async with replicas(app(), 2) as (one, other), listening(other) as there:
+        async with listening(one) as here:
+            session = await here.initialize()
+            async with here.stream(call(here, "part", "p"), session) as response:
+                lost = await first_events(response, 2)
+            here.stop.set()
+        rest = await resume(there, session, lost[-1].id)
+        failed: Any = decode(rest[-1].data)
+        assert (failed.id, failed.code, failed.message) == ("p", -32603, "the server is stopping")
+        assert (await there.post(there.message("ping", id="p"), session)).status_code == 200
+
+
+async def test_a_replica_that_is_not_asked_forgets_and_the_session_stays() -> None:
+    limits = EndpointLimits(keep_alive_seconds=0.1, sessions=SessionLimits(idle_seconds=0.5))
+    async with two(limits=limits) as (here, there):
+        session = await here.initialize()
+        async with there.client.stream("GET", "/mcp", headers=merged(session)):
+            while (await here.health())["sessions"]:
+                await anyio.lowlevel.checkpoint()
+            assert (await here.post(here.message("ping"), session)).status_code == 200
+        for site in (here, there):
+            while (await site.health())["sessions"]:
+                await anyio.lowlevel.checkpoint()
+        assert (await here.post(here.message("ping"), session)).status_code == 404
