@@ -29,6 +29,7 @@ __all__ = [
     "EventLog",
     "EventReader",
     "EventStream",
+    "Observer",
     "ReplayLimits",
     "Replica",
     "SessionEvents",
@@ -86,6 +87,17 @@ class Authenticator(Protocol):
 
     async def authenticate(self, headers: "Headers") -> "Principal | Denial | None":
         """The sender of a request with these headers; None is nobody in particular, who is served as well."""
+
+
+class Observer(Protocol):
+    """Sees every message of a connection, besides the two that speak: a trace, or what counts. It never waits or
+    raises."""
+
+    def received(self, message: Message) -> None:
+        """Takes note of what came."""
+
+    def sent(self, outgoing: Sequence[Outgoing]) -> None:
+        """Takes note of what leaves."""
 
 
 class Stores(Protocol):

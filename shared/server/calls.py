@@ -9,6 +9,7 @@ hand, since its id may be another one's by then.
 
 import asyncio
 import math
+import traceback
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,7 +22,6 @@ from ..kit.expiry import ExpiryQueue
 from ..kit.signal import Signal
 from ..protocol.session.events import Call, Outcome
 from .context import Context, Link
-from .tracebacks import release
 
 if TYPE_CHECKING:
     from .running import Running
@@ -157,7 +157,7 @@ class Calls:
             raise
         except (Exception, InputRequired, BaseExceptionGroup) as error:
             outcome = running.server.translate(error)
-            release(error)
+            _release(error)
         if call.outlet is not None:
             call.outlet.finish(call, outcome)
 
@@ -195,3 +195,21 @@ def _first(queue: deque[Call]) -> Call | None:
 def _stop(call: Call) -> None:
     """The time of `call` is up: it is cancelled, and answered so."""
     call.scope.cancel()
+
+
+def _release(error: BaseException) -> None:
+    """Has `error`, and what led to it, hold nothing of the call that is over.
+
+    A traceback holds the frames that the exception left, and these hold the arguments of the call. Where a frame
+    holds the exception as well, by a name or by the future that it came from, only the garbage collector would ever
+    free them: it counts objects, and a call of a few objects may have megabytes of arguments.
+    """
+    waiting: list[BaseException] = [error]
+    while waiting:
+        one = waiting.pop()
+        traceback.clear_frames(one.__traceback__)
+        one.__traceback__ = None
+        waiting += filter(None, (one.__cause__, one.__context__))
+        one.__cause__ = one.__context__ = None
+        if isinstance(one, BaseExceptionGroup):
+            waiting += one.exceptions

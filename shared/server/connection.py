@@ -23,7 +23,7 @@ from ..protocol.identity import Principal
 from ..protocol.session.events import Call, Cancelled, Change, Outgoing
 from ..protocol.session.server import ServerSession
 from ..protocol.wire.jsonrpc import Message
-from .answers import Answers
+from .context import Answers
 
 if TYPE_CHECKING:
     from .running import Running

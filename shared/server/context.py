@@ -2,13 +2,14 @@
 
 import secrets
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from ..errors import InvalidParams, PeerError
+from ..errors import DeclarationError, InvalidParams, PeerError
+from ..kit.signal import Signal
 from ..protocol.peer import Peer
 from ..protocol.records import record
 from ..protocol.session.events import Call
@@ -16,21 +17,62 @@ from ..protocol.session.questions import Question, elicit_form, elicit_url, list
 from ..protocol.session.server import ServerSession
 from ..protocol.types.client import CreateMessageResult, ElicitResult, Root
 from ..protocol.types.lifecycle import LogLevel
-from ..protocol.wire.jsonrpc import Failure, RequestId
-from .answers import Answers
-from .budget import Budget
+from ..protocol.wire.jsonrpc import Failure, RequestId, Response
 from .changes import Changes
-from .forms import form_schema
+from .functions import JsonSchema
+from .limits import Budget
 from .mistakes import describe
 from .turns import Turns
 
 if TYPE_CHECKING:
     from .running import Running
 
-__all__ = ["Answer", "Context", "Link"]
+__all__ = ["Answer", "Answers", "Context", "Link", "form_schema"]
 
 State = TypeVar("State")
 Form = TypeVar("Form", bound=BaseModel)
+
+_NONE = Failure(None, -32603, "the client ended its stream")
+"""Stands for the answer of a client that will not answer any more."""
+
+
+class Answers:
+    """What the client answers to the questions of one connection, kept until somebody asks for it."""
+
+    __slots__ = ("_by_id", "_come", "_finished")
+
+    def __init__(self) -> None:
+        self._by_id: dict[RequestId, Response | Failure | None] = {}
+        self._come = Signal()
+        self._finished = False
+
+    def expect(self, ids: Iterable[int]) -> None:
+        """Keeps the answers to our requests `ids` from now on, in whatever order they come, until `forget`."""
+        self._by_id.update(dict.fromkeys(ids))
+
+    def forget(self, ids: Iterable[int]) -> None:
+        """No longer."""
+        for id_ in ids:
+            del self._by_id[id_]
+
+    def settle(self, id: RequestId, answer: Response | Failure) -> None:
+        """Takes an answer in, if it is expected."""
+        if id in self._by_id:
+            self._by_id[id] = answer
+            self._come.wake()
+
+    def finish(self) -> None:
+        """The client will answer nothing more."""
+        self._finished = True
+        self._come.wake()
+
+    async def wait(self, id: int) -> Response | Failure:
+        """Waits for the answer to our request `id`, which is expected."""
+        while (answer := self._by_id[id]) is None:
+            if self._finished:
+                return _NONE
+            await self._come.wait()
+        return answer
 
 
 class Link(Protocol):
@@ -200,3 +242,37 @@ class Context(Generic[State]):
         if isinstance(answer, Failure):
             raise PeerError(f"the client refused {question.method}", code=-32603)
         return read_answer(question, answer.result)
+
+
+# A pydantic model as the flat form that elicitation allows (2025-11-25, Elicitation, Requested Schema)
+
+_KINDS = ("string", "number", "integer", "boolean")
+_FORMATS = (None, "email", "uri", "date", "date-time")
+_TEXT = {"format", "minLength", "maxLength", "enum", "enumNames", "oneOf"}
+_NUMBER = {"minimum", "maximum"}
+_SEVERAL = {"items", "minItems", "maxItems"}
+_KEYWORDS = {"type", "title", "description", "default"} | _TEXT | _NUMBER | _SEVERAL
+
+
+def form_schema(form: type[BaseModel]) -> dict[str, Any]:
+    """The schema of `form`. Raises DeclarationError for fields that no form can show: they must be strings,
+    numbers, booleans, or choices of strings, one or several, and bounds must be inclusive."""
+    schema = form.model_json_schema(schema_generator=JsonSchema)
+    fields = {name: _field(form, name, field) for name, field in schema.get("properties", {}).items()}
+    made: dict[str, Any] = {"type": "object", "properties": fields}
+    if schema.get("required"):
+        made["required"] = schema["required"]
+    return made
+
+
+def _field(form: type[BaseModel], name: str, field: dict[str, Any]) -> dict[str, Any]:
+    if "const" in field:
+        field = {"type": "string", "enum": [field.pop("const")], **field}
+    items = field.get("items", {})
+    several = field.get("type") == "array" and ("enum" in items or "anyOf" in items)
+    if field.get("type") not in _KINDS and not several:
+        raise DeclarationError(f"{form.__name__}.{name}: a form holds strings, numbers, booleans and choices only")
+    strange = sorted(field.keys() - _KEYWORDS)
+    if strange or field.get("format") not in _FORMATS:
+        raise DeclarationError(f"{form.__name__}.{name}: no form shows {', '.join(strange) or field['format']!r}")
+    return field

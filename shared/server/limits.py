@@ -1,13 +1,13 @@
-"""What one peer may take of a server, whatever it sends. Each is an option of every server."""
+"""What one peer may take of a server, whatever it sends, and what one call may cost."""
 
 from ..protocol.records import record
 
-__all__ = ["Limits"]
+__all__ = ["Budget", "Limits"]
 
 
 @record
 class Limits:
-    """Caps per connection or HTTP session."""
+    """Caps per connection or HTTP session. Each is an option of every server."""
 
     concurrent_calls: int = 64
     """Calls running at once; more wait their turn."""
@@ -23,3 +23,23 @@ class Limits:
     """Time for a client to name its roots, where a server works in these only."""
     drain_seconds: float = 5.0
     """Time for calls under way to finish when the peer ends its stream or the server stops."""
+
+
+@record
+class Budget:
+    """Caps for one call. The operator sets them; a model's arguments can only tighten them.
+
+    The defaults stay under what hosts accept: results over 1 MB are dropped by Claude Desktop, and calls over
+    60 seconds by its older builds.
+    """
+
+    result_bytes: int = 900_000
+    """The whole result as JSON."""
+    seconds: float = 45.0
+    """Wall time until the call is stopped."""
+    entries: int = 10_000
+    """List entries, rows, matches."""
+
+    def entries_within(self, asked: int | None) -> int:
+        """`asked` entries, or the cap where that is less or nothing was asked."""
+        return self.entries if asked is None else min(asked, self.entries)

@@ -10,20 +10,21 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from ..contracts import Observer
 from ..protocol.identity import Identity, Principal
 from ..protocol.methods import MethodTable, method_table
+from ..protocol.session.events import Outgoing
 from ..protocol.session.server import ServerSession
 from ..protocol.signing import Seal
 from ..protocol.versions import Version
-from .budget import Budget
+from ..protocol.wire.jsonrpc import Message
 from .changes import Changes
 from .connection import Connection
 from .extension import Extension
 from .features import Features, Handler
 from .handlers import CORE
-from .limits import Limits
+from .limits import Budget, Limits
 from .listings import Listings
-from .observers import Observer, Observers
 from .turns import Turns
 
 if TYPE_CHECKING:
@@ -117,7 +118,7 @@ class Running(Generic[State]):
         """Who sees all messages of a new connection, where anybody does."""
         if self.meter is None:
             return self.trace
-        return self.meter() if self.trace is None else Observers(self.trace, self.meter())
+        return self.meter() if self.trace is None else _Both(self.trace, self.meter())
 
     def _new_changes(self) -> Changes:
         changes, server = Changes(), self.server
@@ -133,6 +134,21 @@ def _declared(capabilities: Mapping[str, Any], path: Sequence[str], value: Mappi
     """These capabilities with `value` at `path`."""
     name, rest = path[0], path[1:]
     return {**capabilities, name: _declared(capabilities.get(name, {}), rest, value) if rest else value}
+
+
+class _Both:
+    """Two observers as one."""
+
+    def __init__(self, *observers: Observer) -> None:
+        self._observers = observers
+
+    def received(self, message: Message) -> None:
+        for observer in self._observers:
+            observer.received(message)
+
+    def sent(self, outgoing: Sequence[Outgoing]) -> None:
+        for observer in self._observers:
+            observer.sent(outgoing)
 
 
 class Opening:

@@ -20,11 +20,10 @@ from pydantic import BaseModel
 
 from ..errors import DeclarationError, InputRequired, InternalError, McpError
 from ..protocol.types.base import Implementation
-from .budget import Budget
 from .calls import Calls
 from .extension import Extension
 from .features import Features
-from .limits import Limits
+from .limits import Budget, Limits
 from .running import Opening, Running
 
 if TYPE_CHECKING:

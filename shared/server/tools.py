@@ -1,8 +1,9 @@
 """The tools of a server: what `tools/list` shows, and how one is called."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Iterable
 from functools import cached_property
+from inspect import Parameter, Signature
 from typing import TYPE_CHECKING, Any
 
 from ..errors import DeclarationError, InvalidParams, ToolError
@@ -16,7 +17,7 @@ from .results import Result
 if TYPE_CHECKING:
     from .running import Running
 
-__all__ = ["RegisteredTool", "ToolOptions", "Tools", "Unavailable", "call_tool"]
+__all__ = ["RegisteredTool", "ToolOptions", "Tools", "Unavailable", "call_tool", "signed"]
 
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 MAX_DESCRIPTION = 2_048
@@ -150,3 +151,22 @@ async def call_tool(running: "Running[Any]", context: Context[Any], params: Call
         arguments[tool.function.context_name] = context
     value = await tool.function.call(**arguments)
     return tool.result.to_wire(value, context.budget.result_bytes)
+
+
+def signed(
+    run: Callable[[Context[Any], dict[str, Any]], Awaitable[Any]],
+    name: str,
+    parameters: Iterable[Parameter],
+    returns: Any,
+) -> Callable[..., Any]:
+    """A function called `name` with these keyword parameters, which has `run` do the work with the call's context and
+    the arguments. It can be declared, and then is listed and checked, like any function that somebody wrote."""
+
+    async def call(_context: Context[Any], **arguments: Any) -> Any:
+        return await run(_context, arguments)
+
+    taken = [Parameter("_context", Parameter.KEYWORD_ONLY, annotation=Context[Any]), *parameters]
+    call.__name__ = name
+    call.__signature__ = Signature(taken, return_annotation=returns)  # type: ignore[attr-defined]
+    call.__annotations__ = {one.name: one.annotation for one in taken} | {"return": returns}
+    return call

@@ -30,7 +30,7 @@ from shared import (
 )
 from shared.program.run import run
 from shared.protocol.session.questions import elicit_form
-from shared.server.forms import form_schema
+from shared.server.context import form_schema
 
 CITIES = ["Bergen", "Berlin", "Bern", "Oslo"]
 

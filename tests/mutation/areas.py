@@ -19,7 +19,7 @@ AREAS = {
     "limits": Area(
         (
             "shared/kit/expiry.py",
-            "shared/server/budget.py",
+            "shared/server/limits.py",
             "shared/server/calls.py",
             "shared/server/turns.py",
             "shared/stores/*",

@@ -6,8 +6,7 @@ from typing import Any
 from shared.ops.metrics import BUCKETS, Labels, Meter, Metrics, Series
 from shared.protocol.session.events import Outgoing
 from shared.protocol.wire.jsonrpc import Batch, Failure, Message, Notification, Request, Response
-from shared.server.budget import Budget
-from shared.server.limits import Limits
+from shared.server.limits import Budget, Limits
 from shared.server.running import Running
 from shared.server.server import NoSettings
 from tests.transports.http.http_wire import make_server

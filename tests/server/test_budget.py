@@ -4,7 +4,7 @@ import anyio
 import pytest
 
 from shared import Context
-from shared.server.budget import Budget
+from shared.server.limits import Budget
 from tests.clock import forward
 from tests.quiet import quiet
 from tests.server.peer import ERAS, NEWEST_HANDSHAKE, server, talking

@@ -10,8 +10,8 @@ import pytest
 from shared import Context, ToolError
 from shared.errors import CallTimeout
 from shared.protocol.wire.codec import decode
-from shared.server.budget import Budget
 from shared.server.connection import serve
+from shared.server.limits import Budget
 from shared.transports.memory import memory_pair
 from tests.clock import forward
 from tests.quiet import quiet

@@ -11,7 +11,7 @@ from shared.errors import DeclarationError
 from shared.protocol.session.questions import elicit_form
 from shared.protocol.shaping import shape_question
 from shared.protocol.versions import V2025_11_25
-from shared.server.forms import form_schema
+from shared.server.context import form_schema
 from tests import schemas
 
 

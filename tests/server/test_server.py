@@ -11,8 +11,7 @@ from servers.sqlite.server import app as sqlite
 from servers.sqlite.settings import Settings as Databases
 from shared import Context, Features, Opening, Running
 from shared.errors import DeclarationError
-from shared.server.budget import Budget
-from shared.server.limits import Limits
+from shared.server.limits import Budget, Limits
 from tests.server.peer import STATELESS, server, talking
 
 

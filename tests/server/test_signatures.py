@@ -8,7 +8,7 @@ from pydantic import Field
 
 from shared import Context
 from shared.errors import DeclarationError
-from shared.server.signatures import signed
+from shared.server.tools import signed
 from tests.server.peer import ERAS, server, talking
 
 PARAMETERS = [

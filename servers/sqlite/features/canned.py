@@ -13,8 +13,7 @@ from pydantic import Field
 from shared import Data, Opening
 from shared.errors import DeclarationError
 from shared.kit.notices import Notices
-from shared.server.signatures import signed
-from shared.server.tools import RegisteredTool, ToolOptions
+from shared.server.tools import RegisteredTool, ToolOptions, signed
 
 from ..canned import Definition, Files, Given, compiles
 from ..query.cells import stored

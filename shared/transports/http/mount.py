@@ -16,11 +16,11 @@ from anyio import create_task_group
 from anyio.abc import TaskGroup
 from pydantic import BaseModel
 
+from ...contracts import Observer
 from ...ops.logs import server_name
 from ...ops.metrics import Figures, Metrics
 from ...ops.readiness import Phase, Readiness, State
 from ...protocol.http.rules import refuse
-from ...server.observers import Observer
 from ...server.running import Running
 from ...server.server import Server
 from .endpoint import Endpoint, EndpointLimits
