@@ -15,7 +15,7 @@ from .methods import Method
 from .versions import V2025_03_26, V2025_06_18, V2025_11_25, Version
 from .wire.jsonrpc import Prepared
 
-__all__ = ["SERVER_INFO", "SUBSCRIPTION_ID", "Lasting", "shape", "shape_question"]
+__all__ = ["SERVER_INFO", "SUBSCRIPTION_ID", "CachedResult", "shape", "shape_question"]
 
 SERVER_INFO = "io.modelcontextprotocol/serverInfo"
 SUBSCRIPTION_ID = "io.modelcontextprotocol/subscriptionId"
@@ -66,7 +66,7 @@ _ENVELOPE = ("resultType", "ttlMs", "cacheScope")
 _BLOCKS_SINCE = {"audio": V2025_03_26, "resource_link": V2025_06_18}
 
 
-class Lasting(dict[str, Any]):
+class CachedResult(dict[str, Any]):
     """A result that one server gives to many peers and never changes: it is shaped and encoded once a version."""
 
     __slots__ = ("shaped",)
@@ -78,7 +78,7 @@ class Lasting(dict[str, Any]):
 
 def shape(method: Method, result: dict[str, Any], version: Version, server_info: dict[str, Any]) -> dict[str, Any]:
     """`result` of `method` as `version` has it. The argument is not changed."""
-    if isinstance(result, Lasting):
+    if isinstance(result, CachedResult):
         return _prepared(method, result, version, server_info)
     if version.stateless:
         return _enveloped(method, result, server_info)
@@ -89,7 +89,7 @@ def shape(method: Method, result: dict[str, Any], version: Version, server_info:
     return result
 
 
-def _prepared(method: Method, result: Lasting, version: Version, server_info: dict[str, Any]) -> Prepared:
+def _prepared(method: Method, result: CachedResult, version: Version, server_info: dict[str, Any]) -> Prepared:
     kept = result.shaped.get(version)
     if kept is None:
         kept = result.shaped[version] = Prepared(shape(method, dict(result), version, server_info))

@@ -7,7 +7,7 @@ were issued.
 
 from typing import Any
 
-from ..protocol.shaping import Lasting
+from ..protocol.shaping import CachedResult
 from ..protocol.signing import Seal, page
 
 __all__ = ["FRESH_MS", "Listings"]
@@ -16,16 +16,16 @@ FRESH_MS = 60_000
 """Milliseconds a client may keep a list of tools, prompts or templates; changes are announced besides."""
 
 _Entries = list[dict[str, Any]]
-_NOTHING: tuple[_Entries | None, Lasting] = (None, Lasting({}))
+_NOTHING: tuple[_Entries | None, CachedResult] = (None, CachedResult({}))
 
 
 class Listings:
     """The pages of one server's lists."""
 
     def __init__(self) -> None:
-        self._pages: dict[tuple[str, str | None, int], tuple[_Entries | None, Lasting]] = {}
+        self._pages: dict[tuple[str, str | None, int], tuple[_Entries | None, CachedResult]] = {}
 
-    def page(self, what: str, entries: _Entries, cursor: str | None, *, size: int, seal: Seal) -> Lasting:
+    def page(self, what: str, entries: _Entries, cursor: str | None, *, size: int, seal: Seal) -> CachedResult:
         """The page of the list `what` that begins at `cursor`, as a result that anyone may cache.
 
         Raises InvalidParams for a cursor that was not issued for this list.
@@ -37,6 +37,6 @@ class Listings:
         result = {what: shown, "ttlMs": FRESH_MS, "cacheScope": "public"}
         if following is not None:
             result["nextCursor"] = following
-        made = Lasting(result)
+        made = CachedResult(result)
         self._pages[what, cursor, size] = list(entries), made
         return made

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from shared.protocol.methods import REQUESTS
-from shared.protocol.shaping import SERVER_INFO, Lasting, shape, shape_question
+from shared.protocol.shaping import SERVER_INFO, CachedResult, shape, shape_question
 from shared.protocol.versions import HANDSHAKE_VERSIONS, V2024_11_05, V2025_06_18, V2025_11_25, V2026_07_28, VERSIONS
 from tests import schemas
 
@@ -117,11 +117,11 @@ def test_the_result_that_came_in_is_not_changed(method, version):
 @pytest.mark.parametrize("version", VERSIONS, ids=str)
 def test_a_lasting_result_is_shaped_as_any_other_and_once(version):
     result = {"tools": [TOOL], "ttlMs": 1, "cacheScope": "public"}
-    lasting = Lasting(result)
-    shaped = shape(METHODS["tools/list"], lasting, version, INFO)
+    cached = CachedResult(result)
+    shaped = shape(METHODS["tools/list"], cached, version, INFO)
     assert shaped == shape(METHODS["tools/list"], result, version, INFO)
-    assert shape(METHODS["tools/list"], lasting, version, INFO) is shaped
-    assert lasting == result
+    assert shape(METHODS["tools/list"], cached, version, INFO) is shaped
+    assert cached == result
 
 
 def test_the_newest_version_loses_nothing():

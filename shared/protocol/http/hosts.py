@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from .rules import Headers, Refusal, refuse
 
-__all__ = ["Sites", "is_loopback"]
+__all__ = ["HostPolicy", "is_loopback"]
 
 Parsed = TypeVar("Parsed")
 
@@ -45,7 +45,7 @@ def _origin(text: str) -> tuple[str, str, str | None] | None:
     return scheme, host[0], host[1] or _DEFAULT_PORTS.get(scheme)
 
 
-class Sites:
+class HostPolicy:
     """Which hosts a request may name and which origins may send one: the defence against DNS rebinding.
 
     Bound to a loopback address, the machine's own names are allowed with any port, and nothing else unless

@@ -21,7 +21,7 @@ from starlette.types import Receive, Scope, Send
 
 from ...auth.tokens import StaticTokens
 from ...contracts import Authenticator
-from ...protocol.http.hosts import Sites, is_loopback
+from ...protocol.http.hosts import HostPolicy, is_loopback
 from ...protocol.http.rules import Denial, Headers, Refusal, accepts_gzip, check_single, read_headers, refuse
 from ...protocol.identity import Principal
 from .endpoint import Endpoint, EndpointLimits
@@ -76,7 +76,7 @@ class HttpApp:
         self.mounts = tuple(mounts)
         self.left_behind = False
         """Whether a server did not end when it should have."""
-        self._sites = Sites(options.host, options.allowed_hosts, options.allowed_origins)
+        self._hosts = HostPolicy(options.host, options.allowed_hosts, options.allowed_origins)
         # An orchestrator's check uses whatever address it has, and only a server of this machine alone has to fear
         # DNS rebinding.
         self._probed = frozenset() if is_loopback(options.host) else _PROBED
@@ -138,9 +138,9 @@ class HttpApp:
 
     def _check(self, scope: Scope, headers: Headers) -> Refusal | None:
         """What is not for this server: repeated headers, other hosts and origins."""
-        refusal = check_single(headers, all_of_them=False) or self._sites.check_origin(headers)
+        refusal = check_single(headers, all_of_them=False) or self._hosts.check_origin(headers)
         if refusal is None and scope["path"] not in self._probed:
-            refusal = self._sites.check_host(headers)
+            refusal = self._hosts.check_host(headers)
         return refusal
 
     async def _authenticate(self, headers: Headers) -> Principal | Refusal | None:

@@ -2,14 +2,16 @@
 
 import pytest
 
-from shared.protocol.http.hosts import Sites, is_loopback
+from shared.protocol.http.hosts import HostPolicy, is_loopback
 from shared.protocol.http.rules import Headers
 
-LOCAL = Sites("127.0.0.1")
-LISTED = Sites("0.0.0.0", ["mcp.example", "other.example:8443"], ["https://app.example", "http://[2001:db8::1]:80"])
-OPEN = Sites("0.0.0.0")
-MIXED = Sites("localhost", ["proxy.example"], ["https://app.example"])
-ANY = Sites("127.0.0.1", ["*"], ["*"])
+LOCAL = HostPolicy("127.0.0.1")
+LISTED = HostPolicy(
+    "0.0.0.0", ["mcp.example", "other.example:8443"], ["https://app.example", "http://[2001:db8::1]:80"]
+)
+OPEN = HostPolicy("0.0.0.0")
+MIXED = HostPolicy("localhost", ["proxy.example"], ["https://app.example"])
+ANY = HostPolicy("127.0.0.1", ["*"], ["*"])
 
 
 @pytest.mark.parametrize(
@@ -32,7 +34,7 @@ def test_loopback(host: str, local: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("sites", "host", "allowed"),
+    ("policy", "host", "allowed"),
     [
         (LOCAL, "localhost", True),
         (LOCAL, "localhost:8000", True),
@@ -66,14 +68,14 @@ def test_loopback(host: str, local: bool) -> None:
         (ANY, "evil.example", True),
     ],
 )
-def test_hosts(sites: Sites, host: str | None, allowed: bool) -> None:
-    refusal = sites.check(Headers({} if host is None else {"host": host}))
+def test_hosts(policy: HostPolicy, host: str | None, allowed: bool) -> None:
+    refusal = policy.check(Headers({} if host is None else {"host": host}))
     assert (refusal is None) is allowed
     assert refusal is None or (refusal.status, refusal.failure.id) == (403, None)
 
 
 @pytest.mark.parametrize(
-    ("sites", "origin", "allowed"),
+    ("policy", "origin", "allowed"),
     [
         (LOCAL, None, True),
         (LOCAL, "http://localhost", True),
@@ -106,8 +108,8 @@ def test_hosts(sites: Sites, host: str | None, allowed: bool) -> None:
         (ANY, "null", False),
     ],
 )
-def test_origins(sites: Sites, origin: str | None, allowed: bool) -> None:
-    refusal = sites.check_origin(Headers({} if origin is None else {"origin": origin}))
+def test_origins(policy: HostPolicy, origin: str | None, allowed: bool) -> None:
+    refusal = policy.check_origin(Headers({} if origin is None else {"origin": origin}))
     assert (refusal is None) is allowed
     assert refusal is None or refusal.status == 403
     assert refusal is None or "evil" not in refusal.failure.message
@@ -116,4 +118,4 @@ def test_origins(sites: Sites, origin: str | None, allowed: bool) -> None:
 @pytest.mark.parametrize(("hosts", "origins"), [(["a b"], []), ([""], []), ([], ["app.example"]), ([], ["null"])])
 def test_impossible_entries(hosts: list[str], origins: list[str]) -> None:
     with pytest.raises(ValueError, match="not a host or an origin"):
-        Sites("127.0.0.1", hosts, origins)
+        HostPolicy("127.0.0.1", hosts, origins)
