@@ -95,8 +95,7 @@ def _run(name: str, words: Sequence[str]) -> int:
             # It is there to say what is missing.
             shown: int = import_module(".doctor.bare", __package__).report(words)
             return shown
-        from shared.kit.extras import needs_extra
-        from shared.kit.program import exit_with_error
+        from shared.kit.program import exit_with_error, needs_extra
 
         extra = "all" if name == "demo" else "catalog"
         exit_with_error(f"{program_name()} {name}", f"{library} is not installed; {needs_extra(extra)}")

@@ -7,7 +7,7 @@ from typing import Any, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
 from shared import __version__
-from shared.kit.extras import needs_extra
+from shared.kit.program import needs_extra
 
 from .load.headers import HostHeader, default_agent, parse_host_header
 from .network.policy import Policy, Rules

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from pydantic import BaseModel, Field, field_validator, model_validator
 
-from shared.kit.extras import needs_extra
+from shared.kit.program import needs_extra
 from shared.kit.rooted.denylist import Denylist
 from shared.program.options import positional
 

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from pydantic import BaseModel, Field, field_validator, model_validator
 
-from shared.kit.extras import needs_extra
+from shared.kit.program import needs_extra
 from shared.program.options import positional
 
 from .library.libraries import STARTER

@@ -11,8 +11,11 @@ def main() -> None:
         # Its connections are made of those of aiosqlite, so it can't be loaded without.
         if error.name != "aiosqlite":
             raise
-    from shared.kit.extras import needs_extra  # noqa: PLC0415 (only where it is missing)
-    from shared.kit.program import exit_with_error, program_name  # noqa: PLC0415
+    from shared.kit.program import (  # noqa: PLC0415
+        exit_with_error,
+        needs_extra,
+        program_name,
+    )
 
     exit_with_error(program_name(), needs_extra("sqlite"))
 

@@ -13,7 +13,7 @@ import anyio
 
 from shared import Implementation, Opening, Running, Server, ToolError, __version__
 from shared.kit.rooted.entries import CHECKED_TWICE, RACE_FREE
-from shared.ops.memory import share_one_arena, stay_small
+from shared.ops.footprint import share_one_arena, stay_small
 from shared.server.turns import Turns
 
 from .engine.database import open_databases

@@ -1,10 +1,10 @@
-"""What a program says of itself: how it was called, and why it ends."""
+"""What a program says of itself: how it was called, what it lacks, and why it ends."""
 
 import sys
 from pathlib import Path
 from typing import NoReturn
 
-__all__ = ["exit_with_error", "plain", "program_name"]
+__all__ = ["exit_with_error", "needs_extra", "plain", "program_name"]
 
 
 def program_name() -> str:
@@ -25,3 +25,10 @@ def exit_with_error(program: str, reason: str) -> NoReturn:
     """Ends the program with one line on stderr and exit code 2."""
     sys.stderr.write(f"{program}: {plain('; '.join(reason.splitlines()))}\n")
     sys.exit(2)
+
+
+def needs_extra(extra: str) -> str:
+    """Says that an extra is missing here, and names the command that adds it."""
+    from .installation import this_installation
+
+    return f"it needs the extra {extra!r}: {this_installation().line(extra)}"

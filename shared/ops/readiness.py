@@ -1,7 +1,8 @@
-"""Whether a server can do its work now: what `/readyz` says of it.
+"""How a server is: what `/healthz` says of it, and whether it can do its work now, as `/readyz` says.
 
-A server says so itself, by the function of `server.on_ready`. That runs in a task of its own, once for all who ask at
-the same time, and nobody waits long for it: so neither many who ask nor a function that hangs holds up anything.
+Of the latter a server speaks itself, by the function of `server.on_ready`. That runs in a task of its own, once for
+all who ask at the same time, and nobody waits long for it: so neither many who ask nor a function that hangs holds up
+anything.
 """
 
 import asyncio
@@ -13,7 +14,7 @@ import anyio
 
 from ..server.running import Running
 
-__all__ = ["CHECK_SECONDS", "Phase", "Readiness", "State"]
+__all__ = ["CHECK_SECONDS", "Phase", "Readiness", "State", "health"]
 
 log = logging.getLogger("shared.ops")
 
@@ -121,3 +122,16 @@ class Readiness:
         assert running.server.ready is not None
         with anyio.fail_after(LONGEST_CHECK):
             return await running.server.ready(running)
+
+
+def health(running: Running[Any], *, sessions: int, streams: int) -> dict[str, Any]:
+    """The body of a health check. `sessions` and `streams` are counts; nobody is named."""
+    server, said = running.server.implementation, running.server.health
+    return {
+        "status": "ok",
+        "server": server.name,
+        "version": server.version,
+        "sessions": sessions,
+        "streams": streams,
+        **({} if said is None else said(running)),
+    }

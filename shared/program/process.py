@@ -20,7 +20,7 @@ from anyio.abc import TaskGroup
 from pydantic import AfterValidator, BaseModel, Field
 
 from ..kit.program import exit_with_error
-from ..ops.garbage import settle
+from ..ops.footprint import settle
 from ..ops.logs import set_up_logging
 from ..ops.signals import ending_signals
 from ..server.server import Server

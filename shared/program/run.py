@@ -16,8 +16,7 @@ import anyio
 from anyio.abc import TaskGroup
 from pydantic import BaseModel
 
-from ..kit.extras import needs_extra
-from ..kit.program import exit_with_error, program_name
+from ..kit.program import exit_with_error, needs_extra, program_name
 from ..ops.signals import ending_signals
 from ..protocol.wire.codec import MAX_MESSAGE
 from ..server.connection import serve

@@ -18,7 +18,7 @@ from servers.bundle.commands.config import HostParser
 from servers.bundle.hosts.clients import CLIENTS, Client, client_named
 from servers.bundle.hosts.configured import Configured, as_configured, read_entries
 from servers.bundle.hosts.launching import launch_command
-from shared.kit.extras import needs_extra
+from shared.kit.program import needs_extra
 from shared.program.run import Options
 from tests.bundle.machines import ROOT
 from tests.wire import Wire

@@ -15,7 +15,7 @@ import yaml
 
 from servers.bundle.catalog import Catalog, load_catalog
 from servers.bundle.program import COMMANDS, main
-from shared.kit.extras import needs_extra
+from shared.kit.program import needs_extra
 from shared.version import __version__
 
 ROOT = Path(__file__).resolve().parents[2]

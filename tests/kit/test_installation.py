@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from shared.kit.extras import needs_extra
 from shared.kit.installation import Installation, shell_line
+from shared.kit.program import needs_extra
 
 ROOT = Path(__file__).resolve().parents[2]
 METADATA = """\
@@ -115,11 +115,11 @@ def test_an_environment_without_pip_is_left_to_uv(tmp_path: Path) -> None:
     kit = site / "shared" / "kit"
     kit.mkdir(parents=True)
     (site / "shared" / "__init__.py").touch()
-    for name in ("extras.py", "installation.py"):
+    for name in ("program.py", "installation.py"):
         shutil.copy(ROOT / "shared" / "kit" / name, kit)
     # A name that is known to be no module is as good as one that is not installed.
     script = (
-        "import sys; sys.modules['pip'] = None; from shared.kit.extras import needs_extra; print(needs_extra('a'))"
+        "import sys; sys.modules['pip'] = None; from shared.kit.program import needs_extra; print(needs_extra('a'))"
     )
     shown = subprocess.check_output([sys.executable, "-P", "-c", script], env={"PYTHONPATH": str(site)}, text=True)
     assert f"uv pip install --python {sys.executable} 'WHEEL[a]'" in shown

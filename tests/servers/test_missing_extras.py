@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 from servers.fetch.settings import Settings as FetchSettings
 from servers.filesystem.settings import Settings as FilesystemSettings
 from servers.prompts.settings import Settings as PromptSettings
-from shared.kit.extras import needs_extra
+from shared.kit.program import needs_extra
 
 ROOT = Path(__file__).resolve().parents[2]
 

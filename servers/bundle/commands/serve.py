@@ -6,8 +6,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, Field
 
-from shared.kit.extras import needs_extra
-from shared.kit.program import exit_with_error
+from shared.kit.program import exit_with_error, needs_extra
 from shared.program.options import Group, OptionParser, positional, read_options
 from shared.program.process import Options, missing_extra, open_standard_streams
 

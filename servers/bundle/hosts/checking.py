@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from pydantic.fields import FieldInfo
 
-from shared.kit.extras import needs_extra
+from shared.kit.program import needs_extra
 from shared.program.command_line import Spelling, read_command_line
 from shared.program.options import option_spellings, paths_after, positional_field
 from shared.program.run import Options, check_arguments

@@ -14,9 +14,8 @@ from anyio import to_thread
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from ...ops.health import health
 from ...ops.metrics import Figures
-from ...ops.readiness import Phase, State
+from ...ops.readiness import Phase, State, health
 from ...protocol.http.rules import JSON, Refusal, refuse
 from ...protocol.wire.codec import encode
 from ...version import __version__

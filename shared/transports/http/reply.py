@@ -13,7 +13,7 @@ from typing import Any
 import anyio
 from anyio import CancelScope
 
-from ...ops.garbage import count_bytes
+from ...ops.footprint import count_bytes
 from ...protocol.http.rules import EVENT_STREAM, JSON, Headers, Refusal, refuse
 from ...protocol.identity import Principal
 from ...protocol.records import record

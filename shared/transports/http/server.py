@@ -10,7 +10,7 @@ import anyio
 import uvicorn
 from anyio import CancelScope, create_task_group
 
-from ...ops.memory import fill_free_lists
+from ...ops.footprint import fill_free_lists
 from ...server.running import Running
 from .app import Front, HttpApp, HttpOptions
 from .connections import Connection

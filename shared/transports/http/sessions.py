@@ -18,7 +18,7 @@ from typing import Any
 import anyio
 from anyio.abc import TaskGroup
 
-from ...ops.memory import give_back
+from ...ops.footprint import give_back
 from ...protocol.http.rules import Refusal, refuse
 from ...protocol.identity import Principal
 from ...protocol.session.events import cancelled_id

@@ -1,4 +1,6 @@
-"""Memory is given back, or nothing happens: the call is safe anywhere."""
+"""How often a program of ours looks for garbage, in a process of its own, since it concerns all of one; and memory is
+given back, or nothing happens: the call is safe anywhere.
+"""
 
 import subprocess
 import sys
@@ -6,12 +8,29 @@ from pathlib import Path
 
 import pytest
 
-from shared.ops import memory
+from shared.ops import footprint
+from shared.ops.footprint import BETWEEN_COLLECTIONS
 
 ROOT = Path(__file__).resolve().parents[2]
+SCRIPT = """
+import gc
+from shared.ops.footprint import settle
+gc.disable()
+settle()
+print(gc.isenabled(), gc.get_threshold()[0], gc.get_freeze_count() > 1_000)
+"""
+
+
+def test_what_is_loaded_is_not_looked_at_again_and_what_is_new_less_often() -> None:
+    said = subprocess.run(
+        [sys.executable, "-c", SCRIPT], capture_output=True, text=True, timeout=60, check=True
+    ).stdout
+    assert said.split() == ["True", str(BETWEEN_COLLECTIONS), "True"]
+
+
 SPARE = """
 import asyncio, sys
-from shared.ops.memory import fill_free_lists
+from shared.ops.footprint import fill_free_lists
 
 async def main():
     loop = asyncio.get_running_loop()
@@ -32,14 +51,14 @@ def resident() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4_096
 
 
-@pytest.mark.skipif(memory._TRIM is None, reason="this C library can't be asked")
+@pytest.mark.skipif(footprint._of_glibc("malloc_trim") is None, reason="this C library can't be asked")
 def test_what_is_free_between_what_is_used_is_given_back() -> None:
     # Below the size from which the library asks the system for each block by itself.
     blocks = [bytearray(100_000) for _ in range(500)]
     kept = blocks[::50]
     before = resident()
     del blocks
-    memory.give_back()
+    footprint.give_back()
     assert before - resident() > 30_000_000
     assert len(kept) == 10
 
