@@ -15,13 +15,13 @@ from typing import Any, NamedTuple
 
 from anyio import to_thread
 
-from servers.sqlite.engine.limits import Stop, patiently
-from servers.sqlite.engine.sql import parameters_of
+from servers.sqlite.engine.limits import StatementDeadline, retry_locked
+from servers.sqlite.engine.sql import find_parameters
 from servers.sqlite.errors import SqliteError
 from shared.kit.rooted.entries import open_unblocked
 from shared.kit.yaml import YamlError, read_yaml
 
-__all__ = ["Definition", "Files", "Given", "compiles", "defined"]
+__all__ = ["Definition", "QueryFiles", "QueryParameter", "parse_definition", "require_compiles"]
 
 log = logging.getLogger("servers.sqlite")
 _MOST_BYTES = 1_000_000
@@ -44,7 +44,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
 }
 
 
-class Given(NamedTuple):
+class QueryParameter(NamedTuple):
     """A parameter."""
 
     name: str
@@ -61,13 +61,13 @@ class Definition(NamedTuple):
 
     name: str
     description: str
-    parameters: tuple[Given, ...]
+    parameters: tuple[QueryParameter, ...]
     writable: bool
     database: str | None
     sql: str
 
 
-def defined(text: str, stem: str) -> Definition:
+def parse_definition(text: str, stem: str) -> Definition:
     """The query in the `text` of a file, called `stem` where it has no name. Raises ValueError, which says what is
     wrong."""
     found = _FORM.fullmatch(text.removeprefix("\ufeff"))
@@ -105,7 +105,7 @@ def _of_kinds(found: dict[Any, Any], kinds: dict[str, type], where: str) -> None
             raise ValueError(f"{where}: {key} is no {kinds[key].__name__}")
 
 
-def _parameter(name: Any, written: Any) -> Given:
+def _parameter(name: Any, written: Any) -> QueryParameter:
     where = f"the parameter {name!r}"
     if not isinstance(name, str) or _PARAMETER.fullmatch(name) is None:
         raise ValueError(f"{where} has no name of letters, digits and _ that begins with a letter")
@@ -120,11 +120,11 @@ def _parameter(name: Any, written: Any) -> Given:
     if default is not None and not fits:
         raise ValueError(f"{where}: its default is no {kind}")
     optional = default is not None or written.get("optional", False)
-    return Given(name, kind, written.get("description"), optional, default)
+    return QueryParameter(name, kind, written.get("description"), optional, default)
 
 
 def _same_names(sql: str, names: set[str], ours: frozenset[str]) -> None:
-    used = parameters_of(sql)
+    used = find_parameters(sql)
     odd = [one for one in used if not one.startswith(":")]
     if odd:
         raise ValueError(f"the SQL has the parameter {odd[0]}; they are written :name")
@@ -145,7 +145,7 @@ class _File(NamedTuple):
     """What is wrong with what it has now."""
 
 
-class Files:
+class QueryFiles:
     """The canned queries of a directory. Nobody may call `look` while it is under way.
 
     `check` raises ValueError or SqliteError for what can't be served, besides what is no query.
@@ -173,7 +173,7 @@ class Files:
     async def _read(self, name: str, signature: Signature, known: _File | None) -> _File:
         good = None if known is None else known.good
         try:
-            definition = defined(await to_thread.run_sync(_text, self._directory / name), Path(name).stem)
+            definition = parse_definition(await to_thread.run_sync(_text, self._directory / name), Path(name).stem)
             others = (one.good for other, one in self._files.items() if other != name and one.good is not None)
             if definition.name in {other.name for other in others}:
                 raise ValueError(f"another file has a query called {definition.name!r}")
@@ -188,9 +188,9 @@ class Files:
         return _File(signature, definition, None)
 
 
-def compiles(sql: str, connection: sqlite3.Connection, stop: Stop) -> None:
+def require_compiles(sql: str, connection: sqlite3.Connection, stop: StatementDeadline) -> None:
     """Raises what running the statement would raise before it begins; does not run it."""
-    patiently(stop, partial(connection, sql))
+    retry_locked(stop, partial(connection, sql))
 
 
 def _signatures(directory: Path) -> Iterator[tuple[str, Signature]]:

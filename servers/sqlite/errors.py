@@ -9,7 +9,7 @@ as values do, and each on one line.
 
 from collections.abc import Sequence
 
-from servers.sqlite.texts import fenced
+from servers.sqlite.texts import fence
 from shared.kit.errors import CodedError
 from shared.kit.text import escape
 
@@ -54,7 +54,7 @@ class SqliteError(CodedError):
 
     def __str__(self) -> str:
         if self.quoted:
-            return "\n".join(filter(None, (f"{self.reason}:", fenced(self.quoted), self.suggestion)))
+            return "\n".join(filter(None, (f"{self.reason}:", fence(self.quoted), self.suggestion)))
         return super().__str__()
 
     @property

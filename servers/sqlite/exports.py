@@ -27,11 +27,11 @@ from anyio import to_thread
 from pydantic_core import to_json
 
 from servers.sqlite.engine.database import Database
-from servers.sqlite.engine.limits import Stop, patiently
+from servers.sqlite.engine.limits import StatementDeadline, retry_locked
 from servers.sqlite.engine.temporary import temporary_directory
 from servers.sqlite.errors import SqliteError
-from servers.sqlite.query.cells import cells
-from servers.sqlite.query.pages import fetched
+from servers.sqlite.query.cells import encode_cells
+from servers.sqlite.query.pages import fetch
 from servers.sqlite.query.query import Query
 
 __all__ = ["FORMATS", "Export", "Exports", "Format", "FormatName"]
@@ -95,7 +95,7 @@ def _json_lines(names: Sequence[str], batches: Iterable[Rows]) -> Iterator[bytes
 
 def _cells(rows: Rows) -> Iterator[Sequence[Any]]:
     """The rows with their values as JSON has them, whole."""
-    return zip(*[cells(values, sys.maxsize) for values in zip(*rows, strict=True)], strict=True)
+    return zip(*[encode_cells(values, sys.maxsize) for values in zip(*rows, strict=True)], strict=True)
 
 
 FORMATS: dict[FormatName, Format] = {
@@ -160,7 +160,7 @@ class Exports:
         whose = who if counts[who] > _MOST else counts.most_common(1)[0][0]
         return next(export for export in self._exports.values() if export.who == whose)
 
-    def named(self, name: str, who: str | None) -> Export:
+    def get(self, name: str, who: str | None) -> Export:
         """The export of that name, which belongs to `who`. Raises SqliteError `not_found`."""
         export = self._exports.get(name)
         if export is None or export.who != who:
@@ -182,10 +182,15 @@ def _read(export: Export, offset: int, length: int) -> bytes:
 
 
 def _write(
-    path: Path, query: Query, format_: FormatName, max_bytes: int, connection: sqlite3.Connection, stop: Stop
+    path: Path,
+    query: Query,
+    format_: FormatName,
+    max_bytes: int,
+    connection: sqlite3.Connection,
+    stop: StatementDeadline,
 ) -> tuple[int, int]:
     run = partial(connection.execute, query.sql, query.parameters)
-    with _new(path) as file, closing(patiently(stop, run)) as cursor:
+    with _new(path) as file, closing(retry_locked(stop, run)) as cursor:
         batches = _Batches(cursor, stop)
         size = 0
         for part in FORMATS[format_].written([column[0] for column in cursor.description or ()], batches):
@@ -215,13 +220,13 @@ def _new(path: Path) -> Iterator[BinaryIO]:
 class _Batches:
     """The rows of a cursor, some at a time, and how many there were."""
 
-    def __init__(self, cursor: sqlite3.Cursor, stop: Stop) -> None:
+    def __init__(self, cursor: sqlite3.Cursor, stop: StatementDeadline) -> None:
         self._cursor = cursor
         self._stop = stop
         self.rows = 0
 
     def __iter__(self) -> Iterator[Sequence[Sequence[Any]]]:
-        while batch := fetched(self._cursor, _BATCH_ROWS, _BATCH_BYTES):
+        while batch := fetch(self._cursor, _BATCH_ROWS, _BATCH_BYTES):
             self._stop.check()
             self.rows += len(batch)
             yield batch

@@ -59,9 +59,9 @@ async def _open(opening: Opening) -> AsyncIterator[Opened]:
         anyio.create_task_group() as tasks,
     ):
         for database in databases:
-            database.readers.pressed = partial(snapshots.press, database)
+            database.readers.on_exhausted = partial(snapshots.press, database)
             for pool in database.pools:
-                pool.returned = used.set
+                pool.on_returned = used.set
         tasks.start_soon(snapshots.run)
         tasks.start_soon(stay_small, used)
         watch = Watch(databases, tasks, opening.changes.resource, opening.changes.resources)

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 from urllib.parse import quote, unquote
 
-__all__ = ["INSIGHTS", "Target", "key_of", "parts_of", "target", "uri_of"]
+__all__ = ["INSIGHTS", "Target", "format_uri", "join_key", "parse_uri", "split_key"]
 
 INSIGHTS = "memo://insights"
 """Where the insights of this process stand."""
@@ -25,10 +25,10 @@ class Target(NamedTuple):
     table: str | None = None
     """None for the whole schema."""
     key: str | None = None
-    """One row of the table, as `key_of` writes it; None for all."""
+    """One row of the table, as `join_key` writes it; None for all."""
 
 
-def target(uri: str) -> Target | None:
+def parse_uri(uri: str) -> Target | None:
     """What `uri` names, whether it is there or not; None where it is no URI of a database."""
     found = _FORM.fullmatch(uri)
     if found is None:
@@ -36,10 +36,10 @@ def target(uri: str) -> Target | None:
     database, table, key = found.groups()
     if table == _SCHEMA and key is None:
         return Target(unquote(database))
-    return Target(unquote(database), unquote(table), None if key is None else key_of(parts_of(key)))
+    return Target(unquote(database), unquote(table), None if key is None else join_key(split_key(key)))
 
 
-def uri_of(target: Target) -> str:
+def format_uri(target: Target) -> str:
     """The URI that names it, written the one way in which this server writes it."""
     segments = [quote(target.database, safe=""), _SCHEMA]
     if target.table is not None:
@@ -49,11 +49,11 @@ def uri_of(target: Target) -> str:
     return "sqlite:///" + "/".join(segments)
 
 
-def key_of(parts: Iterable[str]) -> str:
+def join_key(parts: Iterable[str]) -> str:
     """The values of a key, percent-encoded and between commas."""
     return ",".join(quote(part, safe="") for part in parts)
 
 
-def parts_of(key: str) -> list[str]:
+def split_key(key: str) -> list[str]:
     """The values of a key as it stands in a URI."""
     return [unquote(part) for part in key.split(",")]

@@ -21,9 +21,9 @@ import anyio
 from anyio import to_thread
 
 from servers.sqlite.engine.handle import OPENINGS, Handle, Work
-from servers.sqlite.engine.limits import Limits, Stop, Uninterruptible
-from servers.sqlite.engine.opening import Mode, Opening
-from servers.sqlite.engine.process import Aside
+from servers.sqlite.engine.limits import Limits, StatementDeadline, Uninterruptible
+from servers.sqlite.engine.opening import Mode, OpenOptions
+from servers.sqlite.engine.process import WorkerProcess
 from servers.sqlite.errors import SqliteError
 
 __all__ = ["Connection", "Work"]
@@ -50,15 +50,15 @@ class Connection(aiosqlite.Connection):
     ) -> None:
         """`followed` is called, in the thread of the connection, whenever it has opened another file. Where it
         `recovers`, what a killed writer left half done is undone before anything is read."""
-        opening = Opening(path, mode, limits, recovers)
+        opening = OpenOptions(path, mode, limits, recovers)
         self.opening = next(OPENINGS)
         """Another number says that it is another file now, or another connection."""
         self._limits = limits
         self._followed = followed
         self._handle = Handle(opening)
-        self._aside = Aside(opening)
+        self._worker = WorkerProcess(opening)
         self._lent = False
-        self._at_work: Stop | None = None
+        self._at_work: StatementDeadline | None = None
         self._when_idle: Callable[[], None] | None = None
         super().__init__(self._handle.open, iter_chunk_size=64)
         # A thread in an endless instruction must not keep the process alive.
@@ -75,13 +75,13 @@ class Connection(aiosqlite.Connection):
             return await self._run(work)
         except Uninterruptible:
             pass
-        if await self._aside.ready():
+        if await self._worker.ready():
             self.opening = next(OPENINGS)
-        return await self._aside.run(elsewhere or work)
+        return await self._worker.run(elsewhere or work)
 
     async def _run(self, work: Work[T]) -> T:
         seconds = self._limits.seconds
-        stop = Stop(seconds, self._limits.busy_seconds)
+        stop = StatementDeadline(seconds, self._limits.busy_seconds)
         self._at_work = stop
         loop = asyncio.get_running_loop()
         try:
@@ -120,11 +120,11 @@ class Connection(aiosqlite.Connection):
 
     async def close(self) -> None:
         """Closes it; leaves it to its thread where that does not end its work."""
-        await self._aside.end()
+        await self._worker.end()
         with anyio.move_on_after(_CLOSING if self._at_work is None else _GRACE, shield=True):
             await super().close()
 
-    def _do(self, work: Work[T], stop: Stop, loop: asyncio.AbstractEventLoop) -> T:
+    def _do(self, work: Work[T], stop: StatementDeadline, loop: asyncio.AbstractEventLoop) -> T:
         try:
             if self._lent:
                 self._follow()

@@ -12,11 +12,11 @@ from servers.sqlite.engine.connection import Connection, Work
 from servers.sqlite.engine.limits import Limits
 from servers.sqlite.engine.opening import Mode
 from servers.sqlite.engine.pool import Pool
-from servers.sqlite.engine.sql import declared
+from servers.sqlite.engine.sql import find_declared_types
 from servers.sqlite.engine.temporary import make_sample, temporary_directory
 from servers.sqlite.errors import SqliteError
 
-__all__ = ["MEMORY", "Committed", "Database", "Databases", "Source", "open_databases", "unheard"]
+__all__ = ["MEMORY", "Committed", "Database", "Databases", "Source", "ignore_commit", "open_databases"]
 
 T = TypeVar("T")
 
@@ -33,7 +33,7 @@ _LONGEST_KNOWN = 10_000
 """Characters of such a query."""
 
 
-def unheard(_tables: Collection[str], _defines: bool) -> None:
+def ignore_commit(_tables: Collection[str], _defines: bool) -> None:
     """Nobody watches the database."""
 
 
@@ -63,7 +63,7 @@ class Database:
         self.onlookers = self._writers if source.writable else self._pool("ro", 1)
         """The one connection whose `data_version` says that somebody else changed the database: it never counts its
         own changes, so it is the writer's."""
-        self.committed: Committed = unheard
+        self.on_committed: Committed = ignore_commit
         """Whoever changes the database calls it right after COMMIT, in the thread of the connection, where nothing
         can come between."""
         self._declared: OrderedDict[tuple[str, int, int], Sequence[str | None]] = OrderedDict()
@@ -74,11 +74,11 @@ class Database:
             return await connection.run(work)
 
     async def declared(self, query: str, schema_version: int) -> Sequence[str | None]:
-        """The declared types of the columns of `query`, as `declaring.declared` finds them; each is found once."""
+        """The declared types of the columns of `query`, as `find_declared_types` finds them; each is found once."""
         key = (query, schema_version, self.openings)
         if key not in self._declared:
             async with self._declarers.lent() as connection:
-                types = await connection.run(partial(declared, query))
+                types = await connection.run(partial(find_declared_types, query))
             if len(query) > _LONGEST_KNOWN:
                 return types
             self._declared[key] = types
@@ -131,7 +131,7 @@ class Databases:
     def __iter__(self) -> Iterator[Database]:
         return iter(self._by_name.values())
 
-    def named(self, name: str | None) -> Database:
+    def get(self, name: str | None) -> Database:
         """The database called `name`; None is good where there is only one. Raises SqliteError."""
         if name is None and len(self._by_name) == 1:
             return next(iter(self))

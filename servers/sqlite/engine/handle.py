@@ -10,17 +10,17 @@ from itertools import count
 from pathlib import Path
 from typing import TypeVar
 
-from servers.sqlite.engine.limits import Stop, Uninterruptible
-from servers.sqlite.engine.opening import Guarded, Opening, is_unrecovered, open_database, recover
+from servers.sqlite.engine.limits import StatementDeadline, Uninterruptible
+from servers.sqlite.engine.opening import GuardedConnection, OpenOptions, is_unrecovered, open_database, recover
 from servers.sqlite.errors import SqliteError, from_sqlite
-from servers.sqlite.schema.entries import suggestion
+from servers.sqlite.schema.entries import suggest_names
 
 __all__ = ["OPENINGS", "Handle", "Work"]
 
 T = TypeVar("T")
 
-Work = Callable[[Guarded, Stop], T]
-"""What is done with a connection. It asks the `Stop` wherever SQLite is not at work for long."""
+Work = Callable[[GuardedConnection, StatementDeadline], T]
+"""What is done with a connection. It asks the `StatementDeadline` wherever SQLite is not at work for long."""
 
 OPENINGS = count()
 """Numbers of openings: another number says that it is another file now, or another connection."""
@@ -29,15 +29,15 @@ OPENINGS = count()
 class Handle:
     """The connection to a file, and which file that is."""
 
-    connection: Guarded
+    connection: GuardedConnection
 
-    def __init__(self, opening: Opening) -> None:
+    def __init__(self, opening: OpenOptions) -> None:
         self.number = next(OPENINGS)
         self._opening = opening
         self._file: tuple[int, int] | None = None
-        self._at_work: Stop | None = None
+        self._at_work: StatementDeadline | None = None
 
-    def open(self) -> Guarded:
+    def open(self) -> GuardedConnection:
         """Opens the file. Raises SqliteError."""
         file = _identity(self._opening.path)
         self.connection = open_database(self._opening, lambda: self._at_work is not None and self._at_work())
@@ -54,7 +54,7 @@ class Handle:
         left.close()
         return True
 
-    def do(self, work: Work[T], stop: Stop) -> T:
+    def do(self, work: Work[T], stop: StatementDeadline) -> T:
         """Does `work`. Raises SqliteError, and Uninterruptible where it belongs into a process that can be killed."""
         self._at_work = stop
         self.connection.policy.forget()
@@ -67,7 +67,7 @@ class Handle:
         finally:
             self._at_work = None
 
-    def _recovering(self, work: Work[T], stop: Stop) -> T:
+    def _recovering(self, work: Work[T], stop: StatementDeadline) -> T:
         try:
             return work(self.connection, stop)
         except sqlite3.OperationalError as error:
@@ -76,7 +76,7 @@ class Handle:
         recover(self._opening.path, stop)
         return work(self.connection, stop)
 
-    def _explained(self, error: Exception, stop: Stop) -> SqliteError:
+    def _explained(self, error: Exception, stop: StatementDeadline) -> SqliteError:
         policy, name = self.connection.policy, getattr(error, "sqlite_errorname", "")
         if policy.uninterruptible:
             raise Uninterruptible
@@ -87,7 +87,7 @@ class Handle:
             return SqliteError("refused", f"the statement is not allowed: {policy.refused}")
         found = from_sqlite(error)
         if name == "SQLITE_ERROR":
-            found.suggestion = suggestion(self.connection, str(error), policy.closes)
+            found.suggestion = suggest_names(self.connection, str(error), policy.closes)
         return found
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeVar
 
 from servers.sqlite.errors import SqliteError
 
-__all__ = ["Limits", "Stop", "Uninterruptible", "impose", "patiently"]
+__all__ = ["Limits", "StatementDeadline", "Uninterruptible", "impose_limits", "retry_locked"]
 
 _SQL_BYTES = 1_000_000
 _EXPRESSION_DEPTH = 200
@@ -40,7 +40,7 @@ class Limits(NamedTuple):
     """Memory that SQLite may hold, in the whole process: what it sorts and groups stays in memory."""
 
 
-def impose(connection: sqlite3.Connection, limits: Limits) -> None:
+def impose_limits(connection: sqlite3.Connection, limits: Limits) -> None:
     """Has SQLite keep the limits that it knows of itself (https://sqlite.org/limits.html)."""
     for category, limit in (
         (sqlite3.SQLITE_LIMIT_LENGTH, limits.value_bytes),
@@ -61,7 +61,7 @@ class Uninterruptible(Exception):
     """The work calls what can't be interrupted, so that it must be done where it can be killed. Nothing is done."""
 
 
-class Stop:
+class StatementDeadline:
     """The end of one piece of work: SQLite and the work itself ask whether it has come."""
 
     def __init__(self, seconds: float, busy_seconds: float) -> None:
@@ -143,8 +143,8 @@ class Stop:
             return self._abandoned
 
 
-def patiently(stop: Stop, act: Callable[[], T]) -> T:
-    """Does `act` again while it fails because of a lock, as long as the `Stop` allows."""
+def retry_locked(stop: StatementDeadline, act: Callable[[], T]) -> T:
+    """Does `act` again while it fails because of a lock, as long as the `StatementDeadline` allows."""
     while True:
         try:
             return act()

@@ -9,11 +9,11 @@ from functools import partial
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from servers.sqlite.engine.limits import Limits, Stop, impose, patiently
-from servers.sqlite.engine.policy import Policy, closed_modules, uninterruptible_tables
+from servers.sqlite.engine.limits import Limits, StatementDeadline, impose_limits, retry_locked
+from servers.sqlite.engine.policy import Policy, find_closed_modules, find_uninterruptible_tables
 from servers.sqlite.errors import SqliteError, from_sqlite
 
-__all__ = ["Guarded", "Mode", "Opening", "is_unrecovered", "open_database", "recover"]
+__all__ = ["GuardedConnection", "Mode", "OpenOptions", "is_unrecovered", "open_database", "recover"]
 
 Mode = Literal["ro", "rw", "rwc", "views"]
 """`rwc` makes the file where there is none. `views` reads, and may make temporary views."""
@@ -33,7 +33,7 @@ _BESIDE = ("", "-journal", _LOG, "-shm")
 """Endings of the names of the files that SQLite opens for a database."""
 
 
-class Opening(NamedTuple):
+class OpenOptions(NamedTuple):
     """Which database file is opened, and how."""
 
     path: Path
@@ -45,21 +45,21 @@ class Opening(NamedTuple):
     """Whether this process can be killed when the time of a statement is over."""
 
 
-class Guarded(sqlite3.Connection):
+class GuardedConnection(sqlite3.Connection):
     """A connection whose limits are set and whose policy is in force."""
 
     policy: Policy
 
 
-def open_database(opening: Opening, stopped: Callable[[], bool]) -> Guarded:
+def open_database(opening: OpenOptions, stopped: Callable[[], bool]) -> GuardedConnection:
     """A connection to a file.
 
     SQLite asks `stopped` some thousand times a second whether to stop. Raises SqliteError where the file can't be
     opened or is no database.
     """
-    stop = Stop(opening.limits.seconds, opening.limits.busy_seconds)
+    stop = StatementDeadline(opening.limits.seconds, opening.limits.busy_seconds)
     try:
-        connection = patiently(stop, partial(_guarded, opening))
+        connection = retry_locked(stop, partial(_guarded, opening))
     except (sqlite3.Error, MemoryError, UnicodeError) as error:
         raise _unopened(opening.path, error) from None
     connection.set_progress_handler(stopped, _INSTRUCTIONS)
@@ -71,12 +71,12 @@ def is_unrecovered(error: sqlite3.Error) -> bool:
     return getattr(error, "sqlite_errorname", "") == "SQLITE_READONLY_ROLLBACK"
 
 
-def recover(path: Path, stop: Stop) -> None:
+def recover(path: Path, stop: StatementDeadline) -> None:
     """Rolls back what a killed writer left half done, as SQLite does at the first look of who may write."""
-    patiently(stop, partial(_connected, path, "rw")).close()
+    retry_locked(stop, partial(_connected, path, "rw")).close()
 
 
-def _connected(path: Path, mode: Mode) -> Guarded:
+def _connected(path: Path, mode: Mode) -> GuardedConnection:
     _require_regular(path)
     uri = f"{path.absolute().as_uri()}?mode={'ro' if mode == 'views' else mode}"
     try:
@@ -115,8 +115,8 @@ def _has_log(path: Path) -> bool:
     return False
 
 
-def _first_look(uri: str, mode: Mode) -> Guarded:
-    # Locks are waited for with `patiently`, which can be stopped; SQLite's own waiting can't.
+def _first_look(uri: str, mode: Mode) -> GuardedConnection:
+    # Locks are waited for with `retry_locked`, which can be stopped; SQLite's own waiting can't.
     connection = sqlite3.connect(
         # A writer's policy is lifted for its own statements, which no other may then find compiled.
         uri,
@@ -124,32 +124,32 @@ def _first_look(uri: str, mode: Mode) -> Guarded:
         timeout=0,
         isolation_level=None,
         cached_statements=_CACHED_STATEMENTS if mode == "ro" else 0,
-        factory=Guarded,
+        factory=GuardedConnection,
     )
     with _closed_unless_good(connection):
         connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()
     return connection
 
 
-def _guarded(opening: Opening) -> Guarded:
+def _guarded(opening: OpenOptions) -> GuardedConnection:
     connection, mode = _recovered(opening), opening.mode
     with _closed_unless_good(connection):
         connection.text_factory = _text
-        impose(connection, opening.limits)
+        impose_limits(connection, opening.limits)
         if hasattr(connection, "setconfig"):  # Python 3.12
             connection.setconfig(_DEFENSIVE, True)
         for pragma in ("trusted_schema = OFF", "cell_size_check = ON", "temp_store = MEMORY", "foreign_keys = ON"):
             connection.execute(f"PRAGMA {pragma}")
         if mode == "ro":
             connection.execute("PRAGMA query_only = ON")
-        elsewhere = None if opening.killable or mode == "views" else uninterruptible_tables(connection)
-        closed = closed_modules(connection)
+        elsewhere = None if opening.killable or mode == "views" else find_uninterruptible_tables(connection)
+        closed = find_closed_modules(connection)
         connection.policy = Policy(mode in ("rw", "rwc"), closed, views=mode == "views", elsewhere=elsewhere)
         connection.set_authorizer(connection.policy)
     return connection
 
 
-def _recovered(opening: Opening) -> Guarded:
+def _recovered(opening: OpenOptions) -> GuardedConnection:
     try:
         return _connected(opening.path, opening.mode)
     except sqlite3.OperationalError as error:

@@ -9,7 +9,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-__all__ = ["Policy", "closed_modules", "uninterruptible_tables"]
+__all__ = ["Policy", "find_closed_modules", "find_uninterruptible_tables"]
 
 _READS = frozenset({sqlite3.SQLITE_SELECT, sqlite3.SQLITE_RECURSIVE})
 _CHANGES = frozenset({sqlite3.SQLITE_INSERT, sqlite3.SQLITE_UPDATE, sqlite3.SQLITE_DELETE})
@@ -225,7 +225,7 @@ def _pragma(name: str, argument: str | None) -> str | None:
     return f"it is PRAGMA {name}" + (" with a value" if name in _QUIET_PRAGMAS else "")
 
 
-def closed_modules(connection: sqlite3.Connection) -> set[str]:
+def find_closed_modules(connection: sqlite3.Connection) -> set[str]:
     """The virtual tables that a statement may not read: those that this SQLite brings, but for tables of the database
     that bear such a name, and those in the database that are made of one."""
     modules = {str(name).lower() for (name,) in connection.execute("PRAGMA module_list")}
@@ -235,7 +235,7 @@ def closed_modules(connection: sqlite3.Connection) -> set[str]:
     return closed | {str(name).lower() for name, sql in virtual if not _is_open(str(sql))}
 
 
-def uninterruptible_tables(connection: sqlite3.Connection) -> set[str]:
+def find_uninterruptible_tables(connection: sqlite3.Connection) -> set[str]:
     """The tables whose own definition, or that of an index on them, calls what can't be interrupted."""
     defined = connection.execute(
         "SELECT tbl_name, sql FROM sqlite_schema WHERE type IN ('table', 'index') AND sql <> ''"

@@ -31,9 +31,9 @@ class Pool:
         self._idle: list[Connection] = []
         self._all: set[Connection] = set()
         self._missing: set[Connection] = set()
-        self.pressed: Callable[[], Awaitable[None]] | None = None
+        self.on_exhausted: Callable[[], Awaitable[None]] | None = None
         """Called where all connections are lent, to have one given back that is merely kept."""
-        self.returned: Callable[[], None] = _unheard
+        self.on_returned: Callable[[], None] = _unheard
         """Called when a connection has come back, its work done."""
 
     @property
@@ -52,8 +52,8 @@ class Pool:
 
     async def take(self, wanted: Connection | None = None) -> Connection:
         """A connection, `wanted` itself where that is idle. Raises SqliteError `busy` where none comes back."""
-        if self._slots.value == 0 and self.pressed is not None:
-            await self.pressed()
+        if self._slots.value == 0 and self.on_exhausted is not None:
+            await self.on_exhausted()
         try:
             self._slots.acquire_nowait()
         except anyio.WouldBlock:
@@ -98,7 +98,7 @@ class Pool:
         return self._idle.pop() if self._idle else None
 
     def _returned(self, connection: Connection) -> None:
-        self.returned()
+        self.on_returned()
         self._idle.append(connection)
         if connection in self._missing:
             self._missing.remove(connection)

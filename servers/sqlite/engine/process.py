@@ -20,12 +20,12 @@ from anyio.lowlevel import RunVar
 from anyio.streams.buffered import BufferedByteReceiveStream
 
 from servers.sqlite.engine.handle import Work
-from servers.sqlite.engine.limits import Stop
-from servers.sqlite.engine.opening import Opening, recover
-from servers.sqlite.engine.worker import LENGTH, Held, packed, unpacked
+from servers.sqlite.engine.limits import StatementDeadline
+from servers.sqlite.engine.opening import OpenOptions, recover
+from servers.sqlite.engine.worker import LENGTH, HeldCursor, pack, unpack
 from servers.sqlite.errors import SqliteError
 
-__all__ = ["Aside"]
+__all__ = ["WorkerProcess"]
 
 T = TypeVar("T")
 
@@ -53,10 +53,10 @@ main()
 _places: RunVar[anyio.Semaphore] = RunVar("servers.sqlite.aside")
 
 
-class Aside:
+class WorkerProcess:
     """One process at most."""
 
-    def __init__(self, opening: Opening) -> None:
+    def __init__(self, opening: OpenOptions) -> None:
         memory = max(opening.limits.memory_mebibytes // _SHARE, _LEAST_MEBIBYTES)
         limits = opening.limits._replace(memory_mebibytes=memory)
         self._opening = opening._replace(killable=True, limits=limits)
@@ -92,7 +92,7 @@ class Aside:
             with anyio.fail_after(_STARTING):
                 await self._send(work)
                 kind, done = await self._receive()
-            stop = Stop(limits.seconds, limits.busy_seconds)
+            stop = StatementDeadline(limits.seconds, limits.busy_seconds)
             with _in_time(stop, limits.seconds + _GRACE):
                 while kind != "done":
                     stop.is_committing = kind == "committing" and bool(done)
@@ -111,7 +111,7 @@ class Aside:
         if process is None:
             return
         with anyio.CancelScope(shield=True):
-            await _killed(process)
+            await _kill(process)
 
     def _rest(self) -> None:
         """Nobody has needed it for long: it ends at the end of its input."""
@@ -136,7 +136,7 @@ class Aside:
             # Others who may not write could not read before somebody has. Where it fails, who comes next does it.
             with anyio.CancelScope(shield=True), suppress(SqliteError, sqlite3.Error, OSError):
                 seconds = self._opening.limits.busy_seconds
-                await to_thread.run_sync(recover, self._opening.path, Stop(seconds, seconds))
+                await to_thread.run_sync(recover, self._opening.path, StatementDeadline(seconds, seconds))
 
     async def _start(self) -> None:
         command = [sys.executable, "-P", "-s", "-W", "ignore", "-c", _START, *filter(None, sys.path)]
@@ -153,7 +153,7 @@ class Aside:
     async def _send(self, value: Any) -> None:
         assert self._process is not None
         assert self._process.stdin is not None
-        frame = packed(value, lambda one: one.number if isinstance(one, Held) else None)
+        frame = pack(value, lambda one: one.number if isinstance(one, HeldCursor) else None)
         await self._process.stdin.send(frame)
 
     async def _receive(self) -> tuple[str, Any]:
@@ -161,12 +161,12 @@ class Aside:
         answers = self._answers
         assert answers is not None
         (length,) = LENGTH.unpack(await answers.receive_exactly(LENGTH.size))
-        kind, value = unpacked(await answers.receive_exactly(length), Held)
+        kind, value = unpack(await answers.receive_exactly(length), HeldCursor)
         return kind, value
 
 
 @contextmanager
-def _in_time(stop: Stop, seconds: float) -> Iterator[None]:
+def _in_time(stop: StatementDeadline, seconds: float) -> Iterator[None]:
     try:
         with anyio.fail_after(seconds):
             yield
@@ -193,7 +193,7 @@ async def _place(seconds: float) -> AsyncIterator[None]:
         places.release()
 
 
-async def _killed(process: Process) -> None:
+async def _kill(process: Process) -> None:
     if process.returncode is None:
         with suppress(ProcessLookupError):
             process.kill()

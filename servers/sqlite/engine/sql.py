@@ -8,9 +8,9 @@ import re
 import sqlite3
 from functools import partial
 
-from servers.sqlite.engine.limits import Stop, patiently
+from servers.sqlite.engine.limits import StatementDeadline, retry_locked
 
-__all__ = ["declared", "parameters_of", "quoted", "select", "unbound"]
+__all__ = ["find_declared_types", "find_parameters", "quote", "replace_parameters", "select"]
 
 # What a parameter is not in, then a parameter. A view may have none, and which value it has changes no type.
 _TOKENS = re.compile(
@@ -20,20 +20,20 @@ _TOKENS = re.compile(
 )
 
 
-def quoted(name: str) -> str:
+def quote(name: str) -> str:
     """The name as an identifier in SQL, whatever it holds."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def select(what: str, table: str, rest: str) -> str:
     """A query of the table of that name; the other parts are SQL of our own."""
-    return f"SELECT {what} FROM {quoted(table)} {rest}"  # noqa: S608 - the name is quoted
+    return f"SELECT {what} FROM {quote(table)} {rest}"  # noqa: S608 - the name is quoted
 
 
-def declared(query: str, connection: sqlite3.Connection, stop: Stop) -> list[str | None]:
+def find_declared_types(query: str, connection: sqlite3.Connection, stop: StatementDeadline) -> list[str | None]:
     """The declared type of each column of `query`, None for an expression; nothing where it can't be a view."""
     try:
-        patiently(stop, partial(connection.execute, f"CREATE TEMP VIEW declared AS {unbound(query)}"))
+        retry_locked(stop, partial(connection.execute, f"CREATE TEMP VIEW declared AS {replace_parameters(query)}"))
     except (sqlite3.Error, sqlite3.Warning):
         return []  # VALUES without SELECT, PRAGMA, EXPLAIN
     try:
@@ -45,11 +45,11 @@ def declared(query: str, connection: sqlite3.Connection, stop: Stop) -> list[str
     return [kind or None for _, _, kind, *_ in rows]
 
 
-def parameters_of(query: str) -> list[str]:
+def find_parameters(query: str) -> list[str]:
     """The parameters of `query`, as they are written in it."""
     return [token["parameter"] for token in _TOKENS.finditer(query) if token["parameter"]]
 
 
-def unbound(query: str) -> str:
+def replace_parameters(query: str) -> str:
     """The query with NULL in the place of each parameter, as SQLite takes those that are not bound."""
     return _TOKENS.sub(lambda token: "NULL" if token["parameter"] else token[0], query)

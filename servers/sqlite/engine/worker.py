@@ -1,9 +1,9 @@
 """The process that does what can't be interrupted: one work after another, from standard input to standard output.
 
 It ends with the server, in the midst of an instruction too: a thread of its own reads the input. What goes between
-the two are pickled values, each after its length. A cursor stays where it is: the other side gets a `Held` for it,
-which is that cursor again when it comes back. Both sides are this program, and what is sent are the values it works
-with anyway.
+the two are pickled values, each after its length. A cursor stays where it is: the other side gets a `HeldCursor` for
+it, which is that cursor again when it comes back. Both sides are this program, and what is sent are the values it
+works with anyway.
 """
 
 import io
@@ -20,16 +20,16 @@ from functools import partial
 from typing import Any, BinaryIO, NoReturn
 
 from servers.sqlite.engine.handle import Handle
-from servers.sqlite.engine.limits import Limits, Stop, Uninterruptible
-from servers.sqlite.engine.opening import Opening
+from servers.sqlite.engine.limits import Limits, StatementDeadline, Uninterruptible
+from servers.sqlite.engine.opening import OpenOptions
 from servers.sqlite.errors import SqliteError
 
-__all__ = ["LENGTH", "Cursors", "Held", "main", "packed", "unpacked"]
+__all__ = ["LENGTH", "Cursors", "HeldCursor", "main", "pack", "unpack"]
 
 LENGTH = struct.Struct(">Q")
 
 
-class Held:
+class HeldCursor:
     """A cursor of the process. Work that wants its rows belongs there."""
 
     def __init__(self, number: int) -> None:
@@ -72,7 +72,7 @@ class _Gone:
         """There is nothing to close."""
 
 
-def packed(value: Any, persistent: Callable[[Any], int | None]) -> bytes:
+def pack(value: Any, persistent: Callable[[Any], int | None]) -> bytes:
     """The frame of a value, in which numbers stand for what is `persistent`."""
     body = io.BytesIO()
 
@@ -84,7 +84,7 @@ def packed(value: Any, persistent: Callable[[Any], int | None]) -> bytes:
     return LENGTH.pack(body.tell()) + body.getvalue()
 
 
-def unpacked(body: bytes, persistent: Callable[[int], Any]) -> Any:
+def unpack(body: bytes, persistent: Callable[[int], Any]) -> Any:
     """The value of a frame."""
 
     class Unpickler(pickle.Unpickler):
@@ -101,7 +101,7 @@ class _Worker:
         self._answers = answers
         self.cursors = Cursors()
 
-    def serve(self, opening: Opening, requests: "queue.SimpleQueue[bytes]") -> None:
+    def serve(self, opening: OpenOptions, requests: "queue.SimpleQueue[bytes]") -> None:
         """Opens the file, and does what is asked, for ever."""
         handle = Handle(opening)
         self._answer(partial(_open, handle))
@@ -111,7 +111,7 @@ class _Worker:
     def _do(self, handle: Handle, limits: Limits, body: bytes) -> Any:
         handle.follow()
         # What the work needs is loaded here, when it is first needed. That is not the time of the statement.
-        work = unpacked(body, self.cursors.take)
+        work = unpack(body, self.cursors.take)
         self._tell("begun", None)
         return handle.do(work, _TellingStop(limits, partial(self._tell, "committing")))
 
@@ -123,7 +123,7 @@ class _Worker:
         self._tell("done", found)
 
     def _tell(self, kind: str, value: Any) -> None:
-        self._answers.write(packed((kind, value), self.cursors.keep))
+        self._answers.write(pack((kind, value), self.cursors.keep))
         self._answers.flush()
 
 
@@ -131,7 +131,7 @@ def _open(handle: Handle) -> None:
     handle.open()
 
 
-class _TellingStop(Stop):
+class _TellingStop(StatementDeadline):
     """One that says when a commit begins and ends: who kills the process must know it."""
 
     def __init__(self, limits: Limits, tell: Callable[[bool], None]) -> None:
@@ -159,4 +159,4 @@ def main() -> None:
     requests: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     threading.Thread(target=_read, args=(sys.stdin.buffer, requests), daemon=True).start()
     worker = _Worker(sys.stdout.buffer)
-    worker.serve(unpacked(requests.get(), worker.cursors.take), requests)
+    worker.serve(unpack(requests.get(), worker.cursors.take), requests)

@@ -15,15 +15,15 @@ from shared.errors import DeclarationError
 from shared.kit.notices import Notices
 from shared.server.tools import RegisteredTool, ToolOptions, signed
 
-from ..canned import Definition, Files, Given, compiles
-from ..query.cells import stored
+from ..canned import Definition, QueryFiles, QueryParameter, require_compiles
+from ..query.cells import decode_value
 from ..query.query import Query
-from ..watch.watch import hear
+from ..watch.watch import watch_events
 from ..write.execution import WriteResult
 from ..write.statements import Statement
 from .context import Ctx, CursorArgument, MaxRowsArgument, Opened
-from .query import QueryResult, queried
-from .write import executed
+from .query import QueryResult, answer_query
+from .write import execute_statements
 
 __all__ = ["serve"]
 
@@ -50,7 +50,7 @@ async def serve(opening: Opening, opened: Opened, *, task_status: TaskStatus[Non
         await canned.refresh()
         task_status.started()
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(hear, Notices(), [str(directory.absolute())], lambda _: canned.noticed.set())
+            tasks.start_soon(watch_events, Notices(), [str(directory.absolute())], lambda _: canned.noticed.set())
             await canned.run()
     finally:
         canned.offer({})
@@ -63,7 +63,7 @@ class _Canned:
         self._opened = opened
         self._tools, self._changes = opening.features.tools, opening.changes
         self._built_in = frozenset(tool.name for tool in self._tools.all())
-        self._files = Files(directory, self._check)
+        self._files = QueryFiles(directory, self._check)
         self._offered: Mapping[str, Definition] = {}
         self.noticed = anyio.Event()
 
@@ -107,12 +107,12 @@ class _Canned:
             _tool(definition).listed  # noqa: B018 - it is made now
         except DeclarationError as error:
             raise ValueError(str(error)) from None
-        database = self._opened.databases.named(definition.database)
+        database = self._opened.databases.get(definition.database)
         if definition.writable:
             async with database.writer() as connection:
-                await connection.run(partial(compiles, definition.sql))
+                await connection.run(partial(require_compiles, definition.sql))
         else:
-            await database.read(partial(compiles, definition.sql))
+            await database.read(partial(require_compiles, definition.sql))
 
 
 def _tool(definition: Definition) -> RegisteredTool:
@@ -125,7 +125,7 @@ def _tool(definition: Definition) -> RegisteredTool:
     return RegisteredTool(function, options)
 
 
-def _parameter(given: Given) -> Parameter:
+def _parameter(given: QueryParameter) -> Parameter:
     field = Field(description=given.description, json_schema_extra=_SCHEMA if given.type == "blob" else None)
     kind = _TYPES[given.type]
     annotation: Any = Annotated[kind | None if given.optional else kind, field]
@@ -134,18 +134,18 @@ def _parameter(given: Given) -> Parameter:
 
 
 async def _reading(definition: Definition, ctx: Ctx, arguments: dict[str, Any]) -> Data[QueryResult]:
-    source = ctx.state.databases.named(definition.database)
-    return await queried(ctx, source, _query(definition, arguments), arguments["max_rows"], arguments["cursor"])
+    source = ctx.state.databases.get(definition.database)
+    return await answer_query(ctx, source, _query(definition, arguments), arguments["max_rows"], arguments["cursor"])
 
 
 async def _changing(definition: Definition, ctx: Ctx, arguments: dict[str, Any]) -> Data[WriteResult]:
-    source, query = ctx.state.databases.named(definition.database), _query(definition, arguments)
-    return await executed(ctx, source, [Statement(query.sql, query.parameters)])
+    source, query = ctx.state.databases.get(definition.database), _query(definition, arguments)
+    return await execute_statements(ctx, source, [Statement(query.sql, query.parameters)])
 
 
 def _query(definition: Definition, arguments: dict[str, Any]) -> Query:
     return Query(definition.sql, {one.name: _value(one, arguments[one.name]) for one in definition.parameters})
 
 
-def _value(given: Given, value: Any) -> Any:
-    return stored({"type": "blob", "base64": value}) if given.type == "blob" and value is not None else value
+def _value(given: QueryParameter, value: Any) -> Any:
+    return decode_value({"type": "blob", "base64": value}) if given.type == "blob" and value is not None else value

@@ -14,7 +14,7 @@ from shared.server.turns import Turns
 
 from ..engine.database import Database, Databases
 from ..exports import Exports
-from ..query.pages import Room
+from ..query.pages import AnswerLimits
 from ..query.snapshots import Snapshots
 from ..settings import Settings
 from ..watch.watch import Watch
@@ -31,11 +31,11 @@ __all__ = [
     "Opened",
     "ParametersArgument",
     "QueryArgument",
-    "no_files",
-    "read_only",
-    "reading",
-    "room",
-    "writing",
+    "check_files",
+    "check_writable",
+    "limit_answer",
+    "turn_to_read",
+    "turn_to_write",
 ]
 
 # What hosts and models are told of a parameter. Some hosts can't convey null, a value of any type, or an object whose
@@ -70,30 +70,30 @@ class Opened:
 Ctx = Context[Opened]
 
 
-def room(ctx: Ctx, max_rows: int | None) -> Room:
+def limit_answer(ctx: Ctx, max_rows: int | None) -> AnswerLimits:
     """What one answer may have, where the caller asks for `max_rows`."""
     settings = ctx.state.settings
     rows = settings.max_rows if max_rows is None else min(max_rows, settings.max_rows)
-    return Room(rows, min(settings.max_page, ctx.budget.result_bytes), settings.max_cell)
+    return AnswerLimits(rows, min(settings.max_page, ctx.budget.result_bytes), settings.max_cell)
 
 
-def reading(ctx: Ctx, database: Database) -> AbstractAsyncContextManager[None]:
+def turn_to_read(ctx: Ctx, database: Database) -> AbstractAsyncContextManager[None]:
     """Waits until it is this client's turn to read. It leaves a connection for others."""
     return ctx.turn(ctx.state.turns[database.name][0])
 
 
-def writing(ctx: Ctx, database: Database) -> AbstractAsyncContextManager[None]:
+def turn_to_write(ctx: Ctx, database: Database) -> AbstractAsyncContextManager[None]:
     """Waits until it is this client's turn to change the database."""
     return ctx.turn(ctx.state.turns[database.name][1])
 
 
-def read_only(settings: Settings) -> str | None:
+def check_writable(settings: Settings) -> str | None:
     """Why the tools that change databases are not offered, or None where they are."""
     if settings.writes:
         return None
     return "read_only: this server was started without --allow-write, and without --db NAME=PATH:rw"
 
 
-def no_files(settings: Settings) -> str | None:
+def check_files(settings: Settings) -> str | None:
     """Why the tools that need a directory of files are not offered, or None where they are."""
     return "no_files: this server was started without --files" if settings.files is None else None

@@ -18,14 +18,14 @@ from shared import (
 
 from ..errors import SqliteError
 from ..exports import Export, FormatName
-from ..query.query import Query, bound
+from ..query.query import Query, bind
 from .context import (
     Ctx,
     DatabaseArgument,
     Opened,
     ParametersArgument,
     QueryArgument,
-    reading,
+    turn_to_read,
 )
 
 __all__ = ["features"]
@@ -50,11 +50,11 @@ async def export(
 
     In json and jsonl rows are arrays, as in the answers of read_query.
     """
-    source = ctx.state.databases.named(database)
-    asked = Query(query, bound(parameters))
-    async with reading(ctx, source):
+    source = ctx.state.databases.get(database)
+    asked = Query(query, bind(parameters))
+    async with turn_to_read(ctx, source):
         made = await ctx.state.exports.make(source, asked, format, ctx.peer.owner)
-    uri = uri_of_export(made)
+    uri = format_uri(made)
     rows = f"{made.rows} row{'' if made.rows == 1 else 's'}"
     link = ResourceLink(
         uri=uri,
@@ -67,7 +67,7 @@ async def export(
     return [link, TextContent(text=text)]
 
 
-def uri_of_export(export: Export) -> str:
+def format_uri(export: Export) -> str:
     """Where it is read."""
     return f"sqlite-export:///{export.name}"
 
@@ -78,7 +78,7 @@ async def read_export(ctx: Ctx, name: str, offset: Bytes = None, length: Bytes =
     whole character; its URI says how long it is."""
     budget = max(ctx.budget.result_bytes - _BESIDE, 8)
     try:
-        export = ctx.state.exports.named(name, ctx.peer.owner)
+        export = ctx.state.exports.get(name, ctx.peer.owner)
         if offset is None and length is None:
             data = await ctx.state.exports.read(export, 0, budget)
             return _whole(export, data, budget)
@@ -91,11 +91,11 @@ async def read_export(ctx: Ctx, name: str, offset: Bytes = None, length: Bytes =
     text = _text(data, ends=first + len(data) >= export.bytes)
     if text:
         data = text.encode()
-    return _contents(export, f"{uri_of_export(export)}?offset={first}&length={len(data)}", data, text, budget)
+    return _contents(export, f"{format_uri(export)}?offset={first}&length={len(data)}", data, text, budget)
 
 
 def _whole(export: Export, data: bytes, budget: int) -> Contents:
-    uri, text = uri_of_export(export), _text(data, ends=True)
+    uri, text = format_uri(export), _text(data, ends=True)
     fits = len(to_json(text)) <= budget if text is not None else len(data) <= budget // 2
     if len(data) < export.bytes or not fits:
         template = f"{uri}{{?offset,length}}"

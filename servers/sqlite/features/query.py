@@ -13,9 +13,9 @@ from shared import (
 )
 
 from ..engine.database import Database
-from ..query.query import Query, bound
+from ..query.query import Query, bind
 from ..query.snapshots import Found
-from ..texts import NOTE, fenced, line
+from ..texts import NOTE, fence, format_row
 from .context import (
     Ctx,
     CursorArgument,
@@ -24,11 +24,11 @@ from .context import (
     Opened,
     ParametersArgument,
     QueryArgument,
-    reading,
-    room,
+    limit_answer,
+    turn_to_read,
 )
 
-__all__ = ["QueryResult", "features", "queried"]
+__all__ = ["QueryResult", "answer_query", "features"]
 
 features = Features[Opened]()
 
@@ -63,22 +63,22 @@ async def read_query(
 
     Rows are arrays. A value that JSON can't hold exactly is an object with its type; so are long ones, which are cut.
     """
-    source = ctx.state.databases.named(database)
-    return await queried(ctx, source, Query(query, bound(parameters)), max_rows, cursor)
+    source = ctx.state.databases.get(database)
+    return await answer_query(ctx, source, Query(query, bind(parameters)), max_rows, cursor)
 
 
-async def queried(
+async def answer_query(
     ctx: Ctx, source: Database, query: Query, max_rows: int | None, cursor: str | None
 ) -> Data[QueryResult]:
     """The next rows of a query, in both forms. Raises SqliteError."""
-    async with reading(ctx, source):
-        found = await ctx.state.snapshots.read(source, query, room(ctx, max_rows), ctx.peer.owner, cursor)
+    async with turn_to_read(ctx, source):
+        found = await ctx.state.snapshots.read(source, query, limit_answer(ctx, max_rows), ctx.peer.owner, cursor)
         declared = await source.declared(query.sql, found.answer.schema_version)
-    result = result_of(found, declared)
-    return Data(result, text_of(result))
+    result = make_result(found, declared)
+    return Data(result, format_result(result))
 
 
-def result_of(found: Found, declared: Sequence[str | None]) -> QueryResult:
+def make_result(found: Found, declared: Sequence[str | None]) -> QueryResult:
     """The rows as data; `declared` may be empty, where no types are known."""
     names, page = found.answer.names, found.answer.page
     return {
@@ -94,7 +94,7 @@ def result_of(found: Found, declared: Sequence[str | None]) -> QueryResult:
     }
 
 
-def text_of(result: QueryResult) -> str:
+def format_result(result: QueryResult) -> str:
     """The same as text."""
     count = len(result["rows"])
     facts = [f"{count} row{'' if count == 1 else 's'}", f"{result['elapsed_ms']:g} ms"]
@@ -104,5 +104,5 @@ def text_of(result: QueryResult) -> str:
         facts.append(f"cut; go on with cursor {result['next_cursor']}")
     if not result["columns"]:
         return "; ".join(facts)
-    heads = [f"{head} {line(result[head])}" for head in ("columns", "declared", "types")]
-    return "\n".join(("; ".join(facts), fenced([*heads, *map(line, result["rows"])])))
+    heads = [f"{head} {format_row(result[head])}" for head in ("columns", "declared", "types")]
+    return "\n".join(("; ".join(facts), fence([*heads, *map(format_row, result["rows"])])))

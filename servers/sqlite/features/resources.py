@@ -15,12 +15,12 @@ from shared import Features, InvalidParams, Resource, ResourceNotFound, Running
 from ..engine.database import Database
 from ..engine.sql import select
 from ..errors import SqliteError
-from ..query.rows import Rows, first_rows, in_order, keys_like, row_of
-from ..schema.entries import schema_sql
+from ..query.rows import Rows, find_keys, find_row, order_by, read_first_rows
+from ..schema.entries import build_schema_sql
 from ..schema.overview import ListedTable, TablePage, list_tables
 from ..texts import NOTE
-from ..uris import INSIGHTS, Target, uri_of
-from .context import Ctx, Opened, reading, room
+from ..uris import INSIGHTS, Target, format_uri
+from .context import Ctx, Opened, limit_answer, turn_to_read
 
 __all__ = ["begin_listing", "features", "subscribe", "unsubscribe"]
 
@@ -54,7 +54,7 @@ def _served(target: Target) -> Iterator[None]:
         yield
     except SqliteError as error:
         if error.code in ("not_found", "bad_database"):
-            raise ResourceNotFound(uri_of(target)) from None
+            raise ResourceNotFound(format_uri(target)) from None
         raise InvalidParams(f"{error.code}: {error}") from None
 
 
@@ -62,9 +62,9 @@ def _served(target: Target) -> Iterator[None]:
 async def read_schema(ctx: Ctx, db: str) -> str:
     """The SQL that made the tables, indexes, views and triggers."""
     with _served(Target(db)):
-        work = partial(schema_sql, room(ctx, None).bytes)
-        database = ctx.state.databases.named(db)
-        async with reading(ctx, database):
+        work = partial(build_schema_sql, limit_answer(ctx, None).bytes)
+        database = ctx.state.databases.get(db)
+        async with turn_to_read(ctx, database):
             return await database.read(work)
 
 
@@ -73,12 +73,12 @@ async def read_table(ctx: Ctx, db: str, table: str) -> str:
     """The first rows, as JSON, and how to go on where there are more."""
     target = Target(db, table)
     with _served(target):
-        database = ctx.state.databases.named(db)
-        async with reading(ctx, database):
-            found = await database.read(partial(first_rows, table, room(ctx, _ROWS)))
+        database = ctx.state.databases.get(db)
+        async with turn_to_read(ctx, database):
+            found = await database.read(partial(read_first_rows, table, limit_answer(ctx, _ROWS)))
     described: dict[str, Any] = {"note": NOTE, "database": db, **found}
     if found["key"]:
-        described["row"] = f"{uri_of(Target(db, found['table']))}/{{+key}}"
+        described["row"] = f"{format_uri(Target(db, found['table']))}/{{+key}}"
     if found["truncated"]:
         described["next"] = {"tool": "read_query", "arguments": {"query": _following(found), "database": db}}
     return json.dumps(described, ensure_ascii=False)
@@ -89,9 +89,9 @@ async def read_row(ctx: Ctx, db: str, table: str, key: str) -> str:
     """One row, as JSON. The key is the primary key, or the rowid where there is none; several values stand between
     commas, each percent-encoded."""
     with _served(Target(db, table, key)):
-        database = ctx.state.databases.named(db)
-        async with reading(ctx, database):
-            found = await database.read(partial(row_of, table, key, room(ctx, 1)))
+        database = ctx.state.databases.get(db)
+        async with turn_to_read(ctx, database):
+            found = await database.read(partial(find_row, table, key, limit_answer(ctx, 1)))
     row = dict(zip(found["columns"], found["rows"][0], strict=True))
     shown = {"note": NOTE, "database": db, "table": found["table"], "key": found["key"], "row": row}
     return json.dumps(shown, ensure_ascii=False)
@@ -99,7 +99,7 @@ async def read_row(ctx: Ctx, db: str, table: str, key: str) -> str:
 
 def _following(found: Rows) -> str:
     """A query of the rows after these."""
-    return select("*", found["table"], f"{in_order(found['key'])}LIMIT {_ROWS} OFFSET {len(found['rows'])}")
+    return select("*", found["table"], f"{order_by(found['key'])}LIMIT {_ROWS} OFFSET {len(found['rows'])}")
 
 
 @features.lists_resources
@@ -108,11 +108,11 @@ async def list_resources(ctx: Ctx) -> list[Resource]:
     listed: list[Resource] = []
     for database in ctx.state.databases:
         title = f"Schema of {database.name}"
-        listed.append(Resource(uri=uri_of(Target(database.name)), name="schema", title=title, mime_type=_SQL))
+        listed.append(Resource(uri=format_uri(Target(database.name)), name="schema", title=title, mime_type=_SQL))
         for table in await _tables(ctx, database, _LISTED):
             # A table may have an empty name, which no URI can hold.
             if table["name"]:
-                uri = uri_of(Target(database.name, table["name"]))
+                uri = format_uri(Target(database.name, table["name"]))
                 listed.append(Resource(uri=uri, name=table["name"], mime_type=_JSON))
     return listed
 
@@ -120,7 +120,7 @@ async def list_resources(ctx: Ctx) -> list[Resource]:
 async def _tables(ctx: Ctx, database: Database, most: int) -> list[ListedTable]:
     """The first tables and views; none of a database that can't be read now."""
     try:
-        async with reading(ctx, database):
+        async with turn_to_read(ctx, database):
             found = await database.read(partial(list_tables, TablePage(None, most, ctx.budget.result_bytes)))
     except SqliteError:
         return []
@@ -137,7 +137,7 @@ async def explore_database(
     named = ""
     if database:
         try:
-            ctx.state.databases.named(database)
+            ctx.state.databases.get(database)
         except SqliteError as error:
             raise InvalidParams(f"{error.code}: {error}") from None
         named = f" with `database` {database!r}, as in every call,"
@@ -160,7 +160,7 @@ async def complete_database(ctx: Ctx, typed: str, _settled: dict[str, str]) -> l
 async def complete_table(ctx: Ctx, typed: str, settled: dict[str, str]) -> list[str]:
     """The tables and views whose names begin as was typed, in upper or lower case."""
     try:
-        database = ctx.state.databases.named(settled.get("db"))
+        database = ctx.state.databases.get(settled.get("db"))
     except SqliteError:
         return []
     tables = await _tables(ctx, database, ctx.budget.entries)
@@ -171,9 +171,9 @@ async def complete_table(ctx: Ctx, typed: str, settled: dict[str, str]) -> list[
 async def complete_key(ctx: Ctx, typed: str, settled: dict[str, str]) -> list[str]:
     """The keys that begin as was typed."""
     try:
-        database = ctx.state.databases.named(settled.get("db"))
-        async with reading(ctx, database):
-            return await database.read(partial(keys_like, settled.get("table", ""), typed))
+        database = ctx.state.databases.get(settled.get("db"))
+        async with turn_to_read(ctx, database):
+            return await database.read(partial(find_keys, settled.get("table", ""), typed))
     except SqliteError:
         return []
 

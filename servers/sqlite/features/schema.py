@@ -9,13 +9,29 @@ from shared import Features
 
 from ..engine.database import Database
 from ..errors import SqliteError
-from ..query.plans import explain, plan_text
-from ..query.query import Query, bound
-from ..schema.lines import Space
-from ..schema.overview import DatabaseSummary, TablePage, overview_text, summarize, tables_text, unreadable
+from ..query.plans import explain, format_plan
+from ..query.query import Query, bind
+from ..schema.lines import ByteBudget
+from ..schema.overview import (
+    DatabaseSummary,
+    TablePage,
+    describe_unreadable,
+    format_overview,
+    format_tables,
+    summarize,
+)
 from ..schema.overview import list_tables as listed_tables
-from ..schema.table import Wanted, describe, table_text
-from .context import Ctx, DatabaseArgument, Opened, ParametersArgument, QueryArgument, reading, room, writing
+from ..schema.table import TableRequest, describe, format_table
+from .context import (
+    Ctx,
+    DatabaseArgument,
+    Opened,
+    ParametersArgument,
+    QueryArgument,
+    limit_answer,
+    turn_to_read,
+    turn_to_write,
+)
 
 __all__ = ["features"]
 
@@ -34,10 +50,10 @@ async def list_tables(
     database: DatabaseArgument = None,
 ) -> str:
     """List the tables and views by name, with their kind and, after ANALYZE, about how many rows."""
-    page = TablePage(cursor, min(limit, ctx.budget.entries), room(ctx, None).bytes)
-    source = ctx.state.databases.named(database)
-    async with reading(ctx, source):
-        return tables_text(await source.read(partial(listed_tables, page)))
+    page = TablePage(cursor, min(limit, ctx.budget.entries), limit_answer(ctx, None).bytes)
+    source = ctx.state.databases.get(database)
+    async with turn_to_read(ctx, source):
+        return format_tables(await source.read(partial(listed_tables, page)))
 
 
 @features.tool(title="Describe table", read_only=True)
@@ -49,9 +65,9 @@ async def describe_table(
     database: DatabaseArgument = None,
 ) -> str:
     """Tell all about a table: columns, keys, indexes, triggers, its CREATE statement with the checks."""
-    source, wanted = ctx.state.databases.named(database), Wanted(table_name, sample, statistics)
-    async with reading(ctx, source):
-        return table_text(await source.read(partial(describe, wanted, room(ctx, None))))
+    source, wanted = ctx.state.databases.get(database), TableRequest(table_name, sample, statistics)
+    async with turn_to_read(ctx, source):
+        return format_table(await source.read(partial(describe, wanted, limit_answer(ctx, None))))
 
 
 @features.tool(title="Describe database", read_only=True)
@@ -65,25 +81,25 @@ async def describe_database(
     The place to begin.
     """
     databases = ctx.state.databases
-    chosen = list(databases) if database is None else [databases.named(database)]
-    left = min(max_bytes, room(ctx, None).bytes)
+    chosen = list(databases) if database is None else [databases.get(database)]
+    left = min(max_bytes, limit_answer(ctx, None).bytes)
     summaries: list[DatabaseSummary] = []
     for index, one in enumerate(chosen):
-        space = Space(left // (len(chosen) - index))
-        left -= space.left
-        async with reading(ctx, one):
-            summaries.append(await _summary(one, space, alone=len(chosen) == 1))
-        left += max(space.left, 0)
-    return overview_text(summaries)
+        budget = ByteBudget(left // (len(chosen) - index))
+        left -= budget.left
+        async with turn_to_read(ctx, one):
+            summaries.append(await _summary(one, budget, alone=len(chosen) == 1))
+        left += max(budget.left, 0)
+    return format_overview(summaries)
 
 
-async def _summary(database: Database, space: Space, *, alone: bool) -> DatabaseSummary:
+async def _summary(database: Database, budget: ByteBudget, *, alone: bool) -> DatabaseSummary:
     try:
-        return await database.read(partial(summarize, database.name, database.writable, space))
+        return await database.read(partial(summarize, database.name, database.writable, budget))
     except SqliteError as error:
         if alone:
             raise
-        return unreadable(database.name, database.writable, f"{error.code}: {error.line}")
+        return describe_unreadable(database.name, database.writable, f"{error.code}: {error.line}")
 
 
 @features.tool(title="Explain query", read_only=True)
@@ -95,14 +111,14 @@ async def explain_query(
 ) -> str:
     """Tell how SQLite would run a statement, without running it: the query plan as a tree, and which tables are read
     whole."""
-    source = ctx.state.databases.named(database)
-    work = partial(explain, Query(query, bound(parameters)), room(ctx, None).bytes)
+    source = ctx.state.databases.get(database)
+    work = partial(explain, Query(query, bind(parameters)), limit_answer(ctx, None).bytes)
     try:
-        async with reading(ctx, source):
+        async with turn_to_read(ctx, source):
             plan = await source.read(work)
     except SqliteError as error:
         if error.code != "refused" or not source.writable:
             raise
-        async with writing(ctx, source), source.writer() as connection:
+        async with turn_to_write(ctx, source), source.writer() as connection:
             plan = await connection.run(work)
-    return plan_text(plan)
+    return format_plan(plan)

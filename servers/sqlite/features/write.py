@@ -12,17 +12,27 @@ from shared import Data, Features, MissingCapability
 
 from ..engine.database import Database
 from ..errors import SqliteError
-from ..query.query import Parameters, bound
+from ..query.query import Parameters, bind
 from ..write import execution, importing
-from ..write.backups import back_up, backup_text
-from ..write.csvs import Form, of_file, of_text
-from ..write.execution import Answering, WriteResult
-from ..write.importing import Import, import_text
+from ..write.backups import back_up, format_backup
+from ..write.csvs import CsvFormat, open_file, open_text
+from ..write.execution import ResponseLimits, WriteResult
+from ..write.importing import Import, format_import
 from ..write.session import Consent, Figures, Session, write
 from ..write.statements import Statement
-from .context import SCALAR, Ctx, DatabaseArgument, Opened, no_files, read_only, reading, room, writing
+from .context import (
+    SCALAR,
+    Ctx,
+    DatabaseArgument,
+    Opened,
+    check_files,
+    check_writable,
+    limit_answer,
+    turn_to_read,
+    turn_to_write,
+)
 
-__all__ = ["executed", "features"]
+__all__ = ["execute_statements", "features"]
 
 T = TypeVar("T")
 OneOrSeveral = (
@@ -47,7 +57,7 @@ class _Agreement(BaseModel):
     """Nothing to fill in: to accept it is to agree."""
 
 
-@features.tool(title="Write query", unavailable=read_only)
+@features.tool(title="Write query", unavailable=check_writable)
 async def write_query(
     ctx: Ctx,
     query: OneOrSeveral,
@@ -57,27 +67,27 @@ async def write_query(
     database: DatabaseArgument = None,
 ) -> Data[WriteResult]:
     """Run statements that change data or the schema, in one transaction: all is committed, or nothing."""
-    source = ctx.state.databases.named(database)
+    source = ctx.state.databases.get(database)
     statements = _statements(query, parameters)
     if not dry_run:
-        return await executed(ctx, source, statements, max_rows)
-    async with writing(ctx, source):
-        done = await write(source, partial(execution.dry_run, statements, _answering(ctx, max_rows)))
+        return await execute_statements(ctx, source, statements, max_rows)
+    async with turn_to_write(ctx, source):
+        done = await write(source, partial(execution.dry_run, statements, _limit_response(ctx, max_rows)))
     return Data(done.value, done.text)
 
 
-@features.tool(title="Create table", unavailable=read_only, destructive=False)
+@features.tool(title="Create table", unavailable=check_writable, destructive=False)
 async def create_table(
     ctx: Ctx,
     query: Annotated[str, Field(description="one CREATE TABLE statement")],
     database: DatabaseArgument = None,
 ) -> str:
     """Make a table with CREATE TABLE, and do nothing else; write_query makes all the rest of a schema."""
-    done = await executed(ctx, ctx.state.databases.named(database), [Statement(query)], only_tables=True)
+    done = await execute_statements(ctx, ctx.state.databases.get(database), [Statement(query)], only_tables=True)
     return done.text
 
 
-@features.tool(title="Import CSV", unavailable=read_only, destructive=False)
+@features.tool(title="Import CSV", unavailable=check_writable, destructive=False)
 async def import_csv(
     ctx: Ctx,
     table: Annotated[str, Field(description="where the rows go; made where it is not there")],
@@ -93,28 +103,28 @@ async def import_csv(
 
     In a new table INTEGER and REAL are only what comes back as it is written; 007, 1.50 and 1e5 stay TEXT.
     """
-    source = ctx.state.databases.named(database)
-    form = Form(delimiter, header, ctx.state.settings.max_value)
+    source = ctx.state.databases.get(database)
+    form = CsvFormat(delimiter, header, ctx.state.settings.max_value)
     if csv is not None and file is None:
-        what, text = f"import a CSV into {table}", of_text(csv)
+        what, text = f"import a CSV into {table}", open_text(csv)
     elif file is not None and csv is None:
-        what, text = f"import {file} into {table}", of_file(_files(ctx), file)
+        what, text = f"import {file} into {table}", open_file(_files(ctx), file)
     else:
         raise SqliteError("bad_csv", "give either csv or file")
     act = partial(importing.import_csv, Import(table, text, form))
-    return import_text(await agreed(ctx, source, what, act, csv, form))
+    return format_import(await run_agreed(ctx, source, what, act, csv, form))
 
 
-@features.tool(title="Back up", unavailable=no_files, destructive=False)
+@features.tool(title="Back up", unavailable=check_files, destructive=False)
 async def backup(ctx: Ctx, database: DatabaseArgument = None) -> str:
     """Copy a database, while it is in use, to a new file in the operator's directory, and check the copy."""
-    source = ctx.state.databases.named(database)
+    source = ctx.state.databases.get(database)
     work = partial(back_up, _files(ctx), source.name)
-    async with reading(ctx, source):
-        return backup_text(await source.read(work))
+    async with turn_to_read(ctx, source):
+        return format_backup(await source.read(work))
 
 
-async def executed(
+async def execute_statements(
     ctx: Ctx,
     source: Database,
     statements: Sequence[Statement],
@@ -123,14 +133,14 @@ async def executed(
     only_tables: bool = False,
 ) -> Data[WriteResult]:
     """What the statements did, in one transaction, once the user has agreed where the operator wants that."""
-    what = ";\n".join(_written(statement) for statement in statements)
-    act = partial(execution.execute, statements, _answering(ctx, max_rows), only_tables)
-    done = await agreed(ctx, source, what, act)
+    what = ";\n".join(_format_statement(statement) for statement in statements)
+    act = partial(execution.execute, statements, _limit_response(ctx, max_rows), only_tables)
+    done = await run_agreed(ctx, source, what, act)
     return Data(done.value, done.text)
 
 
-def _answering(ctx: Ctx, max_rows: int | None) -> Answering:
-    return Answering(room(ctx, max_rows), ctx.budget.result_bytes - _FRAME)
+def _limit_response(ctx: Ctx, max_rows: int | None) -> ResponseLimits:
+    return ResponseLimits(limit_answer(ctx, max_rows), ctx.budget.result_bytes - _FRAME)
 
 
 def _files(ctx: Ctx) -> Path:
@@ -144,7 +154,7 @@ def _files(ctx: Ctx) -> Path:
 
 def _statements(query: str | list[str], parameters: list[Any] | dict[str, Any]) -> list[Statement]:
     if isinstance(query, str):
-        return [Statement(query, bound(parameters))]
+        return [Statement(query, bind(parameters))]
     if not parameters:
         return [Statement(sql) for sql in query]
     if not isinstance(parameters, list) or len(parameters) != len(query):
@@ -158,23 +168,23 @@ def _statements(query: str | list[str], parameters: list[Any] | dict[str, Any]) 
 def _bound_one(given: Any) -> Parameters:
     if not isinstance(given, list | dict):
         raise SqliteError("bad_parameters", "the entry of a statement is neither a list nor an object of parameters")
-    return bound(given)
+    return bind(given)
 
 
-async def agreed(
+async def run_agreed(
     ctx: Ctx, source: Database, what: str, act: Callable[[Consent, Session], T | Figures], *unsaid: object
 ) -> T:
     """What `act` does, once the user has agreed to it where the operator wants that: to `what`, which is shown, with
     all that is `unsaid`. Raises SqliteError where the user does not agree, or can't be asked."""
     limit = ctx.state.settings.confirm
-    async with writing(ctx, source):
+    async with turn_to_write(ctx, source):
         done = await write(source, partial(act, Consent(limit)))
     if not isinstance(done, Figures):
         return done
     # The key names these very changes: consent to some is none to others.
     key = hashlib.sha256(repr((source.name, what, unsaid, done)).encode("utf-8", "replace")).hexdigest()[:16]
-    await _ask(ctx, key, f"Change {source.name}? {done}:\n{_cut(what)}", done)
-    async with writing(ctx, source):
+    await _ask(ctx, key, f"Change {source.name}? {done}:\n{_shorten(what)}", done)
+    async with turn_to_write(ctx, source):
         done = await write(source, partial(act, Consent(limit, done)))
     assert not isinstance(done, Figures)
     return done
@@ -190,10 +200,10 @@ async def _ask(ctx: Ctx, key: str, message: str, figures: Figures) -> None:
         raise SqliteError("declined", "the user did not agree", quoted=[str(figures)])
 
 
-def _written(statement: Statement) -> str:
+def _format_statement(statement: Statement) -> str:
     """A statement with its parameters, for the user to read."""
     return f"{statement.sql} -- {statement.parameters!r}" if statement.parameters else statement.sql
 
 
-def _cut(text: str) -> str:
+def _shorten(text: str) -> str:
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]} [cut: {len(text):,} characters]"

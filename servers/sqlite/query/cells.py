@@ -12,7 +12,7 @@ from typing import Any
 
 from servers.sqlite.errors import SqliteError
 
-__all__ = ["cells", "stored", "types_of"]
+__all__ = ["decode_value", "encode_cells", "find_types"]
 
 _EXACT = 1 << 53
 """Integers up to this are exact wherever JSON's numbers are read as IEEE 754 doubles (RFC 8259, section 6)."""
@@ -21,20 +21,21 @@ _TYPES = {int: "integer", float: "real", str: "text", bytes: "blob", type(None):
 _HALF = re.compile("[\ud800-\udfff]")
 
 
-def cells(values: Sequence[Any], max_bytes: int) -> Sequence[Any]:
+def encode_cells(values: Sequence[Any], max_bytes: int) -> Sequence[Any]:
     """The `values` of a column as JSON holds them; of each `max_bytes` bytes at most."""
     if _is_plain(values, set(map(type, values)), max_bytes):
         return values
     return [_cell(value, max_bytes) for value in values]
 
 
-def types_of(values: Iterable[Any]) -> set[str]:
+def find_types(values: Iterable[Any]) -> set[str]:
     """The storage classes of values, in SQLite's words."""
     return {_TYPES[kind] for kind in set(map(type, values))}
 
 
-def stored(value: Any) -> Any:
-    """The value of SQLite for a parameter, which is JSON or an object as `cells` makes them. Raises SqliteError."""
+def decode_value(value: Any) -> Any:
+    """The value of SQLite for a parameter, which is JSON or an object as `encode_cells` makes them. Raises
+    SqliteError."""
     if not isinstance(value, dict | list):
         return value
     match value:

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 from pydantic_core import to_json
 
 from servers.sqlite.errors import SqliteError
-from servers.sqlite.query.cells import cells, types_of
+from servers.sqlite.query.cells import encode_cells, find_types
 
-__all__ = ["Page", "Room", "Row", "fetched", "page", "size_of"]
+__all__ = ["AnswerLimits", "Page", "Row", "fetch", "fill_page", "measure"]
 
 Row = tuple[Any, ...]
 
@@ -26,11 +26,11 @@ _CELL = 10
 _FIRST = 50
 """Rows that tell how large the others are."""
 _FULL = 0.95
-"""Of the room, what is not worth another try."""
+"""Of the bytes, what is not worth another try."""
 _SMALLEST_CELL = 16
 
 
-class Room(NamedTuple):
+class AnswerLimits(NamedTuple):
     """What one answer may have."""
 
     rows: int
@@ -47,18 +47,18 @@ class Page(NamedTuple):
     """The storage classes of each column's values."""
 
 
-def page(names: Sequence[str], rows: Iterator[Row], room: Room) -> tuple[Page, list[Row]]:
+def fill_page(names: Sequence[str], rows: Iterator[Row], limits: AnswerLimits) -> tuple[Page, list[Row]]:
     """The next of the `rows`, as many as there is room for, and those that were fetched and had none.
 
     Raises SqliteError `too_large` where not even one row has room.
     """
     made: list[Row] = []
     given: list[Row] = []
-    left = all_left = room.bytes - _FRAME - size_of(names) - _COLUMN * len(names)
+    left = all_left = limits.bytes - _FRAME - measure(names) - _COLUMN * len(names)
     most = _FIRST
-    while len(made) < room.rows and (left > all_left * (1 - _FULL) or not made):
-        taken = fetched(rows, min(most, room.rows - len(made)), left)
-        fitting, size = _fitting(taken, room.cell_bytes, left, alone=not given) if taken else ([], 0)
+    while len(made) < limits.rows and (left > all_left * (1 - _FULL) or not made):
+        taken = fetch(rows, min(most, limits.rows - len(made)), left)
+        fitting, size = _fitting(taken, limits.cell_bytes, left, alone=not given) if taken else ([], 0)
         made += fitting
         given += taken[: len(fitting)]
         if not taken or len(fitting) < len(taken):
@@ -69,17 +69,17 @@ def page(names: Sequence[str], rows: Iterator[Row], room: Room) -> tuple[Page, l
     return Page(made, _types(names, given)), list(islice(rows, 1))
 
 
-def size_of(rows: Sequence[Any]) -> int:
+def measure(rows: Sequence[Any]) -> int:
     """Bytes of rows, or of names, in both forms: as JSON, and as a text of JSON, which is JSON again."""
     data = to_json(rows)
     return 2 * len(data) + data.count(b'"') + data.count(b"\\") + len(rows)
 
 
 def _types(names: Sequence[str], rows: Sequence[Row]) -> list[set[str]]:
-    return [types_of(values) for values in zip(*rows, strict=True)] or [set() for _ in names]
+    return [find_types(values) for values in zip(*rows, strict=True)] or [set() for _ in names]
 
 
-def fetched(rows: Iterable[Row], most: int, left: int) -> list[Row]:
+def fetch(rows: Iterable[Row], most: int, left: int) -> list[Row]:
     """About as many rows as `left` bytes take: one at least, unless there are none, and `most` at most."""
     taken: list[Row] = []
     for row in islice(rows, most):
@@ -99,10 +99,10 @@ def _fitting(rows: Sequence[Row], cell_bytes: int, left: int, *, alone: bool) ->
     there is one at least."""
     while True:
         made = _made(rows, cell_bytes)
-        size = size_of(made)
+        size = measure(made)
         while size > left and len(made) > alone:
             made = made[: max(int(len(made) * left / size), int(alone))]
-            size = size_of(made)
+            size = measure(made)
         if size <= left or not made:
             return made, size
         if cell_bytes == _SMALLEST_CELL:
@@ -111,4 +111,4 @@ def _fitting(rows: Sequence[Row], cell_bytes: int, left: int, *, alone: bool) ->
 
 
 def _made(rows: Sequence[Row], cell_bytes: int) -> list[Row]:
-    return list(zip(*[cells(values, cell_bytes) for values in zip(*rows, strict=True)], strict=True))
+    return list(zip(*[encode_cells(values, cell_bytes) for values in zip(*rows, strict=True)], strict=True))

@@ -9,13 +9,13 @@ from itertools import islice
 
 from typing_extensions import TypedDict
 
-from servers.sqlite.engine.limits import Stop, patiently
-from servers.sqlite.engine.sql import unbound
+from servers.sqlite.engine.limits import StatementDeadline, retry_locked
+from servers.sqlite.engine.sql import replace_parameters
 from servers.sqlite.query.query import Query
-from servers.sqlite.schema.lines import Space
-from servers.sqlite.texts import fenced, short, shown
+from servers.sqlite.schema.lines import ByteBudget
+from servers.sqlite.texts import fence, format_name, shorten
 
-__all__ = ["Plan", "PlanStep", "explain", "plan_text"]
+__all__ = ["Plan", "PlanStep", "explain", "format_plan"]
 
 _STEPS = 500
 _FRAME = 300
@@ -44,32 +44,32 @@ class Plan(TypedDict):
     truncated: bool
 
 
-def explain(query: Query, most: int, connection: sqlite3.Connection, stop: Stop) -> Plan:
+def explain(query: Query, most: int, connection: sqlite3.Connection, stop: StatementDeadline) -> Plan:
     """The plan of one statement, in `most` bytes; its parameters may be left out.
 
     Raises SqliteError for what the connection may not do either.
     """
     # SQLite takes EXPLAIN before one statement only, and `sqlite3` no second statement.
-    asked = f"EXPLAIN QUERY PLAN {query.sql if query.parameters else unbound(query.sql)}"
-    cursor = patiently(stop, partial(connection.execute, asked, query.parameters))
+    asked = f"EXPLAIN QUERY PLAN {query.sql if query.parameters else replace_parameters(query.sql)}"
+    cursor = retry_locked(stop, partial(connection.execute, asked, query.parameters))
     rows = list(islice(cursor, _STEPS + 1))
     cursor.close()
     children: dict[int, list[tuple[int, str]]] = defaultdict(list)
     for step, parent, _, detail in rows[:_STEPS]:
-        children[parent].append((step, short(detail, _DETAIL)))
+        children[parent].append((step, shorten(detail, _DETAIL)))
     steps: list[PlanStep] = [{"level": level, "detail": detail} for level, detail in _tree(children)]
-    space = Space(most - _FRAME)
-    scans, more_scans = space.share(2).fitting(_scans([one["detail"] for one in steps]), shown)
-    shown_steps, more_steps = space.fitting(steps, _line)
+    budget = ByteBudget(most - _FRAME)
+    scans, more_scans = budget.share(2).fitting(_scans([one["detail"] for one in steps]), format_name)
+    shown_steps, more_steps = budget.fitting(steps, _line)
     truncated = len(rows) > _STEPS or more_scans + more_steps > 0
     return {"steps": shown_steps, "scans": scans, "truncated": truncated}
 
 
-def plan_text(plan: Plan) -> str:
+def format_plan(plan: Plan) -> str:
     """The tree, indented, and what is read whole."""
     head = f"{len(plan['steps'])} steps{', cut' if plan['truncated'] else ''}; the statement was not run"
-    scans = [f"read whole: {', '.join(map(shown, plan['scans']))}"] if plan["scans"] else []
-    return "\n".join((head, fenced([*map(_line, plan["steps"]), *scans])))
+    scans = [f"read whole: {', '.join(map(format_name, plan['scans']))}"] if plan["scans"] else []
+    return "\n".join((head, fence([*map(_line, plan["steps"]), *scans])))
 
 
 def _line(step: PlanStep) -> str:

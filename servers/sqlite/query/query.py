@@ -8,11 +8,11 @@ from functools import partial
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
-from servers.sqlite.engine.limits import Stop, patiently
-from servers.sqlite.query.cells import stored
-from servers.sqlite.query.pages import Page, Room, Row, page
+from servers.sqlite.engine.limits import StatementDeadline, retry_locked
+from servers.sqlite.query.cells import decode_value
+from servers.sqlite.query.pages import AnswerLimits, Page, Row, fill_page
 
-__all__ = ["Answer", "Parameters", "Query", "Rest", "begin", "bound", "go_on"]
+__all__ = ["Answer", "Parameters", "Query", "Remainder", "bind", "resume", "run_query"]
 
 Parameters = Sequence[Any] | Mapping[str, Any]
 
@@ -29,7 +29,7 @@ class Query(NamedTuple):
     """Rows that were given already, by earlier answers."""
 
 
-class Rest(NamedTuple):
+class Remainder(NamedTuple):
     """What is left of a query after an answer, while its statement is kept at the row where that ended."""
 
     cursor: sqlite3.Cursor
@@ -44,7 +44,7 @@ class Answer(NamedTuple):
     page: Page
     more: bool
     """Whether there are rows after these."""
-    rest: Rest | None
+    rest: Remainder | None
     """Where they come from, if the statement could be kept."""
     schema_version: int
     data_version: int
@@ -52,37 +52,39 @@ class Answer(NamedTuple):
     seconds: float
 
 
-def bound(parameters: Parameters) -> Parameters:
+def bind(parameters: Parameters) -> Parameters:
     """The parameters as SQLite takes them. Raises SqliteError."""
     if isinstance(parameters, Mapping):
-        return {name.lstrip(":@$"): stored(value) for name, value in parameters.items()}
-    return [stored(value) for value in parameters]
+        return {name.lstrip(":@$"): decode_value(value) for name, value in parameters.items()}
+    return [decode_value(value) for value in parameters]
 
 
-def begin(query: Query, room: Room, connection: sqlite3.Connection, stop: Stop) -> Answer:
+def run_query(query: Query, limits: AnswerLimits, connection: sqlite3.Connection, stop: StatementDeadline) -> Answer:
     """Runs the query up to the rows that it shall give."""
     began = time.monotonic()
     data_version, schema_version = (
-        patiently(stop, partial(_pragma, connection, name)) for name in ("data_version", "schema_version")
+        retry_locked(stop, partial(_pragma, connection, name)) for name in ("data_version", "schema_version")
     )
     with ExitStack() as unless_kept:
-        cursor = patiently(stop, partial(connection.execute, query.sql, query.parameters))
+        cursor = retry_locked(stop, partial(connection.execute, query.sql, query.parameters))
         unless_kept.callback(cursor.close)
         names = tuple(column[0] for column in cursor.description or ())
         _skip(cursor, query.offset, stop)
-        page, rest = _given(names, Rest(cursor, ()), room, stop)
+        page, rest = _given(names, Remainder(cursor, ()), limits, stop)
         kept = rest if rest is not None and _keeps_snapshots(connection) else None
         if kept is not None:
             unless_kept.pop_all()
     return Answer(names, page, rest is not None, kept, schema_version, data_version, time.monotonic() - began)
 
 
-def go_on(answer: Answer, rest: Rest, room: Room, _: sqlite3.Connection, stop: Stop) -> Answer:
+def resume(
+    answer: Answer, rest: Remainder, limits: AnswerLimits, _: sqlite3.Connection, stop: StatementDeadline
+) -> Answer:
     """The rows after those of `answer`, from the statement that was kept for them."""
     began = time.monotonic()
     with ExitStack() as unless_kept:
         unless_kept.callback(rest.cursor.close)
-        page, left = _given(answer.names, rest, room, stop)
+        page, left = _given(answer.names, rest, limits, stop)
         if left is not None:
             unless_kept.pop_all()
     return answer._replace(page=page, more=left is not None, rest=left, seconds=time.monotonic() - began)
@@ -99,7 +101,7 @@ def _keeps_snapshots(connection: sqlite3.Connection) -> bool:
     return bool(mode == "wal")
 
 
-def _skip(cursor: sqlite3.Cursor, offset: int, stop: Stop) -> None:
+def _skip(cursor: sqlite3.Cursor, offset: int, stop: StatementDeadline) -> None:
     while offset > 0:
         skipped = sum(1 for _ in islice(cursor, min(offset, _SKIPPED)))
         if skipped == 0:
@@ -108,9 +110,11 @@ def _skip(cursor: sqlite3.Cursor, offset: int, stop: Stop) -> None:
         stop.check()
 
 
-def _given(names: Sequence[str], rest: Rest, room: Room, stop: Stop) -> tuple[Page, Rest | None]:
+def _given(
+    names: Sequence[str], rest: Remainder, limits: AnswerLimits, stop: StatementDeadline
+) -> tuple[Page, Remainder | None]:
     waiting = iter(rest.waiting)
-    made, left = page(names, chain(waiting, rest.cursor), room)
+    made, left = fill_page(names, chain(waiting, rest.cursor), limits)
     stop.check()
     left += waiting
-    return made, Rest(rest.cursor, left) if left else None
+    return made, Remainder(rest.cursor, left) if left else None

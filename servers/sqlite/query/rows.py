@@ -13,15 +13,15 @@ from typing import Any
 
 from typing_extensions import TypedDict
 
-from servers.sqlite.engine.limits import Stop, patiently
-from servers.sqlite.engine.sql import quoted, select
+from servers.sqlite.engine.limits import StatementDeadline, retry_locked
+from servers.sqlite.engine.sql import quote, select
 from servers.sqlite.errors import SqliteError
-from servers.sqlite.query.pages import Page, Room, page
-from servers.sqlite.schema.entries import Entry, find, steady
-from servers.sqlite.schema.parts import columns_of
-from servers.sqlite.uris import key_of, parts_of
+from servers.sqlite.query.pages import AnswerLimits, Page, fill_page
+from servers.sqlite.schema.entries import Entry, get_entry, hold_snapshot
+from servers.sqlite.schema.parts import read_columns
+from servers.sqlite.uris import join_key, split_key
 
-__all__ = ["Rows", "first_rows", "in_order", "keys_like", "row_of"]
+__all__ = ["Rows", "find_keys", "find_row", "order_by", "read_first_rows"]
 
 _LOOKED_AT = 10_000
 """Rows whose keys are compared with what was typed."""
@@ -44,49 +44,53 @@ class Rows(TypedDict):
     truncated: bool
 
 
-def first_rows(table: str, room: Room, connection: sqlite3.Connection, stop: Stop) -> Rows:
+def read_first_rows(
+    table: str, limits: AnswerLimits, connection: sqlite3.Connection, stop: StatementDeadline
+) -> Rows:
     """The first rows by their keys, as many as there is room for. Raises SqliteError."""
-    with steady(connection, stop):
-        entry = find(connection, table)
+    with hold_snapshot(connection, stop):
+        entry = get_entry(connection, table)
         key = _key_columns(connection, entry)
-        query = select("*", entry.name, f"{in_order(key)}LIMIT {room.rows + 1}")
-        cursor = patiently(stop, partial(connection.execute, query))
+        query = select("*", entry.name, f"{order_by(key)}LIMIT {limits.rows + 1}")
+        cursor = retry_locked(stop, partial(connection.execute, query))
         names = [column[0] for column in cursor.description]
-        made, left = page(names, cursor, room)
+        made, left = fill_page(names, cursor, limits)
     return _rows(entry, key, names, made, truncated=bool(left))
 
 
-def in_order(key: list[str]) -> str:
+def order_by(key: list[str]) -> str:
     """SQL that puts rows in the order of their keys; nothing where they have none."""
-    return f"ORDER BY {', '.join(map(quoted, key))} " if key else ""
+    return f"ORDER BY {', '.join(map(quote, key))} " if key else ""
 
 
-def row_of(table: str, key: str, room: Room, connection: sqlite3.Connection, stop: Stop) -> Rows:
-    """The row with that key, as `uris.key_of` writes it. Raises SqliteError, `not_found` where there is none."""
-    with steady(connection, stop):
-        entry = find(connection, table)
+def find_row(
+    table: str, key: str, limits: AnswerLimits, connection: sqlite3.Connection, stop: StatementDeadline
+) -> Rows:
+    """The row with that key, as `uris.join_key` writes it. Raises SqliteError, `not_found` where there is none."""
+    with hold_snapshot(connection, stop):
+        entry = get_entry(connection, table)
         columns = _key_columns(connection, entry)
         # A comma parts nothing in the key of one column.
-        parts = parts_of(key) if len(columns) != 1 else [",".join(parts_of(key))]
+        parts = split_key(key) if len(columns) != 1 else [",".join(split_key(key))]
         if not columns or len(parts) != len(columns):
             raise SqliteError("not_found", "no row has such a key")
         values = [_values(part) for part in parts]
         conditions = (
-            f"{quoted(column)} IN ({', '.join('?' * len(one))})" for column, one in zip(columns, values, strict=True)
+            f"{quote(column)} IN ({', '.join('?' * len(one))})" for column, one in zip(columns, values, strict=True)
         )
         query = select("*", entry.name, f"WHERE {' AND '.join(conditions)} LIMIT 1")
-        cursor = patiently(stop, partial(connection.execute, query, [value for one in values for value in one]))
+        cursor = retry_locked(stop, partial(connection.execute, query, [value for one in values for value in one]))
         names = [column[0] for column in cursor.description]
-        made, _ = page(names, cursor, room)
+        made, _ = fill_page(names, cursor, limits)
     if not made.rows:
         raise SqliteError("not_found", "no row has that key")
     return _rows(entry, columns, names, made, truncated=False)
 
 
-def keys_like(table: str, typed: str, connection: sqlite3.Connection, stop: Stop) -> list[str]:
+def find_keys(table: str, typed: str, connection: sqlite3.Connection, stop: StatementDeadline) -> list[str]:
     """Keys of the first rows that begin as was typed, as many as are found in a second. Raises SqliteError."""
-    with steady(connection, stop):
-        entry = find(connection, table)
+    with hold_snapshot(connection, stop):
+        entry = get_entry(connection, table)
         columns = _key_columns(connection, entry)
         found: list[str] = []
         with stop.at_most(_SECONDS):
@@ -109,7 +113,7 @@ def _rows(entry: Entry, key: list[str], names: list[str], made: Page, *, truncat
 def _key_columns(connection: sqlite3.Connection, entry: Entry) -> list[str]:
     if entry.kind == "view":
         return []
-    columns, _ = columns_of(connection, entry.name)
+    columns, _ = read_columns(connection, entry.name)
     keyed = sorted((column["primary_key"], column["name"]) for column in columns if column["primary_key"])
     if keyed:
         return [name for _, name in keyed]
@@ -120,11 +124,11 @@ def _key_columns(connection: sqlite3.Connection, entry: Entry) -> list[str]:
 def _keys(entry: Entry, columns: list[str], connection: sqlite3.Connection) -> Iterator[str]:
     if not columns:
         return
-    query = select(", ".join(map(quoted, columns)), entry.name, f"LIMIT {_LOOKED_AT}")
+    query = select(", ".join(map(quote, columns)), entry.name, f"LIMIT {_LOOKED_AT}")
     for row in connection.execute(query):
         parts = [part for part in map(_written, row) if part is not None]
         if len(parts) == len(row) and any(parts):
-            yield key_of(parts)
+            yield join_key(parts)
 
 
 def _values(part: str) -> list[Any]:

@@ -17,10 +17,10 @@ import anyio
 
 from servers.sqlite.engine.connection import Connection, Work
 from servers.sqlite.engine.database import Database
-from servers.sqlite.engine.limits import Stop
+from servers.sqlite.engine.limits import StatementDeadline
 from servers.sqlite.errors import SqliteError
-from servers.sqlite.query.pages import Page, Room
-from servers.sqlite.query.query import Answer, Query, Rest, begin, go_on
+from servers.sqlite.query.pages import AnswerLimits, Page
+from servers.sqlite.query.query import Answer, Query, Remainder, resume, run_query
 
 __all__ = ["Found", "Snapshots"]
 
@@ -42,7 +42,7 @@ class Found(NamedTuple):
     """Whether the database was changed between these rows and those before, so that some may be missing or double."""
 
 
-class _Stand(NamedTuple):
+class _Position(NamedTuple):
     """How far a query has come."""
 
     asked: bytes
@@ -54,12 +54,12 @@ class _Stand(NamedTuple):
     changed: bool
 
 
-class _Kept(NamedTuple):
+class _KeptStatement(NamedTuple):
     """A statement that waits for its next call."""
 
     database: Database
     connection: Connection
-    rest: Rest
+    rest: Remainder
     until: float
 
 
@@ -68,28 +68,32 @@ class Snapshots:
 
     def __init__(self, kept_seconds: float = _KEPT) -> None:
         self._kept_seconds = kept_seconds
-        self._stands: OrderedDict[str, _Stand] = OrderedDict()
-        self._kept: OrderedDict[str, _Kept] = OrderedDict()
+        self._stands: OrderedDict[str, _Position] = OrderedDict()
+        self._kept: OrderedDict[str, _KeptStatement] = OrderedDict()
         self._some = anyio.Event()
 
-    async def read(self, database: Database, query: Query, room: Room, who: str | None, cursor: str | None) -> Found:
+    async def read(
+        self, database: Database, query: Query, limits: AnswerLimits, who: str | None, cursor: str | None
+    ) -> Found:
         """The first rows of `query`, or with a `cursor` those after the rows that came with it.
 
         Raises SqliteError, `bad_cursor` where it is none of this query and this client, or too many came after it.
         """
         asked = hashlib.sha256(repr((who, database.name, query)).encode("utf-8", "replace")).digest()
         if cursor is None:
-            return await self._read(database, await database.readers.take(), partial(begin, query, room), asked, None)
+            return await self._read(
+                database, await database.readers.take(), partial(run_query, query, limits), asked, None
+            )
         stand = self._stands.get(cursor)
         if stand is None or stand.asked != asked:
             reason = "the cursor is not one that this query gave, or it is too old"
             raise SqliteError("bad_cursor", reason, "Leave it out to begin at the first row.")
         kept = self._kept.pop(cursor, None)
         if kept is not None:
-            work = partial(go_on, stand.answer, kept.rest, room)
+            work = partial(resume, stand.answer, kept.rest, limits)
             return await self._read(database, kept.connection, work, asked, stand)
         connection = await database.readers.take(stand.connection)
-        work = partial(begin, query._replace(offset=stand.offset), room)
+        work = partial(run_query, query._replace(offset=stand.offset), limits)
         return await self._read(database, connection, work, asked, stand)
 
     async def run(self) -> None:
@@ -121,7 +125,7 @@ class Snapshots:
                 return
 
     async def _read(
-        self, database: Database, connection: Connection, work: Work[Answer], asked: bytes, stand: _Stand | None
+        self, database: Database, connection: Connection, work: Work[Answer], asked: bytes, stand: _Position | None
     ) -> Found:
         keeps = False
         try:
@@ -136,14 +140,16 @@ class Snapshots:
             cursor = secrets.token_urlsafe(12)
             keeps = answer.rest is not None
             if answer.rest is not None:
-                self._kept[cursor] = _Kept(database, connection, answer.rest, time.monotonic() + self._kept_seconds)
+                self._kept[cursor] = _KeptStatement(
+                    database, connection, answer.rest, time.monotonic() + self._kept_seconds
+                )
                 self._some.set()
         finally:
             if not keeps:
                 database.readers.give(connection)
         offset = len(answer.page.rows) + (0 if stand is None else stand.offset)
         told = answer._replace(page=_NOTHING, rest=None)
-        self._stands[cursor] = _Stand(asked, offset, told, connection, connection.opening, changed)
+        self._stands[cursor] = _Position(asked, offset, told, connection, connection.opening, changed)
         if len(self._stands) > _MOST_STANDS:
             self._stands.popitem(last=False)
         await self._spare(database)
@@ -154,7 +160,7 @@ class Snapshots:
         if sum(kept.database is database for kept in self._kept.values()) > max(database.readers.size // _SHARE, 1):
             await self.press(database)
 
-    async def _let_go(self, kept: _Kept) -> None:
+    async def _let_go(self, kept: _KeptStatement) -> None:
         with anyio.CancelScope(shield=True):
             try:
                 await kept.connection.run(partial(_close, kept.rest))
@@ -162,5 +168,5 @@ class Snapshots:
                 kept.database.readers.give(kept.connection)
 
 
-def _close(rest: Rest, _: sqlite3.Connection, __: Stop) -> None:
+def _close(rest: Remainder, _: sqlite3.Connection, __: StatementDeadline) -> None:
     rest.cursor.close()

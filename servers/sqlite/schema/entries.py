@@ -14,21 +14,21 @@ from functools import partial
 from itertools import islice
 from typing import Any, Literal, NamedTuple
 
-from servers.sqlite.engine.limits import Stop, patiently
+from servers.sqlite.engine.limits import StatementDeadline, retry_locked
 from servers.sqlite.errors import SqliteError
-from servers.sqlite.texts import fenced, nearest, shown
+from servers.sqlite.texts import fence, find_nearest, format_name
 
 __all__ = [
     "Entry",
     "Kind",
-    "all_entries",
     "ask",
-    "entries",
-    "find",
-    "schema_sql",
-    "steady",
-    "suggestion",
-    "unnameable",
+    "build_schema_sql",
+    "get_entry",
+    "hold_snapshot",
+    "list_all_entries",
+    "list_entries",
+    "select_unnameable",
+    "suggest_names",
 ]
 
 Hidden = Callable[[str], bool]
@@ -90,13 +90,13 @@ class Entry(NamedTuple):
 
 
 @contextmanager
-def steady(connection: sqlite3.Connection, stop: Stop) -> Iterator[None]:
+def hold_snapshot(connection: sqlite3.Connection, stop: StatementDeadline) -> Iterator[None]:
     """Has all statements in the block see the same state of the database.
 
     A statement that has not come to its end holds a state of the database, and those beside it see that one too.
     """
     holding = "SELECT count(*) FROM sqlite_schema UNION ALL SELECT 0"
-    with closing(patiently(stop, partial(connection.execute, holding))):
+    with closing(retry_locked(stop, partial(connection.execute, holding))):
         yield
 
 
@@ -106,7 +106,7 @@ def ask(connection: sqlite3.Connection, question: str, *values: Any) -> list[tup
     return [tuple(one.translate(_READABLE) if type(one) is str else one for one in row) for row in rows]
 
 
-def unnameable(connection: sqlite3.Connection) -> str:
+def select_unnameable(connection: sqlite3.Connection) -> str:
     """A query of the names in the schema that are no UTF-8. A statement is denied where the authorizer would have to
     be told such a name, also one that asks a pragma about it."""
     rows = connection.execute("SELECT rowid, name FROM sqlite_schema")
@@ -114,7 +114,7 @@ def unnameable(connection: sqlite3.Connection) -> str:
     return f"SELECT name FROM sqlite_schema WHERE rowid IN ({odd})"  # noqa: S608 - these are numbers
 
 
-def all_entries(connection: sqlite3.Connection) -> list[Entry]:
+def list_all_entries(connection: sqlite3.Connection) -> list[Entry]:
     """All tables and views by name."""
     question = """
         SELECT name, CASE WHEN type = 'view' THEN 'view' WHEN rootpage = 0 THEN 'virtual' ELSE 'table' END, sql
@@ -124,19 +124,19 @@ def all_entries(connection: sqlite3.Connection) -> list[Entry]:
     return [one._replace(kind="shadow") if one.name in shadows and one.kind == "table" else one for one in found]
 
 
-def entries(connection: sqlite3.Connection) -> list[Entry]:
+def list_entries(connection: sqlite3.Connection) -> list[Entry]:
     """The tables and views that are not internal, by name."""
-    return [one for one in all_entries(connection) if not one.internal]
+    return [one for one in list_all_entries(connection) if not one.internal]
 
 
-def find(connection: sqlite3.Connection, name: str) -> Entry:
+def get_entry(connection: sqlite3.Connection, name: str) -> Entry:
     """The table or view of that name, in upper or lower case. Raises SqliteError `not_found`, with the nearest."""
-    found = all_entries(connection)
+    found = list_all_entries(connection)
     question = "SELECT name FROM sqlite_schema WHERE name = ? COLLATE NOCASE AND type IN ('table', 'view')"
     for (exact,) in ask(connection, question, name):
         return next(one for one in found if one.name == exact)
-    close = nearest(name, (one.name for one in found if not one.internal))
-    suggestion = f"The nearest names are:\n{fenced(close)}" if close else "list_tables names those that there are."
+    close = find_nearest(name, (one.name for one in found if not one.internal))
+    suggestion = f"The nearest names are:\n{fence(close)}" if close else "list_tables names those that there are."
     raise SqliteError("not_found", "there is no table or view of that name", suggestion)
 
 
@@ -145,7 +145,7 @@ def _parts(sql: str) -> tuple[str, ...]:
     return () if module is None else _SHADOWS.get(module[1].lower(), ())
 
 
-def schema_sql(most: int, connection: sqlite3.Connection, stop: Stop) -> str:
+def build_schema_sql(most: int, connection: sqlite3.Connection, stop: StatementDeadline) -> str:
     """The statements that make the schema again, `most` bytes at most; what is left out is counted.
 
     A virtual table makes those tables itself that it keeps its data in.
@@ -153,8 +153,8 @@ def schema_sql(most: int, connection: sqlite3.Connection, stop: Stop) -> str:
     question = """
         SELECT tbl_name, sql FROM sqlite_schema WHERE sql IS NOT NULL AND substr(name, 1, 7) <> 'sqlite_'
         ORDER BY CASE type WHEN 'table' THEN 1 WHEN 'index' THEN 2 WHEN 'view' THEN 3 ELSE 4 END, name"""
-    with steady(connection, stop):
-        shadows = {one.name for one in all_entries(connection) if one.kind == "shadow"}
+    with hold_snapshot(connection, stop):
+        shadows = {one.name for one in list_all_entries(connection) if one.kind == "shadow"}
         statements = [f"{sql};" for table, sql in ask(connection, question) if table not in shadows]
     shown: list[str] = []
     for statement in statements:
@@ -164,24 +164,25 @@ def schema_sql(most: int, connection: sqlite3.Connection, stop: Stop) -> str:
             break
         shown.append(statement)
     # The marks of data are comments here, so that the text can be run.
-    text, _, end = fenced(["\n\n".join(shown)]).rpartition("\n")
+    text, _, end = fence(["\n\n".join(shown)]).rpartition("\n")
     return f"-- {text}\n-- {end}\n"
 
 
-def suggestion(connection: sqlite3.Connection, words: str, hidden: Hidden) -> str:
+def suggest_names(connection: sqlite3.Connection, words: str, hidden: Hidden) -> str:
     """What to try instead, between the marks of data; nothing where nothing is alike, or can be looked for."""
     try:
         close = _close(connection, words[:_LONGEST], hidden)
     except sqlite3.Error:
         return ""
-    return f"The nearest names are:\n{fenced(close)}" if close else ""
+    return f"The nearest names are:\n{fence(close)}" if close else ""
 
 
 def _close(connection: sqlite3.Connection, words: str, hidden: Hidden) -> Sequence[str]:
     if words.startswith(_NO_TABLE):
         name = words.removeprefix(_NO_TABLE).removeprefix("main.")
         return [
-            shown(one) for one in nearest(name, (one.name for one in entries(connection) if not hidden(one.name)))
+            format_name(one)
+            for one in find_nearest(name, (one.name for one in list_entries(connection) if not hidden(one.name)))
         ]
     if words.startswith(_NO_COLUMN):
         # c.nam, or "nam" - should this be a string literal in single-quotes?
@@ -196,11 +197,14 @@ def _columns(name: str, columns: Iterator[tuple[str, str]]) -> Sequence[str]:
     tables: dict[str, list[str]] = {}
     for table, column in islice(columns, _COLUMNS):
         tables.setdefault(column, []).append(table)
-    return [f"{shown(one)} (in {', '.join(map(shown, tables[one][:_TABLES]))})" for one in nearest(name, tables)]
+    return [
+        f"{format_name(one)} (in {', '.join(map(format_name, tables[one][:_TABLES]))})"
+        for one in find_nearest(name, tables)
+    ]
 
 
 def _all_columns(connection: sqlite3.Connection, hidden: Hidden) -> Iterator[tuple[str, str]]:
-    for entry in entries(connection):
+    for entry in list_entries(connection):
         if entry.kind != "view" and not hidden(entry.name):
             yield from ((entry.name, column) for column in _columns_of(connection, entry.name))
 

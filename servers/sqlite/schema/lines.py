@@ -8,18 +8,27 @@ from pydantic_core import to_json
 
 from servers.sqlite.schema.parts import ForeignKey, Index, TableColumn
 from servers.sqlite.schema.statistics import ColumnStatistics
-from servers.sqlite.texts import listed, shown
+from servers.sqlite.texts import format_name, format_names
 
-__all__ = ["Space", "brief_index", "column", "count_left_out", "foreign_key", "index", "section", "statistics"]
+__all__ = [
+    "ByteBudget",
+    "format_brief_index",
+    "format_column",
+    "format_foreign_key",
+    "format_index",
+    "format_left_out",
+    "format_section",
+    "format_statistics",
+]
 
 T = TypeVar("T")
 _BETWEEN = 4
 """Bytes before a line: its end and its indentation."""
 
 
-def column(one: TableColumn) -> str:
+def format_column(one: TableColumn) -> str:
     """Name, type, and what else is said of it."""
-    parts = [shown(one["name"]), one["type"]]
+    parts = [format_name(one["name"]), one["type"]]
     if one["primary_key"]:
         parts.append(f"primary key {one['primary_key']}")
     if one["not_null"]:
@@ -31,46 +40,46 @@ def column(one: TableColumn) -> str:
     return " ".join(filter(None, parts))
 
 
-def foreign_key(one: ForeignKey) -> str:
+def format_foreign_key(one: ForeignKey) -> str:
     """From where to where, and what follows from changes there."""
-    to = f"({listed(one['to_columns'])})" if one["to_columns"] else "(primary key)"
-    line = f"{shown(one['table'])}({listed(one['columns'])}) -> {shown(one['to_table'])}{to}"
+    to = f"({format_names(one['to_columns'])})" if one["to_columns"] else "(primary key)"
+    line = f"{format_name(one['table'])}({format_names(one['columns'])}) -> {format_name(one['to_table'])}{to}"
     for event, action in (("update", one["on_update"]), ("delete", one["on_delete"])):
         line += f" on {event} {action.lower()}" if action != "NO ACTION" else ""
     return line
 
 
-def index(one: Index) -> str:
+def format_index(one: Index) -> str:
     """Its SQL, or what it is of where it comes from the table's own."""
-    return one["sql"] or f"{shown(one['name'])} on ({listed(one['columns'])}) by {one['origin']}"
+    return one["sql"] or f"{format_name(one['name'])} on ({format_names(one['columns'])}) by {one['origin']}"
 
 
-def brief_index(table: str, one: Index) -> str:
+def format_brief_index(table: str, one: Index) -> str:
     """What it is of."""
     kinds = [word for word, is_so in (("unique", one["unique"]), ("partial", one["partial"])) if is_so]
-    return " ".join([*kinds, f"{shown(one['name'])} on {shown(table)}({listed(one['columns'])})"])
+    return " ".join([*kinds, f"{format_name(one['name'])} on {format_name(table)}({format_names(one['columns'])})"])
 
 
-def statistics(one: ColumnStatistics) -> str:
+def format_statistics(one: ColumnStatistics) -> str:
     """What a column holds."""
     distinct = "?" if one["distinct"] is None else one["distinct"]
     least, greatest = (json.dumps(one[end], ensure_ascii=False) for end in ("min", "max"))
-    return f"{shown(one['column'])}: {one['nulls']} null, {distinct} distinct, {least} to {greatest}"
+    return f"{format_name(one['column'])}: {one['nulls']} null, {distinct} distinct, {least} to {greatest}"
 
 
-def count_left_out(left_out: dict[str, int]) -> str:
+def format_left_out(left_out: dict[str, int]) -> str:
     """How much of what there was no room for."""
     return ", ".join(f"{count} {what.replace('_', ' ')}" for what, count in left_out.items())
 
 
-def section(title: str, parts: Sequence[str]) -> Iterator[str]:
+def format_section(title: str, parts: Sequence[str]) -> Iterator[str]:
     """The lines of a part with its title; none where it is empty."""
     if parts:
         yield f"{title}:"
         yield from ("  " + part.replace("\n", "\n  ") for part in parts)
 
 
-class Space:
+class ByteBudget:
     """The bytes of text that are left, as JSON."""
 
     def __init__(self, size: int) -> None:
@@ -95,8 +104,8 @@ class Space:
                 left_out += 1
         return taken, left_out
 
-    def share(self, parts: int) -> "Space":
+    def share(self, parts: int) -> "ByteBudget":
         """One of so many equal parts of what is left, as a space of its own."""
         size = self.left // parts
         self.left -= size
-        return Space(size)
+        return ByteBudget(size)

@@ -11,13 +11,13 @@ from typing import NamedTuple
 
 from typing_extensions import TypedDict
 
-from servers.sqlite.engine.limits import Stop
+from servers.sqlite.engine.limits import StatementDeadline
 from servers.sqlite.errors import SqliteError
 from servers.sqlite.schema import lines
-from servers.sqlite.schema.entries import Entry, Kind, entries, steady
-from servers.sqlite.schema.lines import Space
-from servers.sqlite.schema.parts import columns_of, foreign_keys, indexes, row_estimates
-from servers.sqlite.texts import fenced, shown
+from servers.sqlite.schema.entries import Entry, Kind, hold_snapshot, list_entries
+from servers.sqlite.schema.lines import ByteBudget
+from servers.sqlite.schema.parts import read_columns, read_foreign_keys, read_indexes, read_row_estimates
+from servers.sqlite.texts import fence, format_name
 
 __all__ = [
     "DatabaseSummary",
@@ -25,11 +25,11 @@ __all__ = [
     "TableList",
     "TablePage",
     "TableSummary",
+    "describe_unreadable",
+    "format_overview",
+    "format_tables",
     "list_tables",
-    "overview_text",
     "summarize",
-    "tables_text",
-    "unreadable",
 ]
 
 _FRAME = 500
@@ -41,7 +41,7 @@ _TRIES = 3
 _SHARE = 0.1
 """Of the seconds of the call, those in which columns are looked for."""
 _NAMES_SHARE = 8
-"""Of the room, one part in so many is kept for the names of tables that have none for their columns."""
+"""Of the budget, one part in so many is kept for the names of tables that have none for their columns."""
 
 
 class ListedTable(TypedDict):
@@ -70,35 +70,35 @@ class TablePage(NamedTuple):
     bytes: int
 
 
-def list_tables(page: TablePage, connection: sqlite3.Connection, stop: Stop) -> TableList:
+def list_tables(page: TablePage, connection: sqlite3.Connection, stop: StatementDeadline) -> TableList:
     """The tables and views that the page wants, those left out that SQLite or a virtual table keeps for itself.
 
     Raises SqliteError `bad_cursor`."""
     after = None if page.cursor is None else _name_in(page.cursor)
-    with steady(connection, stop):
-        found, estimates = entries(connection), row_estimates(connection)
-    space = Space(page.bytes - _FRAME)
+    with hold_snapshot(connection, stop):
+        found, estimates = list_entries(connection), read_row_estimates(connection)
+    budget = ByteBudget(page.bytes - _FRAME)
     following = [one for one in found if after is None or one.name > after]
     tables: list[ListedTable] = []
     for one in following[: page.most]:
         table: ListedTable = {"name": one.name, "kind": one.kind, "rows_estimated": estimates.get(one.name)}
-        if not space.takes(_line(table)):
+        if not budget.takes(_line(table)):
             break
         tables.append(table)
     cut = len(tables) < len(following) and bool(tables)
     return TableList(tables, len(found), _cursor_after(tables[-1]["name"]) if cut else None)
 
 
-def tables_text(found: TableList) -> str:
+def format_tables(found: TableList) -> str:
     """One table a line."""
     cut = "" if found.cursor is None else f"; cut; go on with cursor {found.cursor}"
     head = f"{len(found.tables)} of {found.total} tables and views{cut}"
-    return "\n".join((head, fenced([_line(table) for table in found.tables])))
+    return "\n".join((head, fence([_line(table) for table in found.tables])))
 
 
 def _line(table: ListedTable) -> str:
     rows = table["rows_estimated"]
-    return f"{table['kind']} {shown(table['name'])}" + ("" if rows is None else f" (about {rows} rows)")
+    return f"{table['kind']} {format_name(table['name'])}" + ("" if rows is None else f" (about {rows} rows)")
 
 
 def _cursor_after(name: str) -> str:
@@ -142,25 +142,29 @@ class DatabaseSummary(TypedDict):
     """Why the database can't be read."""
 
 
-def summarize(name: str, writable: bool, space: Space, connection: sqlite3.Connection, stop: Stop) -> DatabaseSummary:
+def summarize(
+    name: str, writable: bool, budget: ByteBudget, connection: sqlite3.Connection, stop: StatementDeadline
+) -> DatabaseSummary:
     """The summary of the database called `name`, in which the tables that others refer to most come first."""
-    with steady(connection, stop):
-        keys = foreign_keys(connection)
+    with hold_snapshot(connection, stop):
+        keys = read_foreign_keys(connection)
         degree = Counter(key["to_table"].lower() for key in keys) + Counter(key["table"].lower() for key in keys)
-        found = sorted(entries(connection), key=lambda one: (one.kind == "view", -degree[one.name.lower()], one.name))
-        space.left -= _FRAME
-        for_names = space.share(_NAMES_SHARE)
-        tables, others = _tables(found, space, connection, stop)
-        space.left += for_names.left
-        names, unnamed = space.fitting(others, shown)
-        shown_keys, more_keys = space.fitting(map(lines.foreign_key, keys), str)
+        found = sorted(
+            list_entries(connection), key=lambda one: (one.kind == "view", -degree[one.name.lower()], one.name)
+        )
+        budget.left -= _FRAME
+        for_names = budget.share(_NAMES_SHARE)
+        tables, others = _tables(found, budget, connection, stop)
+        budget.left += for_names.left
+        names, unnamed = budget.fitting(others, format_name)
+        shown_keys, more_keys = budget.fitting(map(lines.format_foreign_key, keys), str)
         shown_tables = {one.name for one in found}
         known = (
-            lines.brief_index(table, index)
-            for table, index in indexes(connection)
+            lines.format_brief_index(table, index)
+            for table, index in read_indexes(connection)
             if table in shown_tables and index["origin"] != "PRIMARY KEY"
         )
-        shown_indexes, more_indexes = space.fitting(known, str)
+        shown_indexes, more_indexes = budget.fitting(known, str)
     left_out = {"tables": unnamed, "foreign_keys": more_keys, "indexes": more_indexes}
     return {
         "database": name,
@@ -174,7 +178,7 @@ def summarize(name: str, writable: bool, space: Space, connection: sqlite3.Conne
     }
 
 
-def unreadable(name: str, writable: bool, problem: str) -> DatabaseSummary:
+def describe_unreadable(name: str, writable: bool, problem: str) -> DatabaseSummary:
     """The summary of a database that can't be read."""
     return {
         "database": name,
@@ -188,19 +192,19 @@ def unreadable(name: str, writable: bool, problem: str) -> DatabaseSummary:
     }
 
 
-def _table_line(table: TableSummary) -> str:
+def _format_table(table: TableSummary) -> str:
     """A table with its columns."""
     rows = "" if table["rows_estimated"] is None else f" about {table['rows_estimated']} rows"
     more = f", and {table['more_columns']} more" if table["more_columns"] else ""
     columns = f": {', '.join(table['columns'])}" if table["columns"] else ""
-    return f"{table['kind']} {shown(table['name'])}{rows}{columns}{more}"
+    return f"{table['kind']} {format_name(table['name'])}{rows}{columns}{more}"
 
 
 def _tables(
-    found: Sequence[Entry], space: Space, connection: sqlite3.Connection, stop: Stop
+    found: Sequence[Entry], budget: ByteBudget, connection: sqlite3.Connection, stop: StatementDeadline
 ) -> tuple[list[TableSummary], list[str]]:
     """Those that there is room and time for, and the names of the others."""
-    estimates = row_estimates(connection)
+    estimates = read_row_estimates(connection)
     # A view may take a second to be compiled, and SQLite can't be stopped then.
     until = time.monotonic() + stop.seconds * _SHARE
     tables: list[TableSummary] = []
@@ -210,15 +214,15 @@ def _tables(
         if failed == _TRIES or time.monotonic() > until:
             others.append(one.name)
             continue
-        columns, _ = columns_of(connection, one.name)
+        columns, _ = read_columns(connection, one.name)
         table: TableSummary = {
             "name": one.name,
             "kind": one.kind,
             "rows_estimated": estimates.get(one.name),
-            "columns": [lines.column(column) for column in columns[:_COLUMNS]],
+            "columns": [lines.format_column(column) for column in columns[:_COLUMNS]],
             "more_columns": max(len(columns) - _COLUMNS, 0),
         }
-        if space.takes(_table_line(table)):
+        if budget.takes(_format_table(table)):
             tables.append(table)
             failed = 0
         else:
@@ -227,7 +231,7 @@ def _tables(
     return tables, others
 
 
-def overview_text(found: Sequence[DatabaseSummary]) -> str:
+def format_overview(found: Sequence[DatabaseSummary]) -> str:
     """One database after the other."""
     return "\n\n".join(_database_text(one) for one in found)
 
@@ -235,13 +239,13 @@ def overview_text(found: Sequence[DatabaseSummary]) -> str:
 def _database_text(one: DatabaseSummary) -> str:
     facts = [f"database {one['database']}", "may be changed" if one["writable"] else "may only be read"]
     if one["problem"] is not None:
-        return "\n".join(("; ".join([*facts, "can't be read"]), fenced([one["problem"]])))
+        return "\n".join(("; ".join([*facts, "can't be read"]), fence([one["problem"]])))
     if one["left_out"]:
-        facts.append(f"left out: {lines.count_left_out(one['left_out'])}")
+        facts.append(f"left out: {lines.format_left_out(one['left_out'])}")
     parts = [
-        *map(_table_line, one["tables"]),
-        *lines.section("tables and views without their columns", list(map(shown, one["other_tables"]))),
-        *lines.section("foreign keys", one["foreign_keys"]),
-        *lines.section("indexes", one["indexes"]),
+        *map(_format_table, one["tables"]),
+        *lines.format_section("tables and views without their columns", list(map(format_name, one["other_tables"]))),
+        *lines.format_section("foreign keys", one["foreign_keys"]),
+        *lines.format_section("indexes", one["indexes"]),
     ]
-    return "\n".join(("; ".join(facts), fenced(parts)))
+    return "\n".join(("; ".join(facts), fence(parts)))

@@ -11,18 +11,18 @@ from typing import Any, Literal
 
 from typing_extensions import TypedDict
 
-from servers.sqlite.schema.entries import ask, unnameable
-from servers.sqlite.texts import short
+from servers.sqlite.schema.entries import ask, select_unnameable
+from servers.sqlite.texts import shorten
 
 __all__ = [
     "ForeignKey",
     "Index",
     "TableColumn",
-    "columns_of",
-    "foreign_keys",
-    "indexes",
-    "row_estimates",
-    "triggers_of",
+    "read_columns",
+    "read_foreign_keys",
+    "read_indexes",
+    "read_row_estimates",
+    "read_triggers",
 ]
 
 ColumnKind = Literal["ordinary", "hidden", "generated virtual", "generated stored"]
@@ -70,7 +70,7 @@ class Index(TypedDict):
     sql: str | None
 
 
-def row_estimates(connection: sqlite3.Connection) -> dict[str, int]:
+def read_row_estimates(connection: sqlite3.Connection) -> dict[str, int]:
     """How many rows tables had when ANALYZE last looked; nothing of others."""
     if not ask(connection, "SELECT 1 FROM sqlite_schema WHERE name = 'sqlite_stat1' AND type = 'table'"):
         return {}
@@ -78,7 +78,7 @@ def row_estimates(connection: sqlite3.Connection) -> dict[str, int]:
     return {table: min(max(rows, 0), _LARGEST) for table, rows in ask(connection, question)}
 
 
-def columns_of(connection: sqlite3.Connection, table: str) -> tuple[list[TableColumn], str | None]:
+def read_columns(connection: sqlite3.Connection, table: str) -> tuple[list[TableColumn], str | None]:
     """The columns, and what is wrong where SQLite can't tell them, as with a view of a table that is gone."""
     question = """
         SELECT name, type, "notnull", dflt_value, pk, hidden FROM pragma_table_xinfo(?, 'main') ORDER BY cid"""
@@ -90,13 +90,13 @@ def columns_of(connection: sqlite3.Connection, table: str) -> tuple[list[TableCo
     except sqlite3.DatabaseError as error:
         if getattr(error, "sqlite_errorname", "") not in ("SQLITE_ERROR", "SQLITE_AUTH"):
             raise
-        return [], short(str(error), _DEFAULT)
+        return [], shorten(str(error), _DEFAULT)
     columns: list[TableColumn] = [
         {
             "name": name,
-            "type": short(kind, _TYPE),
+            "type": shorten(kind, _TYPE),
             "not_null": bool(not_null),
-            "default": None if default is None else short(default, _DEFAULT),
+            "default": None if default is None else shorten(default, _DEFAULT),
             "primary_key": position,
             "kind": _COLUMN_KINDS[hidden],
         }
@@ -105,12 +105,12 @@ def columns_of(connection: sqlite3.Connection, table: str) -> tuple[list[TableCo
     return columns, None
 
 
-def foreign_keys(connection: sqlite3.Connection) -> list[ForeignKey]:
+def read_foreign_keys(connection: sqlite3.Connection) -> list[ForeignKey]:
     """All of them, table by table."""
     question = f"""
         SELECT s.name, f.id, f."from", f."table", f."to", f.on_update, f.on_delete
         FROM sqlite_schema AS s, pragma_foreign_key_list(s.name, 'main') AS f
-        WHERE s.type = 'table' AND s.name NOT IN ({unnameable(connection)}) ORDER BY s.name, f.id, f.seq"""  # noqa: S608
+        WHERE s.type = 'table' AND s.name NOT IN ({select_unnameable(connection)}) ORDER BY s.name, f.id, f.seq"""  # noqa: S608
     found: list[ForeignKey] = []
     for (table, _), parts in groupby(ask(connection, question), itemgetter(0, 1)):
         rows = list(parts)
@@ -127,9 +127,9 @@ def foreign_keys(connection: sqlite3.Connection) -> list[ForeignKey]:
     return found
 
 
-def indexes(connection: sqlite3.Connection, table: str | None = None) -> list[tuple[str, Index]]:
+def read_indexes(connection: sqlite3.Connection, table: str | None = None) -> list[tuple[str, Index]]:
     """The indexes of one table, or of all, each with the name of its table."""
-    odd = unnameable(connection)
+    odd = select_unnameable(connection)
     question = f"""
         SELECT s.name, i.name, i."unique", i.partial, i.origin, x.name, d.sql
         FROM sqlite_schema AS s, pragma_index_list(s.name, 'main') AS i, pragma_index_xinfo(i.name, 'main') AS x
@@ -140,12 +140,12 @@ def indexes(connection: sqlite3.Connection, table: str | None = None) -> list[tu
     return [_index(list(parts)) for _, parts in groupby(ask(connection, question, table), itemgetter(0, 1))]
 
 
-def triggers_of(connection: sqlite3.Connection, table: str) -> list[str]:
+def read_triggers(connection: sqlite3.Connection, table: str) -> list[str]:
     """The SQL of the triggers of a table or view."""
     question = """
         SELECT sql FROM sqlite_schema
         WHERE type = 'trigger' AND sql IS NOT NULL AND tbl_name = ? COLLATE NOCASE ORDER BY name"""
-    return [short(sql, _TRIGGER_SQL) for (sql,) in ask(connection, question, table)]
+    return [shorten(sql, _TRIGGER_SQL) for (sql,) in ask(connection, question, table)]
 
 
 def _index(rows: list[tuple[Any, ...]]) -> tuple[str, Index]:
@@ -156,5 +156,5 @@ def _index(rows: list[tuple[Any, ...]]) -> tuple[str, Index]:
         "unique": bool(unique),
         "partial": bool(partial),
         "origin": _ORIGINS.get(origin, origin),
-        "sql": None if sql is None else short(sql, _INDEX_SQL),
+        "sql": None if sql is None else shorten(sql, _INDEX_SQL),
     }

@@ -5,13 +5,13 @@ from typing import Any
 
 from typing_extensions import TypedDict
 
-from servers.sqlite.engine.limits import Stop
-from servers.sqlite.engine.sql import quoted, select
-from servers.sqlite.query.cells import cells
+from servers.sqlite.engine.limits import StatementDeadline
+from servers.sqlite.engine.sql import quote, select
+from servers.sqlite.query.cells import encode_cells
 from servers.sqlite.schema.entries import Entry, ask
 from servers.sqlite.schema.parts import TableColumn
 
-__all__ = ["ColumnStatistics", "Statistics", "statistics_of"]
+__all__ = ["ColumnStatistics", "Statistics", "compute_statistics"]
 
 _ROWS = 100_000
 """The first so many rows are looked at."""
@@ -44,7 +44,9 @@ class Statistics(TypedDict):
     columns: list[ColumnStatistics]
 
 
-def statistics_of(entry: Entry, columns: list[TableColumn], connection: sqlite3.Connection, stop: Stop) -> Statistics:
+def compute_statistics(
+    entry: Entry, columns: list[TableColumn], connection: sqlite3.Connection, stop: StatementDeadline
+) -> Statistics:
     """Statistics of those columns that can be done in the time there is. Raises SqliteError."""
     # What a virtual table hides are arguments.
     seen = [one for one in columns if one["kind"] != "hidden"]
@@ -59,7 +61,7 @@ def statistics_of(entry: Entry, columns: list[TableColumn], connection: sqlite3.
 
 
 def _examine(entry: Entry, one: TableColumn, connection: sqlite3.Connection, found: Statistics) -> None:
-    values = select(f"{quoted(one['name'])} AS v", entry.name, f"LIMIT {_ROWS + 1}")
+    values = select(f"{quote(one['name'])} AS v", entry.name, f"LIMIT {_ROWS + 1}")
     try:
         question = f"SELECT count(*), count(v), min(v), max(v), total(length(v)) FROM ({values})"  # noqa: S608 - as above
         ((rows, known, least, greatest, size),) = ask(connection, question)
@@ -73,7 +75,7 @@ def _examine(entry: Entry, one: TableColumn, connection: sqlite3.Connection, fou
             raise
         found["partial"] = True
         return
-    shown = cells([least, greatest], _VALUE)
+    shown = encode_cells([least, greatest], _VALUE)
     found["columns"].append(
         {"column": one["name"], "nulls": rows - known, "distinct": distinct, "min": shown[0], "max": shown[1]}
     )

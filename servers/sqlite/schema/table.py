@@ -7,27 +7,27 @@ from typing import Any, NamedTuple
 
 from typing_extensions import TypedDict
 
-from servers.sqlite.engine.limits import Stop
+from servers.sqlite.engine.limits import StatementDeadline
 from servers.sqlite.engine.sql import select
 from servers.sqlite.errors import SqliteError
-from servers.sqlite.query.pages import Room, page
+from servers.sqlite.query.pages import AnswerLimits, fill_page
 from servers.sqlite.schema import lines
-from servers.sqlite.schema.entries import Entry, Kind, find, steady
-from servers.sqlite.schema.lines import Space
+from servers.sqlite.schema.entries import Entry, Kind, get_entry, hold_snapshot
+from servers.sqlite.schema.lines import ByteBudget
 from servers.sqlite.schema.parts import (
     ForeignKey,
     Index,
     TableColumn,
-    columns_of,
-    foreign_keys,
-    indexes,
-    row_estimates,
-    triggers_of,
+    read_columns,
+    read_foreign_keys,
+    read_indexes,
+    read_row_estimates,
+    read_triggers,
 )
-from servers.sqlite.schema.statistics import Statistics, statistics_of
-from servers.sqlite.texts import fenced, line, short, shown
+from servers.sqlite.schema.statistics import Statistics, compute_statistics
+from servers.sqlite.texts import fence, format_name, format_row, shorten
 
-__all__ = ["Sample", "TableDescription", "Wanted", "describe", "table_text"]
+__all__ = ["Sample", "TableDescription", "TableRequest", "describe", "format_table"]
 
 _SQL = 4_000
 """Characters of a CREATE statement that are told."""
@@ -39,7 +39,7 @@ _SHARE = 0.25
 """Of the seconds of the call, those for a sample."""
 
 
-class Wanted(NamedTuple):
+class TableRequest(NamedTuple):
     """Of which table what is wanted besides its schema."""
 
     table: str
@@ -79,34 +79,36 @@ class TableDescription(TypedDict):
     statistics: Statistics | None
 
 
-def describe(wanted: Wanted, room: Room, connection: sqlite3.Connection, stop: Stop) -> TableDescription:
-    """The table or view, within the room. Raises SqliteError, `not_found` with the nearest names."""
-    with steady(connection, stop):
-        entry = find(connection, wanted.table)
-        columns, problem = columns_of(connection, entry.name)
-        space = Space(room.bytes - _FRAME)
-        extras = space.share(2) if wanted.sample or wanted.statistics else Space(0)
-        made = _facts(entry, columns, space, connection)
+def describe(
+    wanted: TableRequest, limits: AnswerLimits, connection: sqlite3.Connection, stop: StatementDeadline
+) -> TableDescription:
+    """The table or view, within the limits. Raises SqliteError, `not_found` with the nearest names."""
+    with hold_snapshot(connection, stop):
+        entry = get_entry(connection, wanted.table)
+        columns, problem = read_columns(connection, entry.name)
+        budget = ByteBudget(limits.bytes - _FRAME)
+        extras = budget.share(2) if wanted.sample or wanted.statistics else ByteBudget(0)
+        made = _facts(entry, columns, budget, connection)
         made["problem"] = problem
         if wanted.sample and problem is None:
             part = extras.share(2) if wanted.statistics else extras
-            # Only the text of rows is told, of which a room counts two forms.
-            limits = Room(wanted.sample, 2 * part.left, min(room.cell_bytes, _SAMPLE_CELL))
+            # Only the text of rows is told, of which the limits count two forms.
+            for_sample = AnswerLimits(wanted.sample, 2 * part.left, min(limits.cell_bytes, _SAMPLE_CELL))
             with stop.at_most(stop.seconds * _SHARE):
-                made["sample"] = _sampled(entry, limits, connection)
+                made["sample"] = _sampled(entry, for_sample, connection)
             if made["sample"] is None:
                 made["left_out"]["sample"] = wanted.sample
         if wanted.statistics and problem is None:
-            made["statistics"] = _fitted(statistics_of(entry, made["columns"], connection, stop), extras)
+            made["statistics"] = _fitted(compute_statistics(entry, made["columns"], connection, stop), extras)
     return made
 
 
-def _sampled(entry: Entry, room: Room, connection: sqlite3.Connection) -> Sample | None:
+def _sampled(entry: Entry, limits: AnswerLimits, connection: sqlite3.Connection) -> Sample | None:
     """The first rows; None where not even one has room."""
-    with closing(connection.execute(select("*", entry.name, f"LIMIT {room.rows}"))) as cursor:
+    with closing(connection.execute(select("*", entry.name, f"LIMIT {limits.rows}"))) as cursor:
         names = [column[0] for column in cursor.description]
         try:
-            found, _ = page(names, cursor, room)
+            found, _ = fill_page(names, cursor, limits)
         except SqliteError as error:
             if error.code != "too_large":
                 raise
@@ -115,28 +117,28 @@ def _sampled(entry: Entry, room: Room, connection: sqlite3.Connection) -> Sample
 
 
 def _facts(
-    entry: Entry, columns: list[TableColumn], space: Space, connection: sqlite3.Connection
+    entry: Entry, columns: list[TableColumn], budget: ByteBudget, connection: sqlite3.Connection
 ) -> TableDescription:
-    keys = foreign_keys(connection)
+    keys = read_foreign_keys(connection)
     name = entry.name.lower()
     left_out: dict[str, int] = {}
-    shown_columns, left_out["columns"] = space.fitting(columns, lines.column)
+    shown_columns, left_out["columns"] = budget.fitting(columns, lines.format_column)
     outward = (key for key in keys if key["table"] == entry.name)
-    shown_keys, left_out["foreign_keys"] = space.fitting(outward, lines.foreign_key)
-    known = (index for _, index in indexes(connection, entry.name))
-    shown_indexes, left_out["indexes"] = space.fitting(known, lines.index)
-    shown_triggers, left_out["triggers"] = space.fitting(triggers_of(connection, entry.name), str)
+    shown_keys, left_out["foreign_keys"] = budget.fitting(outward, lines.format_foreign_key)
+    known = (index for _, index in read_indexes(connection, entry.name))
+    shown_indexes, left_out["indexes"] = budget.fitting(known, lines.format_index)
+    shown_triggers, left_out["triggers"] = budget.fitting(read_triggers(connection, entry.name), str)
     inward = (key for key in keys if key["to_table"].lower() == name)
-    shown_references, left_out["referenced_by"] = space.fitting(inward, lines.foreign_key)
-    sql = short(entry.sql, _SQL)
-    if not space.takes(sql):
-        sql = short(entry.sql, 0)
+    shown_references, left_out["referenced_by"] = budget.fitting(inward, lines.format_foreign_key)
+    sql = shorten(entry.sql, _SQL)
+    if not budget.takes(sql):
+        sql = shorten(entry.sql, 0)
     return {
         "name": entry.name,
         "kind": entry.kind,
         "strict": "STRICT" in entry.options,
         "without_rowid": "ROWID" in entry.options,
-        "rows_estimated": row_estimates(connection).get(entry.name),
+        "rows_estimated": read_row_estimates(connection).get(entry.name),
         "columns": shown_columns,
         "foreign_keys": shown_keys,
         "referenced_by": shown_references,
@@ -150,12 +152,12 @@ def _facts(
     }
 
 
-def _fitted(found: Statistics, space: Space) -> Statistics:
-    columns, left_out = space.fitting(found["columns"], lines.statistics)
+def _fitted(found: Statistics, budget: ByteBudget) -> Statistics:
+    columns, left_out = budget.fitting(found["columns"], lines.format_statistics)
     return {**found, "columns": columns, "partial": found["partial"] or left_out > 0}
 
 
-def table_text(table: TableDescription) -> str:
+def format_table(table: TableDescription) -> str:
     """All about a table."""
     facts: list[str] = [table["kind"]]
     if table["strict"]:
@@ -165,25 +167,31 @@ def table_text(table: TableDescription) -> str:
     if table["rows_estimated"] is not None:
         facts.append(f"about {table['rows_estimated']} rows by the last ANALYZE")
     if table["left_out"]:
-        facts.append(f"left out: {lines.count_left_out(table['left_out'])}")
+        facts.append(f"left out: {lines.format_left_out(table['left_out'])}")
     statistics = table["statistics"]
     if statistics is not None:
         partial = ", partial: more rows, or columns that are missing" if statistics["partial"] else ""
         facts.append(f"statistics of {statistics['rows_examined']} rows{partial}")
-    return "\n".join(("; ".join(facts), fenced([shown(table["name"]), *_parts(table)])))
+    return "\n".join(("; ".join(facts), fence([format_name(table["name"]), *_parts(table)])))
 
 
 def _parts(table: TableDescription) -> Iterator[str]:
     if table["problem"] is not None:
         yield f"problem: {table['problem']}"
-    yield from lines.section("columns", [lines.column(one) for one in table["columns"]])
-    yield from lines.section("foreign keys", [lines.foreign_key(one) for one in table["foreign_keys"]])
-    yield from lines.section("referenced by", [lines.foreign_key(one) for one in table["referenced_by"]])
-    yield from lines.section("indexes", [lines.index(one) for one in table["indexes"]])
-    yield from lines.section("triggers", table["triggers"])
-    yield from lines.section("sql", [table["sql"]])
+    yield from lines.format_section("columns", [lines.format_column(one) for one in table["columns"]])
+    yield from lines.format_section("foreign keys", [lines.format_foreign_key(one) for one in table["foreign_keys"]])
+    yield from lines.format_section(
+        "referenced by", [lines.format_foreign_key(one) for one in table["referenced_by"]]
+    )
+    yield from lines.format_section("indexes", [lines.format_index(one) for one in table["indexes"]])
+    yield from lines.format_section("triggers", table["triggers"])
+    yield from lines.format_section("sql", [table["sql"]])
     if table["sample"] is not None:
         sample = table["sample"]
-        yield from lines.section("sample", [f"columns {line(sample['columns'])}", *map(line, sample["rows"])])
+        yield from lines.format_section(
+            "sample", [f"columns {format_row(sample['columns'])}", *map(format_row, sample["rows"])]
+        )
     if table["statistics"] is not None:
-        yield from lines.section("statistics", [lines.statistics(one) for one in table["statistics"]["columns"]])
+        yield from lines.format_section(
+            "statistics", [lines.format_statistics(one) for one in table["statistics"]["columns"]]
+        )

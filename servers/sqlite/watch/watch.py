@@ -17,11 +17,11 @@ from anyio.abc import TaskGroup
 
 from servers.sqlite.engine.database import Databases
 from servers.sqlite.errors import SqliteError
-from servers.sqlite.uris import Target, target, uri_of
-from servers.sqlite.watch.watched import LISTING, UNSEEN, Watched, folded, look
+from servers.sqlite.uris import Target, format_uri, parse_uri
+from servers.sqlite.watch.watched import LISTING, UNSEEN, Watched, fold_name, read_fingerprint
 from shared.kit.notices import Notices, until_stopped
 
-__all__ = ["Watch", "hear"]
+__all__ = ["Watch", "watch_events"]
 
 Noticed = Callable[[Collection[str] | None], None]
 """Takes the paths that something happened to; None when it may have happened to any."""
@@ -50,7 +50,7 @@ class Watch:
         self._hearing = anyio.CancelScope()
         self._names: dict[str, list[str]] = defaultdict(list)
         for database in databases:
-            database.committed = partial(self._committed, database.name)
+            database.on_committed = partial(self._committed, database.name)
             for path in _files(database.path):
                 self._names[path].append(database.name)
         self._directories = {str(Path(path).parent) for path in self._names}
@@ -68,14 +68,14 @@ class Watch:
         That is a database (`sqlite:///{db}`), its schema, or a table, which need not be there yet. A row counts as
         its table. Raises SqliteError `not_found` and `bad_database`.
         """
-        whole = target(f"{uri}/schema")
+        whole = parse_uri(f"{uri}/schema")
         if whole is not None and whole.table is None:
-            return await self._begin(whole.database, uri_of(whole).removesuffix("/schema"), None)
-        named = target(uri)
+            return await self._begin(whole.database, format_uri(whole).removesuffix("/schema"), None)
+        named = parse_uri(uri)
         if named is None:
             raise SqliteError("not_found", "that is no URI of a database")
-        table = None if named.table is None else folded(named.table)
-        return await self._begin(named.database, uri_of(Target(named.database, table)), table)
+        table = None if named.table is None else fold_name(named.table)
+        return await self._begin(named.database, format_uri(Target(named.database, table)), table)
 
     async def begin_listing(self) -> None:
         """Tells changes of the list of resources from now on."""
@@ -100,12 +100,12 @@ class Watch:
             self._watched[database].wrote(tables, defines)
 
     async def _begin(self, name: str, key: str, table: str | None) -> str:
-        database = self._databases.named(name)
+        database = self._databases.get(name)
         watched = self._watched.get(name)
         if watched is None:
-            sight = await look(database) or UNSEEN
+            fingerprint = await read_fingerprint(database) or UNSEEN
             # Somebody else may have been faster. What he saw is older, so he misses no change.
-            watched = self._watched.get(name) or self._begun(Watched(database, sight, self._tell))
+            watched = self._watched.get(name) or self._begun(Watched(database, fingerprint, self._tell))
         watched.keys[key] = table
         return key
 
@@ -120,7 +120,7 @@ class Watch:
 
     async def _hear(self, scope: anyio.CancelScope, notices: Notices) -> None:
         with scope:
-            await hear(notices, self._directories, self._noticed)
+            await watch_events(notices, self._directories, self._noticed)
 
     def _noticed(self, paths: Collection[str] | None) -> None:
         names = self._watched if paths is None else {name for path in paths for name in self._names.get(path, ())}
@@ -142,7 +142,7 @@ def _files(path: Path) -> Iterator[str]:
             yield f"{one}{ending}"
 
 
-async def hear(notices: Notices, directories: Collection[str], noticed: Noticed) -> None:
+async def watch_events(notices: Notices, directories: Collection[str], noticed: Noticed) -> None:
     """Calls back until it is cancelled, for the first time when the watch has begun; then closes `notices`."""
     limiter = CapacityLimiter(1)
     try:

@@ -23,11 +23,11 @@ from typing import NamedTuple
 import anyio
 
 from servers.sqlite.engine.database import Database
-from servers.sqlite.engine.limits import Stop, patiently
+from servers.sqlite.engine.limits import StatementDeadline, retry_locked
 from servers.sqlite.errors import SqliteError
-from servers.sqlite.uris import Target, uri_of
+from servers.sqlite.uris import Target, format_uri
 
-__all__ = ["UNSEEN", "Sight", "Watched", "folded", "look"]
+__all__ = ["UNSEEN", "Fingerprint", "Watched", "fold_name", "read_fingerprint"]
 
 LISTING = "listing"
 """The key under which the list of resources is watched."""
@@ -39,8 +39,8 @@ _PATIENCE = 1.0
 _FOLDS = str.maketrans(ascii_uppercase, ascii_lowercase)
 
 
-class Sight(NamedTuple):
-    """A state of a database. Sights are compared by their numbers."""
+class Fingerprint(NamedTuple):
+    """A state of a database. Fingerprints are compared by their numbers."""
 
     opening: int
     """Of the connection that looked: another number says that it is another file, or that the versions below are of
@@ -52,46 +52,46 @@ class Sight(NamedTuple):
     """The names, folded, of the tables that hold rows of their own: no views, no virtual tables."""
 
 
-UNSEEN = Sight(-1, 0, 0, frozenset())
+UNSEEN = Fingerprint(-1, 0, 0, frozenset())
 """Other than all that can be seen."""
 
 
-def folded(name: str) -> str:
+def fold_name(name: str) -> str:
     """The name of a table as SQLite compares it: the case of ASCII letters does not count."""
     return name.translate(_FOLDS)
 
 
-async def look(database: Database) -> Sight | None:
+async def read_fingerprint(database: Database) -> Fingerprint | None:
     """What there is to see now; None where that can't be told soon, because the database is locked or gone, or our
     own writer is long at work."""
     with suppress(SqliteError), anyio.move_on_after(_PATIENCE):
         async with database.onlookers.lent() as connection:
             data_version, schema_version, tables = await connection.run(_seen)
-            return Sight(connection.opening, data_version, schema_version, tables)
+            return Fingerprint(connection.opening, data_version, schema_version, tables)
     return None
 
 
-def _seen(connection: sqlite3.Connection, stop: Stop) -> tuple[int, int, frozenset[str]]:
+def _seen(connection: sqlite3.Connection, stop: StatementDeadline) -> tuple[int, int, frozenset[str]]:
     # While this statement has a row left it holds one state of the database, which both versions are then read from.
     query = "SELECT name FROM sqlite_schema WHERE type = 'table' AND rootpage > 0 UNION ALL SELECT NULL"
-    with closing(patiently(stop, partial(connection.execute, query))) as names:
+    with closing(retry_locked(stop, partial(connection.execute, query))) as names:
         (data_version,) = connection.execute("PRAGMA data_version").fetchone()
         (schema_version,) = connection.execute("PRAGMA schema_version").fetchone()
-        tables = frozenset(folded(name) for (name,) in names if name is not None)
+        tables = frozenset(fold_name(name) for (name,) in names if name is not None)
     return data_version, schema_version, tables
 
 
 class Watched:
     """A database, and under which keys changes of it are told. `run` it in a task."""
 
-    def __init__(self, database: Database, sight: Sight, tell: Callable[[str], None]) -> None:
+    def __init__(self, database: Database, fingerprint: Fingerprint, tell: Callable[[str], None]) -> None:
         self.database = database
         self.scope = anyio.CancelScope()
         """Ends `run`."""
         self.keys: dict[str, str | None] = {}
         """Each key, with the table that it is about, its name folded."""
-        self._of_schema = {LISTING, uri_of(Target(database.name))}
-        self._sight = sight
+        self._of_schema = {LISTING, format_uri(Target(database.name))}
+        self._fingerprint = fingerprint
         self._tell = tell
         self._wrote: set[str] = set()
         self._noticed = anyio.Event()
@@ -102,7 +102,7 @@ class Watched:
 
     def wrote(self, tables: Collection[str], defines: bool) -> None:
         """We changed these tables, and the schema where it `defines`."""
-        changed = {folded(table) for table in tables}
+        changed = {fold_name(table) for table in tables}
         self._wrote |= {key for key, table in self.keys.items() if self._is_of(key, table, changed, defines)}
         self._noticed.set()
 
@@ -123,14 +123,14 @@ class Watched:
     def _is_of(self, key: str, table: str | None, changed: Collection[str], defines: bool) -> bool:
         if key in self._of_schema or defines:
             return defines
-        return table is None or table in changed or table not in self._sight.tables
+        return table is None or table in changed or table not in self._fingerprint.tables
 
     async def _found(self) -> set[str]:
         """The keys of what others changed since the last look."""
-        before, seen = self._sight, await look(self.database)
+        before, seen = self._fingerprint, await read_fingerprint(self.database)
         if seen is None:
             return set()
-        self._sight = seen
+        self._fingerprint = seen
         if seen.opening != before.opening:
             return set(self.keys)
         if seen.data_version == before.data_version:

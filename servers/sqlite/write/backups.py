@@ -10,13 +10,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from servers.sqlite.engine.limits import Stop, patiently
+from servers.sqlite.engine.limits import StatementDeadline, retry_locked
 from servers.sqlite.errors import SqliteError
-from servers.sqlite.texts import fenced
+from servers.sqlite.texts import fence
 from shared.kit.rooted.atomic import rename, sync_directory
 from shared.kit.rooted.entries import create, entry_at
 
-__all__ = ["Backup", "back_up", "backup_text", "reserved"]
+__all__ = ["Backup", "back_up", "format_backup", "reserve_name"]
 
 _SUFFIX = ".part"
 
@@ -37,7 +37,7 @@ class Backup(NamedTuple):
     seconds: float
 
 
-def back_up(directory: Path, name: str, connection: sqlite3.Connection, stop: Stop) -> Backup:
+def back_up(directory: Path, name: str, connection: sqlite3.Connection, stop: StatementDeadline) -> Backup:
     """Copies the database of this connection to a new file, which is checked before it gets its name.
 
     Other queries go on. In WAL mode so do changes; otherwise each change that another connection makes has the copy
@@ -45,7 +45,7 @@ def back_up(directory: Path, name: str, connection: sqlite3.Connection, stop: St
     """
     began = time.monotonic()
     stem = f"{name}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
-    with reserved(directory, stem) as (part, file):
+    with reserve_name(directory, stem) as (part, file):
         with _one_snapshot(connection, stop):
             _copy(connection, part, stop)
         with part.open("rb+") as copy:
@@ -56,25 +56,25 @@ def back_up(directory: Path, name: str, connection: sqlite3.Connection, stop: St
     return Backup(file, size, integrity, time.monotonic() - began)
 
 
-def backup_text(done: Backup) -> str:
+def format_backup(done: Backup) -> str:
     """The name and size of the copy, and what SQLite finds wrong with it."""
     facts = f"{done.file}: {done.bytes:,} bytes; {done.seconds * 1_000:.4g} ms; integrity check:"
-    return f"{facts}\n{fenced(done.integrity)}"
+    return f"{facts}\n{fence(done.integrity)}"
 
 
 @contextmanager
-def _one_snapshot(connection: sqlite3.Connection, stop: Stop) -> Iterator[None]:
-    (mode,) = patiently(stop, lambda: connection.execute("PRAGMA journal_mode").fetchone())
+def _one_snapshot(connection: sqlite3.Connection, stop: StatementDeadline) -> Iterator[None]:
+    (mode,) = retry_locked(stop, lambda: connection.execute("PRAGMA journal_mode").fetchone())
     if mode != "wal":
         # A lock for reading that is held keeps all writers out.
         yield
         return
     # A statement whose row is not fetched is not over, and so keeps what it sees.
-    with closing(patiently(stop, lambda: connection.execute("SELECT count(*) FROM sqlite_schema"))):
+    with closing(retry_locked(stop, lambda: connection.execute("SELECT count(*) FROM sqlite_schema"))):
         yield
 
 
-def _copy(connection: sqlite3.Connection, part: Path, stop: Stop) -> None:
+def _copy(connection: sqlite3.Connection, part: Path, stop: StatementDeadline) -> None:
     def step(status: int, _: int, __: int) -> None:
         stop.check()
         if status in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED) and not stop.pause():
@@ -87,7 +87,7 @@ def _copy(connection: sqlite3.Connection, part: Path, stop: Stop) -> None:
         connection.backup(target, pages=_PAGES, progress=step, sleep=0)
 
 
-def _checked(part: Path, stop: Stop) -> list[str]:
+def _checked(part: Path, stop: StatementDeadline) -> list[str]:
     uri = f"{part.absolute().as_uri()}?mode=ro&immutable=1"
     with closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as copy:
         copy.set_progress_handler(stop, _INSTRUCTIONS)
@@ -95,7 +95,7 @@ def _checked(part: Path, stop: Stop) -> list[str]:
 
 
 @contextmanager
-def reserved(directory: Path, stem: str) -> Iterator[tuple[Path, str]]:
+def reserve_name(directory: Path, stem: str) -> Iterator[tuple[Path, str]]:
     """A new, empty file, and the name that it gets at the end of the block; where that fails there is none.
 
     Raises SqliteError. The name is `stem`.db, or `stem`-2.db where there is one, and so on.

@@ -16,11 +16,11 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple, TextIO
 
-from servers.sqlite.engine.limits import Stop
+from servers.sqlite.engine.limits import StatementDeadline
 from servers.sqlite.errors import SqliteError
 from shared.kit.rooted.directories import entry_in, open_directory, open_to_read
 
-__all__ = ["Form", "Records", "of_file", "of_text", "opened", "types_of"]
+__all__ = ["CsvFormat", "Records", "infer_types", "open_file", "open_named", "open_text"]
 
 _MOST_ROWS = 10_000_000
 _BATCH = 1_000
@@ -34,7 +34,7 @@ Opener = Callable[[], AbstractContextManager[TextIO]]
 """Opens the text at its beginning."""
 
 
-class Form(NamedTuple):
+class CsvFormat(NamedTuple):
     """How the CSV is written."""
 
     delimiter: str = ","
@@ -47,7 +47,7 @@ class Form(NamedTuple):
 class Records:
     """The rows of a text, once: lists of fields, all of the same number. Raises SqliteError where it is no CSV."""
 
-    def __init__(self, text: TextIO, form: Form, stop: Stop) -> None:
+    def __init__(self, text: TextIO, form: CsvFormat, stop: StatementDeadline) -> None:
         csv.field_size_limit(form.field_bytes)
         self._reader = csv.reader(text, delimiter=form.delimiter, strict=True)
         self._stop = stop
@@ -91,28 +91,28 @@ class Records:
         return None
 
 
-def of_text(text: str) -> Opener:
+def open_text(text: str) -> Opener:
     """Opens a text."""
     return partial(io.StringIO, text.removeprefix("\ufeff"), "")
 
 
-def of_file(directory: Path, name: str) -> Opener:
+def open_file(directory: Path, name: str) -> Opener:
     """Opens a file of the operator's, whose text is UTF-8, with or without a mark. Raises SqliteError."""
-    return partial(_of_file, directory, name)
+    return partial(_open_file, directory, name)
 
 
 # Whoever reads it opens it, and closes it: the caller may be gone by then, and the descriptor another's.
 @contextmanager
-def _of_file(directory: Path, name: str) -> Iterator[TextIO]:
+def _open_file(directory: Path, name: str) -> Iterator[TextIO]:
     with (
-        opened(directory, name) as descriptor,
+        open_named(directory, name) as descriptor,
         open(descriptor, encoding="utf-8-sig", newline="", closefd=False) as file,
     ):
         yield file
 
 
 @contextmanager
-def opened(directory: Path, name: str) -> Iterator[int]:
+def open_named(directory: Path, name: str) -> Iterator[int]:
     """A descriptor of the regular file called `name`, to read from. Raises SqliteError."""
     if not name or name in (".", "..") or any(character in "/\\:\0" for character in name):
         raise SqliteError("bad_file", "a file is given by its name alone, without any directory")
@@ -131,7 +131,7 @@ def opened(directory: Path, name: str) -> Iterator[int]:
         os.close(handle.descriptor)
 
 
-def types_of(records: Records) -> list[str]:
+def infer_types(records: Records) -> list[str]:
     """For each column INTEGER, REAL or TEXT: the first from which each of its fields comes back as it is written."""
     columns = [_Column() for _ in range(records.width)]
     rows = iter(records)

@@ -12,25 +12,24 @@ from pydantic_core import to_json
 from typing_extensions import TypedDict
 
 from servers.sqlite.errors import SqliteError
-from servers.sqlite.query.cells import cells
-from servers.sqlite.query.pages import Room
-from servers.sqlite.texts import NOTE, fenced, line, listed, shown
+from servers.sqlite.query.cells import encode_cells
+from servers.sqlite.query.pages import AnswerLimits
+from servers.sqlite.texts import NOTE, fence, format_name, format_names, format_row
 from servers.sqlite.write.previews import Preview, TableChange
 from servers.sqlite.write.session import Consent, Figures, Session
-from servers.sqlite.write.statements import Effect, Statement, figures_of, run_all
+from servers.sqlite.write.statements import Effect, Statement, run_all, sum_figures
 
-__all__ = ["Answering", "WriteResult", "Written", "dry_run", "execute", "written"]
+__all__ = ["ResponseLimits", "WriteResult", "Written", "dry_run", "execute", "make_result"]
 
 
 _ROWID = 1_000
 """Bytes that a rowid may have: more than any takes."""
 
 
-class Answering(NamedTuple):
+class ResponseLimits(NamedTuple):
     """What one answer may have."""
 
-    room: Room
-    """For the rows."""
+    rows: AnswerLimits
     max_bytes: int
     """For all of it, in both forms."""
 
@@ -80,7 +79,7 @@ class Written(NamedTuple):
     text: str
 
 
-def written(
+def make_result(
     effects: Sequence[Effect], changes: Sequence[TableChange] | None, seconds: float, max_bytes: int
 ) -> Written:
     """The result of the statements, of a dry run with its `changes`. Raises SqliteError `too_large`.
@@ -104,7 +103,7 @@ def written(
 def _statement(effect: Effect) -> StatementResult:
     done: StatementResult = {"affected": effect.affected}
     if effect.rowid is not None:
-        done["last_insert_rowid"] = cells([effect.rowid], _ROWID)[0]
+        done["last_insert_rowid"] = encode_cells([effect.rowid], _ROWID)[0]
     if effect.tables:
         done["tables"] = effect.tables
     if effect.defined:
@@ -133,12 +132,12 @@ def _text(value: WriteResult) -> str:
     for number, statement in enumerate(value["statements"], 1):
         lines += [f"statement {number}: {'; '.join(_facts(statement))}"]
         if "rows" in statement:
-            lines += [f"columns {line(statement['columns'])}", *map(line, statement["rows"])]
+            lines += [f"columns {format_row(statement['columns'])}", *map(format_row, statement["rows"])]
     for change in value.get("changes", ()):
-        lines += [f"table {shown(change['table'])}: {'; '.join(_counts(change))}"]
+        lines += [f"table {format_name(change['table'])}: {'; '.join(_counts(change))}"]
         if "rows" in change:
-            lines += [f"columns {line(change['columns'])}", *_before_and_after(change["rows"])]
-    return f"{done}; {value['elapsed_ms']:g} ms\n{fenced(lines)}"
+            lines += [f"columns {format_row(change['columns'])}", *_before_and_after(change["rows"])]
+    return f"{done}; {value['elapsed_ms']:g} ms\n{fence(lines)}"
 
 
 def _facts(done: StatementResult) -> Iterator[str]:
@@ -148,7 +147,7 @@ def _facts(done: StatementResult) -> Iterator[str]:
         rowid = done["last_insert_rowid"]
         yield f"last_insert_rowid {rowid['value'] if isinstance(rowid, dict) else rowid}"
     if "tables" in done:
-        yield f"tables {listed(done['tables'])}"
+        yield f"tables {format_names(done['tables'])}"
     if "schema_changed" in done:
         yield "the schema changed"
     if "rows" in done:
@@ -167,11 +166,11 @@ def _counts(change: TableResult) -> Iterator[str]:
 
 def _before_and_after(rows: Sequence[tuple[Any, Any]]) -> Iterator[str]:
     for pair in rows:
-        yield from (f"{sign} {line(row)}" for sign, row in zip("-+", pair, strict=True) if row)
+        yield from (f"{sign} {format_row(row)}" for sign, row in zip("-+", pair, strict=True) if row)
 
 
 def execute(
-    statements: Sequence[Statement], answering: Answering, only_tables: bool, consent: Consent, session: Session
+    statements: Sequence[Statement], limits: ResponseLimits, only_tables: bool, consent: Consent, session: Session
 ) -> Written | Figures:
     """Runs the statements in one transaction and commits it; gives figures, and changes nothing, where a user must
     agree to them first.
@@ -181,20 +180,20 @@ def execute(
     began = time.monotonic()
     with session.transaction():
         with session.policy.only_tables() if only_tables else nullcontext():
-            effects = run_all(session, statements, answering.room)
+            effects = run_all(session, statements, limits.rows)
         if only_tables and not session.policy.defines:
             raise SqliteError("refused", "the statement is no CREATE TABLE", "Use read_query or write_query.")
-        figures = figures_of(effects)
+        figures = sum_figures(effects)
         if not consent.covers(figures):
             return figures
-        done = written(effects, None, time.monotonic() - began, answering.max_bytes)
+        done = make_result(effects, None, time.monotonic() - began, limits.max_bytes)
         session.commit(figures)
     return done
 
 
-def dry_run(statements: Sequence[Statement], answering: Answering, session: Session) -> Written:
+def dry_run(statements: Sequence[Statement], limits: ResponseLimits, session: Session) -> Written:
     """Runs the statements in one transaction, sees what changes, and rolls it back."""
     began = time.monotonic()
-    with Preview(session, answering.room) as preview, session.transaction():
-        effects = run_all(session, statements, answering.room, preview)
-        return written(effects, preview.changes, time.monotonic() - began, answering.max_bytes)
+    with Preview(session, limits.rows) as preview, session.transaction():
+        effects = run_all(session, statements, limits.rows, preview)
+        return make_result(effects, preview.changes, time.monotonic() - began, limits.max_bytes)

@@ -7,14 +7,14 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, NamedTuple
 
-from servers.sqlite.engine.limits import patiently
-from servers.sqlite.engine.sql import quoted
+from servers.sqlite.engine.limits import retry_locked
+from servers.sqlite.engine.sql import quote
 from servers.sqlite.errors import SqliteError
-from servers.sqlite.texts import fenced, line, listed, shown
-from servers.sqlite.write.csvs import Form, Opener, Records, types_of
+from servers.sqlite.texts import fence, format_name, format_names, format_row
+from servers.sqlite.write.csvs import CsvFormat, Opener, Records, infer_types
 from servers.sqlite.write.session import Consent, Figures, Session
 
-__all__ = ["Import", "Imported", "import_csv", "import_text"]
+__all__ = ["Import", "Imported", "format_import", "import_csv"]
 
 _NAMES = 1_000
 """Characters of a list of names in the words of an error."""
@@ -26,7 +26,7 @@ class Import(NamedTuple):
 
     table: str
     text: Opener
-    form: Form
+    form: CsvFormat
 
 
 class Imported(NamedTuple):
@@ -49,7 +49,7 @@ def import_csv(wanted: Import, consent: Consent, session: Session) -> Imported |
     """
     began = time.monotonic()
     # To look through the whole text for types takes a while, in which others may write.
-    types = [] if patiently(session.stop, partial(_columns, session, wanted.table)) else _types(session, wanted)
+    types = [] if retry_locked(session.stop, partial(_columns, session, wanted.table)) else _types(session, wanted)
     with session.transaction():
         there = _columns(session, wanted.table)
         before = session.connection.total_changes
@@ -69,12 +69,12 @@ def import_csv(wanted: Import, consent: Consent, session: Session) -> Imported |
     return Imported(wanted.table, not there, records.count, columns, time.monotonic() - began)
 
 
-def import_text(done: Imported) -> str:
+def format_import(done: Imported) -> str:
     """How many rows went where, and the columns with their declared types."""
     rows = f"{done.rows:,} row{'' if done.rows == 1 else 's'}"
     into = "a new table" if done.created else "a table that was there"
     columns = [f"{name} {kind}".strip() for name, kind in done.columns]
-    told = fenced([f"table {shown(done.table)}", f"columns {line(columns)}"])
+    told = fence([f"table {format_name(done.table)}", f"columns {format_row(columns)}"])
     return f"{rows} imported into {into}; {done.seconds * 1_000:.4g} ms\n{told}"
 
 
@@ -93,7 +93,7 @@ def _rows(session: Session, wanted: Import) -> Iterator[Records]:
 
 def _types(session: Session, wanted: Import) -> list[str]:
     with _rows(session, wanted) as records:
-        return types_of(records)
+        return infer_types(records)
 
 
 def _columns(session: Session, table: str) -> list[tuple[str, str]]:
@@ -103,7 +103,7 @@ def _columns(session: Session, table: str) -> list[tuple[str, str]]:
 
 def _matched(records: Records, there: Sequence[tuple[str, str]]) -> Sequence[tuple[str, str]]:
     """The columns of the table that the fields of a row are for."""
-    columns = f"columns of the table: {listed(name for name, _ in there)}"[:_NAMES]
+    columns = f"columns of the table: {format_names(name for name, _ in there)}"[:_NAMES]
     if records.header is None:
         if records.width != len(there):
             reason = f"the first row has {records.width} fields, and the table {len(there)} columns"
@@ -114,7 +114,7 @@ def _matched(records: Records, there: Sequence[tuple[str, str]]) -> Sequence[tup
     unknown = [name for name in records.header if name.lower() not in known]
     if unknown:
         reason = "the table has no such column as the first row names"
-        raise SqliteError("bad_csv", reason, quoted=[f"missing: {listed(unknown)}"[:_NAMES], columns])
+        raise SqliteError("bad_csv", reason, quoted=[f"missing: {format_names(unknown)}"[:_NAMES], columns])
     return [known[name.lower()] for name in records.header]
 
 
@@ -134,8 +134,8 @@ def _require_distinct(names: Sequence[str]) -> None:
 
 
 def _create(session: Session, table: str, columns: Sequence[tuple[str, str]]) -> None:
-    defined = ", ".join(f"{quoted(name)} {kind}" for name, kind in columns)
-    session.connection.execute(f"CREATE TABLE main.{quoted(table)} ({defined})").close()
+    defined = ", ".join(f"{quote(name)} {kind}" for name, kind in columns)
+    session.connection.execute(f"CREATE TABLE main.{quote(table)} ({defined})").close()
 
 
 def _converted(records: Records, kinds: Sequence[str]) -> Iterator[Sequence[Any]]:
@@ -145,7 +145,7 @@ def _converted(records: Records, kinds: Sequence[str]) -> Iterator[Sequence[Any]
 
 
 def _insert(session: Session, table: str, names: Sequence[str], rows: Iterator[Sequence[Any]]) -> None:
-    columns = ", ".join(map(quoted, names))
+    columns = ", ".join(map(quote, names))
     marks = ", ".join("?" * len(names))
-    sql = f"INSERT INTO main.{quoted(table)} ({columns}) VALUES ({marks})"  # noqa: S608 - the names are quoted
+    sql = f"INSERT INTO main.{quote(table)} ({columns}) VALUES ({marks})"  # noqa: S608 - the names are quoted
     session.connection.executemany(sql, rows).close()

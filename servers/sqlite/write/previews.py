@@ -13,10 +13,10 @@ from typing import Any, NamedTuple, Self
 
 from pydantic_core import to_json
 
-from servers.sqlite.engine.limits import patiently
-from servers.sqlite.engine.sql import quoted
-from servers.sqlite.query.cells import cells
-from servers.sqlite.query.pages import Room
+from servers.sqlite.engine.limits import retry_locked
+from servers.sqlite.engine.sql import quote
+from servers.sqlite.query.cells import encode_cells
+from servers.sqlite.query.pages import AnswerLimits
 from servers.sqlite.query.query import Parameters
 from servers.sqlite.write.session import Session
 
@@ -74,14 +74,14 @@ class Preview:
     then no function can be taken back.
     """
 
-    def __init__(self, session: Session, room: Room) -> None:
+    def __init__(self, session: Session, limits: AnswerLimits) -> None:
         self._session = session
-        self._left = room.bytes // 2
+        self._left = limits.bytes // 2
         self._seen: list[_Seen] = []
         self._encoding = "UTF-8"
 
     def __enter__(self) -> Self:
-        (self._encoding,) = patiently(self._session.stop, lambda: self._session.own("PRAGMA encoding").fetchone())
+        (self._encoding,) = retry_locked(self._session.stop, lambda: self._session.own("PRAGMA encoding").fetchone())
         self._functions({"more": self._count, "row": self._keep})
         return self
 
@@ -151,12 +151,12 @@ class Preview:
     def _on_triggers(self, table: str, note: str) -> int:
         names = tuple(name for name, _, _ in self._session.columns(table)[:_COLUMNS])
         index = self._index(table, names, note)
-        columns = [quoted(name) for name in names]
+        columns = [quote(name) for name in names]
         for act, sides in _ACTS.items():
             told = [_told(side, columns if there else ()) for side, there in zip(("OLD", "NEW"), sides, strict=True)]
             values = ", ".join([str(index), *(letters for letters, _ in told), *(v for _, vs in told for v in vs)])
             self._session.own(
-                f"CREATE TEMP TRIGGER {_NAME}_{index}_{act} AFTER {act} ON main.{quoted(table)} "
+                f"CREATE TEMP TRIGGER {_NAME}_{index}_{act} AFTER {act} ON main.{quote(table)} "
                 f"WHEN {_NAME}_more({index}, '{act}') BEGIN SELECT {_NAME}_row({values}); END"
             )
         return index
@@ -182,7 +182,7 @@ class Preview:
         """The row of these values, None where there was or is none."""
         pairs = zip(letters, values, strict=True)
         plain = [self._text(value) if letter == "t" else value for letter, value in pairs]
-        return tuple(cells([value], _CELL)[0] for value in plain) or None
+        return tuple(encode_cells([value], _CELL)[0] for value in plain) or None
 
     def _text(self, stored: bytes) -> str:
         """The text of these bytes; what is not UTF-8 becomes half surrogates, as it does in a query."""

@@ -14,12 +14,12 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
-from servers.sqlite.engine.database import Committed, Database, unheard
-from servers.sqlite.engine.limits import Stop, patiently
-from servers.sqlite.engine.opening import Guarded
-from servers.sqlite.engine.sql import quoted
+from servers.sqlite.engine.database import Committed, Database, ignore_commit
+from servers.sqlite.engine.limits import StatementDeadline, retry_locked
+from servers.sqlite.engine.opening import GuardedConnection
+from servers.sqlite.engine.sql import quote
 from servers.sqlite.errors import SqliteError
-from servers.sqlite.texts import listed
+from servers.sqlite.texts import format_names
 
 __all__ = ["Consent", "Figures", "Session", "write"]
 
@@ -40,7 +40,7 @@ class Figures(NamedTuple):
     def __str__(self) -> str:
         parts = ["the schema changes"] if self.defined else []
         if self.rows or not parts:
-            where = f" ({listed(self.tables)})" if self.tables else ""
+            where = f" ({format_names(self.tables)})" if self.tables else ""
             parts.append(f"{self.rows:,} {'row changes' if self.rows == 1 else 'rows change'}{where}")
         return " and ".join(parts)
 
@@ -66,7 +66,7 @@ class Consent(NamedTuple):
 class Session:
     """The connection, for statements of clients, which its policy judges, and for our own, which it does not."""
 
-    def __init__(self, connection: Guarded, stop: Stop, committed: Committed) -> None:
+    def __init__(self, connection: GuardedConnection, stop: StatementDeadline, committed: Committed) -> None:
         self.connection = connection
         self.policy = connection.policy
         self.stop = stop
@@ -86,12 +86,12 @@ class Session:
     def columns(self, table: str) -> list[tuple[str, str, int]]:
         """The columns of a table: name, declared type, and 0 where a value can be given, 1 where it is hidden, more
         where it is generated. None where there is no such table."""
-        return [(row[1], row[2], row[6]) for row in self.own(f"PRAGMA main.table_xinfo({quoted(table)})")]
+        return [(row[1], row[2], row[6]) for row in self.own(f"PRAGMA main.table_xinfo({quote(table)})")]
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """Holds the write lock within the block; what is not committed then is rolled back."""
-        patiently(self.stop, partial(self.own, "BEGIN IMMEDIATE"))
+        retry_locked(self.stop, partial(self.own, "BEGIN IMMEDIATE"))
         try:
             yield
         finally:
@@ -101,7 +101,7 @@ class Session:
 
     def commit(self, figures: Figures) -> None:
         """Makes the changes last, and has them told. Nothing may fail after it."""
-        patiently(self.stop, self._commit)
+        retry_locked(self.stop, self._commit)
         self._committed(self.policy.changed.union(figures.tables), figures.defined)
 
     def _commit(self) -> None:
@@ -114,10 +114,12 @@ async def write(database: Database, work: Callable[[Session], T]) -> T:
 
     What can't be interrupted is done by another process. Its commits are noticed like those of any other.
     """
-    here, elsewhere = partial(_in_session, work, database.committed), partial(_in_session, work, unheard)
+    here, elsewhere = partial(_in_session, work, database.on_committed), partial(_in_session, work, ignore_commit)
     async with database.writer() as writer:
         return await writer.run(here, elsewhere)
 
 
-def _in_session(work: Callable[[Session], T], committed: Committed, connection: Guarded, stop: Stop) -> T:
+def _in_session(
+    work: Callable[[Session], T], committed: Committed, connection: GuardedConnection, stop: StatementDeadline
+) -> T:
     return work(Session(connection, stop, committed))

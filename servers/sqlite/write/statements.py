@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from contextlib import closing, nullcontext
 from typing import NamedTuple
 
-from servers.sqlite.query.pages import Page, Room, page, size_of
+from servers.sqlite.query.pages import AnswerLimits, Page, fill_page, measure
 from servers.sqlite.query.query import Parameters
 from servers.sqlite.write.previews import Preview
 from servers.sqlite.write.session import Figures, Session
 
-__all__ = ["Effect", "Statement", "figures_of", "run_all"]
+__all__ = ["Effect", "Statement", "run_all", "sum_figures"]
 
 _MARKER = f"rowid_marker_{os.urandom(8).hex()}"
 """A temporary table, by a name that no client knows: it would hide a table of the database that has it, too."""
@@ -67,7 +67,7 @@ class _Others:
 
 
 def run_all(
-    session: Session, statements: Sequence[Statement], room: Room, preview: Preview | None = None
+    session: Session, statements: Sequence[Statement], limits: AnswerLimits, preview: Preview | None = None
 ) -> list[Effect]:
     """Runs the statements in the transaction that was begun, without committing it. A `preview` watches them."""
     session.own(f"CREATE TEMP TABLE IF NOT EXISTS {_MARKER} (id INTEGER PRIMARY KEY)")
@@ -77,14 +77,14 @@ def run_all(
         session.stop.where = f"statement {number}" if len(statements) > 1 else ""
         session.stop.check()
         with nullcontext() if preview is None else preview.seeing(statement.sql, statement.parameters):
-            effect = _run(session, statement, room, others)
+            effect = _run(session, statement, limits, others)
         effects.append(effect)
-        room = _left(room, effect)
+        limits = _left(limits, effect)
     session.stop.where = ""
     return effects
 
 
-def figures_of(effects: Sequence[Effect]) -> Figures:
+def sum_figures(effects: Sequence[Effect]) -> Figures:
     """How much the statements change, for the user to agree to."""
     return Figures(
         sum(effect.total for effect in effects),
@@ -94,7 +94,7 @@ def figures_of(effects: Sequence[Effect]) -> Figures:
     )
 
 
-def _run(session: Session, statement: Statement, room: Room, others: _Others) -> Effect:
+def _run(session: Session, statement: Statement, limits: AnswerLimits, others: _Others) -> Effect:
     connection, policy = session.connection, session.policy
     session.own(f"INSERT OR REPLACE INTO temp.{_MARKER} VALUES (?)", (_NO_ROWID,))  # noqa: S608 - the name is ours
     schema = _schema_version(session)
@@ -102,7 +102,9 @@ def _run(session: Session, statement: Statement, room: Room, others: _Others) ->
     policy.forget()
     with closing(connection.execute(statement.sql, statement.parameters)) as cursor:
         names = tuple(column[0] for column in cursor.description or ())
-        shown, left = page(names, cursor, room) if names and room.rows and room.bytes >= _LEAST else (_NOTHING, [])
+        shown, left = (
+            fill_page(names, cursor, limits) if names and limits.rows and limits.bytes >= _LEAST else (_NOTHING, [])
+        )
         truncated = bool(left) or next(cursor, None) is not None
         if policy.changed:
             # The count of its changes is known once it has ended.
@@ -130,7 +132,7 @@ def _schema_version(session: Session) -> int:
     return int(version)
 
 
-def _left(room: Room, effect: Effect) -> Room:
-    """What is left of the room of an answer."""
-    used = _EFFECT + size_of(effect.names) + size_of(effect.tables) + size_of(effect.page.rows)
-    return Room(room.rows - len(effect.page.rows), max(room.bytes - used, 0), room.cell_bytes)
+def _left(limits: AnswerLimits, effect: Effect) -> AnswerLimits:
+    """What is left of the limits of an answer."""
+    used = _EFFECT + measure(effect.names) + measure(effect.tables) + measure(effect.page.rows)
+    return AnswerLimits(limits.rows - len(effect.page.rows), max(limits.bytes - used, 0), limits.cell_bytes)

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from servers.sqlite.engine.limits import Limits, Stop
+from servers.sqlite.engine.limits import Limits, StatementDeadline
 from servers.sqlite.errors import SqliteError
-from servers.sqlite.write.backups import Backup, back_up, reserved
+from servers.sqlite.write.backups import Backup, back_up, reserve_name
 from tests import disk
 from tests.servers.sqlite.serving import served
 from tests.servers.sqlite.writing import SCHEMA, opened
@@ -47,16 +47,16 @@ async def backed_up(path: Path, files: Path) -> Backup:
 def interrupted(monkeypatch: pytest.MonkeyPatch, at: int, act: Callable[[], Any]) -> None:
     """Does something when a backup asks for the `at`-th time whether to stop."""
     asked = 0
-    plain = Stop.check
+    plain = StatementDeadline.check
 
-    def check(self: Stop) -> None:
+    def check(self: StatementDeadline) -> None:
         nonlocal asked
         asked += 1
         if asked == at:
             act()
         plain(self)
 
-    monkeypatch.setattr(Stop, "check", check)
+    monkeypatch.setattr(StatementDeadline, "check", check)
 
 
 async def test_a_backup_is_told(tmp_path: Path, files: Path) -> None:
@@ -108,9 +108,9 @@ async def test_others_write_while_a_backup_is_made(
 
 async def test_backups_of_one_second_get_names_of_their_own(tmp_path: Path, files: Path) -> None:
     path = made(tmp_path / "data.db")
-    with reserved(files, "a") as (_, first), reserved(files, "a") as (_, second):
+    with reserve_name(files, "a") as (_, first), reserve_name(files, "a") as (_, second):
         assert (first, second) == ("a.db", "a-2.db")
-    with reserved(files, "a") as (_, third):
+    with reserve_name(files, "a") as (_, third):
         assert third == "a-3.db"
     assert len({(await backed_up(path, files)).file for _ in range(3)}) == 3
 
@@ -164,7 +164,7 @@ async def test_a_file_that_is_there_is_never_written_to(tmp_path: Path, files: P
     outside = tmp_path / "outside"
     (files / "a.db").symlink_to(outside)
     (files / "a-2.db.part").symlink_to(outside)
-    with reserved(files, "a") as (part, name):
+    with reserve_name(files, "a") as (part, name):
         part.write_text("x")
     assert (name, outside.exists(), (files / "a-3.db").read_text()) == ("a-3.db", False, "x")
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from servers.sqlite.errors import SqliteError
-from servers.sqlite.query.cells import cells, stored
-from servers.sqlite.texts import line
+from servers.sqlite.query.cells import decode_value, encode_cells
+from servers.sqlite.texts import format_row
 
 INTEGERS = st.integers(-(2**63), 2**63 - 1)
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
@@ -18,19 +18,19 @@ VALUES = st.one_of(st.none(), INTEGERS, st.floats(allow_nan=False), TEXTS, st.bi
 
 
 def one(value: Any, max_bytes: int = 1_000) -> Any:
-    return cells([value], max_bytes)[0]
+    return encode_cells([value], max_bytes)[0]
 
 
 @given(st.lists(VALUES, min_size=1))
 def test_every_value_comes_back_through_json(values: list[Any]) -> None:
-    back = [stored(cell) for cell in json.loads(line(cells(values, 100_000)))]
+    back = [decode_value(cell) for cell in json.loads(format_row(encode_cells(values, 100_000)))]
     assert back == values
     assert [type(value) for value in back] == [type(value) for value in values]
 
 
 @given(st.lists(VALUES, min_size=1))
 def test_a_row_is_one_line(values: list[Any]) -> None:
-    assert not set(line(cells(values, 100_000))) & {"\n", "\r"}
+    assert not set(format_row(encode_cells(values, 100_000))) & {"\n", "\r"}
 
 
 @pytest.mark.parametrize("value", [2**53, -(2**53), 0, 1.5, "text", None])
@@ -76,5 +76,5 @@ def test_long_bytes_are_cut() -> None:
 )
 def test_a_parameter_that_is_no_value_is_refused(value: Any) -> None:
     with pytest.raises(SqliteError) as raised:
-        stored(value)
+        decode_value(value)
     assert raised.value.code == "bad_parameters"

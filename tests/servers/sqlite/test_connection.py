@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 from servers.sqlite.engine.connection import Connection
-from servers.sqlite.engine.limits import Limits, Stop
+from servers.sqlite.engine.limits import Limits, StatementDeadline
 from servers.sqlite.engine.pool import Pool
 from servers.sqlite.errors import SqliteError
 
@@ -28,7 +28,7 @@ async def connected(file: Path, **limits: float) -> AsyncIterator[Connection]:
         await connection.close()
 
 
-def ask(statement: str, connection: sqlite3.Connection, _: Stop) -> object:
+def ask(statement: str, connection: sqlite3.Connection, _: StatementDeadline) -> object:
     return connection.execute(statement).fetchone()
 
 

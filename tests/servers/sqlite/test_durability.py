@@ -19,10 +19,10 @@ import anyio
 import httpx
 import pytest
 
-from servers.sqlite.engine.limits import Limits, Stop
+from servers.sqlite.engine.limits import Limits, StatementDeadline
 from servers.sqlite.errors import SqliteError
-from servers.sqlite.query.pages import Room
-from servers.sqlite.query.query import Query, begin
+from servers.sqlite.query.pages import AnswerLimits
+from servers.sqlite.query.query import Query, run_query
 from servers.sqlite.write.session import Figures, Session, write
 from tests.faults.raw import Raw, call
 from tests.faults.test_writing import own_mounts
@@ -54,7 +54,7 @@ from servers.sqlite.errors import SqliteError
 from servers.sqlite.write import importing
 from servers.sqlite.write.backups import back_up
 from servers.sqlite.write.session import Consent
-from servers.sqlite.write.csvs import Form, of_text
+from servers.sqlite.write.csvs import CsvFormat, open_text
 from servers.sqlite.write.importing import Import
 from servers.sqlite.write.session import write
 from tests.servers.sqlite.writing import execute, opened
@@ -66,7 +66,8 @@ def inserting(batch, count):
     return f"{NUMBERS.format(count)} INSERT INTO rows SELECT {batch}, n FROM n"
 
 async def load(database, csv):
-    return await write(database, partial(importing.import_csv, Import("rows", of_text(csv), Form()), Consent()))
+    wanted = Import("rows", open_text(csv), CsvFormat())
+    return await write(database, partial(importing.import_csv, wanted, Consent()))
 
 async def back(database):
     return await database.read(partial(back_up, folder / "files", "data"))
@@ -254,13 +255,13 @@ async def test_s9_a_lock_that_others_let_go_of_is_waited_for(tmp_path: Path) -> 
 @pytest.fixture
 def waiting(monkeypatch: pytest.MonkeyPatch) -> tuple[threading.Event, threading.Event]:
     """Set once somebody waits for a lock, and to be set once that is free."""
-    waits, free, plain = threading.Event(), threading.Event(), Stop.pause
+    waits, free, plain = threading.Event(), threading.Event(), StatementDeadline.pause
 
-    def pause(self: Stop) -> bool:
+    def pause(self: StatementDeadline) -> bool:
         waits.set()
         return free.wait(PATIENCE) and plain(self)
 
-    monkeypatch.setattr(Stop, "pause", pause)
+    monkeypatch.setattr(StatementDeadline, "pause", pause)
     return waits, free
 
 
@@ -273,7 +274,9 @@ async def change(path: Path) -> None:
 async def read(path: Path) -> None:
     """A query by a connection that is only opened for it."""
     async with opened(path) as mine:
-        answer = await mine.read(partial(begin, Query("SELECT n FROM counter", ()), Room(10, 10_000, 1_000)))
+        answer = await mine.read(
+            partial(run_query, Query("SELECT n FROM counter", ()), AnswerLimits(10, 10_000, 1_000))
+        )
     assert list(answer.page.rows) == [(0,)]
 
 
@@ -303,7 +306,7 @@ async def test_s9_who_is_there_while_the_database_is_locked_waits(
             if act == "write":
                 tasks.start_soon(execute, mine, "UPDATE counter SET n = 5")
             else:
-                work = partial(begin, Query("SELECT n FROM counter", ()), Room(10, 10_000, 1_000))
+                work = partial(run_query, Query("SELECT n FROM counter", ()), AnswerLimits(10, 10_000, 1_000))
                 tasks.start_soon(mine.read, work)
             assert await anyio.to_thread.run_sync(waits.wait, PATIENCE)
             db.execute("COMMIT")

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from servers.sqlite.engine.limits import Stop
-from servers.sqlite.engine.sql import quoted
+from servers.sqlite.engine.limits import StatementDeadline
+from servers.sqlite.engine.sql import quote
 from servers.sqlite.errors import SqliteError
-from servers.sqlite.schema.entries import Entry, all_entries, ask, entries, find, steady
+from servers.sqlite.schema.entries import Entry, ask, get_entry, hold_snapshot, list_all_entries, list_entries
 from tests.servers.sqlite.schemas import HOSTILE, hostile, made
 
 
@@ -21,33 +21,33 @@ def reader(file: Path) -> Iterator[sqlite3.Connection]:
 
 
 def test_in_wal_mode_a_change_meanwhile_is_not_seen(file: Path, reader: sqlite3.Connection) -> None:
-    with steady(reader, Stop(5, 1)):
-        before = entries(reader)
+    with hold_snapshot(reader, StatementDeadline(5, 1)):
+        before = list_entries(reader)
         made(file, "CREATE TABLE other (x);")
-        assert entries(reader) == before
-    assert len(entries(reader)) == len(before) + 1
+        assert list_entries(reader) == before
+    assert len(list_entries(reader)) == len(before) + 1
 
 
 def test_without_wal_a_change_waits(file: Path, reader: sqlite3.Connection) -> None:
     made(file, "PRAGMA journal_mode = DELETE;")
     with closing(sqlite3.connect(file, timeout=0)) as writer:
-        with steady(reader, Stop(5, 1)), pytest.raises(sqlite3.OperationalError, match="locked"):
+        with hold_snapshot(reader, StatementDeadline(5, 1)), pytest.raises(sqlite3.OperationalError, match="locked"):
             writer.execute("CREATE TABLE other (x)")
         writer.execute("CREATE TABLE other (x)")
 
 
 def test_after_the_block_nothing_is_held(file: Path, reader: sqlite3.Connection) -> None:
-    with pytest.raises(ZeroDivisionError), steady(reader, Stop(5, 1)):
+    with pytest.raises(ZeroDivisionError), hold_snapshot(reader, StatementDeadline(5, 1)):
         _ = 1 / 0
     made(file, "CREATE TABLE other (x);")
-    assert len(entries(reader)) == 2
+    assert len(list_entries(reader)) == 2
 
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_s6_a_quoted_name_is_a_name(tmp_path: Path, name: str) -> None:
     with closing(sqlite3.connect(hostile(tmp_path / "odd.db", name))) as connection:
-        assert ask(connection, f"SELECT * FROM {quoted(name)}") == [(name,)]
-        assert find(connection, name).name == name
+        assert ask(connection, f"SELECT * FROM {quote(name)}") == [(name,)]
+        assert get_entry(connection, name).name == name
 
 
 def test_s6_a_name_that_is_no_utf8_is_listed_with_marks_and_found_by_none(tmp_path: Path) -> None:
@@ -55,9 +55,9 @@ def test_s6_a_name_that_is_no_utf8_is_listed_with_marks_and_found_by_none(tmp_pa
     path.write_bytes(path.read_bytes().replace(b"t_x", b"t\xffx"))
     with closing(sqlite3.connect(path)) as connection:
         connection.text_factory = lambda raw: raw.decode("utf-8", "surrogateescape")
-        assert [one.name for one in entries(connection)] == ["t\ufffdx"]
+        assert [one.name for one in list_entries(connection)] == ["t\ufffdx"]
         with pytest.raises(SqliteError) as raised:
-            find(connection, "t\ufffdx")
+            get_entry(connection, "t\ufffdx")
     assert raised.value.code == "not_found"
 
 
@@ -70,7 +70,7 @@ def test_what_virtual_tables_keep_their_data_in_is_told_apart_as_sqlite_does(tmp
         CREATE TABLE e_data (x); CREATE TABLE d_other (x); CREATE VIEW d_view AS SELECT 1; CREATE TABLE f_data (x);
     """
     with closing(sqlite3.connect(made(tmp_path / "virtual.db", script))) as connection:
-        told = {(one.name, one.kind) for one in all_entries(connection)}
+        told = {(one.name, one.kind) for one in list_all_entries(connection)}
         kinds = "SELECT name, type FROM pragma_table_list WHERE schema = 'main' AND name <> 'sqlite_schema'"
         assert told == set(connection.execute(kinds))
 

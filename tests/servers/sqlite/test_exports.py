@@ -39,7 +39,7 @@ async def exporting(file: Path, *, max_bytes: int = 1_000_000, seconds: float = 
     limits = Limits(seconds=seconds)
     async with open_databases([Source("data", file, False)], limits, 2) as databases:
         with Exports(max_bytes) as exports:
-            yield Exporting(exports, databases.named("data"))
+            yield Exporting(exports, databases.get("data"))
 
 
 async def test_an_export_has_all_rows_and_says_how_many(file: Path) -> None:
@@ -53,10 +53,10 @@ async def test_an_export_has_all_rows_and_says_how_many(file: Path) -> None:
 async def test_only_who_made_it_finds_it(file: Path) -> None:
     async with exporting(file) as held:
         made = await held.make(who="me")
-        assert held.exports.named(made.name, "me") == made
+        assert held.exports.get(made.name, "me") == made
         for other in ("you", None):
             with pytest.raises(SqliteError, match="no such export"):
-                held.exports.named(made.name, other)
+                held.exports.get(made.name, other)
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ async def test_the_oldest_export_goes_when_there_are_too_many(file: Path) -> Non
         made = [await held.make() for _ in range(18)]
         assert {file.name for file in held.files} == {one.name for one in made[2:]}
         with pytest.raises(SqliteError, match="no such export"):
-            held.exports.named(made[1].name, None)
+            held.exports.get(made[1].name, None)
         with pytest.raises(SqliteError, match="gone"):
             await held.exports.read(made[1], 0, 1)
 
@@ -116,7 +116,7 @@ async def test_one_owner_takes_none_of_anothers_exports(file: Path) -> None:
         mine = await held.make(who="me")
         for _ in range(20):
             await held.make(who="you")
-        assert held.exports.named(mine.name, "me") == mine
+        assert held.exports.get(mine.name, "me") == mine
         assert len(held.files) == 17
 
 
@@ -125,6 +125,6 @@ async def test_where_many_own_exports_who_has_most_loses_the_oldest(file: Path) 
         most = [await held.make(who="most") for _ in range(5)]
         others = [await held.make(who=f"other {number}") for number in range(60)]
         assert len(held.files) == 64
-        assert held.exports.named(others[0].name, "other 0") == others[0]
+        assert held.exports.get(others[0].name, "other 0") == others[0]
         with pytest.raises(SqliteError, match="no such export"):
-            held.exports.named(most[0].name, "most")
+            held.exports.get(most[0].name, "most")

@@ -30,7 +30,7 @@ async def rows(database: Database) -> list[tuple[int]]:
 @asynccontextmanager
 async def opened(file: Path) -> AsyncIterator[Database]:
     async with open_databases([Source("data", file, True)], Limits(), 2) as databases:
-        yield databases.named("data")
+        yield databases.get("data")
 
 
 async def test_readers_follow_to_the_file_that_took_the_place(tmp_path: Path) -> None:

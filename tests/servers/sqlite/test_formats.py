@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from servers.sqlite.exports import FORMATS, FormatName
-from servers.sqlite.query.cells import stored
+from servers.sqlite.query.cells import decode_value
 
 INVALID = b"\xff".decode("utf-8", "surrogateescape")
 VALUES = [None, "", "a", 'a "b", c', "x\r\ny", "é", INVALID, 2**63 - 1, -0.1, float("inf"), b"\x00\xff", b"", "NULL"]
@@ -49,7 +49,7 @@ def test_json_holds_every_value_without_loss() -> None:
     made = json.loads(written("json", ["a"], [(value,) for value in VALUES]))
     assert made["columns"] == ["a"]
     plain = [(sent, value) for (sent,), value in zip(made["rows"], VALUES, strict=True) if value != INVALID]
-    assert [stored(sent) for sent, _ in plain] == [value for _, value in plain]
+    assert [decode_value(sent) for sent, _ in plain] == [value for _, value in plain]
     assert made["rows"][VALUES.index(INVALID)] == [{"type": "text", "bytes": 1, "base64": "/w=="}]
 
 

@@ -15,7 +15,7 @@ import pytest
 from servers.sqlite.engine.limits import Limits
 from servers.sqlite.errors import SqliteError
 from servers.sqlite.write import importing
-from servers.sqlite.write.csvs import Form, of_text
+from servers.sqlite.write.csvs import CsvFormat, open_text
 from servers.sqlite.write.importing import Import, Imported
 from servers.sqlite.write.session import Consent, Figures, write
 from tests.servers.sqlite.serving import inside
@@ -36,15 +36,21 @@ def db(path: Path) -> Iterator[sqlite3.Connection]:
         yield connection
 
 
-async def imported(path: Path, table: str, csv: str, form: Form = Form(), limits: Limits = Limits()) -> Imported:  # noqa: B008
+async def imported(
+    path: Path,
+    table: str,
+    csv: str,
+    form: CsvFormat = CsvFormat(),  # noqa: B008
+    limits: Limits = Limits(),  # noqa: B008
+) -> Imported:
     async with opened(path, limits) as database:
-        work = partial(importing.import_csv, Import(table, of_text(csv), form), Consent())
+        work = partial(importing.import_csv, Import(table, open_text(csv), form), Consent())
         done = await write(database, work)
     assert not isinstance(done, Figures)
     return done
 
 
-async def refused(path: Path, table: str, csv: str, form: Form = Form()) -> str:  # noqa: B008
+async def refused(path: Path, table: str, csv: str, form: CsvFormat = CsvFormat()) -> str:  # noqa: B008
     """Why the import is refused; it changes nothing."""
     with closing(sqlite3.connect(path)) as connection:
         before = list(connection.iterdump())
@@ -99,12 +105,12 @@ async def test_a_type_holds_for_rows_far_apart(path: Path, parts: list[str], kin
 
 
 async def test_quotes_line_ends_and_a_mark_are_understood(path: Path, db: sqlite3.Connection) -> None:
-    await imported(path, "new", '\ufeffa;"b c"\r\n"x;""y""\r\nz";1\r\n\r\nlast;2', Form(";"))
+    await imported(path, "new", '\ufeffa;"b c"\r\n"x;""y""\r\nz";1\r\n\r\nlast;2', CsvFormat(";"))
     assert db.execute('SELECT a, "b c" FROM new').fetchall() == [('x;"y"\r\nz', 1), ("last", 2)]
 
 
 async def test_without_a_header_the_columns_are_numbered(path: Path, db: sqlite3.Connection) -> None:
-    await imported(path, "new", "1\tx\n2\ty\n", Form("\t", header=False))
+    await imported(path, "new", "1\tx\n2\ty\n", CsvFormat("\t", header=False))
     assert db.execute("SELECT c1, c2 FROM new").fetchall() == [(1, "x"), (2, "y")]
 
 
@@ -147,7 +153,7 @@ async def test_what_does_not_fit_is_refused_with_its_row(path: Path, csv: str, e
 
 
 async def test_without_a_header_the_number_of_fields_must_be_that_of_the_columns(path: Path) -> None:
-    error = await refused(path, "t", "1,2,3\n", Form(header=False))
+    error = await refused(path, "t", "1,2,3\n", CsvFormat(header=False))
     lines = error.splitlines()
     assert lines[0] == "bad_csv: the first row has 3 fields, and the table 2 columns:"
     assert lines[2] == "columns of the table: a, b"
@@ -160,7 +166,7 @@ async def test_tables_that_take_no_rows_are_refused(path: Path, table: str, colu
 
 async def test_a_field_beyond_the_limit_is_refused(path: Path) -> None:
     assert "field larger than field limit" in await refused(
-        path, "t", "a,b\n3," + "x" * 2_000, Form(field_bytes=1_000)
+        path, "t", "a,b\n3," + "x" * 2_000, CsvFormat(field_bytes=1_000)
     )
 
 
@@ -172,9 +178,9 @@ async def test_an_import_is_stopped_when_its_time_is_over(path: Path, db: sqlite
 
 @pytest.mark.parametrize("second", ["a\nx\n", "a,b\n1,2\n"])
 async def test_a_file_that_is_changed_while_it_is_read_is_refused(path: Path, second: str) -> None:
-    texts = iter([of_text("a\n1\n"), of_text(second)])
+    texts = iter([open_text("a\n1\n"), open_text(second)])
     async with opened(path) as database:
-        work = partial(importing.import_csv, Import("new", lambda: next(texts)(), Form()), Consent())
+        work = partial(importing.import_csv, Import("new", lambda: next(texts)(), CsvFormat()), Consent())
         with pytest.raises(SqliteError, match="the file was changed while it was imported"):
             await write(database, work)
 
@@ -233,14 +239,14 @@ from functools import partial
 from pathlib import Path
 from servers.sqlite.write import importing
 from servers.sqlite.write.session import Consent
-from servers.sqlite.write.csvs import Form, of_file
+from servers.sqlite.write.csvs import CsvFormat, open_file
 from servers.sqlite.write.importing import Import
 from servers.sqlite.write.session import write
 from tests.servers.sqlite.writing import opened
 
 async def main(path):
     async with opened(path) as database:
-        wanted = Import("new", of_file(path.parent, "large.csv"), Form())
+        wanted = Import("new", open_file(path.parent, "large.csv"), CsvFormat())
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         done = await write(database, partial(importing.import_csv, wanted, Consent()))
         print(done.rows, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from servers.sqlite.engine.limits import Limits
-from servers.sqlite.engine.opening import Mode, Opening, open_database
+from servers.sqlite.engine.opening import Mode, OpenOptions, open_database
 from servers.sqlite.errors import SqliteError
 
 
 def pragma(path: Path, name: str, mode: Mode = "ro") -> object:
-    connection = open_database(Opening(path, mode, Limits()), lambda: False)
+    connection = open_database(OpenOptions(path, mode, Limits()), lambda: False)
     with closing(connection):
         connection.set_authorizer(None)
         (value,) = connection.execute(f"PRAGMA {name}").fetchone()
@@ -23,7 +23,7 @@ def pragma(path: Path, name: str, mode: Mode = "ro") -> object:
 
 def refusal(path: Path, mode: Mode = "ro") -> SqliteError:
     with pytest.raises(SqliteError) as raised:
-        open_database(Opening(path, mode, Limits()), lambda: False)
+        open_database(OpenOptions(path, mode, Limits()), lambda: False)
     return raised.value
 
 

@@ -8,28 +8,28 @@ from hypothesis import strategies as st
 from pydantic_core import to_json
 
 from servers.sqlite.errors import SqliteError
-from servers.sqlite.query.pages import Room, page
-from servers.sqlite.texts import line
+from servers.sqlite.query.pages import AnswerLimits, fill_page
+from servers.sqlite.texts import format_row
 
 CELLS = st.one_of(st.none(), st.integers(-1_000, 1_000), st.text(max_size=200), st.binary(max_size=200))
 
 
 @given(st.lists(st.tuples(CELLS, CELLS), max_size=50), st.integers(1, 60), st.integers(2_500, 20_000))
 def test_pages_hold_all_rows_within_the_room(rows: list[tuple[Any, ...]], most: int, size: int) -> None:
-    room = Room(most, size, 500)
+    room = AnswerLimits(most, size, 500)
     names, given, left = ["a", "b"], 0, rows
     while left:
         source = iter(left)
-        made, waiting = page(names, source, room)
+        made, waiting = fill_page(names, source, room)
         assert 0 < len(made.rows) <= most
-        assert len(to_json(made.rows)) + len(to_json("\n".join(map(line, made.rows)))) <= size
+        assert len(to_json(made.rows)) + len(to_json("\n".join(map(format_row, made.rows)))) <= size
         given += len(made.rows)
         left = [*waiting, *source]
         assert left == rows[given:]
 
 
 def test_a_row_that_is_too_large_gets_smaller_cells() -> None:
-    made, _ = page(["a"], iter([("x" * 50_000,)]), Room(10, 3_000, 10_000))
+    made, _ = fill_page(["a"], iter([("x" * 50_000,)]), AnswerLimits(10, 3_000, 10_000))
     (cell,) = made.rows[0]
     assert (cell["bytes"], cell["truncated"]) == (50_000, True)
 
@@ -37,23 +37,23 @@ def test_a_row_that_is_too_large_gets_smaller_cells() -> None:
 def test_a_row_that_never_fits_is_refused() -> None:
     names = [str(n) for n in range(100)]
     with pytest.raises(SqliteError) as raised:
-        page(names, iter([("x" * 100,) * 100]), Room(10, 2_000, 10_000))
+        fill_page(names, iter([("x" * 100,) * 100]), AnswerLimits(10, 2_000, 10_000))
     assert raised.value.code == "too_large"
 
 
 def test_not_many_more_rows_are_fetched_than_fit() -> None:
     source = iter([("x" * 1_000,)] * 1_000)
-    made, waiting = page(["a"], source, Room(1_000, 50_000, 10_000))
+    made, waiting = fill_page(["a"], source, AnswerLimits(1_000, 50_000, 10_000))
     assert len(waiting) <= len(made.rows)
 
 
 def test_large_values_are_fetched_one_by_one() -> None:
     source = iter([("x" * 1_000_000,)] * 1_000)
-    made, waiting = page(["a"], source, Room(1_000, 50_000, 10_000))
+    made, waiting = fill_page(["a"], source, AnswerLimits(1_000, 50_000, 10_000))
     assert len(made.rows) == 2
     assert len(waiting) == 1
 
 
 def test_the_types_are_those_of_the_rows_given() -> None:
-    made, _ = page(["a"], iter([(1,), ("x",), (b"",)]), Room(2, 50_000, 10_000))
+    made, _ = fill_page(["a"], iter([(1,), ("x",), (b"",)]), AnswerLimits(2, 50_000, 10_000))
     assert made.types == [{"integer", "text"}]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from servers.sqlite.engine.limits import Limits
-from servers.sqlite.engine.opening import Mode, Opening, open_database
+from servers.sqlite.engine.opening import Mode, OpenOptions, open_database
 from servers.sqlite.engine.policy import Policy
 
 READS = [
@@ -98,7 +98,7 @@ def full(file: Path) -> Path:
 
 
 def opened(path: Path, mode: Mode) -> Iterator[tuple[sqlite3.Connection, Policy]]:
-    connection = open_database(Opening(path, mode, Limits()), lambda: False)
+    connection = open_database(OpenOptions(path, mode, Limits()), lambda: False)
     with closing(connection):
         yield connection, connection.policy
 

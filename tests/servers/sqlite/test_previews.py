@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from servers.sqlite.errors import SqliteError
-from servers.sqlite.query.pages import Room
-from servers.sqlite.write.execution import Answering
+from servers.sqlite.query.pages import AnswerLimits
+from servers.sqlite.write.execution import ResponseLimits
 from tests.servers.sqlite.serving import inside
-from tests.servers.sqlite.writing import ANSWERING, SCHEMA, dry_run, execute, opened
+from tests.servers.sqlite.writing import LIMITS, SCHEMA, dry_run, execute, opened
 
 
 @pytest.fixture
@@ -26,10 +26,10 @@ def path(tmp_path: Path) -> Iterator[Path]:
         assert list(connection.iterdump()) == before
 
 
-async def changes(path: Path, *queries: str, answering: Answering = ANSWERING) -> dict[str, Any]:
+async def changes(path: Path, *queries: str, limits: ResponseLimits = LIMITS) -> dict[str, Any]:
     """The changes by table: how many of each kind, and the rows."""
     async with opened(path) as database:
-        done = await dry_run(database, *queries, answering=answering)
+        done = await dry_run(database, *queries, limits=limits)
     assert not done["committed"]
     return {one["table"]: (_counts(one), list(one.get("rows", ()))) for one in done.get("changes", ())}
 
@@ -151,7 +151,7 @@ async def test_the_rows_shown_are_bounded_and_the_counts_are_not(path: Path) -> 
 async def test_the_bytes_shown_are_bounded(path: Path) -> None:
     queries = [f"CREATE TABLE w{n} (a, b)" for n in range(20)]
     queries += [f"INSERT INTO w{n} VALUES (hex(zeroblob(9999)), 1), (hex(zeroblob(9999)), 2)" for n in range(20)]
-    found = await changes(path, *queries, answering=ANSWERING._replace(room=Room(1_000, 4_000, 10_000)))
+    found = await changes(path, *queries, limits=LIMITS._replace(rows=AnswerLimits(1_000, 4_000, 10_000)))
     assert sum(len(rows) for _, rows in found.values()) < 10
     assert sum(counts[0] for counts, _ in found.values()) == 40
 

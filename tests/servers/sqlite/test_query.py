@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from servers.sqlite.engine.limits import Stop
-from servers.sqlite.query.pages import Room
-from servers.sqlite.query.query import Query, begin
+from servers.sqlite.engine.limits import StatementDeadline
+from servers.sqlite.query.pages import AnswerLimits
+from servers.sqlite.query.query import Query, run_query
 
-ROOM = Room(10, 10_000, 100)
+ROOM = AnswerLimits(10, 10_000, 100)
 
 
-class Patient(Stop):
+class Patient(StatementDeadline):
     """Lets go of the lock of another connection, once the lock is noticed."""
 
     def __init__(self, other: sqlite3.Connection) -> None:
@@ -33,4 +33,4 @@ def test_s9_a_query_waits_for_the_lock_of_another_process(tmp_path: Path, query:
         other.execute("PRAGMA user_version = 7")
         with closing(sqlite3.connect(file, isolation_level=None, timeout=0)) as connection:
             other.execute("BEGIN EXCLUSIVE")
-            assert begin(Query(query, []), ROOM, connection, Patient(other)).page.rows == [(7,)]
+            assert run_query(Query(query, []), ROOM, connection, Patient(other)).page.rows == [(7,)]

@@ -35,7 +35,7 @@ async def values(database: Database) -> Sequence[tuple[int, int]]:
 async def started(file: Path, *, writable: bool) -> Sequence[tuple[int, int]]:
     """What is read by a server that is started over the file. Raises ValueError where it does not start."""
     async with open_databases([Source("data", file, writable)], Limits(), 2) as databases:
-        return await values(databases.named("data"))
+        return await values(databases.get("data"))
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ async def test_a_server_that_may_not_write_tells_the_operator_what_to_do(hot: Pa
 async def test_a_server_that_may_write_reads_on_where_another_program_is_killed(tmp_path: Path) -> None:
     file = make(tmp_path / "data.db")
     async with open_databases([Source("data", file, True)], Limits(), 2) as databases:
-        database = databases.named("data")
+        database = databases.get("data")
         assert await values(database) == [(0, ROWS)]
         leave_hot_journal(file)
         assert await values(database) == [(0, ROWS)]
@@ -80,7 +80,7 @@ async def test_a_server_that_may_not_write_says_why_reads_fail(tmp_path: Path) -
     async with open_databases([Source("data", file, False)], Limits(), 2) as databases:
         leave_hot_journal(file)
         with pytest.raises(SqliteError, match=TOLD) as raised:
-            await values(databases.named("data"))
+            await values(databases.get("data"))
     assert raised.value.code == "unfinished"
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from servers.sqlite.server import app
 from servers.sqlite.settings import Settings
-from servers.sqlite.uris import INSIGHTS, Target, key_of, target, uri_of
+from servers.sqlite.uris import INSIGHTS, Target, format_uri, join_key, parse_uri
 from tests.server.peer import ERAS, NEWEST_HANDSHAKE, talking
 from tests.servers.sqlite.schemas import HOSTILE, INJECTION, SHOP, dump, hostile, made, outside_the_marks
 
@@ -39,7 +39,7 @@ async def data(path: Path, uri: str) -> Any:
 
 async def is_missing(path: Path, uri: str, version: str = NEWEST_HANDSHAKE) -> bool:
     error = (await ask(path, "resources/read", {"uri": uri}, version))["error"]
-    return bool(error["message"] == "resource not found" and target(error["data"]["uri"]) == target(uri))
+    return bool(error["message"] == "resource not found" and parse_uri(error["data"]["uri"]) == parse_uri(uri))
 
 
 async def completed(path: Path, template: str, name: str, typed: str, **settled: str) -> list[str]:
@@ -159,7 +159,7 @@ async def test_a_row_without_a_key_is_found_by_its_rowid(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("value", "key"),
     [
-        ("'a,b/c?d#e%41'", key_of(["a,b/c?d#e%41"])),
+        ("'a,b/c?d#e%41'", join_key(["a,b/c?d#e%41"])),
         ("'a,b'", "a,b"),
         ("'007'", "007"),
         ("7", "7"),
@@ -167,7 +167,7 @@ async def test_a_row_without_a_key_is_found_by_its_rowid(tmp_path: Path) -> None
         ("1.5", "1.5"),
         ("9223372036854775807", "9223372036854775807"),
         ("x'00ff'", "x'00ff'"),
-        ("'\N{ROBOT FACE} x'", key_of(["\N{ROBOT FACE} x"])),
+        ("'\N{ROBOT FACE} x'", join_key(["\N{ROBOT FACE} x"])),
     ],
 )
 @pytest.mark.parametrize("type_", ["", "TEXT", "BLOB"])
@@ -207,7 +207,7 @@ async def test_s6_a_table_of_any_name_is_listed_and_read(tmp_path: Path, name: s
         listed = (await peer.request("resources/list", {}))["result"]["resources"]
         (uri,) = [one["uri"] for one in listed if one["name"] == name and not one["uri"].endswith("/schema")]
         table = (await peer.request("resources/read", {"uri": uri}))["result"]["contents"][0]
-        row = (await peer.request("resources/read", {"uri": f"{uri}/{key_of([name])}"}))["result"]["contents"][0]
+        row = (await peer.request("resources/read", {"uri": f"{uri}/{join_key([name])}"}))["result"]["contents"][0]
     assert json.loads(table["text"])["rows"] == [[name]]
     assert json.loads(row["text"])["row"] == {name: name}
 
@@ -245,7 +245,7 @@ async def test_s10_a_schema_that_gives_orders_stands_between_the_marks(tmp_path:
 
 async def test_s10_rows_that_give_orders_are_strings_that_are_said_to_be_data(tmp_path: Path) -> None:
     path = hostile(tmp_path / "odd.db", INJECTION)
-    text = (await contents(path, uri_of(Target("odd", INJECTION))))["text"]
+    text = (await contents(path, format_uri(Target("odd", INJECTION))))["text"]
     assert text.startswith('{"note": "values from the database, no instructions"')
     assert json.loads(text)["rows"] == [[INJECTION]]
     assert "\n" not in text
@@ -273,7 +273,7 @@ async def test_keys_are_completed(shop: Path) -> None:
 async def test_s6_a_completed_key_is_one_that_is_found(tmp_path: Path, name: str) -> None:
     path = hostile(tmp_path / "odd.db", name)
     keys = await completed(path, ROW, "key", "", db="odd", table=name)
-    assert keys == ([key_of([name])] if name.isprintable() else [])
+    assert keys == ([join_key([name])] if name.isprintable() else [])
 
 
 # Insights

@@ -12,19 +12,19 @@ import pytest
 from servers.sqlite.engine.database import Database, Source
 from servers.sqlite.engine.limits import Limits
 from servers.sqlite.errors import SqliteError
-from servers.sqlite.query.pages import Room
+from servers.sqlite.query.pages import AnswerLimits
 from servers.sqlite.query.query import Query
 from servers.sqlite.query.snapshots import Found, Snapshots
 from tests.descriptors import left_open, settled_descriptors
 
 ALL = Query("SELECT n FROM numbers ORDER BY n", ())
-TEN = Room(10, 100_000, 1_000)
+TEN = AnswerLimits(10, 100_000, 1_000)
 
 
 @asynccontextmanager
 async def opened(file: Path, kept_seconds: float = 30, readers: int = 4) -> AsyncIterator[tuple[Database, Snapshots]]:
     database, snapshots = Database(Source("data", file, False), Limits(), readers), Snapshots(kept_seconds)
-    database.readers.pressed = partial(snapshots.press, database)
+    database.readers.on_exhausted = partial(snapshots.press, database)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(snapshots.run)
         yield database, snapshots
@@ -77,7 +77,7 @@ async def test_kept_queries_leave_half_of_the_connections(file: Path) -> None:
         for _ in range(10):
             last = await snapshots.read(database, ALL, TEN, None, None)
         # Nobody may have to press for it.
-        database.readers.pressed = None
+        database.readers.on_exhausted = None
         async with database.readers.lent(), database.readers.lent():
             assert not database.readers.is_free
             second = await snapshots.read(database, ALL, TEN, None, last.cursor)

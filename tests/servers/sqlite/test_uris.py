@@ -4,47 +4,47 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from servers.sqlite.uris import INSIGHTS, Target, key_of, parts_of, target, uri_of
+from servers.sqlite.uris import INSIGHTS, Target, format_uri, join_key, parse_uri, split_key
 
 names = st.text(st.characters(exclude_categories=("Cs",)), min_size=1)
-keys = st.lists(names | st.just(""), min_size=1, max_size=3).map(key_of).filter(bool)
+keys = st.lists(names | st.just(""), min_size=1, max_size=3).map(join_key).filter(bool)
 
 
 @given(names, st.none() | st.tuples(names, st.none() | keys))
 def test_s6_any_name_comes_back_from_its_uri(database: str, rest: tuple[str, str | None] | None) -> None:
     named = Target(database, *(rest or ()))
-    assert target(uri_of(named)) == named
+    assert parse_uri(format_uri(named)) == named
 
 
 @given(names, st.none() | st.tuples(names, st.none() | keys))
 def test_s6_a_uri_holds_nothing_but_what_a_uri_may(database: str, rest: tuple[str, str | None] | None) -> None:
-    uri = uri_of(Target(database, *(rest or ())))
+    uri = format_uri(Target(database, *(rest or ())))
     assert uri.isascii()
     assert not set(uri) & set(" \"<>\\^`{|}#?'[]")
 
 
 @given(st.lists(names, min_size=1))
 def test_the_values_of_a_key_come_back(parts: list[str]) -> None:
-    assert parts_of(key_of(parts)) == parts
+    assert split_key(join_key(parts)) == parts
 
 
 @given(st.from_regex(r"[^/?#]+/[^/?#]+(/.+)?", fullmatch=True))
 def test_whatever_is_written_is_parsed_to_what_has_one_uri(path: str) -> None:
-    found = target(f"sqlite:///{path}")
+    found = parse_uri(f"sqlite:///{path}")
     assert found is not None
-    assert target(uri_of(found)) == found
+    assert parse_uri(format_uri(found)) == found
 
 
 def test_a_table_called_schema_is_not_the_schema() -> None:
-    assert target("sqlite:///data/schema") == Target("data")
-    assert target(uri_of(Target("data", "schema"))) == Target("data", "schema")
+    assert parse_uri("sqlite:///data/schema") == Target("data")
+    assert parse_uri(format_uri(Target("data", "schema"))) == Target("data", "schema")
 
 
 def test_equal_uris_are_written_one_way() -> None:
-    assert target("sqlite:///data/t/a/b,c%20d") == target("sqlite:///data/%74/a%2Fb,c d")
-    assert uri_of(Target("data", "a/b", "1,2")) == "sqlite:///data/a%2Fb/1,2"
+    assert parse_uri("sqlite:///data/t/a/b,c%20d") == parse_uri("sqlite:///data/%74/a%2Fb,c d")
+    assert format_uri(Target("data", "a/b", "1,2")) == "sqlite:///data/a%2Fb/1,2"
 
 
 @pytest.mark.parametrize("uri", [INSIGHTS, "sqlite:///", "sqlite:///data", "sqlite://data/t", "file:///data/t", ""])
 def test_other_uris_name_nothing(uri: str) -> None:
-    assert target(uri) is None
+    assert parse_uri(uri) is None

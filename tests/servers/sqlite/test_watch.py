@@ -13,7 +13,7 @@ import pytest
 from servers.sqlite.engine.database import Database, Source, open_databases
 from servers.sqlite.engine.limits import Limits
 from servers.sqlite.errors import SqliteError
-from servers.sqlite.watch.watch import Watch, hear
+from servers.sqlite.watch.watch import Watch, watch_events
 from servers.sqlite.watch.watched import LISTING
 from shared.kit.notices import Notices
 from tests.servers.sqlite.others import elsewhere
@@ -45,7 +45,7 @@ class Watching:
         """What the tools that write do."""
         async with self.database.writer() as connection:
             await connection.run(lambda connection, _: connection.execute(statement).fetchall())
-            self.database.committed(tables, defines)
+            self.database.on_committed(tables, defines)
 
 
 @asynccontextmanager
@@ -55,7 +55,7 @@ async def watching(file: Path, *uris: str, writable: bool = False) -> AsyncItera
     with send, receive:
         async with open_databases([source], Limits(), 2) as databases, anyio.create_task_group() as tasks:
             watch = Watch(databases, tasks, send.send_nowait, lambda: send.send_nowait(LISTING))
-            held = Watching(watch, databases.named("data"), receive)
+            held = Watching(watch, databases.get("data"), receive)
             await held.begin(*uris)
             yield held
             tasks.cancel_scope.cancel()
@@ -137,7 +137,7 @@ async def test_our_own_write_beside_that_of_another_process_hides_nothing(base: 
     async with watching(base, NUMBERS, OTHER, writable=True) as held:
         async with held.database.writer():
             await elsewhere(base, "INSERT INTO other VALUES (1)")
-            held.database.committed(["numbers"], False)
+            held.database.on_committed(["numbers"], False)
         assert await held.told(2) == [NUMBERS, OTHER]
 
 
@@ -214,7 +214,7 @@ async def test_a_watch_that_the_system_refuses_is_said(tmp_path: Path, caplog: p
 
     notices = Notices(refusing)
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(hear, notices, [str(tmp_path)], print)
+        tasks.start_soon(watch_events, notices, [str(tmp_path)], print)
         with anyio.fail_after(30):
             while not notices.degraded:
                 await anyio.lowlevel.checkpoint()

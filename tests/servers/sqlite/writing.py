@@ -6,16 +6,16 @@ from functools import partial
 from pathlib import Path
 
 from servers.sqlite.engine.database import Database, Source, open_databases
-from servers.sqlite.engine.limits import Limits, Stop
-from servers.sqlite.engine.opening import Guarded
-from servers.sqlite.query.pages import Room
+from servers.sqlite.engine.limits import Limits, StatementDeadline
+from servers.sqlite.engine.opening import GuardedConnection
+from servers.sqlite.query.pages import AnswerLimits
 from servers.sqlite.query.query import Parameters
-from servers.sqlite.write import execution as acts
-from servers.sqlite.write.execution import Answering, WriteResult
+from servers.sqlite.write import execution
+from servers.sqlite.write.execution import ResponseLimits, WriteResult
 from servers.sqlite.write.session import Consent, Figures, write
 from servers.sqlite.write.statements import Statement
 
-ANSWERING = Answering(Room(1_000, 100_000, 10_000), 500_000)
+LIMITS = ResponseLimits(AnswerLimits(1_000, 100_000, 10_000), 500_000)
 
 SCHEMA = """
 CREATE TABLE t (a INTEGER PRIMARY KEY, b TEXT UNIQUE);
@@ -34,7 +34,7 @@ INSERT INTO child VALUES (1, 1), (2, 1);
 async def opened(path: Path, limits: Limits = Limits()) -> AsyncIterator[Database]:  # noqa: B008 - it is a tuple
     """The database, which may be changed."""
     async with open_databases([Source("data", path, True)], limits, 2) as databases:
-        yield databases.named(None)
+        yield databases.get(None)
 
 
 async def execute(
@@ -47,16 +47,16 @@ async def execute(
     """What `write_query` does with these statements, or `create_table` with `only_tables`."""
     given = parameters or [()] * len(queries)
     statements = [Statement(*one) for one in zip(queries, given, strict=True)]
-    done = await write(database, partial(acts.execute, statements, ANSWERING, only_tables, consent))
+    done = await write(database, partial(execution.execute, statements, LIMITS, only_tables, consent))
     return done if isinstance(done, Figures) else done.value
 
 
-async def dry_run(database: Database, *queries: str, answering: Answering = ANSWERING) -> WriteResult:
+async def dry_run(database: Database, *queries: str, limits: ResponseLimits = LIMITS) -> WriteResult:
     """What a dry run of these statements shows."""
-    done = await write(database, partial(acts.dry_run, [Statement(query) for query in queries], answering))
+    done = await write(database, partial(execution.dry_run, [Statement(query) for query in queries], limits))
     return done.value
 
 
-def ask(statement: str, connection: Guarded, _: Stop) -> object:
+def ask(statement: str, connection: GuardedConnection, _: StatementDeadline) -> object:
     """The first row. It can be asked of another process, too."""
     return connection.execute(statement).fetchone()

@@ -50,10 +50,10 @@ async def test_what_can_not_be_interrupted_is_done_by_a_process(file: Path, call
         expected = plain.execute(f"SELECT {call} FROM numbers").fetchone()
     async with connected(file) as connection:
         assert await connection.run(partial(ask, f"SELECT {call} FROM numbers")) == expected
-        pid = connection._aside.pid
+        pid = connection._worker.pid
         assert pid is not None
         assert await connection.run(partial(ask, f"SELECT {call} FROM numbers")) == expected
-        assert connection._aside.pid == pid
+        assert connection._worker.pid == pid
         assert lives(pid)
     assert not lives(pid)
 
@@ -62,13 +62,13 @@ async def test_all_else_needs_no_process(file: Path) -> None:
     async with connected(file) as connection:
         for query in ("SELECT * FROM numbers WHERE name LIKE '%7%' ORDER BY name", "SELECT upper(name) FROM numbers"):
             await connection.run(partial(ask, query))
-        assert connection._aside.pid is None
+        assert connection._worker.pid is None
 
 
 async def test_the_process_is_killed_when_the_time_is_over(file: Path) -> None:
     async with connected(file, seconds=1) as connection:
         await connection.run(partial(ask, "SELECT trim('a')"))
-        pid = connection._aside.pid
+        pid = connection._worker.pid
         assert pid is not None
         with anyio.fail_after(PATIENCE), pytest.raises(SqliteError) as raised:
             await connection.run(partial(ask, f"SELECT {HOURS}"))
@@ -80,7 +80,7 @@ async def test_the_process_is_killed_when_the_time_is_over(file: Path) -> None:
 async def test_the_process_is_killed_when_nobody_waits_any_more(file: Path) -> None:
     async with connected(file) as connection:
         await connection.run(partial(ask, "SELECT trim('a')"))
-        pid = connection._aside.pid
+        pid = connection._worker.pid
         assert pid is not None
         with anyio.move_on_after(0.05):
             await connection.run(partial(ask, f"SELECT {HOURS}"))
@@ -207,7 +207,7 @@ async def test_a_server_that_is_killed_leaves_no_process(file: Path) -> None:
 
 async def test_no_more_than_two_are_at_work_at_once(file: Path) -> None:
     async with open_databases([Source("data", file, False)], Limits(seconds=0.5), 8) as databases:
-        database, codes = databases.named(None), []
+        database, codes = databases.get(None), []
 
         async def run() -> None:
             with pytest.raises(SqliteError) as raised:

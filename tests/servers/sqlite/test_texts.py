@@ -1,10 +1,10 @@
 """Names in SQL and for readers."""
 
-from servers.sqlite.texts import nearest, short, shown
+from servers.sqlite.texts import find_nearest, format_name, shorten
 
 
 def test_names_are_shown_plain_or_in_quotes() -> None:
-    assert [shown(name) for name in ("a_1", "größe", "1a", 'a"b', "a\nb", "")] == [
+    assert [format_name(name) for name in ("a_1", "größe", "1a", 'a"b', "a\nb", "")] == [
         "a_1",
         "größe",
         '"1a"',
@@ -15,8 +15,8 @@ def test_names_are_shown_plain_or_in_quotes() -> None:
 
 
 def test_the_nearest_names_are_found_in_upper_and_lower_case() -> None:
-    assert nearest("ordres", ["Orders", "customers", "x" * 1_000]) == ["Orders"]
+    assert find_nearest("ordres", ["Orders", "customers", "x" * 1_000]) == ["Orders"]
 
 
 def test_a_text_is_cut_and_says_how_long_it_was() -> None:
-    assert (short("abc", 3), short("abcd", 3)) == ("abc", "abc … (4 characters)")
+    assert (shorten("abc", 3), shorten("abcd", 3)) == ("abc", "abc … (4 characters)")

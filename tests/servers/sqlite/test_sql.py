@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from servers.sqlite.engine.limits import Limits, Stop
-from servers.sqlite.engine.opening import Opening, open_database
-from servers.sqlite.engine.sql import declared, parameters_of
+from servers.sqlite.engine.limits import Limits, StatementDeadline
+from servers.sqlite.engine.opening import OpenOptions, open_database
+from servers.sqlite.engine.sql import find_declared_types, find_parameters
 
 
 @pytest.mark.parametrize(
@@ -27,9 +27,9 @@ from servers.sqlite.engine.sql import declared, parameters_of
     ],
 )
 def test_the_types_are_those_of_the_tables(file: Path, query: str, types: list[str | None] | None) -> None:
-    connection = open_database(Opening(file, "views", Limits()), lambda: False)
+    connection = open_database(OpenOptions(file, "views", Limits()), lambda: False)
     with closing(connection):
-        found = declared(query, connection, Stop(1, 1))
+        found = find_declared_types(query, connection, StatementDeadline(1, 1))
         left = connection.execute("SELECT count(*) FROM sqlite_temp_schema").fetchone()
     assert found == types if types is not None else found[-1] == "INTEGER"
     assert left == (0,)
@@ -37,7 +37,7 @@ def test_the_types_are_those_of_the_tables(file: Path, query: str, types: list[s
 
 def test_the_connection_for_views_changes_no_database(file: Path) -> None:
     before = file.read_bytes()
-    connection = open_database(Opening(file, "views", Limits()), lambda: False)
+    connection = open_database(OpenOptions(file, "views", Limits()), lambda: False)
     with closing(connection):
         for statement in ("DELETE FROM numbers", "CREATE TABLE t (a)", "CREATE TEMP TABLE t (a)"):
             with pytest.raises(sqlite3.Error):
@@ -47,4 +47,4 @@ def test_the_connection_for_views_changes_no_database(file: Path) -> None:
 
 def test_the_parameters_of_a_query_are_those_outside_of_texts_names_and_comments() -> None:
     query = "SELECT :a, ':b', \":c\", [:d], `:e`, ?, ?2, @f, $g /* :h */ FROM t -- :i"
-    assert parameters_of(query) == [":a", "?", "?2", "@f", "$g"]
+    assert find_parameters(query) == [":a", "?", "?2", "@f", "$g"]
