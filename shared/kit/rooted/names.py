@@ -27,6 +27,7 @@ __all__ = [
     "folded",
     "path_from_uri",
     "path_of",
+    "refusal_of_name",
     "uri",
     "windows_path",
     "windows_refusal",
@@ -176,11 +177,12 @@ def windows_refusal(path: str) -> str | None:
     if pure.root and not pure.drive:
         return "the path names no drive"
     rest = path[len(pure.drive) :]
-    reasons = map(_refusal_of_name, rest.split("\\"))
+    reasons = map(refusal_of_name, rest.split("\\"))
     return next((reason for reason in reasons if reason is not None), None)
 
 
-def _refusal_of_name(name: str) -> str | None:
+def refusal_of_name(name: str) -> str | None:
+    """Why `name` is none that Windows takes as it is written; None where it is one."""
     if name in ("", ".", ".."):
         return None
     if ":" in name:

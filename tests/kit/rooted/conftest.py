@@ -9,7 +9,9 @@ import pytest
 from shared.kit.rooted.entries import Place
 from shared.kit.rooted.files import RootedFiles
 from shared.kit.rooted.roots import Roots
+from shared.kit.rooted.windows import HandleWalker, Native
 from tests.descriptors import left_open, settled_descriptors
+from tests.kit.rooted.simulated import SimulatedWindows
 
 SECRET = "TOP SECRET"
 
@@ -37,12 +39,39 @@ def files(root: Path) -> Iterator[RootedFiles]:
     opened.close()
 
 
-@pytest.fixture(params=[True, False], ids=["race-free", "checked"])
-def either(root: Path, request: pytest.FixtureRequest) -> Iterator[RootedFiles]:
-    """The same files through either walker."""
-    opened = RootedFiles(Roots([root], writable=True), race_free=request.param)
+def opened_by(way: str, roots: Roots) -> RootedFiles:
+    """The files beneath the roots, found in one of these ways."""
+    return RootedFiles(roots, way == "race-free", HandleWalker(roots, native()) if way == "windows" else None)
+
+
+def native() -> Native:
+    """Windows itself where it is there, and otherwise a simulation, which needs Linux."""
+    if sys.platform == "win32":
+        from shared.kit.rooted.ntdll import Ntdll
+
+        return Ntdll()
+    if sys.platform != "linux":
+        pytest.skip("Windows is simulated on Linux only")
+    return SimulatedWindows()
+
+
+@pytest.fixture(params=["race-free", "checked", "windows"])
+def way(request: pytest.FixtureRequest) -> str:
+    """How files are found."""
+    asked: str = request.param
+    return asked
+
+
+@pytest.fixture
+def either(root: Path, way: str) -> Iterator[RootedFiles]:
+    """The same files, found in each way."""
+    opened = opened_by(way, Roots([root], writable=True))
     yield opened
     opened.close()
+
+
+NOT_ON_WINDOWS = pytest.mark.parametrize("way", ["race-free", "checked"], indirect=True)
+"""For what Windows has not: bits of permission, links that anybody may make, names of any character."""
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from shared.kit.rooted.names import uri
 from shared.kit.rooted.narrowing import MAX_ROOTS, narrowed
 from shared.kit.rooted.roots import Roots
 from shared.kit.rooted.small import NarrowedSmallFiles, SmallFiles
-from tests.kit.rooted.conftest import SECRET, swapping
+from tests.kit.rooted.conftest import SECRET, opened_by, swapping
 
 
 @pytest.fixture
@@ -135,10 +135,10 @@ def test_no_more_than_some_directories_count(either, root, part):
     assert len(paths(within(either, *many, part))) == MAX_ROOTS
 
 
-def test_of_two_roots_each_gives_what_is_in_it(tmp_path, race_free):
+def test_of_two_roots_each_gives_what_is_in_it(tmp_path, way):
     for name in ("a/x", "b/y", "c"):
         (tmp_path / name).mkdir(parents=True)
-    beneath = RootedFiles(Roots([tmp_path / "a", tmp_path / "b"], [False, True]), race_free)
+    beneath = opened_by(way, Roots([tmp_path / "a", tmp_path / "b"], [False, True]))
     parts = within(beneath, tmp_path / "a" / "x", tmp_path / "b" / "y", tmp_path / "c")
     assert dict(zip(paths(parts), parts.roots.may_change, strict=True)) == {
         tmp_path / "a" / "x": False,
@@ -148,13 +148,8 @@ def test_of_two_roots_each_gives_what_is_in_it(tmp_path, race_free):
     beneath.close()
 
 
-@pytest.fixture(params=[True, False], ids=["race-free", "checked"])
-def race_free(request) -> bool:
-    return request.param
-
-
-def test_a_root_in_a_part_keeps_its_permission(root, part, race_free):
-    beneath = RootedFiles(Roots([root, part / "sub"], [True, False]), race_free)
+def test_a_root_in_a_part_keeps_its_permission(root, part, way):
+    beneath = opened_by(way, Roots([root, part / "sub"], [True, False]))
     parts = within(beneath, part)
     assert dict(zip(paths(parts), parts.roots.may_change, strict=True)) == {part: True, part / "sub": False}
     parts.roots.require_writable(parts.roots.place(str(part / "new")))
@@ -165,18 +160,18 @@ def test_a_root_in_a_part_keeps_its_permission(root, part, race_free):
     beneath.close()
 
 
-def test_a_root_in_a_part_keeps_its_permission_by_whichever_way_the_part_is_found(tmp_path, root, part, race_free):
+def test_a_root_in_a_part_keeps_its_permission_by_whichever_way_the_part_is_found(tmp_path, root, part, way):
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "link").symlink_to("../root")
-    beneath = RootedFiles(Roots([tmp_path / "home" / "link", part / "sub"], [True, False]), race_free)
+    beneath = opened_by(way, Roots([tmp_path / "home" / "link", part / "sub"], [True, False]))
     parts = within(beneath, tmp_path / "home")
     assert dict(zip(paths(parts), parts.roots.may_change, strict=True)) == {root: True, part / "sub": False}
     beneath.close()
 
 
-def test_a_root_in_a_part_behind_a_link_keeps_its_permission(root, part, race_free):
+def test_a_root_in_a_part_behind_a_link_keeps_its_permission(root, part, way):
     (root / "link").symlink_to("part")
-    beneath = RootedFiles(Roots([root, part / "sub"], [True, False]), race_free)
+    beneath = opened_by(way, Roots([root, part / "sub"], [True, False]))
     parts = within(beneath, root / "link")
     for path in (part / "sub" / "file", root / "link" / "sub" / "file"):
         with parts.locate(parts.roots.place(str(path))) as entry, pytest.raises(PathError, match="only be read"):
@@ -193,9 +188,9 @@ def test_a_part_can_not_be_moved_itself(either, part):
 # Spellings through links
 
 
-def test_a_part_of_a_root_that_is_spelled_through_a_link(tmp_path, root, part, race_free):
+def test_a_part_of_a_root_that_is_spelled_through_a_link(tmp_path, root, part, way):
     (tmp_path / "link").symlink_to("root")
-    beneath = RootedFiles(Roots([tmp_path / "link"]), race_free)
+    beneath = opened_by(way, Roots([tmp_path / "link"]))
     for given in (tmp_path / "link" / "part", part):
         parts = within(beneath, given)
         assert paths(parts) == [part]
@@ -251,12 +246,12 @@ def test_links_between_two_parts_are_followed(either, root, part):
     assert read(within(either, part, root / "beside"), part / "link" / "secret") == SECRET
 
 
-def test_rules_about_paths_count_from_the_operators_root(root, part, race_free):
-    beneath = RootedFiles(Roots([root], denylist=Denylist(["part/sub"])), race_free)
+def test_rules_about_paths_count_from_the_operators_root(root, part, way):
+    beneath = opened_by(way, Roots([root], denylist=Denylist(["part/sub"])))
     assert refusal(within(beneath, part), "sub/file") == "denied"
     assert paths(within(beneath, part / "sub")) == []
     beneath.close()
-    beneath = RootedFiles(Roots([root], denylist=Denylist(["sub/file"])), race_free)
+    beneath = opened_by(way, Roots([root], denylist=Denylist(["sub/file"])))
     assert read(within(beneath, part), "sub/file") == "mine"
     beneath.close()
 

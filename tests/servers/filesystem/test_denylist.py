@@ -24,6 +24,7 @@ from shared.kit.rooted.entries import Place
 from shared.kit.rooted.files import RootedFiles
 from shared.kit.rooted.roots import Roots
 from shared.kit.rooted.small import SmallFiles
+from tests.kit.rooted.conftest import opened_by
 from tests.servers.filesystem.editing_files import edit_file
 
 PAGE = Page(100, 100_000)
@@ -228,8 +229,7 @@ def test_a_search_of_contents_tells_nothing_of_it(either, secrets):
     assert told(either, "PASSWORD", "dir") == (["plain"], 1)
 
 
-@pytest.mark.parametrize("race_free", [True, False])
-def test_a_search_from_above_keeps_the_rules_of_each_root(root, race_free):
+def test_a_search_from_above_keeps_the_rules_of_each_root(root, way):
     for path in ("a/b/c", "a/c", "c", ".ssh/config"):
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_text("x")
@@ -240,7 +240,7 @@ def test_a_search_from_above_keeps_the_rules_of_each_root(root, race_free):
         "b/c": (["c", ".ssh/config", "a/c"], 1),
         "a/c": (["c", ".ssh/config", "a/b/c"], 1),
     }.items():
-        files = RootedFiles(Roots(roots, denylist=Denylist([glob])), race_free)
+        files = opened_by(way, Roots(roots, denylist=Denylist([glob])))
         assert told(files, "x", str(root)) == expected
         assert told(files, "x", str(root / "link"))[1] == 1
         files.close()
@@ -293,14 +293,13 @@ def is_denied(files, path):
     return False
 
 
-@pytest.mark.parametrize("race_free", [True, False])
-def test_a_path_counts_from_each_root_that_a_file_lies_in(root, race_free):
+def test_a_path_counts_from_each_root_that_a_file_lies_in(root, way):
     (root / "a" / "b").mkdir(parents=True)
     for path in ("a/b/c", "a/c", "c"):
         (root / path).touch()
     inner = root / "a"
     for glob, expected in {"a/b/c": ["a/b/c"], "b/c": ["a/b/c"], "a/c": ["a/c"]}.items():
-        files = RootedFiles(Roots([root, inner], denylist=Denylist([glob])), race_free)
+        files = opened_by(way, Roots([root, inner], denylist=Denylist([glob])))
         denied = [path for path in ("a/b/c", "a/c", "c") if is_denied(files, f"{root}/{path}")]
         assert denied == expected
         files.close()

@@ -8,6 +8,7 @@ from servers.filesystem.edit.move import copy, move
 from servers.filesystem.errors import FilesError
 from shared.kit.rooted.files import RootedFiles
 from shared.kit.rooted.roots import Roots
+from tests.kit.rooted.conftest import NOT_ON_WINDOWS
 
 
 @pytest.fixture
@@ -92,6 +93,7 @@ def test_a_root_is_not_moved_by_another_of_its_names(tmp_path):
     files.close()
 
 
+@NOT_ON_WINDOWS
 def test_a_copy_of_a_file_has_its_contents_and_permissions(root, duplicate):
     (root / "one").write_bytes(b"x" * 3_000_000)
     (root / "one").chmod(0o540)
@@ -107,6 +109,7 @@ def test_a_copy_is_another_file(root, duplicate):
     assert ((root / "one").stat().st_nlink, (root / "two").stat().st_nlink) == (1, 1)
 
 
+@NOT_ON_WINDOWS
 def test_set_user_id_is_not_copied(root, duplicate):
     (root / "one").touch()
     (root / "one").chmod(0o4755)
@@ -114,6 +117,7 @@ def test_set_user_id_is_not_copied(root, duplicate):
     assert (root / "two").stat().st_mode & 0o7777 == 0o755
 
 
+@NOT_ON_WINDOWS
 def test_a_directory_is_copied_with_all_below_it(root, duplicate):
     (root / "a/b/c").mkdir(parents=True)
     (root / "a/b/file").write_text("12345")
@@ -141,6 +145,7 @@ def test_a_copied_directory_keeps_its_permissions(files, root, at):
     assert (root / "copy").stat().st_mode & 0o777 == 0o550
 
 
+@NOT_ON_WINDOWS
 def test_f12_a_copy_of_a_link_is_a_link(root, duplicate):
     (root / "file").write_text("x")
     (root / "link").symlink_to("file")
@@ -174,6 +179,7 @@ def test_copying_out_and_in_is_refused(root, outside, duplicate):
     assert (names(outside), names(root)) == (["secret"], ["file", "out"])
 
 
+@NOT_ON_WINDOWS
 def test_a_pipe_in_a_directory_leaves_no_half_copy(root, duplicate):
     (root / "dir").mkdir()
     (root / "dir/a").write_text("x")

@@ -16,6 +16,7 @@ from shared.kit.rooted import exchange
 from shared.kit.rooted.entries import etag_of
 from shared.kit.rooted.files import RootedFiles
 from shared.kit.rooted.roots import Roots
+from tests.kit.rooted.conftest import NOT_ON_WINDOWS
 from tests.servers.filesystem.conftest import swapping
 from tests.servers.filesystem.editing_files import edit_file
 
@@ -77,6 +78,7 @@ def test_a_name_that_ends_as_that_of_a_directory_is_none_for_a_file(root, either
 
 
 @pytest.mark.skipif(os.sep == "\\", reason="there a backslash stands between names")
+@NOT_ON_WINDOWS
 def test_a_name_may_end_in_a_backslash(root, write):
     write("new\\")
     assert os.listdir(root) == ["new\\"]
