@@ -2,7 +2,7 @@
 
 import secrets
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
 
@@ -42,37 +42,41 @@ class Answers:
     __slots__ = ("_by_id", "_come", "_finished")
 
     def __init__(self) -> None:
-        self._by_id: dict[RequestId, Response | Failure | None] = {}
-        self._come = Signal()
+        self._by_id: dict[RequestId, Response | Failure | None] | None = None  # few connections are ever asked
+        self._come: Signal | None = None
         self._finished = False
 
     def expect(self, ids: Iterable[int]) -> None:
         """Keeps the answers to our requests `ids` from now on, in whatever order they come, until `forget`."""
-        self._by_id.update(dict.fromkeys(ids))
+        self._by_id = {**(self._by_id or {}), **dict.fromkeys(ids)}
 
-    def forget(self, ids: Iterable[int]) -> None:
+    def forget(self, ids: Collection[int]) -> None:
         """No longer."""
-        for id_ in ids:
-            del self._by_id[id_]
+        self._by_id = {id_: answer for id_, answer in (self._by_id or {}).items() if id_ not in ids} or None
 
     def settle(self, id: RequestId, answer: Response | Failure) -> None:
         """Takes an answer in, if it is expected."""
-        if id in self._by_id:
+        if self._by_id is not None and id in self._by_id:
             self._by_id[id] = answer
-            self._come.wake()
+            self._wake()
 
     def finish(self) -> None:
         """The client will answer nothing more."""
         self._finished = True
-        self._come.wake()
+        self._wake()
 
     async def wait(self, id: int) -> Response | Failure:
         """Waits for the answer to our request `id`, which is expected."""
-        while (answer := self._by_id[id]) is None:
+        while (answer := (self._by_id or {})[id]) is None:
             if self._finished:
                 return _NONE
+            self._come = self._come or Signal()
             await self._come.wait()
         return answer
+
+    def _wake(self) -> None:
+        if self._come is not None:
+            self._come.wake()
 
 
 class Link(Protocol):

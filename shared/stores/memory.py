@@ -8,7 +8,6 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from itertools import count
 
 from ..contracts import ReplayLimits
@@ -29,9 +28,9 @@ class _Session:
 
     __slots__ = ("claims", "holders", "record")
 
-    def __init__(self, record: SessionRecord, holder: int) -> None:
+    def __init__(self, record: SessionRecord, holders: tuple[int, ...]) -> None:
         self.record = record
-        self.holders: tuple[int, ...] = (holder,)
+        self.holders = holders
         self.claims: dict[RequestId, int] | None = None
 
 
@@ -119,10 +118,11 @@ class MemorySessions:
         self._stores = stores
         self._sessions = stores.sessions
         self._number = number
+        self._alone = (number,)
 
     async def create(self, record: SessionRecord) -> None:
         """Adds a session, which this replica has."""
-        self._sessions[record.id] = _Session(record, self._number)
+        self._sessions[record.id] = _Session(record, self._alone)
 
     async def enter(
         self, id: str, principal: Principal | None, ids: Sequence[RequestId] = ()
@@ -133,15 +133,13 @@ class MemorySessions:
         if session is None or session.record.principal != principal:
             return None
         if self._number not in session.holders:
-            session.holders += (self._number,)
+            session.holders = (*session.holders, self._number) if session.holders else self._alone
             self._stores.orphans.stop(id)
-        is_free = True
-        if ids:
-            claims = session.claims
-            if claims is None:
-                session.claims = dict.fromkeys(ids, self._number)
-            elif is_free := claims.keys().isdisjoint(ids):
-                claims.update(dict.fromkeys(ids, self._number))
+        claims, is_free = session.claims, True
+        if claims is None:
+            session.claims = dict.fromkeys(ids, self._number) if ids else None
+        elif is_free := claims.keys().isdisjoint(ids):
+            claims.update(dict.fromkeys(ids, self._number))
         return session.record, is_free
 
     def leave(self, id: str, ids: Sequence[RequestId]) -> None:
@@ -162,13 +160,14 @@ class MemorySessions:
         """What lasts of a session is this from now on."""
         session = self._sessions.get(id)
         if session is not None:
-            session.record = replace(session.record, snapshot=snapshot)
+            old = session.record
+            session.record = SessionRecord(id, old.principal, old.client, old.idle_seconds, snapshot)
             self._stores.tell(session, News(id, snapshot=snapshot), self._number)
 
     async def lapse(self, id: str, *, busy: bool) -> bool:
         """This replica was not asked for the session for as long as one may be idle. Whether it ended by that."""
         session = self._sessions.get(id)
-        if session is None or session.holders == (self._number,):
+        if session is None or session.holders == self._alone:
             self.delete(id)
             return True
         if not busy:
@@ -209,8 +208,10 @@ class MemoryBus:
 
     def publish(self, topic: str) -> None:
         """Wakes all who hear of `topic`, at any replica."""
-        for wake in tuple(self._stores.topics.get(topic, ())):
-            wake()
+        heard = self._stores.topics.get(topic)
+        if heard is not None:
+            for wake in tuple(heard):
+                wake()
 
     def hear(self, topic: str, wake: Callable[[], None]) -> Callable[[], None]:
         """Has `wake` called when `topic` is published, until the function that this gives is called."""

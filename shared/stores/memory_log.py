@@ -125,7 +125,7 @@ class MemoryStream:
         cancelled, and nobody comes back for it."""
         self.refusal = None if self.answered else refusal
         if refusal is None:
-            self._events.shown.pop(self.name, None)
+            self._events.drop(self)
         self._end()
 
     def _end(self) -> None:
@@ -170,7 +170,7 @@ class MemoryStream:
     def show(self) -> str:
         """Its name, which leaves with its events: from now on any replica finds it, and the client may come back."""
         self.name = self.name or secrets.token_hex(8)
-        self._events.shown[self.name] = self
+        self._events.add(self)
         return self.name
 
     def position(self, retry_ms: int) -> ServerSentEvent:
@@ -263,15 +263,14 @@ class MemoryStream:
 class MemoryEvents:
     """The streams of one session."""
 
-    __slots__ = ("_own", "limits", "room", "shown", "unread")
+    __slots__ = ("_own", "_shown", "limits", "room", "unread")
 
     def __init__(self, limits: ReplayLimits, room: Room, unread: ExpiryQueue) -> None:
         """`unread` has the streams that nobody reads, which are given up after a while."""
         self.limits = limits
         self.room = room
         self.unread = unread
-        self.shown: dict[str, MemoryStream] = {}
-        """Those that were shown, by name."""
+        self._shown: dict[str, MemoryStream] | None = None  # by name, once there was one
         self._own: MemoryStream | None = None
 
     def stream(self, ids: tuple[RequestId, ...]) -> MemoryStream:
@@ -285,11 +284,22 @@ class MemoryEvents:
 
     async def find(self, name: str | None = None) -> MemoryStream | None:
         """A stream that was shown, or the session's own, as it is now: to be read."""
-        return self.own() if name is None else self.shown.get(name)
+        return self.own() if name is None else (self._shown or {}).get(name)
+
+    def add(self, stream: MemoryStream) -> None:
+        """Has `stream` found by its name."""
+        if self._shown is None:
+            self._shown = {}
+        self._shown[stream.name] = stream
+
+    def drop(self, stream: MemoryStream) -> None:
+        """Has nobody find it any more."""
+        if self._shown is not None:
+            self._shown.pop(stream.name, None)
 
     def make_room(self) -> None:
         """Gives up the oldest of what the oldest streams keep, as long as it is too much."""
-        for stream in list(self.shown.values()) if self.room.is_full else ():
+        for stream in list((self._shown or {}).values()) if self.room.is_full else ():
             while self.room.is_full and stream.shed():
                 pass
 
@@ -298,33 +308,34 @@ class MemoryEvents:
         the last few are kept."""
         if stream.reader is not None:
             return
-        if stream.name not in self.shown:
+        shown = self._shown or {}
+        if stream.name not in shown:
             # Nobody can come back for it any more.
             if stream.is_over:
                 stream.forget()
             return
         if stream.is_over or stream is self._own:
             self.unread.start(stream, self._give_up)
-        if stream.is_over and len(self.shown) > self.limits.replay_streams:
-            ended = [one for one in self.shown.values() if one.is_over and one.reader is None]
+        if stream.is_over and len(shown) > self.limits.replay_streams:
+            ended = [one for one in shown.values() if one.is_over and one.reader is None]
             for one in ended[: max(len(ended) - self.limits.replay_streams, 0)]:
                 self.unread.stop(one)
-                self.shown.pop(one.name).forget()
+                shown.pop(one.name).forget()
 
     def close(self, refusal: Refusal) -> None:
         """The session has ended: ends all that were shown, those without an answer with `refusal`, and forgets
         them."""
-        for stream in {*self.shown.values(), *([self._own] if self._own else [])}:
+        shown, self._shown = self._shown or {}, None
+        for stream in {*shown.values(), *([self._own] if self._own else [])}:
             stream.end(refusal)
             self.unread.stop(stream)
             if stream.reader is None:
                 stream.forget()
-        self.shown.clear()
 
     def _give_up(self, stream: MemoryStream) -> None:
         """It was kept for long enough."""
         if stream.expire():
-            self.shown.pop(stream.name, None)
+            self.drop(stream)
 
 
 class MemoryLog:

@@ -38,7 +38,7 @@ from ...protocol.http.rules import (
     request_ids,
 )
 from ...protocol.wire.codec import Codec
-from ...protocol.wire.jsonrpc import Malformed, Message, Request, RequestId
+from ...protocol.wire.jsonrpc import Malformed, Message, Request
 from ...server.running import Running
 from ...server.tools import RegisteredTool
 from ...server.turns import Turns
@@ -213,16 +213,17 @@ class Endpoint:
         opens = isinstance(message, Request) and message.method == "initialize"
         if opens and http.headers.get(SESSION_ID) is None:
             return await self._initialize(http, sessions, message)
-        found = await _enter(http, sessions, request_ids(message))
+        id_, ids = _session_id(http), request_ids(message)
+        found = id_ if isinstance(id_, Refusal) else await sessions.enter(id_, http.principal, ids)
         if isinstance(found, Refusal):
             return found
         session, is_free = found
         refusal = check_version_header(http.headers, session.spoken) or check_handshake_body(message, session.spoken)
         if refusal is not None and is_free:
-            sessions.leave(session, request_ids(message))
+            sessions.leave(session, ids)
         if refusal is not None or not is_free:
             return refusal or refuse(400, "this id is in use by a request that has no answer yet")
-        reader = session.post(message)
+        reader = session.post(message, ids)
         await sessions.share(session, message)
         await follow(http, session, reader, self._limits.keep_alive_seconds)
         return None
@@ -236,7 +237,9 @@ class Endpoint:
             return refuse(503, "too many sessions are open", Retry_After="60")
         try:
             opening = partial(_opening, sessions, session)
-            await follow(http, session, session.post(message), self._limits.keep_alive_seconds, opening)
+            await follow(
+                http, session, session.post(message, request_ids(message)), self._limits.keep_alive_seconds, opening
+            )
         finally:
             if session.spoken is None or http.reply.stage is not Stage.ENDED:
                 sessions.end(session)
@@ -273,20 +276,18 @@ async def _opening(sessions: Sessions, session: HttpSession) -> tuple[tuple[str,
     return ((SESSION_ID, session.id),)
 
 
-async def _enter(http: Http, sessions: Sessions, ids: Sequence[RequestId] = ()) -> tuple[HttpSession, bool] | Refusal:
-    """The session of a request, and whether the requests `ids` in it are served here from now on."""
+def _session_id(http: Http) -> str | Refusal:
     refusal = check_single(http.headers, all_of_them=True)
     if refusal is not None:
         return refusal
     sent = http.headers.get(SESSION_ID)
-    if sent is None:
-        return refuse(400, "the Mcp-Session-Id header is required")
-    return await sessions.enter(sent, http.principal, ids)
+    return refuse(400, "the Mcp-Session-Id header is required") if sent is None else sent
 
 
 async def _find(http: Http, sessions: Sessions) -> HttpSession | Refusal:
-    """The session of a request that brings none of its own."""
-    found = await _enter(http, sessions)
+    """The session of a request that brings no requests of its own."""
+    id_ = _session_id(http)
+    found = id_ if isinstance(id_, Refusal) else await sessions.enter(id_, http.principal)
     if isinstance(found, Refusal):
         return found
     return check_version_header(http.headers, found[0].spoken) or found[0]

@@ -1,6 +1,8 @@
 """What sessions may take of an HTTP server, and what all of them have in common."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from ...contracts import Replica
 from ...kit.expiry import ExpiryQueue
@@ -36,13 +38,13 @@ class SessionLimits:
 class Keeping:
     """What the sessions of an endpoint have in common."""
 
-    __slots__ = ("idle", "limits", "log", "replica")
+    __slots__ = ("bus", "idle", "limits", "log", "store", "unused")
 
-    def __init__(self, limits: SessionLimits, replica: Replica) -> None:
+    def __init__(self, limits: SessionLimits, replica: Replica, unused: Callable[[Any], None]) -> None:
+        """`unused` is told of a session that nobody has used for too long."""
         self.limits = limits
-        self.replica = replica
+        self.store, self.bus, self.log = replica.sessions, replica.bus, replica.log(limits)
         """What they share with other replicas."""
-        self.log = replica.log(limits)
-        """What streams keep."""
         self.idle = ExpiryQueue(limits.idle_seconds)
         """The sessions that nobody uses."""
+        self.unused = unused

@@ -9,15 +9,14 @@ calls and questions are where they landed.
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
-from ...protocol.http.rules import Refusal, refuse, request_ids
+from ...protocol.http.rules import Refusal, refuse
 from ...protocol.session.events import Outgoing
-from ...protocol.session.snapshot import SessionRecord, Snapshot
+from ...protocol.session.snapshot import NEW, SessionRecord, Snapshot
 from ...protocol.versions import Version
 from ...protocol.wire.framing import ServerSentEvent
-from ...protocol.wire.jsonrpc import Message
+from ...protocol.wire.jsonrpc import Message, RequestId
 from ...server.running import Running
 from .limits import Keeping
 from .streams import Reader, Streams
@@ -38,43 +37,33 @@ class HttpSession:
         "_held",
         "_is_closed",
         "_keeping",
-        "_loop",
+        "_known",
         "_open",
         "_patience",
         "_streams",
         "_unhear",
-        "_unused",
         "client",
         "id",
-        "record",
         "uses",
     )
 
-    def __init__(
-        self,
-        running: Running[Any],
-        record: SessionRecord,
-        keeping: Keeping,
-        unused: Callable[["HttpSession"], None],
-    ) -> None:
-        """`record` is what its store has, or will have. `keeping` is that of all sessions. `unused` is told when
-        nobody has used this one for too long."""
+    def __init__(self, running: Running[Any], record: SessionRecord, keeping: Keeping) -> None:
+        """`record` is what its store has, or what it begins with. `keeping` is that of all sessions."""
         self.id, self.client = record.id, record.client
-        self.record = record
         self.uses = 0
         """How many requests it has had since this replica has it."""
         self._keeping = keeping
-        replica, limits = keeping.replica, keeping.limits
-        self._streams = Streams(record.id, keeping.log.session(record.id), replica.sessions, limits.retry_ms)
+        self._known = NEW
+        self._streams = Streams(record.id, keeping.log.session(record.id), keeping.store, keeping.limits.retry_ms)
         self._connection = running.connect(record.principal, self._deliver, record.client)
         self._held: Sequence[Outgoing] = ()
         self._patience: asyncio.TimerHandle | None = None
         self._unhear: Callable[[], None] | None = None
         self._open = 0
         self._is_closed = self._ended = False
-        self._unused = unused
-        self._loop = asyncio.get_running_loop()
-        keeping.idle.start(self, unused)
+        if record.snapshot is not NEW:
+            self.restore(record.snapshot)
+        keeping.idle.start(self, keeping.unused)
 
     # What HTTP requests do
 
@@ -83,21 +72,27 @@ class HttpSession:
         """The version negotiated, once `initialize` is answered."""
         return self._streams.spoken
 
-    @property
-    def changed(self) -> Snapshot | None:
-        """What lasts of it, where that is no more what its record says."""
+    def learn(self) -> Snapshot | None:
+        """What lasts of it, where that is no more what other replicas know; now they will."""
         session = self._connection.session
-        return None if session.is_at(self.record.snapshot) else session.snapshot()
+        if session.is_at(self._known):
+            return None
+        self._known = session.snapshot()
+        return self._known
 
     def restore(self, snapshot: Snapshot) -> None:
         """Goes on from what another replica knows."""
-        self.record = replace(self.record, snapshot=snapshot)
+        self._known = snapshot
         self._connection.session.restore(snapshot)
         self._streams.spoken = snapshot.version
 
-    def post(self, message: Message) -> Reader | None:
-        """Takes a message in; who reads its answers, or None where none is due."""
-        ids = request_ids(message)
+    def record(self) -> SessionRecord:
+        """What its store has to know when it is opened."""
+        principal, seconds = self._connection.session.principal, self._keeping.limits.idle_seconds
+        return SessionRecord(self.id, principal, self.client, seconds, self.learn() or self._known)
+
+    def post(self, message: Message, ids: tuple[RequestId, ...]) -> Reader | None:
+        """Takes a message in; who reads the answers to the requests `ids` in it, or None where none is due."""
         reader = self._streams.post(ids) if ids else None
         self._connection.take(message)
         if reader is None:
@@ -141,7 +136,7 @@ class HttpSession:
 
     def caught_up(self) -> None:
         """A reader has taken what there was for it: what any replica held back for its sake goes on."""
-        self._keeping.replica.bus.publish(self.id)
+        self._keeping.bus.publish(self.id)
 
     @property
     def is_busy(self) -> bool:
@@ -190,8 +185,8 @@ class HttpSession:
     def _send(self, outgoing: Sequence[Outgoing], *, patient: bool = True) -> None:
         self._held = self._streams.send(outgoing, patient=patient)
         if self._held:
-            self._patience = self._loop.call_later(CATCH_UP_SECONDS, self._go_on)
-            self._unhear = self._keeping.replica.bus.hear(self.id, self._go_on)
+            self._patience = asyncio.get_running_loop().call_later(CATCH_UP_SECONDS, self._go_on)
+            self._unhear = self._keeping.bus.hear(self.id, self._go_on)
 
     def _go_on(self) -> None:
         self._stop_waiting()
@@ -210,4 +205,4 @@ class HttpSession:
         """From now on it is idle, unless a stream is being read."""
         if not self._open and not self._is_closed:
             self._streams.compact()
-            self._keeping.idle.start(self, self._unused)
+            self._keeping.idle.start(self, self._keeping.unused)

@@ -11,7 +11,6 @@ would be more memory than the sessions were.
 import logging
 import secrets
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -52,7 +51,7 @@ class Sessions:
         self._is_alone = running.replica is None
         replica = running.replica or Stores().replica()
         self._number, self._store, self._bus = replica.number, replica.sessions, replica.bus
-        self._keeping = Keeping(limits, replica)
+        self._keeping = Keeping(limits, replica, self._lapse)
         self._shares = Shares(limits.sessions, self._keeping.idle)
         self._by_id: dict[str, HttpSession] = {}
         self._opening: set[HttpSession] = set()
@@ -83,8 +82,7 @@ class Sessions:
         if session in self._opening:
             self._opening.remove(session)
             self._by_id[session.id] = session
-            session.record = replace(session.record, snapshot=session.changed or NEW)
-            await self._store.create(session.record)
+            await self._store.create(session.record())
 
     async def enter(
         self, id: str, principal: Principal | None, ids: Sequence[RequestId] = ()
@@ -100,7 +98,6 @@ class Sessions:
             if not self._has_room(record.client):
                 return _TOO_MANY
             session = self._by_id[id] = self._add(record)
-            session.restore(record.snapshot)
         self._shares.use(session)
         return session, is_free
 
@@ -111,9 +108,8 @@ class Sessions:
     async def share(self, session: HttpSession, message: Message) -> None:
         """Has other replicas know what `message`, which was taken in, has changed, and has it reach those that it is
         for: who asked, or who serves what is cancelled."""
-        changed = session.changed
+        changed = session.learn()
         if changed is not None:
-            session.record = replace(session.record, snapshot=changed)
             await self._store.update(session.id, changed)
         if self._is_alone:
             return
@@ -140,7 +136,7 @@ class Sessions:
             self._tasks.start_soon(partial(self._finish, session, orderly=orderly, goes_on=not self._is_alone))
 
     def _add(self, record: SessionRecord) -> HttpSession:
-        session = HttpSession(self._running, record, self._keeping, self._lapse)
+        session = HttpSession(self._running, record, self._keeping)
         self._shares.add(session)
         return session
 

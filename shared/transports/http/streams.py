@@ -109,7 +109,7 @@ class Streams:
         self._events = events
         self._sessions = sessions
         self._retry_ms = retry_ms
-        self._posts: dict[RequestId, EventStream] = {}
+        self._posts: dict[RequestId, EventStream] | None = None
         self._gets: tuple[Reader, ...] = ()
 
     # Reading
@@ -117,6 +117,8 @@ class Streams:
     def post(self, ids: tuple[RequestId, ...]) -> Reader:
         """Who reads the answers to the requests `ids`, and what comes before."""
         stream = self._events.stream(ids)
+        if self._posts is None:
+            self._posts = {}
         for id_ in ids:
             self._posts[id_] = stream
         return Reader(stream)
@@ -158,8 +160,9 @@ class Streams:
     def send(self, outgoing: Sequence[Outgoing], *, patient: bool = True) -> Sequence[Outgoing]:
         """Puts each message on its stream. Before the first whose reader is too far behind it stops and gives back
         what is left, if `patient`; else that reader is cut off."""
+        posts = self._posts or {}
         for number, one in enumerate(outgoing):
-            stream = self._posts.get(one.about) if one.about is not None else None
+            stream = posts.get(one.about) if one.about is not None else None
             if one.retry_ms is not None:
                 if stream is not None and self._primes:
                     stream.pause(one.retry_ms)
@@ -173,19 +176,19 @@ class Streams:
 
     def close(self, refusal: Refusal) -> None:
         """The session has ended: so does every stream, those without an answer with `refusal`."""
-        for stream in set(self._posts.values()):
+        posts, self._posts = self._posts or {}, None
+        for stream in set(posts.values()):
             stream.end(refusal)
             if not stream.is_read:
                 stream.forget()
-        self._posts.clear()
         self._events.close(refusal)
 
     def hand_over(self, refusal: Refusal) -> None:
         """This replica stops, and the session goes on at others. What was asked here and has no answer fails: with
         `refusal`, or where the client has seen an event already, so that it may be told elsewhere. Who reads here is
         sent away."""
-        posts, self._posts = set(self._posts.values()), {}
-        for stream in posts:
+        posts, self._posts = self._posts or {}, None
+        for stream in set(posts.values()):
             for id_ in stream.ids if stream.name else ():
                 stream.put(encode(failure(id_, InternalError("the server is stopping"))))
             stream.end(refusal)
@@ -195,7 +198,7 @@ class Streams:
 
     def compact(self) -> None:
         """Nothing comes for a while: what is empty gives up the room that it had."""
-        self._posts = self._posts or {}
+        self._posts = self._posts or None
 
     # Inside
 
@@ -209,8 +212,9 @@ class Streams:
             self.spoken = negotiated(answer)
         if stream is None:
             return
+        posts = self._posts or {}
         for id_ in stream.ids:
-            self._posts.pop(id_, None)
+            posts.pop(id_, None)
         self._sessions.leave(self._id, stream.ids)
         if answer is not None:
             stream.answer(encode(answer))
