@@ -20,7 +20,7 @@ from ..errors import McpError, PeerError
 from ..kit.tasks import background
 from ..protocol.session.client import ClientSession, ServerDescription, first_version
 from ..protocol.session.client_events import InputWanted, Notified
-from ..protocol.session.rounds import MAX_ROUNDS
+from ..protocol.session.questions import MAX_ROUNDS
 from ..protocol.wire.jsonrpc import Failure
 from .connection import Connection, Waiter, result_of
 from .opening import OPENING_SECONDS, open_session

@@ -1,4 +1,4 @@
-"""A result, fitted to the version of the peer that gets it.
+"""What a call came to, a result or an error, fitted to the version of the peer that gets it.
 
 Handlers build results of the newest version. For it, shaping only adds the envelope: `resultType`, the
 server's name in `_meta`, and caching hints. For older versions it takes away what they don't know, **by kind
@@ -11,11 +11,22 @@ Content that a version can't carry is put into words, so that nothing is lost wi
 from functools import cache
 from typing import Any
 
+from ..errors import (
+    CallTimeout,
+    InternalError,
+    InvalidArguments,
+    InvalidParams,
+    McpError,
+    MissingCapability,
+    ResourceNotFound,
+    RpcError,
+    ToolError,
+)
 from .methods import Method
 from .versions import V2025_03_26, V2025_06_18, V2025_11_25, Version
 from .wire.jsonrpc import Prepared
 
-__all__ = ["SERVER_INFO", "SUBSCRIPTION_ID", "CachedResult", "shape", "shape_question"]
+__all__ = ["SERVER_INFO", "SUBSCRIPTION_ID", "CachedResult", "explain", "is_result", "shape", "shape_question"]
 
 SERVER_INFO = "io.modelcontextprotocol/serverInfo"
 SUBSCRIPTION_ID = "io.modelcontextprotocol/subscriptionId"
@@ -109,6 +120,34 @@ def shape_question(method: str, params: dict[str, Any], version: Version) -> dic
             return _fit("Progress", params, version)
         case _:
             return params
+
+
+def explain(error: McpError, version: Version) -> RpcError:
+    """`error` as `version` says it. What is unknown here is an internal error without detail."""
+    match error:
+        case RpcError():
+            return error
+        case InvalidArguments():
+            return InvalidParams(str(error))
+        case CallTimeout() | ToolError():
+            return InternalError(str(error))
+        case ResourceNotFound():
+            return RpcError(error.message, code=version.resource_not_found, data={"uri": error.uri})
+        case MissingCapability():
+            data = {"requiredCapabilities": error.required}
+            return RpcError(str(error), code=version.missing_capability, data=data)
+        case _:
+            return InternalError("internal error")
+
+
+def is_result(error: McpError, method: Method, version: Version) -> bool:
+    """Whether the model is to read the error: what fails in a tool is a result, and so are, since SEP-1303,
+    arguments that break its schema."""
+    if method.name != "tools/call":
+        return False
+    if isinstance(error, InvalidArguments):
+        return version.argument_errors_are_results
+    return isinstance(error, ToolError | CallTimeout)
 
 
 def _enveloped(method: Method, result: dict[str, Any], server_info: dict[str, Any]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 
 from ..errors import DeclarationError, InvalidParams, PeerError
 from ..kit.signal import Signal
-from ..protocol.peer import Peer
+from ..protocol.identity import Peer
 from ..protocol.records import record
 from ..protocol.session.events import Call
 from ..protocol.session.questions import Question, elicit_form, elicit_url, list_roots, read_answer, sample

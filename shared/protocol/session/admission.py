@@ -16,7 +16,7 @@ from ..wire.jsonrpc import Request
 from .envelope import admit, claims_envelope
 from .events import Call
 from .handshake import FIRST_PEER, Handshake
-from .rounds import FIRST_ROUND, open_round
+from .questions import FIRST_ROUND, open_round
 
 __all__ = ["Admission"]
 

@@ -7,8 +7,7 @@ logging (2026-07-28, Basic Protocol, Statelessness).
 from typing import Any
 
 from ...errors import InvalidParams, RpcError
-from ..identity import Identity, Principal
-from ..peer import LOG_LEVELS, Peer
+from ..identity import LOG_LEVELS, Identity, Peer, Principal
 from ..versions import VERSIONS, find_version
 
 __all__ = [

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...errors import InputRequired, McpError
+from ..identity import Peer
 from ..methods import Method
-from ..peer import Peer
 from ..records import record
 from ..wire.jsonrpc import Batch, Failure, Message, Notification, Request, RequestId, Response
-from .rounds import FIRST_ROUND, Round
+from .questions import FIRST_ROUND, Round
 
 __all__ = ["Answered", "Call", "Cancelled", "Change", "Event", "Outcome", "Outgoing", "cancelled_id"]
 

@@ -15,16 +15,16 @@ from itertools import count
 from typing import Any
 
 from ...errors import InvalidRequest
-from ..identity import Identity, Principal
-from ..peer import Peer
+from ..identity import Identity, Peer, Principal
 from ..types.lifecycle import InitializeParams
 from ..versions import NEWEST_HANDSHAKE, find_version
+from .envelope import discover
+from .events import Call
 
 __all__ = ["FIRST_PEER", "Handshake", "State"]
 
 FIRST_PEER = Peer(NEWEST_HANDSHAKE)
 """Whoever speaks before `initialize`: nothing is known of it."""
-
 
 _SESSIONS = count()
 
@@ -69,6 +69,20 @@ class Handshake:
         if identity.instructions is not None:
             result["instructions"] = identity.instructions
         return result
+
+    def answer(self, call: Call, identity: Identity) -> dict[str, Any]:
+        """The result of a `call` that concerns the protocol and no feature of the server.
+
+        Raises InvalidRequest for a second `initialize`.
+        """
+        match call.method.name:
+            case "initialize":
+                return self.initialize(call.params, identity)
+            case "server/discover":
+                return discover(identity)
+            case "logging/setLevel":
+                self.set_log_level(call.params.level)
+        return {}
 
     def set_log_level(self, level: str) -> None:
         """Takes `logging/setLevel`: the mildest level this peer wants from now on."""

@@ -17,18 +17,15 @@ from pydantic import ValidationError
 from ...errors import InputRequired, InvalidRequest, McpError, RpcError
 from ..identity import Identity, Principal
 from ..methods import MethodTable
-from ..shaping import SUBSCRIPTION_ID, shape, shape_question
+from ..shaping import SUBSCRIPTION_ID, explain, is_result, shape, shape_question
 from ..signing import Seal
 from ..types.lifecycle import CancelledParams
 from ..wire.jsonrpc import Batch, Failure, Malformed, Message, Notification, Request, RequestId, Response, failure
 from .admission import Admission
 from .batches import MAX_BATCH, Batches
-from .builtins import answer
 from .events import Answered, Call, Cancelled, Change, Event, Outcome, Outgoing
-from .failures import explain, is_result
 from .handshake import Handshake, State
-from .questions import Asked, Question, brought_answers, require_capabilities
-from .rounds import close_state
+from .questions import Asked, Question, brought_answers, close_state, require_capabilities
 from .snapshot import Snapshot
 from .subscriptions import Listen, Subscriptions
 
@@ -158,7 +155,7 @@ class ServerSession:
 
     def _answer(self, call: Call) -> None:
         try:
-            result = answer(call, self._identity, self._handshake)
+            result = self._handshake.answer(call, self._identity)
         except RpcError as error:
             self.finish(call, error)
             return
@@ -324,9 +321,9 @@ class ServerSession:
             except RpcError as error:
                 return error
             return {"resultType": "input_required", "inputRequests": outcome.requests, "requestState": state}
-        if is_result(outcome, call):
+        if is_result(outcome, call.method, call.peer.version):
             return {"content": [{"type": "text", "text": str(outcome)}], "isError": True}
-        return explain(outcome, call.peer)
+        return explain(outcome, call.peer.version)
 
     def _reply(self, answer: Response | Failure) -> None:
         if self._batches is not None and self._batches.takes(answer):

@@ -3,8 +3,7 @@
 Who the peer is and how far the handshake has come lasts; calls and questions do not, they stay where they landed.
 """
 
-from ..identity import Principal
-from ..peer import Peer
+from ..identity import Peer, Principal
 from ..records import record
 from ..versions import Version
 from ..wire.jsonrpc import Message

@@ -7,7 +7,7 @@ from shared.protocol.identity import Identity, Principal
 from shared.protocol.methods import method_table
 from shared.protocol.session.admission import Admission
 from shared.protocol.session.handshake import Handshake
-from shared.protocol.session.rounds import Round, close_state
+from shared.protocol.session.questions import Round, close_state
 from shared.protocol.signing import Seal
 from shared.protocol.types.base import Implementation
 from shared.protocol.types.lifecycle import InitializeParams

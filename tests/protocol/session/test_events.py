@@ -2,8 +2,8 @@
 
 import pytest
 
+from shared.protocol.identity import Peer
 from shared.protocol.methods import REQUESTS
-from shared.protocol.peer import Peer
 from shared.protocol.session.events import Call
 from shared.protocol.versions import NEWEST
 
