@@ -29,16 +29,27 @@ from ..kit.text import join_lines
 from ..protocol.methods import Method
 from ..protocol.records import record
 from ..protocol.signing import page
+from ..protocol.types.base import Wire
 from ..protocol.types.content import BlobResourceContents, TextResourceContents
-from ..protocol.types.resources import DirectoryParams, Resource, UriParams
-from ..protocol.types.skills import SkillEntry, SkillResource
+from ..protocol.types.resources import Resource, UriParams
 from ..protocol.types.tools import ListParams
 from ..protocol.versions import V2026_07_28
 from ..server.context import Context
 from ..server.extension import Capability, Extension
 from ..server.running import Running
 
-__all__ = ["MANIFEST", "SKILLS", "Skill", "SkillFile", "SkillSource", "Skills", "skills"]
+__all__ = [
+    "MANIFEST",
+    "SKILLS",
+    "DirectoryParams",
+    "Skill",
+    "SkillEntry",
+    "SkillFile",
+    "SkillResource",
+    "SkillSource",
+    "Skills",
+    "skills",
+]
 
 T = TypeVar("T")
 
@@ -63,6 +74,33 @@ _PATH = re.compile(
 _UNFIT = re.compile(r"[\\\x00-\x1f\x7f\ud800-\udfff]")
 _MORE_KINDS = {".md": "text/markdown", ".yaml": "application/yaml", ".yml": "application/yaml"}
 """What not every Python knows yet."""
+
+
+# On the wire
+
+
+class DirectoryParams(UriParams, ListParams):
+    """Which directory to read."""
+
+
+class SkillResource(Wire):
+    """A file of a skill: `sha256:` and the digest of its bytes in lower-case hex, and how many bytes these are."""
+
+    uri: str
+    digest: str
+    size: int
+
+
+class SkillEntry(Wire):
+    """A skill as `skills/list` and `skills/get` show it: the URI of its SKILL.md, what stands at the head of that
+    file, and all its files."""
+
+    uri: str
+    frontmatter: dict[str, Any]
+    resources: list[SkillResource]
+
+
+# What a skill is
 
 
 @record
@@ -141,6 +179,9 @@ class Skill:
                 directory = Resource(uri=inside + child, name=join_lines(unquote(child)), mime_type=_DIRECTORY)
                 found[child] = directory if below else self.resource(file)
         return list(found.values())
+
+
+# How a server serves them
 
 
 class SkillSource(Protocol):

@@ -3,10 +3,9 @@
 from pydantic import Field
 
 from .base import Annotations, Icon, Meta, Params, Wire
-from .tools import InputParams, ListParams
+from .tools import InputParams
 
 __all__ = [
-    "DirectoryParams",
     "ListenParams",
     "ReadResourceParams",
     "Resource",
@@ -24,10 +23,6 @@ class UriParams(Params):
 
 class ReadResourceParams(UriParams, InputParams):
     """Which resource to read."""
-
-
-class DirectoryParams(UriParams, ListParams):
-    """Which directory to read (the extension io.modelcontextprotocol/skills)."""
 
 
 class SubscriptionFilter(Wire):
