@@ -14,7 +14,17 @@ from servers.prompts.format.definitions import Argument, Prompt
 from servers.prompts.library.folder import Folder
 from shared.kit.text import is_unicode, join_lines
 
-__all__ = ["MOST_CHARACTERS", "Completion", "completed", "form", "missing", "named", "texts", "value", "values"]
+__all__ = [
+    "MOST_CHARACTERS",
+    "Completion",
+    "build_form",
+    "complete",
+    "find_missing",
+    "format_filled",
+    "format_names",
+    "parse_value",
+    "parse_values",
+]
 
 MOST_CHARACTERS = 500_000
 """Of one argument."""
@@ -38,37 +48,37 @@ _FIELDS: dict[str, dict[str, Any]] = {
 _HINTS = {"file": "The path of a file.", "list": "One a line, or with commas between them."}
 
 
-def missing(prompt: Prompt, given: Mapping[str, str]) -> tuple[Argument, ...]:
+def find_missing(prompt: Prompt, given: Mapping[str, str]) -> tuple[Argument, ...]:
     """The required arguments that nothing is given for. An empty text is nothing."""
     return tuple(one for one in prompt.arguments if one.required and not given.get(one.name))
 
 
-def values(prompt: Prompt, given: Mapping[str, str]) -> dict[str, Any]:
+def parse_values(prompt: Prompt, given: Mapping[str, str]) -> dict[str, Any]:
     """The value of each argument of the prompt. Raises PromptError, which says all that is wrong."""
     known = {one.name for one in prompt.arguments}
     unknown = [f"{name[:64]!r} is no argument of it" for name in given if name not in known][:_MOST_SAID]
-    absent = missing(prompt, given)
+    absent = find_missing(prompt, given)
     found: dict[str, Any] = {}
     wrong = list(unknown)
     for one in prompt.arguments:
         try:
-            found[one.name] = value(one, given.get(one.name, ""))
+            found[one.name] = parse_value(one, given.get(one.name, ""))
         except PromptError as error:
             wrong.append(error.reason)
     if wrong:
-        names = named(prompt.arguments)
+        names = format_names(prompt.arguments)
         raise PromptError("bad_arguments", "; ".join(wrong), f"Its arguments: {names}." if unknown else "")
     if absent:
-        raise PromptError("missing_arguments", f"the prompt {prompt.name!r} needs: {named(absent)}")
+        raise PromptError("missing_arguments", f"the prompt {prompt.name!r} needs: {format_names(absent)}")
     return found
 
 
-def named(arguments: Iterable[Argument]) -> str:
+def format_names(arguments: Iterable[Argument]) -> str:
     """The names of arguments, in quotes, as errors list them."""
     return ", ".join(repr(one.name) for one in arguments) or "none"
 
 
-def value(argument: Argument, text: str) -> Any:
+def parse_value(argument: Argument, text: str) -> Any:
     """The value of an argument. An empty text is its default. Raises PromptError."""
     if not text:
         if argument.default is not None:
@@ -151,13 +161,13 @@ _NAMES = {
 }
 
 
-def form(arguments: Iterable[Argument]) -> dict[str, Any]:
+def build_form(arguments: Iterable[Argument]) -> dict[str, Any]:
     """The schema of a flat form with these arguments, all of them required."""
     fields = {one.name: _field(one) for one in arguments}
     return {"type": "object", "properties": fields, "required": list(fields)}
 
 
-def texts(filled: Mapping[str, Any], arguments: Iterable[Argument]) -> dict[str, str]:
+def format_filled(filled: Mapping[str, Any], arguments: Iterable[Argument]) -> dict[str, str]:
     """The texts of those of `arguments` that were filled in."""
     return {one.name: _text(filled[one.name]) for one in arguments if filled.get(one.name) is not None}
 
@@ -192,7 +202,7 @@ class Completion(NamedTuple):
     total: int
 
 
-def completed(argument: Argument, typed: str, folders: Sequence[Folder] = ()) -> Completion:
+def complete(argument: Argument, typed: str, folders: Sequence[Folder] = ()) -> Completion:
     """What the argument could be, after what is typed of it: its values, its examples, and the files of `folders`.
 
     A path begins at a folder; that of a directory ends in a slash. Files are looked for where the argument is one.

@@ -22,7 +22,7 @@ from .features.context import Opened, explain
 from .features.skills import LibrarySkills
 from .library.folder import Folder
 from .library.libraries import Libraries
-from .library.skills import Shelf
+from .library.skills import SkillCache
 from .library.watch import News, Watch
 from .settings import Settings
 
@@ -57,7 +57,7 @@ async def _open(opening: Opening) -> AsyncIterator[Opened]:
     watch = Watch(libraries)
     await to_thread.run_sync(_prepare, libraries, watch, opening)
     files = tuple(Folder(path) for path in settings.files)
-    opened = Opened(libraries, files, settings, Shelf(libraries), watch, {})
+    opened = Opened(libraries, files, settings, SkillCache(libraries), watch, {})
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(watch.run, partial(_tell, opened, opening.changes))
         yield opened
@@ -78,7 +78,7 @@ def _prepare(libraries: Libraries, watch: Watch, opening: Opening) -> None:
 
 
 def _tell(opened: Opened, changes: Changes, news: News) -> None:
-    opened.shelf.forget(news)
+    opened.skills.forget(news)
     resources.tell(opened, changes, news)
 
 

@@ -11,29 +11,29 @@ from difflib import unified_diff
 from pathlib import Path
 from typing import NamedTuple
 
-from servers.prompts.arguments import values
+from servers.prompts.arguments import parse_values
 from servers.prompts.cli import golden
 from servers.prompts.errors import Problem, PromptError
 from servers.prompts.library.folder import Folder
 from servers.prompts.library.library import Library
+from servers.prompts.library.lint import estimate_tokens
 from servers.prompts.library.lint import lint as linted
-from servers.prompts.library.lint import tokens
 from servers.prompts.templates.rendering import Rendered, Text
-from servers.prompts.write.files import differing, put, write_skill
+from servers.prompts.write.files import find_differing, put, write_skill
 
-__all__ = ["Misuse", "counted", "export", "failed", "lint", "opened", "render", "say", "test"]
+__all__ = ["UsageError", "export", "format_count", "lint", "open_library", "render", "report_failure", "say", "test"]
 
 
-class Misuse(Exception):
+class UsageError(Exception):
     """What was asked for makes no sense; says why."""
 
 
-def opened(root: Path) -> Library:
+def open_library(root: Path) -> Library:
     """The prompts of a folder. Raises Misuse where it has none: the folder is likely to be another one."""
     library = Library(root)
     library.look()
     if not library.names and not library.problems():
-        raise Misuse(f"there is no prompt in {root}")
+        raise UsageError(f"there is no prompt in {root}")
     return library
 
 
@@ -43,12 +43,12 @@ def say(line: str) -> None:
     sys.stdout.write(f"{line}\n".encode(encoding, "backslashreplace").decode(encoding))
 
 
-def failed(root: Path, path: str, error: PromptError) -> None:
+def report_failure(root: Path, path: str, error: PromptError) -> None:
     """Prints what is wrong, and where."""
     say(str(Problem(str(root / path), error.line, str(error))))
 
 
-def counted(count: int, noun: str) -> str:
+def format_count(count: int, noun: str) -> str:
     """A count and its noun."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
@@ -65,11 +65,11 @@ def lint(roots: Sequence[Path], as_json: bool) -> int:
     problems: list[Problem] = []
     sizes: list[_Size] = []
     for root in roots:
-        library = opened(root)
+        library = open_library(root)
         problems += [one._replace(path=str(root / one.path)) for one in linted(library)]
         for name in library.names:
             size = len(library.source(name))
-            sizes.append(_Size(name, str(root / library.path(name)), size, tokens(size)))
+            sizes.append(_Size(name, str(root / library.path(name)), size, estimate_tokens(size)))
     if as_json:
         found = {"problems": [one._asdict() for one in problems], "prompts": [one._asdict() for one in sizes]}
         say(json.dumps(found, indent=2))
@@ -77,44 +77,44 @@ def lint(roots: Sequence[Path], as_json: bool) -> int:
         for problem in problems:
             say(str(problem))
         total = sum(one.bytes for one in sizes)
-        estimate = f"{total:,} bytes, about {tokens(total):,} tokens (an estimate: bytes / 4)"
-        say(f"{counted(len(sizes), 'prompt')}, {estimate}: {counted(len(problems), 'finding')}")
+        estimate = f"{total:,} bytes, about {estimate_tokens(total):,} tokens (an estimate: bytes / 4)"
+        say(f"{format_count(len(sizes), 'prompt')}, {estimate}: {format_count(len(problems), 'finding')}")
     return 1 if problems else 0
 
 
 def render(root: Path, name: str, written: Sequence[str]) -> int:
     """Prints the messages, each after its role; 1 where the prompt is broken. Raises Misuse for wrong arguments."""
-    library = opened(root)
-    given = _given(written)
+    library = open_library(root)
+    given = _parse_given(written)
     try:
         path = library.path(name)
     except PromptError as error:
-        raise Misuse(str(error)) from None
+        raise UsageError(str(error)) from None
     try:
         rendering = library.rendering(name)
         try:
-            found = values(rendering.prompt, given)
+            found = parse_values(rendering.prompt, given)
         except PromptError as error:
-            raise Misuse(str(error)) from None
-        messages = rendering.rendered(found)
+            raise UsageError(str(error)) from None
+        messages = rendering.render(found)
     except PromptError as error:
-        failed(root, path, error)
+        report_failure(root, path, error)
         return 1
-    say("\n\n".join(map(_shown, messages)))
+    say("\n\n".join(map(_format_message, messages)))
     return 0
 
 
-def _given(written: Sequence[str]) -> dict[str, str]:
+def _parse_given(written: Sequence[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for one in written:
         key, equals, value = one.partition("=")
         if not equals or key in found:
-            raise Misuse(f"{one[:80]!r} is no KEY=VALUE" if not equals else f"{key!r} is given twice")
+            raise UsageError(f"{one[:80]!r} is no KEY=VALUE" if not equals else f"{key!r} is given twice")
         found[key] = value
     return found
 
 
-def _shown(message: Rendered) -> str:
+def _format_message(message: Rendered) -> str:
     content = message.content
     if isinstance(content, Text):
         return f"[{message.role}]\n{content.text}"
@@ -125,28 +125,28 @@ def test(roots: Sequence[Path], update: bool) -> int:
     """Prints how what comes differs from the examples, or with `update` makes it the examples; 1 where one fails."""
     outcomes: Counter[str] = Counter()
     for root in roots:
-        library = opened(root)
+        library = open_library(root)
         for name in library.names:
-            outcomes[_outcome(library, name, root, update)] += 1
+            outcomes[_test_prompt(library, name, root, update)] += 1
     order = ("passed", "failed", "updated", "without an example")
     say(", ".join(f"{outcomes[one]} {one}" for one in order if outcomes[one] or one in order[:2]))
     return 1 if outcomes["failed"] else 0
 
 
-def _outcome(library: Library, name: str, root: Path, update: bool) -> str:
+def _test_prompt(library: Library, name: str, root: Path, update: bool) -> str:
     path = library.path(name)
     try:
-        expected = golden.golden(library, name)
+        expected = golden.read_golden(library, name)
         if expected is None:
             library.prompt(name)
             return "without an example"
-        now = golden.example(library, name, expected.arguments)
+        now = golden.make_golden(library, name, expected.arguments)
         if now == expected:
             return "passed"
         if update:
-            put(Folder(root), golden.golden_path(path), golden.written(now).encode(), lambda _: None)
+            put(Folder(root), golden.golden_path(path), golden.format_golden(now).encode(), lambda _: None)
     except PromptError as error:
-        failed(root, path, error)
+        report_failure(root, path, error)
         return "failed"
     path = str(root / golden.golden_path(path))
     if update:
@@ -157,7 +157,7 @@ def _outcome(library: Library, name: str, root: Path, update: bool) -> str:
 
 
 def _show(path: str, expected: golden.Golden, now: golden.Golden) -> None:
-    before, after = (golden.written(one).splitlines() for one in (expected, now))
+    before, after = (golden.format_golden(one).splitlines() for one in (expected, now))
     say(f"{path}: something else comes")
     for line in unified_diff(before, after, "expected", "now", lineterm=""):
         say(line)
@@ -168,13 +168,13 @@ def export(root: Path, names: Sequence[str] | None, target: Path, force: bool) -
 
     1 where one can't be a skill, or would replace what differs: then none is written. Raises Misuse.
     """
-    library = opened(root)
-    skills = _skills(library, _chosen(library, names), root)
+    library = open_library(root)
+    skills = _export_all(library, _choose(library, names), root)
     if skills is None:
         return 1
-    _make(target)
+    _make_directory(target)
     folder = Folder(target)
-    old = [f"{name}/{path}" for name, files in skills.items() for path in differing(folder, name, files)]
+    old = [f"{name}/{path}" for name, files in skills.items() for path in find_differing(folder, name, files)]
     if old and not force:
         for path in old:
             say(f"{target / path}: there is another file already (--force replaces it)")
@@ -182,37 +182,37 @@ def export(root: Path, names: Sequence[str] | None, target: Path, force: bool) -
     try:
         written = [name for name, files in skills.items() if write_skill(folder, name, files, library.scripts(name))]
     except PromptError as error:
-        failed(target, "", error)
+        report_failure(target, "", error)
         return 1
     for name in written:
         say(f"{target / name}")
-    say(f"{counted(len(written), 'skill')} written, {len(skills) - len(written)} unchanged")
+    say(f"{format_count(len(written), 'skill')} written, {len(skills) - len(written)} unchanged")
     return 0
 
 
-def _chosen(library: Library, names: Sequence[str] | None) -> Sequence[str]:
+def _choose(library: Library, names: Sequence[str] | None) -> Sequence[str]:
     if names is None:
         return library.names
     unknown = [one for one in names if one not in library]
     if unknown or not names:
-        raise Misuse(f"there is no prompt {unknown[0]!r}" if unknown else "name a prompt, or say --all")
+        raise UsageError(f"there is no prompt {unknown[0]!r}" if unknown else "name a prompt, or say --all")
     return list(dict.fromkeys(names))
 
 
-def _skills(library: Library, names: Sequence[str], root: Path) -> dict[str, dict[str, bytes]] | None:
+def _export_all(library: Library, names: Sequence[str], root: Path) -> dict[str, dict[str, bytes]] | None:
     found: dict[str, dict[str, bytes]] = {}
     broken = False
     for name in names:
         try:
             found[name] = library.export(name)
         except PromptError as error:
-            failed(root, library.path(name), error)
+            report_failure(root, library.path(name), error)
             broken = True
     return None if broken else found
 
 
-def _make(target: Path) -> None:
+def _make_directory(target: Path) -> None:
     try:
         target.mkdir(parents=True, exist_ok=True)
     except OSError:
-        raise Misuse(f"{target} is no directory, and can't be made one") from None
+        raise UsageError(f"{target} is no directory, and can't be made one") from None

@@ -6,14 +6,14 @@ come: each has a role, and a text or the path of an embedded file.
 
 from typing import Any, NamedTuple
 
-from servers.prompts.arguments import values
+from servers.prompts.arguments import parse_values
 from servers.prompts.errors import PromptError
-from servers.prompts.format.front_matter import mapped
+from servers.prompts.format.front_matter import parse_mapping
 from servers.prompts.library.library import Library
 from servers.prompts.templates.rendering import Rendered, Text
 from shared.kit.yaml import YamlMapping, write_yaml
 
-__all__ = ["Golden", "example", "golden", "golden_path", "written"]
+__all__ = ["Golden", "format_golden", "golden_path", "make_golden", "read_golden"]
 
 _MOST_BYTES = 64_000
 _KINDS = {"arguments": dict, "messages": list}
@@ -31,7 +31,7 @@ def golden_path(path: str) -> str:
     return path.removesuffix(".md") + ".golden.yaml"
 
 
-def golden(library: Library, name: str) -> Golden | None:
+def read_golden(library: Library, name: str) -> Golden | None:
     """The example of a prompt; None where it has none. Raises PromptError for one that is wrong."""
     path = golden_path(library.path(name))
     try:
@@ -41,20 +41,20 @@ def golden(library: Library, name: str) -> Golden | None:
             return None
         raise PromptError("bad_prompt", error.reason) from None
     try:
-        found = mapped(data.decode("utf-8-sig"))
+        found = parse_mapping(data.decode("utf-8-sig"))
     except UnicodeDecodeError:
         raise PromptError("bad_prompt", f"{path} is not UTF-8") from None
     return _checked(found, path)
 
 
-def example(library: Library, name: str, arguments: dict[str, str]) -> Golden:
+def make_golden(library: Library, name: str, arguments: dict[str, str]) -> Golden:
     """What comes now for these arguments. Raises PromptError."""
     rendering = library.rendering(name)
-    rendered = rendering.rendered(values(rendering.prompt, arguments))
+    rendered = rendering.render(parse_values(rendering.prompt, arguments))
     return Golden(arguments, [_plain(one) for one in rendered])
 
 
-def written(golden: Golden) -> str:
+def format_golden(golden: Golden) -> str:
     """The text of the file with this example."""
     return write_yaml(golden._asdict())
 

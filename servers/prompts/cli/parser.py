@@ -6,7 +6,7 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Sequence
 from pathlib import Path
 
-from servers.prompts.cli.commands import Misuse, export, lint, render, test
+from servers.prompts.cli.commands import UsageError, export, lint, render, test
 from shared.kit.arguments import LineParser
 
 __all__ = ["run"]
@@ -24,7 +24,7 @@ def run(arguments: Sequence[str]) -> int:
     try:
         code = _run(options)
         sys.stdout.flush()
-    except Misuse as error:
+    except UsageError as error:
         sys.stderr.write(f"{options.command}: {error}\n")
         return 2
     except BrokenPipeError:  # nobody reads on, as head after some lines

@@ -7,11 +7,11 @@ from shared import Context, InvalidParams
 from ..errors import PromptError
 from ..library.folder import Folder
 from ..library.libraries import Libraries
-from ..library.skills import Shelf
+from ..library.skills import SkillCache
 from ..library.watch import Watch
 from ..settings import Settings
 
-__all__ = ["Ctx", "Opened", "explain", "refusal_of"]
+__all__ = ["Ctx", "Opened", "explain", "make_refusal"]
 
 
 class Opened(NamedTuple):
@@ -21,7 +21,7 @@ class Opened(NamedTuple):
     files: tuple[Folder, ...]
     """Where the files lie that are suggested for arguments."""
     settings: Settings
-    shelf: Shelf
+    skills: SkillCache
     watch: Watch
     subscribed: dict[str, str]
     """The keys that somebody subscribes to, and the prompt that each is about."""
@@ -35,6 +35,6 @@ def explain(error: PromptError) -> str:
     return f"{error.code}: {error}"
 
 
-def refusal_of(error: PromptError) -> InvalidParams:
+def make_refusal(error: PromptError) -> InvalidParams:
     """What prompts and resources raise, where tools may let the error pass."""
     return InvalidParams(explain(error))

@@ -22,15 +22,15 @@ from shared import (
 )
 from shared.kit.text import join_lines
 
-from ..arguments import Completion, completed, form, missing, named, texts, values
+from ..arguments import Completion, build_form, complete, find_missing, format_filled, format_names, parse_values
 from ..errors import PromptError
 from ..format import definitions
 from ..library.libraries import Libraries
 from ..templates.rendering import Embedded, Rendered, Text
-from .context import Ctx, Opened, refusal_of
-from .resources import contents
+from .context import Ctx, Opened, make_refusal
+from .resources import make_contents
 
-__all__ = ["LibraryPrompts", "features", "list_page", "message"]
+__all__ = ["LibraryPrompts", "features", "list_page", "make_message"]
 
 _KEY = "arguments"
 
@@ -51,15 +51,15 @@ class LibraryPrompts:
             return None
         try:
             async with context.turn():
-                found = await to_thread.run_sync(_rendered, libraries, name, arguments)
+                found = await to_thread.run_sync(_render, libraries, name, arguments)
             if not isinstance(found, GetPromptResult):
-                filled = await _asked(context, name, found)
+                filled = await _ask(context, name, found)
                 async with context.turn():
-                    found = await to_thread.run_sync(_rendered, libraries, name, {**arguments, **filled})
+                    found = await to_thread.run_sync(_render, libraries, name, {**arguments, **filled})
         except PromptError as error:
-            raise refusal_of(error) from None
+            raise make_refusal(error) from None
         if not isinstance(found, GetPromptResult):
-            raise _missing(name, found)
+            raise _make_missing(name, found)
         return found
 
     async def complete(
@@ -70,9 +70,9 @@ class LibraryPrompts:
             return None
         try:
             async with context.turn():
-                return await to_thread.run_sync(_completed, context.state, name, argument)
+                return await to_thread.run_sync(_complete, context.state, name, argument)
         except PromptError as error:
-            raise refusal_of(error) from None
+            raise make_refusal(error) from None
 
 
 features = Features[Opened]()
@@ -81,10 +81,10 @@ features.prompts_from(LibraryPrompts())
 
 def list_page(libraries: Libraries, after: str, most: int) -> list[Prompt]:
     """The next prompts in the order of names, without those whose file is broken. Blocks."""
-    return [_listed(one) for one in libraries.page(after, most)]
+    return [_make_prompt(one) for one in libraries.page(after, most)]
 
 
-def _listed(prompt: definitions.Prompt) -> Prompt:
+def _make_prompt(prompt: definitions.Prompt) -> Prompt:
     arguments = [
         PromptArgument(
             name=one.name, title=_line(one.title), description=_line(one.description), required=one.required
@@ -100,7 +100,7 @@ def _line(text: str | None) -> str | None:
     return None if text is None else join_lines(text)
 
 
-def _rendered(
+def _render(
     libraries: Libraries, name: str, given: Mapping[str, str]
 ) -> GetPromptResult | tuple[definitions.Argument, ...]:
     """The prompt, rendered; or the required arguments that are missing where all others are right. Raises
@@ -108,49 +108,49 @@ def _rendered(
     rendering = libraries.rendering(name)
     prompt = rendering.prompt
     try:
-        bound = values(prompt, given)
+        bound = parse_values(prompt, given)
     except PromptError as error:
         if error.code == "missing_arguments":
-            return missing(prompt, given)
+            return find_missing(prompt, given)
         raise
-    messages = [message(name, one) for one in rendering.rendered(bound)]
+    messages = [make_message(name, one) for one in rendering.render(bound)]
     return GetPromptResult(description=join_lines(prompt.description), messages=messages)
 
 
-async def _asked(ctx: Ctx, name: str, absent: Sequence[definitions.Argument]) -> dict[str, str]:
+async def _ask(ctx: Ctx, name: str, absent: Sequence[definitions.Argument]) -> dict[str, str]:
     """What the user gives for the arguments. Raises InvalidParams where nobody can be asked, or nothing is given."""
-    question = elicit_form(f"The prompt {name!r} needs more to begin with.", form(absent))
+    question = elicit_form(f"The prompt {name!r} needs more to begin with.", build_form(absent))
     try:
         answer = (await ctx.inputs({_KEY: question}))[_KEY]
     except MissingCapability:
-        raise _missing(name, absent) from None
+        raise _make_missing(name, absent) from None
     if answer.action != "accept":
-        raise _missing(name, absent, "; the user did not give them")
-    return texts(answer.content or {}, absent)
+        raise _make_missing(name, absent, "; the user did not give them")
+    return format_filled(answer.content or {}, absent)
 
 
-def _missing(name: str, absent: Sequence[definitions.Argument], why: str = "") -> InvalidParams:
-    return InvalidParams(f"missing_arguments: the prompt {name!r} needs: {named(absent)}{why}")
+def _make_missing(name: str, absent: Sequence[definitions.Argument], why: str = "") -> InvalidParams:
+    return InvalidParams(f"missing_arguments: the prompt {name!r} needs: {format_names(absent)}{why}")
 
 
-def _completed(opened: Opened, name: str, argument: CompletionArgument) -> Completion:
+def _complete(opened: Opened, name: str, argument: CompletionArgument) -> Completion:
     known = {one.name: one for one in opened.libraries.prompt(name).arguments}
     if argument.name not in known:
-        suggestion = f"Its arguments: {named(known.values())}."
+        suggestion = f"Its arguments: {format_names(known.values())}."
         raise PromptError("bad_arguments", f"{argument.name[:64]!r} is no argument of it", suggestion)
-    return completed(known[argument.name], argument.value, opened.files)
+    return complete(known[argument.name], argument.value, opened.files)
 
 
-def message(name: str, rendered: Rendered) -> PromptMessage:
+def make_message(name: str, rendered: Rendered) -> PromptMessage:
     """A message of the prompt `name`."""
     content = rendered.content
-    block = TextContent(text=content.text) if isinstance(content, Text) else _embedded(name, content)
+    block = TextContent(text=content.text) if isinstance(content, Text) else _make_content(name, content)
     return PromptMessage(role=rendered.role, content=block)
 
 
-def _embedded(name: str, file: Embedded) -> ImageContent | AudioContent | EmbeddedResource:
+def _make_content(name: str, file: Embedded) -> ImageContent | AudioContent | EmbeddedResource:
     if file.kind == "image":
         return ImageContent.of(file.data, file.mime_type)
     if file.kind == "audio":
         return AudioContent.of(file.data, file.mime_type)
-    return EmbeddedResource(resource=contents(name, file))
+    return EmbeddedResource(resource=make_contents(name, file))

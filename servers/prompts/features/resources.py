@@ -23,15 +23,15 @@ from shared.kit.text import escape, join_lines
 from shared.protocol.uri_template import UriTemplate
 from shared.server.changes import Changes
 
-from ..arguments import values
+from ..arguments import parse_values
 from ..errors import PromptError
 from ..format.definitions import Prompt
 from ..library.libraries import Libraries
 from ..library.watch import News
 from ..templates.rendering import Embedded, Rendered, Text
-from .context import Ctx, Opened, refusal_of
+from .context import Ctx, Opened, make_refusal
 
-__all__ = ["contents", "features", "subscribe", "tell", "unsubscribe", "uri_of"]
+__all__ = ["features", "format_uri", "make_contents", "subscribe", "tell", "unsubscribe"]
 
 INDEX = "prompt://"
 SOURCE = "prompt://{name}"
@@ -62,7 +62,7 @@ async def read_source(ctx: Ctx, name: str) -> str | bytes:
     try:
         data = ctx.state.libraries.library(name).source(name)
     except PromptError:
-        raise ResourceNotFound(uri_of(name)) from None
+        raise ResourceNotFound(format_uri(name)) from None
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -73,13 +73,13 @@ async def read_source(ctx: Ctx, name: str) -> str | bytes:
 async def read_rendered(ctx: Ctx, name: str, args: str = "") -> str:
     """What the prompt says, given its arguments as the query. Several messages have their roles as headings."""
     if name not in ctx.state.libraries:
-        raise ResourceNotFound(f"{uri_of(name)}/rendered" + (f"?{args}" if args else ""))
+        raise ResourceNotFound(f"{format_uri(name)}/rendered" + (f"?{args}" if args else ""))
     given = _given(args)
     try:
         async with ctx.turn():
             messages = await to_thread.run_sync(_messages, ctx.state.libraries, name, given)
     except PromptError as error:
-        raise refusal_of(error) from None
+        raise make_refusal(error) from None
     if len(messages) == 1:
         return _text(messages[0])
     return "\n\n".join(f"## {one.role}\n\n{_text(one)}" for one in messages)
@@ -89,9 +89,9 @@ async def read_rendered(ctx: Ctx, name: str, args: str = "") -> str:
 async def read_file(ctx: Ctx, name: str, path: str) -> TextResourceContents | BlobResourceContents:
     """A file that a message of the prompt has in it, and no other one."""
     try:
-        return contents(name, await to_thread.run_sync(_file, ctx.state.libraries, name, unquote(path)))
+        return make_contents(name, await to_thread.run_sync(_file, ctx.state.libraries, name, unquote(path)))
     except PromptError:
-        raise ResourceNotFound(f"{uri_of(name)}/files/{path}") from None
+        raise ResourceNotFound(f"{format_uri(name)}/files/{path}") from None
 
 
 @features.lists_resources
@@ -101,7 +101,7 @@ async def list_resources(ctx: Ctx) -> list[Resource]:
         found = await to_thread.run_sync(ctx.state.libraries.page, "", _MOST_LISTED)
     return [
         Resource(
-            uri=uri_of(one.name),
+            uri=format_uri(one.name),
             name=one.name,
             title=None if one.title is None else join_lines(one.title),
             description=join_lines(one.description),
@@ -129,7 +129,7 @@ async def subscribe(ctx: Ctx, uri: str) -> str:
         named = template.match(uri)
         # Whoever subscribes to a prompt that goes is told when it comes again.
         if named is not None and named["name"] in ctx.state.libraries:
-            key = uri_of(named["name"]) + ending
+            key = format_uri(named["name"]) + ending
             ctx.state.subscribed[key] = named["name"]
             return key
     raise ResourceNotFound(uri)
@@ -150,18 +150,18 @@ def tell(opened: Opened, changes: Changes, news: News) -> None:
     changes.resources()
     for key, name in opened.subscribed.items():
         # Only the source of a prompt has nothing of other files, which may be prompts as well.
-        if name in news.names or key != uri_of(name):
+        if name in news.names or key != format_uri(name):
             changes.resource(key)
 
 
-def uri_of(name: str) -> str:
+def format_uri(name: str) -> str:
     """The URI of a prompt."""
     return f"{INDEX}{quote(name, safe='')}"
 
 
-def contents(name: str, file: Embedded) -> TextResourceContents | BlobResourceContents:
+def make_contents(name: str, file: Embedded) -> TextResourceContents | BlobResourceContents:
     """A file in the messages of the prompt `name`, as a resource."""
-    uri = f"{uri_of(name)}/files/{quote(file.path)}"
+    uri = f"{format_uri(name)}/files/{quote(file.path)}"
     try:
         return TextResourceContents(uri=uri, mime_type=file.mime_type, text=file.data.decode())
     except UnicodeDecodeError:
@@ -169,7 +169,7 @@ def contents(name: str, file: Embedded) -> TextResourceContents | BlobResourceCo
 
 
 def _file(libraries: Libraries, name: str, path: str) -> Embedded:
-    return libraries.rendering(name).embedded(path)
+    return libraries.rendering(name).get_file(path)
 
 
 def _given(query: str) -> dict[str, str]:
@@ -185,7 +185,7 @@ def _given(query: str) -> dict[str, str]:
 
 def _messages(libraries: Libraries, name: str, given: Mapping[str, str]) -> tuple[Rendered, ...]:
     rendering = libraries.rendering(name)
-    return rendering.rendered(values(rendering.prompt, given))
+    return rendering.render(parse_values(rendering.prompt, given))
 
 
 def _text(message: Rendered) -> str:
@@ -222,7 +222,7 @@ def _index(libraries: Libraries) -> str:
 
 def _indexed(libraries: Libraries, numbers: Mapping[Path, int], prompt: Prompt) -> dict[str, Any]:
     title, tags = join_lines(prompt.title or ""), list(map(join_lines, prompt.tags))
-    found = {"name": prompt.name, "title": title, "tags": tags, "uri": uri_of(prompt.name)}
+    found = {"name": prompt.name, "title": title, "tags": tags, "uri": format_uri(prompt.name)}
     try:
         library = libraries.library(prompt.name)
         where = {"library": numbers[library.root], "file": escape(library.path(prompt.name))}

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from shared.errors import DeclarationError
 from shared.extensions.skills import Skill, SkillFile
 
-from ..library.skills import Bundle, Shelf
+from ..library.skills import Bundle, SkillCache
 from .context import Ctx
 
 __all__ = ["LibrarySkills"]
@@ -16,25 +16,25 @@ class LibrarySkills:
 
     async def list(self, context: Ctx) -> Sequence[Skill]:
         """The first ones."""
-        shelf = context.state.shelf
-        made = [_skill(shelf, name, one) for name, one in (await shelf.listed()).items()]
+        skills = context.state.skills
+        made = [_skill(skills, name, one) for name, one in (await skills.listed()).items()]
         return [one for one in made if one is not None]
 
     async def get(self, context: Ctx, path: str) -> Skill | None:
         """The one whose prompt has this name."""
-        shelf = context.state.shelf
-        found = await shelf.get(path)
-        return None if found is None else _skill(shelf, path, found)
+        skills = context.state.skills
+        found = await skills.get(path)
+        return None if found is None else _skill(skills, path, found)
 
     async def read(self, context: Ctx, skill: Skill, file: str) -> bytes | None:
         """A file, as long as it is the one that was promised."""
-        return await context.state.shelf.read(skill.path, file, skill.files[file].sha256)
+        return await context.state.skills.read(skill.path, file, skill.files[file].sha256)
 
 
-def _skill(shelf: Shelf, name: str, bundle: Bundle) -> Skill | None:
+def _skill(skills: SkillCache, name: str, bundle: Bundle) -> Skill | None:
     files = {path: SkillFile(one.size, one.sha256) for path, one in bundle.files.items()}
     try:
         return Skill(name, bundle.front, files)
     except DeclarationError as error:
-        shelf.refuse(name, str(error))
+        skills.refuse(name, str(error))
         return None

@@ -11,7 +11,7 @@ from typing_extensions import TypedDict
 from shared import CallToolResult, Features, PromptMessage, TextContent
 from shared.kit.text import join_lines, marks
 
-from ..arguments import values
+from ..arguments import parse_values
 from ..errors import PromptError
 from ..format.definitions import Argument, Prompt
 from ..library.libraries import Libraries
@@ -20,7 +20,7 @@ from ..settings import Settings
 from ..templates.rendering import Rendered
 from ..write import saving
 from .context import Ctx, Opened
-from .prompts import message
+from .prompts import make_message
 
 __all__ = ["features"]
 
@@ -84,7 +84,7 @@ async def render_prompt(
     """Give the messages of a prompt with its arguments filled in."""
     async with ctx.turn():
         messages = await to_thread.run_sync(_rendered, ctx.state.libraries, name, arguments)
-    return CallToolResult(content=_marked([message(name, one) for one in messages]))
+    return CallToolResult(content=_marked([make_message(name, one) for one in messages]))
 
 
 @features.tool(title="Save prompt", unavailable=_read_only)
@@ -127,7 +127,7 @@ def _rendered(libraries: Libraries, name: str, arguments: Sequence[GivenArgument
     if len(given) < len(arguments):
         raise PromptError("bad_arguments", "an argument is given twice")
     rendering = libraries.rendering(name)
-    return rendering.rendered(values(rendering.prompt, given))
+    return rendering.render(parse_values(rendering.prompt, given))
 
 
 def _marked(messages: Sequence[PromptMessage]) -> list[Any]:

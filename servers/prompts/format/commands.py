@@ -8,11 +8,11 @@ import re
 from typing import Any, NamedTuple
 
 from servers.prompts.errors import PromptError
-from servers.prompts.format.definitions import Argument, Message, Prompt, ordered
+from servers.prompts.format.definitions import Argument, Message, Prompt, order_arguments
 from servers.prompts.format.front_matter import Document
 from shared.kit.yaml import YamlMapping
 
-__all__ = ["PLACEHOLDER", "Places", "arguments", "command", "places", "text_of", "tools_of"]
+__all__ = ["PLACEHOLDER", "Places", "find_arguments", "find_places", "get_text", "get_tools", "parse_command"]
 
 PLACEHOLDER = re.compile(r"\$ARGUMENTS(?:\[([0-9])\])?(?![A-Za-z0-9_])|\$([0-9])(?![A-Za-z0-9_])")
 _HINT = re.compile(r"<([^<>]{1,100})>|\[([^\[\]]{1,100})\]|(\S{1,100})")
@@ -20,7 +20,7 @@ _ALL = "arguments"
 _MOST_DESCRIPTION = 2_000
 
 
-def command(document: Document, name: str) -> Prompt:
+def parse_command(document: Document, name: str) -> Prompt:
     """The prompt of a command, whose name is that of its file. Keys for other hosts mean nothing. Raises PromptError.
 
     Without a description it is described by the first line of its text.
@@ -28,21 +28,21 @@ def command(document: Document, name: str) -> Prompt:
     if not document.body:
         raise PromptError("bad_prompt", "it has no text", line=document.line)
     front = document.front if document.front is not None else YamlMapping(1)
-    hint = text_of(front, "argument-hint")
+    hint = get_text(front, "argument-hint")
     first_line = document.body.splitlines()[0].lstrip("# ")
-    description = text_of(front, "description") or first_line or name
+    description = get_text(front, "description") or first_line or name
     return Prompt(
         name=name,
         description=description[:_MOST_DESCRIPTION],
-        arguments=arguments(document.body, hint),
+        arguments=find_arguments(document.body, hint),
         messages=(Message("user", "text", document.body, document.line),),
         syntax="dollar",
         hint=hint,
-        allowed_tools=tools_of(front),
+        allowed_tools=get_tools(front),
     )
 
 
-def text_of(front: YamlMapping, key: str) -> str:
+def get_text(front: YamlMapping, key: str) -> str:
     """A text of the front matter, "" where there is none. Raises PromptError."""
     value = front.get(key, "")
     if isinstance(value, dict | list):
@@ -50,7 +50,7 @@ def text_of(front: YamlMapping, key: str) -> str:
     return "" if value is None else str(value).strip()
 
 
-def tools_of(front: YamlMapping) -> tuple[str, ...]:
+def get_tools(front: YamlMapping) -> tuple[str, ...]:
     """The `allowed-tools`, a list or a text with commas, or with spaces, between them."""
     value: Any = front.get("allowed-tools", ())
     if isinstance(value, str):
@@ -80,7 +80,7 @@ class Places(NamedTuple):
     """Whether the text has no place for the one argument, which then comes after it."""
 
 
-def places(body: str, hint: str) -> Places:
+def find_places(body: str, hint: str) -> Places:
     """The arguments that a text and its argument-hint ask for."""
     found = list(PLACEHOLDER.finditer(body))
     numbers = [int(one[1] or one[2]) for one in found if one[1] or one[2]]
@@ -93,15 +93,15 @@ def places(body: str, hint: str) -> Places:
     return Places(tuple(hinted) if fits else tuple(f"arg{first + at}" for at in range(count)), first, False)
 
 
-def arguments(body: str, hint: str) -> tuple[Argument, ...]:
+def find_arguments(body: str, hint: str) -> tuple[Argument, ...]:
     """These arguments. One is required where the hint has it between < and >."""
-    names = places(body, hint).names
+    names = find_places(body, hint).names
     if names == (_ALL,):
         required = hint.startswith("<") and "[" not in hint
         return (Argument(_ALL, description=hint or None, required=required),)
     written = _hinted(hint)
     needed = [one.startswith("<") for one in written] if len(written) == len(names) else [False] * len(names)
-    return ordered(Argument(name, required=one) for name, one in zip(names, needed, strict=True))
+    return order_arguments(Argument(name, required=one) for name, one in zip(names, needed, strict=True))
 
 
 def _hinted(hint: str) -> list[str]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any, Literal, NamedTuple
 
-__all__ = ["Argument", "Message", "Prompt", "Role", "Syntax", "ordered"]
+__all__ = ["Argument", "Message", "Prompt", "Role", "Syntax", "order_arguments"]
 
 Role = Literal["user", "assistant"]
 Syntax = Literal["jinja", "dollar", "plain"]
@@ -57,6 +57,6 @@ class Prompt(NamedTuple):
     """What a command or a skill asks a host to allow. It means nothing to this server."""
 
 
-def ordered(arguments: Iterable[Argument]) -> tuple[Argument, ...]:
+def order_arguments(arguments: Iterable[Argument]) -> tuple[Argument, ...]:
     """The arguments with the required ones first and otherwise as written: what clients take by position."""
     return tuple(sorted(arguments, key=lambda one: not one.required))

@@ -3,13 +3,13 @@
 import re
 from typing import Literal, NamedTuple
 
-from servers.prompts.format.commands import command
+from servers.prompts.format.commands import parse_command
 from servers.prompts.format.definitions import Prompt
-from servers.prompts.format.front_matter import document
-from servers.prompts.format.prompts import prompt
-from servers.prompts.format.skills import skill
+from servers.prompts.format.front_matter import parse_document
+from servers.prompts.format.prompts import parse_prompt
+from servers.prompts.format.skills import parse_skill
 
-__all__ = ["SKILL", "Kind", "kind_of", "name_in", "parsed"]
+__all__ = ["SKILL", "Kind", "find_kind", "find_name", "parse_file"]
 
 SKILL = "SKILL.md"
 _README = "README.md"
@@ -29,7 +29,7 @@ class Kind(NamedTuple):
     """See `Prompt.base`."""
 
 
-def kind_of(path: str, root: tuple[str, ...], skills: frozenset[str]) -> Kind | None:
+def find_kind(path: str, root: tuple[str, ...], skills: frozenset[str]) -> Kind | None:
     """What the file at `path` in the library at `root` is; None for one that is no prompt.
 
     `skills` has the directories with a SKILL.md: their other files belong to the skill.
@@ -50,7 +50,7 @@ def kind_of(path: str, root: tuple[str, ...], skills: frozenset[str]) -> Kind | 
     return Kind("prompt", "-".join([*folders, file[:-3]]), "")
 
 
-def name_in(kind: Kind, data: bytes) -> str | None:
+def find_name(kind: Kind, data: bytes) -> str | None:
     """The name that a file gives its prompt, where that is seen without reading YAML; None where it takes that."""
     if kind.form == "command":
         return kind.name
@@ -63,9 +63,9 @@ def name_in(kind: Kind, data: bytes) -> str | None:
     return None if _OTHER_NAME.search(front[1]) else kind.name
 
 
-def parsed(kind: Kind, data: bytes) -> Prompt:
+def parse_file(kind: Kind, data: bytes) -> Prompt:
     """The prompt of a file. Raises PromptError."""
-    found = document(data)
+    found = parse_document(data)
     if kind.form == "skill":
-        return skill(found, kind.name, kind.base)
-    return (command if kind.form == "command" else prompt)(found, kind.name)
+        return parse_skill(found, kind.name, kind.base)
+    return (parse_command if kind.form == "command" else parse_prompt)(found, kind.name)

@@ -23,11 +23,11 @@ __all__ = [
     "TYPES",
     "Document",
     "Key",
-    "checked",
-    "document",
-    "mapped",
+    "build_schema",
+    "parse_document",
+    "parse_mapping",
     "refuse",
-    "schema",
+    "require_keys",
 ]
 
 MOST_BYTES = 256_000
@@ -60,7 +60,7 @@ class Document(NamedTuple):
     """Where the body begins."""
 
 
-def document(data: bytes) -> Document:
+def parse_document(data: bytes) -> Document:
     """The parts of a file. Raises PromptError."""
     if len(data) > MOST_BYTES:
         raise PromptError("bad_prompt", f"it has more than {MOST_BYTES:,} bytes")
@@ -75,10 +75,12 @@ def document(data: bytes) -> Document:
         if re.match(r"---[ \t]*\n", text):
             raise PromptError("bad_prompt", "its front matter has no end, which is a line of ---", line=1)
         return Document(None, text.strip(), _begins(text, 0))
-    return Document(mapped(_HINT.sub(_quoted, found[1]), 2), text[found.end() :].strip(), _begins(text, found.end()))
+    return Document(
+        parse_mapping(_HINT.sub(_quoted, found[1]), 2), text[found.end() :].strip(), _begins(text, found.end())
+    )
 
 
-def mapped(text: str, line: int = 1) -> YamlMapping:
+def parse_mapping(text: str, line: int = 1) -> YamlMapping:
     """The mapping that is written in `text`, whose first line is `line` of its file. Raises PromptError."""
     try:
         value = read_yaml(text, what="the front matter", line=line, limits=FRONT_MATTER)
@@ -137,7 +139,7 @@ PROMPT = {
 }
 
 
-def checked(found: YamlMapping, keys: Mapping[str, Key], where: str) -> None:
+def require_keys(found: YamlMapping, keys: Mapping[str, Key], where: str) -> None:
     """Raises PromptError unless the mapping has what `keys` allow and require."""
     for name, value in found.items():
         key = keys.get(name)
@@ -202,7 +204,7 @@ def _no_value(value: Any) -> str | None:
     return None if isinstance(value, str | int | float) else "is no value of an argument"
 
 
-def schema() -> dict[str, Any]:
+def build_schema() -> dict[str, Any]:
     """What front matter is valid, as far as a schema can say."""
     argument, message = _object(ARGUMENT, {}), _object(MESSAGE, {})
     message["oneOf"] = [{"required": [kind]} for kind in _FILE_KINDS]

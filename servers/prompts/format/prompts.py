@@ -3,11 +3,11 @@
 from typing import Any
 
 from servers.prompts.errors import PromptError
-from servers.prompts.format.definitions import Argument, Message, Prompt, ordered
-from servers.prompts.format.front_matter import ARGUMENT, MESSAGE, PROMPT, Document, checked, refuse
+from servers.prompts.format.definitions import Argument, Message, Prompt, order_arguments
+from servers.prompts.format.front_matter import ARGUMENT, MESSAGE, PROMPT, Document, refuse, require_keys
 from shared.kit.yaml import YamlMapping
 
-__all__ = ["described", "prompt"]
+__all__ = ["build_prompt", "parse_prompt"]
 
 _KINDS = ("text", "image", "audio", "resource")
 _OF_TYPE: dict[str, tuple[type, ...]] = {
@@ -17,16 +17,16 @@ _OF_TYPE: dict[str, tuple[type, ...]] = {
 }
 
 
-def prompt(document: Document, name: str) -> Prompt:
+def parse_prompt(document: Document, name: str) -> Prompt:
     """The prompt of a file in our form, called `name` where it has no name. Raises PromptError."""
     if document.front is None:
         raise PromptError("bad_prompt", "it does not begin with front matter between two lines of ---", line=1)
-    return described(document.front, document, name)
+    return build_prompt(document.front, document, name)
 
 
-def described(front: YamlMapping, document: Document, name: str) -> Prompt:
+def build_prompt(front: YamlMapping, document: Document, name: str) -> Prompt:
     """The prompt whose keys are in `front` and whose body is that of the document. Raises PromptError."""
-    checked(front, PROMPT, "the front matter")
+    require_keys(front, PROMPT, "the front matter")
     arguments = [_argument(one) for one in front.get("arguments", ())]
     twice = [one for one in arguments if [other.name for other in arguments].count(one.name) > 1]
     if twice:
@@ -40,7 +40,7 @@ def described(front: YamlMapping, document: Document, name: str) -> Prompt:
         name=front.get("name", name),
         description=front["description"].strip(),
         title=front.get("title"),
-        arguments=ordered(arguments),
+        arguments=order_arguments(arguments),
         tags=tuple(front.get("tags", ())),
         messages=tuple(messages),
     )
@@ -48,7 +48,7 @@ def described(front: YamlMapping, document: Document, name: str) -> Prompt:
 
 def _argument(found: YamlMapping) -> Argument:
     where = f"the argument {found['name']!r}" if isinstance(found.get("name"), str) else "an argument"
-    checked(found, ARGUMENT, where)
+    require_keys(found, ARGUMENT, where)
     enum = tuple(found.get("enum", ()))
     kind = found.get("type", "enum" if enum else "string")
     if (kind == "enum") != bool(enum):
@@ -82,7 +82,7 @@ def _fits(found: YamlMapping, where: str, kind: str, default: Any) -> None:
 
 
 def _message(found: YamlMapping) -> Message:
-    checked(found, MESSAGE, "a message")
+    require_keys(found, MESSAGE, "a message")
     kinds = [kind for kind in _KINDS if kind in found]
     if len(kinds) != 1:
         refuse(found, "", f"a message has one of: {', '.join(_KINDS)}")

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from servers.prompts.errors import PromptError
-from servers.prompts.format.commands import arguments, text_of, tools_of
+from servers.prompts.format.commands import find_arguments, get_text, get_tools
 from servers.prompts.format.definitions import Message, Prompt
 from servers.prompts.format.front_matter import Document
 from shared.kit.yaml import YamlMapping, write_yaml
@@ -20,11 +20,11 @@ __all__ = [
     "MOST_BYTES",
     "MOST_DESCRIPTION",
     "NAME",
+    "find_unfitting",
+    "format_manifest",
+    "parse_skill",
     "require_named",
     "require_size",
-    "skill",
-    "unfitting",
-    "written",
 ]
 
 NAME = re.compile(r"(?=.{1,64}\Z)[a-z0-9]+(?:-[a-z0-9]+)*")
@@ -35,31 +35,31 @@ _MOST_FILES, MOST_BYTES = 512, 16 * 1024 * 1024
 LIMIT = f"a skill has at most {_MOST_FILES} files and {MOST_BYTES:,} bytes"
 
 
-def skill(document: Document, name: str, base: str) -> Prompt:
+def parse_skill(document: Document, name: str, base: str) -> Prompt:
     """The prompt of a SKILL.md in the directory `base`, which is called `name`. Raises PromptError."""
     front = document.front
     if front is None:
         raise PromptError("bad_prompt", "it does not begin with front matter between two lines of ---", line=1)
-    name, description = text_of(front, "name") or name, text_of(front, "description")
+    name, description = get_text(front, "name") or name, get_text(front, "description")
     if not description:
         raise PromptError("bad_prompt", "the front matter has no description", line=front.line)
-    hint = text_of(front, "argument-hint")
+    hint = get_text(front, "argument-hint")
     takes = bool(hint) or "$ARGUMENTS" in document.body
     if not document.body:
         raise PromptError("bad_prompt", "it has no text", line=document.line)
     return Prompt(
         name=name,
         description=description,
-        arguments=arguments(document.body, hint) if takes else (),
+        arguments=find_arguments(document.body, hint) if takes else (),
         messages=(Message("user", "text", document.body, document.line),),
         syntax="dollar" if takes else "plain",
         base=base,
         hint=hint,
-        allowed_tools=tools_of(front),
+        allowed_tools=get_tools(front),
     )
 
 
-def written(prompt: Prompt, body: str) -> str:
+def format_manifest(prompt: Prompt, body: str) -> str:
     """The SKILL.md of a prompt, with this text. The files that its messages have lie beside it, at the same paths.
 
     Raises PromptError where a skill can't have its name or description.
@@ -78,7 +78,7 @@ def written(prompt: Prompt, body: str) -> str:
 def require_named(prompt: Prompt, document: Document) -> None:
     """Raises PromptError where a SKILL.md, which is that of the prompt, is read by this library and not by others."""
     _possible(prompt)
-    if not text_of(document.front or YamlMapping(1), "name"):
+    if not get_text(document.front or YamlMapping(1), "name"):
         suggestion = f"Write name: {prompt.name}"
         raise PromptError("bad_prompt", "the front matter has no name, which a skill needs", suggestion, line=1)
 
@@ -90,7 +90,7 @@ def require_size(files: Iterable[int]) -> None:
         raise PromptError("too_large", LIMIT)
 
 
-def unfitting(others: Mapping[str, int], manifest: int) -> set[str]:
+def find_unfitting(others: Mapping[str, int], manifest: int) -> set[str]:
     """Those of the files beside a SKILL.md of so many bytes, given with their sizes and none of them hidden, that are
     more than every host can load: they are taken in the order of their paths, as long as there is room."""
     found: set[str] = set()

@@ -17,7 +17,7 @@ from servers.prompts.format.front_matter import MOST_BYTES
 from shared.kit.rooted.directories import Directory, enter, entry_in, leave, open_directory, read_file
 from shared.kit.rooted.entries import current
 
-__all__ = ["MOST_TOTAL", "Entry", "Folder", "Signature", "is_device", "is_hidden", "path_refusal"]
+__all__ = ["MOST_TOTAL", "Entry", "Folder", "Signature", "check_path", "is_device", "is_hidden"]
 
 MOST_TOTAL = 64_000_000
 """Bytes of all files of prompts together."""
@@ -54,7 +54,7 @@ class Folder:
 
     def read(self, path: str, most: int) -> bytes:
         """What is in the file. Raises PromptError where there is none, it is too large, or a link is on the way."""
-        refusal = path_refusal(path)
+        refusal = check_path(path)
         if refusal is not None:
             raise PromptError("not_found", f"{path[:200]!r} {refusal}")
         *above, name = path.split("/")
@@ -80,7 +80,7 @@ class Folder:
     def children(self, path: str) -> list[Entry]:
         """What is in a directory ("" is the folder itself), in order of names; nothing where there is none."""
         above = path.split("/") if path else []
-        if path and path_refusal(path) is not None:
+        if path and check_path(path) is not None:
             return []
         try:
             with self.opened(above) as directory:
@@ -177,7 +177,7 @@ def _signature(status: os.stat_result) -> Signature:
     return status.st_mtime_ns, status.st_size, status.st_ino
 
 
-def path_refusal(path: str) -> str | None:
+def check_path(path: str) -> str | None:
     """Why `path` is no path of a file within a library, on whatever system it is read; None where it is one."""
     names = path.split("/")
     if path.startswith("/"):

@@ -13,15 +13,15 @@ from pathlib import Path
 
 from servers.prompts.errors import Problem, PromptError
 from servers.prompts.format.definitions import Prompt
-from servers.prompts.format.forms import SKILL, Kind, kind_of, parsed
-from servers.prompts.format.front_matter import document
-from servers.prompts.format.skills import MOST_BYTES, require_named, require_size, unfitting, written
+from servers.prompts.format.forms import SKILL, Kind, find_kind, parse_file
+from servers.prompts.format.front_matter import parse_document
+from servers.prompts.format.skills import MOST_BYTES, find_unfitting, format_manifest, require_named, require_size
 from servers.prompts.library.cache import Cache
 from servers.prompts.library.folder import Folder, Signature, is_hidden
-from servers.prompts.library.snapshot import NOTHING, Changed, File, Snapshot, after, compare
+from servers.prompts.library.snapshot import NOTHING, Changed, File, Snapshot, advance, compare
 from servers.prompts.templates.limits import MOST_FILE_BYTES
 from servers.prompts.templates.rendering import Read, Rendering
-from servers.prompts.templates.wording import worded
+from servers.prompts.templates.wording import put_in_words
 
 __all__ = ["Library"]
 
@@ -35,7 +35,7 @@ class Library:
 
     def __init__(self, root: Path) -> None:
         self._folder = Folder(root)
-        self._state = NOTHING
+        self._snapshot = NOTHING
         self._parsed: Cache[Prompt] = Cache(_MOST_PARSED)
         self._compiled: Cache[Rendering] = Cache(_MOST_COMPILED)
         self._broken: dict[str, tuple[Signature, Problem]] = {}
@@ -48,15 +48,15 @@ class Library:
     @property
     def names(self) -> list[str]:
         """The names of all prompts, sorted; those too whose file will turn out to be broken."""
-        return sorted(self._state.names)
+        return sorted(self._snapshot.names)
 
     def __contains__(self, name: str) -> bool:
-        return name in self._state.names
+        return name in self._snapshot.names
 
     @property
     def directories(self) -> list[Path]:
         """The directories where a change may be one of the library."""
-        return [self.root / path for path in self._state.directories]
+        return [self.root / path for path in self._snapshot.directories]
 
     def path(self, name: str) -> str:
         """The file of a prompt, within the folder. Raises PromptError where there is none."""
@@ -76,15 +76,15 @@ class Library:
 
     def kind_at(self, path: str) -> Kind | None:
         """What a file at `path` is, or would be; None where that is no prompt."""
-        files = self._state.files
+        files = self._snapshot.files
         skills = frozenset(one.rpartition("/")[0] for one in files if files[one].kind.form == "skill")
-        return kind_of(path, self.root.parts, skills)
+        return find_kind(path, self.root.parts, skills)
 
     def rendering(self, name: str) -> Rendering:
         """The prompt as it is now, ready to be rendered. Raises PromptError."""
         # The state first: otherwise what was there before could be kept under the number of a newer one.
-        state, file = self._state, self._file(name)
-        key = state.number, file.path
+        snapshot, file = self._snapshot, self._file(name)
+        key = snapshot.number, file.path
         rendering = self._compiled.get(key)
         if rendering is None:
             prompt = self._prompt(file)
@@ -98,33 +98,33 @@ class Library:
 
     def has_file(self, path: str) -> bool:
         """Whether the folder has a file of this path, or what is not read in its place, such as a link."""
-        return path in self._state.seen
+        return path in self._snapshot.seen
 
     def export(self, name: str) -> dict[str, bytes]:
         """The prompt as a skill: the files of its directory, by path. One that is a skill is given as it is, with all
         that is beside it; a template is put into plain words. Raises PromptError."""
-        state, file = self._state, self._file(name)
+        snapshot, file = self._snapshot, self._file(name)
         prompt = self._prompt(file)
         read = self.reader(prompt)
         if file.kind.form == "skill":
-            require_named(prompt, document(file.data))
-            others = {path: read(path, MOST_BYTES) for path in _whole(_inside(state, file), len(file.data))}
+            require_named(prompt, parse_document(file.data))
+            others = {path: read(path, MOST_BYTES) for path in _whole(_inside(snapshot, file), len(file.data))}
             return {SKILL: file.data, **others}
         rendering = self.rendering(name)
         files = {path: read(path, MOST_FILE_BYTES) for path in rendering.embeds}
         if SKILL in files:
             raise PromptError("bad_prompt", f"a message has a file that is called {SKILL}")
-        body = worded(rendering) if prompt.syntax == "jinja" else prompt.messages[0].content
-        return {SKILL: written(prompt, body).encode(), **files}
+        body = put_in_words(rendering) if prompt.syntax == "jinja" else prompt.messages[0].content
+        return {SKILL: format_manifest(prompt, body).encode(), **files}
 
     def beside(self, name: str) -> dict[str, int] | None:
         """The sizes of the files of a skill besides its SKILL.md, by their paths in its directory; None for a prompt
         that is no SKILL.md. Links, and what is hidden, are no part of it; what is too large is among the problems."""
-        state, file = self._state, self._file(name)
+        snapshot, file = self._snapshot, self._file(name)
         if file.kind.form != "skill":
             return None
-        sizes = {path: one[1] for path, one in _inside(state, file).items() if one is not None}
-        left_out = unfitting(sizes, len(file.data))
+        sizes = {path: one[1] for path, one in _inside(snapshot, file).items() if one is not None}
+        left_out = find_unfitting(sizes, len(file.data))
         return {path: size for path, size in sizes.items() if path not in left_out}
 
     def note(self, name: str, file: str, reason: str) -> None:
@@ -134,7 +134,7 @@ class Library:
         if self.kind(name).form != "skill":
             return
         whole = _below(self.kind(name).base) + file
-        signature = self._state.seen.get(whole)
+        signature = self._snapshot.seen.get(whole)
         if signature is not None:
             self._broken.setdefault(whole, (signature, Problem(whole, None, reason)))
 
@@ -157,38 +157,38 @@ class Library:
 
     def problems(self) -> list[Problem]:
         """What is wrong with files, as far as they were read; `check` reads them all."""
-        state = self._state
-        found = dict(state.problems)
+        snapshot = self._snapshot
+        found = dict(snapshot.problems)
         for path, (signature, problem) in list(self._broken.items()):
-            if state.seen.get(path) == signature:
+            if snapshot.seen.get(path) == signature:
                 found.setdefault(path, problem)
         return sorted(found.values())
 
     def check(self) -> list[Problem]:
         """What is wrong with all files. Takes a second for some thousands."""
-        for file in self._state.files.values():
+        for file in self._snapshot.files.values():
             self._wrong(file)
         return self.problems()
 
     def look(self) -> Changed | None:
         """Reads what is new or changed since the last look; None where nothing is. Blocks: 10,000 files take half a
         second at first, and less later. A folder that can't be read is a problem, and keeps what it had."""
-        old = self._state
+        old = self._snapshot
         known = {path: one for path, one in old.seen.items() if one is not None and path not in old.problems}
         try:
-            new = after(old, self._folder.walk(_ENTERED, known), self.root.parts, self._wrong, self.read)
+            new = advance(old, self._folder.walk(_ENTERED, known), self.root.parts, self._wrong, self.read)
         except (OSError, PromptError) as error:
             reason = error.reason if isinstance(error, PromptError) else "the folder can't be read"
             new = old._replace(problems={**old.problems, "": Problem("", None, reason)})
         if (new.seen, new.problems) == (old.seen, old.problems):
-            self._state = old._replace(directories=new.directories)
+            self._snapshot = old._replace(directories=new.directories)
             return None
         self._broken = {path: one for path, one in self._broken.items() if new.seen.get(path) == one[0]}
-        self._state = new
+        self._snapshot = new
         return compare(old, new)
 
     def _file(self, name: str) -> File:
-        found = self._state.names.get(name)
+        found = self._snapshot.names.get(name)
         if found is None:
             raise PromptError("not_found", f"there is no prompt {name[:128]!r}")
         return found
@@ -217,10 +217,10 @@ def _below(base: str) -> str:
     return f"{base}/" if base else ""
 
 
-def _inside(state: Snapshot, file: File) -> dict[str, Signature | None]:
+def _inside(snapshot: Snapshot, file: File) -> dict[str, Signature | None]:
     """What lies beside a SKILL.md: files and links by their paths in its directory, but what is hidden."""
     base = _below(file.kind.base)
-    found = {path.removeprefix(base): one for path, one in state.seen.items() if path.startswith(base)}
+    found = {path.removeprefix(base): one for path, one in snapshot.seen.items() if path.startswith(base)}
     return {path: one for path, one in found.items() if path != SKILL and not is_hidden(path)}
 
 
@@ -234,7 +234,7 @@ def _whole(inside: Mapping[str, Signature | None], manifest: int) -> list[str]:
 
 
 def _parsed(file: File) -> Prompt:
-    found = parsed(file.kind, file.data)
+    found = parse_file(file.kind, file.data)
     if found.name != file.name:
         raise PromptError("bad_prompt", "its name is written in a way that hides it: write name: and the name")
     return found

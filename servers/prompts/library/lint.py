@@ -5,16 +5,16 @@ from collections.abc import Iterator
 
 from servers.prompts.errors import Problem, PromptError
 from servers.prompts.format.definitions import Argument, Prompt
-from servers.prompts.format.forms import Kind, parsed
-from servers.prompts.format.front_matter import document
+from servers.prompts.format.forms import Kind, parse_file
+from servers.prompts.format.front_matter import parse_document
 from servers.prompts.format.skills import MOST_DESCRIPTION, NAME
 from servers.prompts.library.folder import is_device
 from servers.prompts.library.library import Library
 from servers.prompts.templates.limits import MOST_FILE_BYTES
-from servers.prompts.templates.rendering import Read, Rendering, used
+from servers.prompts.templates.rendering import Read, Rendering, find_used_names
 from shared.kit.yaml import YamlMapping
 
-__all__ = ["lint", "lint_file", "objections", "tokens"]
+__all__ = ["estimate_tokens", "find_objections", "lint", "lint_file"]
 
 _MOST_TOKENS = 5_000
 _MANGLED = re.compile(r"[^a-z0-9-]")
@@ -22,7 +22,7 @@ _SAFE = re.compile(r"[A-Za-z0-9_-]+")
 _LONGEST = 64
 
 
-def tokens(size: int) -> int:
+def estimate_tokens(size: int) -> int:
     """About how many tokens so many bytes are: an estimate, by which four bytes are one. Code and scripts other than
     Latin have more."""
     return -(-size // 4)
@@ -43,7 +43,7 @@ def lint(library: Library) -> list[Problem]:
 def lint_file(library: Library, path: str, kind: Kind, data: bytes) -> list[Problem]:
     """What is wrong with a file at `path` in the library that has `data`, or would have it if it were written."""
     try:
-        prompt, front = parsed(kind, data), document(data).front
+        prompt, front = parse_file(kind, data), parse_document(data).front
     except PromptError as error:
         return [Problem(path, error.line, error.reason)]
     front = YamlMapping(1) if front is None else front
@@ -51,13 +51,13 @@ def lint_file(library: Library, path: str, kind: Kind, data: bytes) -> list[Prob
     read = library.reader(prompt)
     try:
         _tried(prompt, read)
-        remarks += _using(prompt, front, used(prompt, read))
+        remarks += _using(prompt, front, find_used_names(prompt, read))
     except PromptError as error:
         remarks.append((error.line, error.reason))
     return [Problem(path, line, reason) for line, reason in remarks]
 
 
-def objections(name: str) -> tuple[str, ...]:
+def find_objections(name: str) -> tuple[str, ...]:
     """What can go wrong with the name of a prompt, though it is served."""
     found = []
     if _SAFE.fullmatch(name) is None:
@@ -75,7 +75,7 @@ Remarks = Iterator[tuple[int | None, str]]
 
 def _named(prompt: Prompt, kind: Kind, front: YamlMapping) -> Remarks:
     line = front.lines.get("name", front.line)
-    found = objections(prompt.name)
+    found = find_objections(prompt.name)
     for one in found:
         yield line, f"the name {prompt.name!r}: {one}"
     if not found and NAME.fullmatch(prompt.name) is None:
@@ -98,8 +98,8 @@ def _described(prompt: Prompt, front: YamlMapping) -> Remarks:
 
 
 def _sized(data: bytes) -> Remarks:
-    if tokens(len(data)) > _MOST_TOKENS:
-        estimate = f"about {tokens(len(data)):,} tokens (an estimate: bytes / 4)"
+    if estimate_tokens(len(data)) > _MOST_TOKENS:
+        estimate = f"about {estimate_tokens(len(data)):,} tokens (an estimate: bytes / 4)"
         yield None, f"it is long: {len(data):,} bytes, {estimate}; {_MOST_TOKENS:,} are a lot for one prompt"
 
 

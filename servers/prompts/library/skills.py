@@ -16,13 +16,13 @@ from anyio import to_thread
 
 from servers.prompts.errors import PromptError
 from servers.prompts.format.forms import SKILL
-from servers.prompts.format.front_matter import document
+from servers.prompts.format.front_matter import parse_document
 from servers.prompts.format.skills import MOST_BYTES, NAME, require_size
 from servers.prompts.library.libraries import Libraries
 from servers.prompts.library.library import Library
 from servers.prompts.library.watch import News
 
-__all__ = ["MOST_LISTED", "Bundle", "Digest", "Shelf", "bundle", "content"]
+__all__ = ["MOST_LISTED", "Bundle", "Digest", "SkillCache", "make_bundle", "read_content"]
 
 
 class Digest(NamedTuple):
@@ -43,10 +43,10 @@ class Bundle(NamedTuple):
     """Whether it comes from the file of the prompt only."""
 
 
-def bundle(library: Library, name: str) -> Bundle:
+def make_bundle(library: Library, name: str) -> Bundle:
     """The skill that a prompt is. Raises PromptError where it can't be one."""
     manifest, others = _files(library, name)
-    front = dict(document(manifest).front or {})
+    front = dict(parse_document(manifest).front or {})
     files = {SKILL: _digest(manifest), **others}
     try:
         json.dumps(front, ensure_ascii=False, allow_nan=False).encode()
@@ -56,7 +56,7 @@ def bundle(library: Library, name: str) -> Bundle:
     return Bundle(front, files, alone=library.beside(name) is None and library.rendering(name).alone)
 
 
-def content(library: Library, name: str, file: str) -> bytes:
+def read_content(library: Library, name: str, file: str) -> bytes:
     """What is now in a file of the skill that a prompt is. Raises PromptError."""
     beside = library.beside(name)
     if beside is None:
@@ -93,7 +93,7 @@ MOST_LISTED = 500
 """Skills in a list. A host shows them all to its model; what is not listed can be asked for by name."""
 
 
-class Shelf:
+class SkillCache:
     """Skills by their names, which are those of prompts."""
 
     def __init__(self, libraries: Libraries) -> None:
@@ -122,7 +122,7 @@ class Shelf:
     async def read(self, name: str, file: str, sha256: str) -> bytes | None:
         """What is in a file of a skill, if that is still the same."""
         try:
-            data = await to_thread.run_sync(partial(content, self._libraries.library(name), name, file))
+            data = await to_thread.run_sync(partial(read_content, self._libraries.library(name), name, file))
         except PromptError:
             return None
         return data if hashlib.sha256(data).hexdigest() == sha256 else None
@@ -146,7 +146,7 @@ class Shelf:
     def _made(self, name: str, kept: dict[str, Bundle | None]) -> Bundle | None:
         if name not in kept:
             try:
-                kept[name] = bundle(self._libraries.library(name), name)
+                kept[name] = make_bundle(self._libraries.library(name), name)
             except PromptError as error:
                 kept[name] = None
                 self.refuse(name, error.reason)

@@ -4,13 +4,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from servers.prompts.errors import Problem, PromptError
-from servers.prompts.format.forms import SKILL, Kind, kind_of, name_in, parsed
+from servers.prompts.format.forms import SKILL, Kind, find_kind, find_name, parse_file
 from servers.prompts.format.front_matter import MOST_BYTES, NAME
-from servers.prompts.format.skills import LIMIT, unfitting
+from servers.prompts.format.skills import LIMIT, find_unfitting
 from servers.prompts.library.folder import MOST_TOTAL, Entry, Signature, is_hidden
 from shared.kit.text import is_unicode
 
-__all__ = ["NOTHING", "Changed", "File", "Snapshot", "after", "compare"]
+__all__ = ["NOTHING", "Changed", "File", "Snapshot", "advance", "compare"]
 
 _NO_FILE = {
     "link": "it is a link, and links are not followed",
@@ -64,28 +64,28 @@ Read = Callable[[str, int], bytes]
 """Gives what is in a file, of at most so many bytes. Raises PromptError."""
 
 
-def after(old: Snapshot, entries: Iterable[Entry], root: tuple[str, ...], wrong: Wrong, read: Read) -> Snapshot:
+def advance(old: Snapshot, entries: Iterable[Entry], root: tuple[str, ...], wrong: Wrong, read: Read) -> Snapshot:
     """The state after a look that found `entries` in the folder at `root`."""
-    looking = _Looking(old, root, wrong, read)
+    looking = _Look(old, root, wrong, read)
     found = list(entries)
-    skills = _skills(one.path for one in found if one.kind != "directory")
+    skills = _find_skills(one.path for one in found if one.kind != "directory")
     # A file that was there is still what it was, unless a skill has come around it or gone.
-    if skills == _skills(old.seen):
+    if skills == _find_skills(old.seen):
         looking.kinds = {path: file.kind for path, file in old.files.items()}
     for entry in found:
         looking.take(entry, skills)
-    return looking.state()
+    return looking.finish()
 
 
-def _skills(paths: Iterable[str]) -> frozenset[str]:
+def _find_skills(paths: Iterable[str]) -> frozenset[str]:
     """The directories with a SKILL.md."""
     found = (path.rpartition("/") for path in paths if path.endswith(SKILL))
     return frozenset(above for above, _, name in found if name == SKILL)
 
 
-def _unfitting(seen: Mapping[str, Signature | None]) -> Iterator[str]:
+def _find_unfitting(seen: Mapping[str, Signature | None]) -> Iterator[str]:
     """The files that do not fit into the skill in whose directory they are."""
-    sizes: dict[str, dict[str, int]] = {above: {} for above in _skills(seen)}
+    sizes: dict[str, dict[str, int]] = {above: {} for above in _find_skills(seen)}
     for path, signature in seen.items() if sizes else ():
         names = path.split("/")
         for depth in range(len(names)):
@@ -94,7 +94,7 @@ def _unfitting(seen: Mapping[str, Signature | None]) -> Iterator[str]:
                 inside[below] = signature[1]
     for above, inside in sizes.items():
         manifest = inside.pop(SKILL, 0)
-        yield from (f"{above}/{path}".lstrip("/") for path in unfitting(inside, manifest))
+        yield from (f"{above}/{path}".lstrip("/") for path in find_unfitting(inside, manifest))
 
 
 def compare(old: Snapshot, new: Snapshot) -> Changed:
@@ -105,12 +105,12 @@ def compare(old: Snapshot, new: Snapshot) -> Changed:
     return Changed(frozenset(names), bool(others - files))
 
 
-def _text(state: Snapshot, name: str) -> tuple[str, bytes] | None:
-    found = state.names.get(name)
+def _text(snapshot: Snapshot, name: str) -> tuple[str, bytes] | None:
+    found = snapshot.names.get(name)
     return None if found is None else (found.path, found.data)
 
 
-class _Looking:
+class _Look:
     """A look under way."""
 
     def __init__(self, old: Snapshot, root: tuple[str, ...], wrong: Wrong, read: Read) -> None:
@@ -136,7 +136,7 @@ class _Looking:
         if entry.kind in _NO_FILE:
             self._problem(path, _NO_FILE[entry.kind])
             return
-        kind = self.kinds.get(path) or kind_of(path, self._root, skills)
+        kind = self.kinds.get(path) or find_kind(path, self._root, skills)
         if kind is None:
             return
         if not is_unicode(path):
@@ -155,14 +155,14 @@ class _Looking:
             return
         self._files[path] = file
 
-    def state(self) -> Snapshot:
+    def finish(self) -> Snapshot:
         """What the library has now."""
         names: dict[str, File] = {}
         for path, file in sorted(self._files.items()):
             first = names.setdefault(file.name, file)
             if first is not file:
                 self._problem(path, f"{first.path!r} has a prompt called {file.name!r} already")
-        for path in _unfitting(self._seen):
+        for path in _find_unfitting(self._seen):
             self._problem(path, f"the skill goes without it: {LIMIT}")
         number, directories = self._old.number + 1, frozenset(self._directories)
         return Snapshot(number, self._files, names, self._seen, directories, self._problems)
@@ -193,7 +193,7 @@ class _Looking:
 
     def _read(self, path: str, kind: Kind, signature: Signature, data: bytes, known: File | None) -> File:
         try:
-            name = name_in(kind, data) or parsed(kind, data).name
+            name = find_name(kind, data) or parse_file(kind, data).name
         except PromptError:  # which says more where somebody asks for the prompt
             name = kind.name
         file = File(path, kind, name, signature, data)

@@ -13,30 +13,30 @@ from servers.prompts.errors import PromptError
 from servers.prompts.templates.limits import MOST_CHARACTERS, MOST_ITEMS, spending
 from shared.kit.text import code_block
 
-__all__ = ["EACH", "FILTERS", "JOINED", "STEPPED", "TAKEN", "made", "sized", "text_of"]
+__all__ = ["EACH", "FILTERS", "JOINED", "STEPPED", "TAKEN", "count_made", "format_value", "require_size"]
 
 STEPPED, TAKEN, EACH, JOINED = "_stepped", "_taken", "_each", "_joined"
 """Filters that `sandbox` puts into templates; nobody can write their names there."""
 
 
-def sized(value: int, most: int = MOST_CHARACTERS) -> None:
+def require_size(value: int, most: int = MOST_CHARACTERS) -> None:
     """Raises PromptError where a text or list would get too large."""
     if value > most:
         raise PromptError("too_large", f"a text or list in a template gets larger than {most:,}")
 
 
-def made(value: Any) -> Any:
+def count_made(value: Any) -> Any:
     """The value, counted as one that takes memory."""
     if isinstance(value, str):
-        sized(len(value))
+        require_size(len(value))
         spending.get().make(len(value))
     elif isinstance(value, list | tuple):
-        sized(len(value), MOST_ITEMS)
+        require_size(len(value), MOST_ITEMS)
         spending.get().make(len(value))
     return value
 
 
-def text_of(value: Any) -> str:
+def format_value(value: Any) -> str:
     """The text of a value; nothing for None. Raises TypeError for a list, which has no text of its own."""
     if value is None:
         return ""
@@ -46,22 +46,22 @@ def text_of(value: Any) -> str:
 
 
 def _join(value: Any, separator: str = "") -> str:
-    texts = [text_of(one) for one in _items(value)]
-    sized(sum(map(len, texts)) + len(separator) * len(texts))
+    texts = [format_value(one) for one in _items(value)]
+    require_size(sum(map(len, texts)) + len(separator) * len(texts))
     return separator.join(texts)
 
 
 def _replace(value: Any, old: str, new: str) -> str:
-    text = text_of(value)
+    text = format_value(value)
     # An empty text is found before, between and after all characters.
     found = text.count(old)
-    sized(len(text) + found * max(len(new) - len(old), 0))
+    require_size(len(text) + found * max(len(new) - len(old), 0))
     return text.replace(old, new)
 
 
 def _indent(value: Any, width: int = 4, first: bool = False) -> str:
-    lines = text_of(value).split("\n")
-    sized(sum(map(len, lines)) + len(lines) * (1 + max(width, 0)))
+    lines = format_value(value).split("\n")
+    require_size(sum(map(len, lines)) + len(lines) * (1 + max(width, 0)))
     margin = " " * width
     rest = [margin + line if line.strip() else line for line in lines[not first :]]
     return "\n".join(lines[: not first] + rest)
@@ -74,7 +74,7 @@ def _default(value: Any, default_value: Any = "", boolean: bool = True) -> Any:
 
 def _fence(value: Any, language: str = "") -> str:
     # One word: whoever chooses the language must not get in front of the fence.
-    return code_block(text_of(value), re.sub(r"[^\w+#.-]", "", language))
+    return code_block(format_value(value), re.sub(r"[^\w+#.-]", "", language))
 
 
 def _json(value: Any) -> str:
@@ -99,7 +99,7 @@ def _each(value: Any) -> Iterable[Any]:
 
 
 def _of_text(function: Callable[..., str]) -> Callable[..., str]:
-    return lambda value, *rest: function(text_of(value), *rest)
+    return lambda value, *rest: function(format_value(value), *rest)
 
 
 _ALL: dict[str, Callable[..., Any]] = {
@@ -141,7 +141,7 @@ def _counted(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _making(function: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda *given, **named: made(function(*given, **named))
+    return lambda *given, **named: count_made(function(*given, **named))
 
 
 FILTERS = {

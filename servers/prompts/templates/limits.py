@@ -6,7 +6,7 @@ from typing import Any
 
 from servers.prompts.errors import PromptError
 
-__all__ = ["MOST_CHARACTERS", "MOST_FILE_BYTES", "MOST_ITEMS", "MOST_SOURCE", "Budget", "spending"]
+__all__ = ["MOST_CHARACTERS", "MOST_FILE_BYTES", "MOST_ITEMS", "MOST_SOURCE", "RenderBudget", "spending"]
 
 MOST_CHARACTERS = 1_000_000
 """Of what is rendered, all messages together, and of each text on the way there."""
@@ -21,7 +21,7 @@ _STEPS = 100_000
 _SECONDS = 1.0
 
 
-class Budget:
+class RenderBudget:
     """What is left to a rendering, and the templates that it may include."""
 
     def __init__(self, partials: dict[str, Any], steps: int = _STEPS, seconds: float = _SECONDS) -> None:
@@ -61,5 +61,5 @@ class Budget:
             raise PromptError("too_large", f"the embedded files have more than {2 * MOST_FILE_BYTES:,} bytes")
 
 
-spending: ContextVar[Budget] = ContextVar("spending")
+spending: ContextVar[RenderBudget] = ContextVar("spending")
 """The budget of the rendering that is under way."""

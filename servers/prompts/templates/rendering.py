@@ -11,16 +11,16 @@ from traceback import walk_tb
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from servers.prompts.errors import PromptError
-from servers.prompts.format.commands import PLACEHOLDER, places
+from servers.prompts.format.commands import PLACEHOLDER, find_places
 from servers.prompts.format.definitions import Message, Prompt, Role
-from servers.prompts.templates.limits import MOST_FILE_BYTES, MOST_SOURCE, Budget, spending
+from servers.prompts.templates.limits import MOST_FILE_BYTES, MOST_SOURCE, RenderBudget, spending
 
 if TYPE_CHECKING:
     from jinja2 import Template
 
     from servers.prompts.templates.sandbox import Sandbox
 
-__all__ = ["Embedded", "Read", "Rendered", "Rendering", "Text", "used"]
+__all__ = ["Embedded", "Read", "Rendered", "Rendering", "Text", "find_used_names"]
 
 Read = Callable[[str, int], bytes]
 """Gives what is in a file of the library, of at most so many bytes. Raises PromptError."""
@@ -67,10 +67,10 @@ class Rendering:
         self._templates: dict[int, Template] = {}
         if prompt.syntax == "jinja":
             sources = _sources(prompt, read)
-            self._partials = {name: _compiled(source, name, 1) for name, source in sources.items()}
+            self._partials = {name: _compile(source, name, 1) for name, source in sources.items()}
             for index, message in enumerate(prompt.messages):
                 if message.kind == "text":
-                    self._templates[index] = _compiled(message.content, "", message.line)
+                    self._templates[index] = _compile(message.content, "", message.line)
 
     @property
     def embeds(self) -> tuple[str, ...]:
@@ -82,42 +82,42 @@ class Rendering:
         """Whether it needs no other file than that of the prompt."""
         return not self._partials and not self.embeds
 
-    def rendered(self, values: Mapping[str, Any]) -> tuple[Rendered, ...]:
+    def render(self, values: Mapping[str, Any]) -> tuple[Rendered, ...]:
         """The messages, with the values of all arguments. Raises PromptError."""
-        budget = Budget(self._partials)
+        budget = RenderBudget(self._partials)
         token = spending.set(budget)
         try:
             return tuple(self._message(*one, values, budget) for one in enumerate(self.prompt.messages))
         finally:
             spending.reset(token)
 
-    def embedded(self, path: str) -> Embedded:
+    def get_file(self, path: str) -> Embedded:
         """The file of that path in a message, as it is now. Raises PromptError where there is none."""
         for message in self.prompt.messages:
             if message.kind != "text" and message.content == path:
-                return self._embedded(message)
+                return self._read_file(message)
         raise PromptError("not_found", f"the prompt has no file {path[:200]!r}")
 
-    def _embedded(self, message: Message) -> Embedded:
+    def _read_file(self, message: Message) -> Embedded:
         path, data = message.content, self._read(message.content, MOST_FILE_BYTES)
-        return Embedded(message.kind, path, _mime(path, data), data)
+        return Embedded(message.kind, path, _find_mime_type(path, data), data)
 
-    def _message(self, index: int, message: Message, values: Mapping[str, Any], budget: Budget) -> Rendered:
+    def _message(self, index: int, message: Message, values: Mapping[str, Any], budget: RenderBudget) -> Rendered:
         if message.kind != "text":
-            file = self._embedded(message)
+            file = self._read_file(message)
             budget.embed(len(file.data))
             return Rendered(message.role, file)
         template = self._templates.get(index)
         if template is not None:
-            text = _filled(template, message.line, values, budget)
+            text = _fill(template, message.line, values, budget)
         elif self.prompt.syntax == "dollar":
-            text = _written(_replaced(message.content, self.prompt.hint, values), budget)
+            text = _join_pieces(_replace(message.content, self.prompt.hint, values), budget)
         else:
-            text = _written([message.content], budget)
+            text = _join_pieces([message.content], budget)
         return Rendered(message.role, Text(text))
 
 
-def used(prompt: Prompt, read: Read) -> frozenset[str]:
+def find_used_names(prompt: Prompt, read: Read) -> frozenset[str]:
     """The names of values that the prompt's templates use, or of arguments that its text has a place for. Raises
     PromptError for what can't be compiled."""
     texts = [message.content for message in prompt.messages if message.kind == "text"]
@@ -194,17 +194,17 @@ def _partial(name: str, read: Read, line: int) -> str:
         raise PromptError("bad_template", f"an include: {error.reason}", error.suggestion, line) from None
 
 
-def _compiled(source: str, name: str, line: int) -> "Template":
+def _compile(source: str, name: str, line: int) -> "Template":
     with _as_prompt_errors(name, line):
         return _sandbox().template(source, _RENDERED + name)
 
 
-def _filled(template: "Template", line: int, values: Mapping[str, Any], budget: Budget) -> str:
+def _fill(template: "Template", line: int, values: Mapping[str, Any], budget: RenderBudget) -> str:
     with _as_prompt_errors("", line):
-        return _written(template.root_render_func(template.new_context(dict(values))), budget)
+        return _join_pieces(template.root_render_func(template.new_context(dict(values))), budget)
 
 
-def _written(pieces: Iterable[str], budget: Budget) -> str:
+def _join_pieces(pieces: Iterable[str], budget: RenderBudget) -> str:
     """The pieces as one text, which is not made where it gets too long."""
     kept = []
     for piece in pieces:
@@ -221,21 +221,21 @@ def _as_prompt_errors(name: str, line: int) -> Iterator[None]:
     try:
         yield
     except TemplateSyntaxError as error:
-        raise _bad(str(error.message), name, line, error.lineno) from None
+        raise _make_error(str(error.message), name, line, error.lineno) from None
     except (RecursionError, SyntaxError, MemoryError):
-        raise _bad("the template is nested too deep", name, line, 1) from None
+        raise _make_error("the template is nested too deep", name, line, 1) from None
     except (TemplateError, TypeError, ValueError, ArithmeticError, LookupError) as error:
-        where, number = _place(error)
-        raise _bad(str(error) or type(error).__name__, where or name, line, number) from None
+        where, number = _locate(error)
+        raise _make_error(str(error) or type(error).__name__, where or name, line, number) from None
 
 
-def _bad(reason: str, name: str, line: int, number: int) -> PromptError:
+def _make_error(reason: str, name: str, line: int, number: int) -> PromptError:
     if name:
         return PromptError("bad_template", f"line {number} of the included {name!r}: {reason}", line=line)
     return PromptError("bad_template", reason, line=line + number - 1)
 
 
-def _place(error: Exception) -> tuple[str, int]:
+def _locate(error: Exception) -> tuple[str, int]:
     """The include, or "", and the line in it that raised the error."""
     found = "", 1
     for frame, number in walk_tb(error.__traceback__):
@@ -253,9 +253,9 @@ def _pairs(debug_info: str) -> Iterator[tuple[int, int]]:
         yield int(code), int(template)
 
 
-def _replaced(text: str, hint: str, values: Mapping[str, Any]) -> Iterator[str]:
+def _replace(text: str, hint: str, values: Mapping[str, Any]) -> Iterator[str]:
     """The pieces of a text whose placeholders are replaced."""
-    found = places(text, hint)
+    found = find_places(text, hint)
     given = [str(values.get(name, "")) for name in found.names]
     everything = " ".join(filter(None, given))
     end = 0
@@ -291,6 +291,6 @@ _MIME = {
 }
 
 
-def _mime(path: str, data: bytes) -> str:
+def _find_mime_type(path: str, data: bytes) -> str:
     known = _MIME.get(PurePosixPath(path).suffix.lower())
     return known or ("application/octet-stream" if b"\0" in data else "text/plain")

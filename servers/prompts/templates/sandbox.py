@@ -18,7 +18,16 @@ from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.visitor import NodeTransformer
 
-from servers.prompts.templates.filters import EACH, FILTERS, JOINED, STEPPED, TAKEN, made, sized, text_of
+from servers.prompts.templates.filters import (
+    EACH,
+    FILTERS,
+    JOINED,
+    STEPPED,
+    TAKEN,
+    count_made,
+    format_value,
+    require_size,
+)
 from servers.prompts.templates.limits import MOST_ITEMS, spending
 from shared.kit.text import is_unicode
 
@@ -119,14 +128,14 @@ class Sandbox(ImmutableSandboxedEnvironment):
         if isinstance(left, int | float) and isinstance(right, int | float):
             _small(left, right)
         elif operator == "+" and isinstance(left, str) and isinstance(right, str):
-            sized(len(left) + len(right))
+            require_size(len(left) + len(right))
         elif operator == "+" and isinstance(left, list) and isinstance(right, list):
-            sized(len(left) + len(right), MOST_ITEMS)
+            require_size(len(left) + len(right), MOST_ITEMS)
         elif operator == "*" and isinstance(left, str) and isinstance(right, int):
-            sized(len(left) * right)
+            require_size(len(left) * right)
         else:
             raise TypeError(f"{operator} is for numbers; a text and a number go together with ~")
-        return made(super().call_binop(context, operator, left, right))
+        return count_made(super().call_binop(context, operator, left, right))
 
     def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
         tree = super()._parse(source, name, filename)
@@ -138,14 +147,14 @@ class Sandbox(ImmutableSandboxedEnvironment):
 
 @pass_context  # so that it is not run while a template is compiled
 def _finalized(_: Context, value: Any) -> str:
-    return text_of(value)
+    return format_value(value)
 
 
 def _range(*bounds: int) -> list[int]:
     found = range(*bounds)
     # len() has no room for a very large range.
     if found and (abs(found[0]) > MOST_ITEMS or abs(found[-1]) > MOST_ITEMS or len(found) > MOST_ITEMS):
-        sized(MOST_ITEMS + 1, MOST_ITEMS)
+        require_size(MOST_ITEMS + 1, MOST_ITEMS)
     return list(found)
 
 

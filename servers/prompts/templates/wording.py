@@ -9,12 +9,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 from urllib.parse import quote
 
-from servers.prompts.arguments import value
+from servers.prompts.arguments import parse_value
 from servers.prompts.errors import PromptError
 from servers.prompts.format.definitions import Argument
 from servers.prompts.templates.rendering import Embedded, Rendered, Rendering, Text
 
-__all__ = ["worded"]
+__all__ = ["put_in_words"]
 
 _TAKEN = "Take what stands in brackets below from the request, and ask for what is missing:"
 _GONE_BY = "Where the request says one of these, go by it; where it does not, leave it out:"
@@ -29,11 +29,11 @@ class _Absent(str):
         return False
 
 
-def worded(rendering: Rendering) -> str:
+def put_in_words(rendering: Rendering) -> str:
     """The text. Raises PromptError where the template does more with an argument than to write it."""
     arguments = rendering.prompt.arguments
     try:
-        messages = rendering.rendered({one.name: _stood_for(one) for one in arguments})
+        messages = rendering.render({one.name: _stood_for(one) for one in arguments})
     except PromptError as error:
         reason = f"without values for its arguments it can't be put into words: {error.reason}"
         raise PromptError("bad_prompt", reason, error.suggestion, error.line) from None
@@ -48,7 +48,7 @@ def worded(rendering: Rendering) -> str:
 def _stood_for(argument: Argument) -> Any:
     if argument.required:
         return [_named(argument)] if argument.type == "list" else _named(argument)
-    otherwise = value(argument, "")
+    otherwise = parse_value(argument, "")
     return _Absent(_named(argument)) if otherwise == "" and argument.default is None else otherwise
 
 

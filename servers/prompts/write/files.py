@@ -12,12 +12,12 @@ from threading import Lock
 
 from servers.prompts.errors import PromptError
 from servers.prompts.format.forms import SKILL
-from servers.prompts.library.folder import Folder, path_refusal
+from servers.prompts.library.folder import Folder, check_path
 from shared.kit.rooted.atomic import fresh_name, prepared, put_in_place, rename_to_free, sync_directory
 from shared.kit.rooted.directories import entry_in, read_file
 from shared.kit.rooted.entries import Entry, current, remove_tree, unlink
 
-__all__ = ["Check", "delete", "differing", "etag_of", "os_errors", "put", "write_skill"]
+__all__ = ["Check", "delete", "find_differing", "make_etag", "put", "translate_os_errors", "write_skill"]
 
 _MOST_BYTES = 16_000_000
 """Of a file that is replaced."""
@@ -28,7 +28,7 @@ Check = Callable[[bytes | None], None]
 """Gets what is in the file, None where there is none; raises where that shall stay as it is."""
 
 
-def etag_of(data: bytes) -> str:
+def make_etag(data: bytes) -> str:
     """A mark of what a file has: 16 hexadecimal digits."""
     return hashlib.blake2b(data, digest_size=8).hexdigest()
 
@@ -39,8 +39,8 @@ def put(folder: Folder, path: str, data: bytes, check: Check, executable: bool =
     Missing directories are made. A file that is there keeps its mode. Raises PromptError (`not_written`, `changed`),
     and what `check` raises.
     """
-    with _opened(folder, path, make=True) as entry:
-        found = _looked_at(entry, check)
+    with _open_entry(folder, path, make=True) as entry:
+        found = _look_at(entry, check)
         fresh = prepared(entry, data, found, mode=0o777 if executable else 0o666)
         put_in_place(fresh, entry, found)
         return found is None
@@ -48,25 +48,25 @@ def put(folder: Folder, path: str, data: bytes, check: Check, executable: bool =
 
 def delete(folder: Folder, path: str, check: Check) -> None:
     """Deletes the file at `path`, after a look at what it has. Raises as `put` does."""
-    with _opened(folder, path) as entry:
-        _looked_at(entry, check)
+    with _open_entry(folder, path) as entry:
+        _look_at(entry, check)
         unlink(entry)
         sync_directory(entry)
 
 
 @contextmanager
-def _opened(folder: Folder, path: str, make: bool = False) -> Iterator[Entry]:
+def _open_entry(folder: Folder, path: str, make: bool = False) -> Iterator[Entry]:
     """The entry of the file at `path`, in its directory. Raises PromptError."""
-    refusal = path_refusal(path)
+    refusal = check_path(path)
     if refusal is not None:
         raise PromptError("not_written", f"{path[:200]!r} {refusal}")
     *above, name = path.split("/")
-    with _one_at_a_time, os_errors(path), folder.opened(above, make) as directory:
+    with _one_at_a_time, translate_os_errors(path), folder.opened(above, make) as directory:
         yield entry_in(directory, name)
 
 
 @contextmanager
-def os_errors(path: str) -> Iterator[None]:
+def translate_os_errors(path: str) -> Iterator[None]:
     """Makes a PromptError about `path` of each OSError."""
     try:
         yield
@@ -79,7 +79,7 @@ def os_errors(path: str) -> Iterator[None]:
         raise PromptError("not_written", f"{path[:200]!r}: {what}") from None
 
 
-def _looked_at(entry: Entry, check: Check) -> os.stat_result | None:
+def _look_at(entry: Entry, check: Check) -> os.stat_result | None:
     """What is there, which `check` has seen; None where nothing is. Raises PromptError for what is no file, or is
     write-protected."""
     found = current(entry)
@@ -94,7 +94,7 @@ def _looked_at(entry: Entry, check: Check) -> os.stat_result | None:
     return found
 
 
-def differing(folder: Folder, name: str, files: Mapping[str, bytes]) -> list[str]:
+def find_differing(folder: Folder, name: str, files: Mapping[str, bytes]) -> list[str]:
     """Which of the files of the skill are in the folder with something else in them. Other files don't count."""
     there = {path: data for path, data in files.items() if _exists(folder, name, path)}
     return [path for path, data in there.items() if not _is_same(folder, name, path, data)]
@@ -116,7 +116,7 @@ def write_skill(folder: Folder, name: str, files: Mapping[str, bytes], scripts: 
 
 
 def _write_new(folder: Folder, name: str, files: Mapping[str, bytes], scripts: Collection[str]) -> None:
-    with os_errors(name), folder.opened([]) as directory:
+    with translate_os_errors(name), folder.opened([]) as directory:
         entry = entry_in(directory, name)
         part = fresh_name()
         fresh = entry_in(directory, part)

@@ -7,12 +7,12 @@ until somebody moves it beside the others.
 from typing import NamedTuple
 
 from servers.prompts.errors import Problem, PromptError
-from servers.prompts.format.forms import SKILL, Kind, parsed
+from servers.prompts.format.forms import SKILL, Kind, parse_file
 from servers.prompts.library.folder import Folder
 from servers.prompts.library.libraries import STARTER, Libraries
 from servers.prompts.library.library import Library
-from servers.prompts.library.lint import lint_file, objections
-from servers.prompts.write.files import Check, delete, etag_of, put
+from servers.prompts.library.lint import find_objections, lint_file
+from servers.prompts.write.files import Check, delete, make_etag, put
 
 __all__ = ["Saved", "delete_prompt", "save_prompt"]
 
@@ -47,7 +47,7 @@ def save_prompt(
         if library.kind_at(path) is not None:
             raise PromptError("not_written", "a folder of commands has no place for drafts: all files are commands")
     created = put(Folder(library.root), path, data, _replacing(path, if_match))
-    return Saved(path, etag_of(data), created)
+    return Saved(path, make_etag(data), created)
 
 
 def delete_prompt(libraries: Libraries, name: str, draft: bool = False, if_match: str | None = None) -> str:
@@ -83,7 +83,7 @@ def _place(library: Library, name: str) -> tuple[str, Kind]:
     if name in library:
         return library.path(name), library.kind(name)
     path = f"{name}.md"
-    kind = None if objections(name) else library.kind_at(path)
+    kind = None if find_objections(name) else library.kind_at(path)
     if kind is None:
         raise PromptError("bad_prompt", f"the name {name[:128]!r} is none for a new prompt", "Use a-z 0-9 and -.")
     return path, kind
@@ -93,7 +93,7 @@ def _require_good(library: Library, name: str, path: str, kind: Kind, data: byte
     found = lint_file(library, path, kind, data)
     if found:
         raise PromptError("bad_prompt", "; ".join(map(_said, found)), "Nothing was written.")
-    inside = parsed(kind, data).name
+    inside = parse_file(kind, data).name
     if inside != name:
         raise PromptError("bad_prompt", f"the front matter has the name {inside!r}, and it is saved as {name!r}")
 
@@ -107,7 +107,7 @@ def _replacing(path: str, if_match: str | None) -> Check:
         if found is None and if_match is not None:
             raise PromptError("changed", f"there is no {path!r} any more")
         if found is not None and if_match is None:
-            suggestion = f"To replace it, give its etag as if_match: {etag_of(found)}"
+            suggestion = f"To replace it, give its etag as if_match: {make_etag(found)}"
             raise PromptError("already_exists", f"there is a {path!r} already", suggestion)
         _require_same(path, found, if_match)
 
@@ -124,5 +124,5 @@ def _deleting(path: str, if_match: str | None) -> Check:
 
 
 def _require_same(path: str, found: bytes | None, if_match: str | None) -> None:
-    if found is not None and if_match not in (None, etag_of(found)):
-        raise PromptError("changed", f"{path!r} was changed meanwhile; its etag is {etag_of(found)} now")
+    if found is not None and if_match not in (None, make_etag(found)):
+        raise PromptError("changed", f"{path!r} was changed meanwhile; its etag is {make_etag(found)} now")

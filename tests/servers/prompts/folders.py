@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from servers.prompts.arguments import values
+from servers.prompts.arguments import parse_values
 from servers.prompts.library.library import Library
 from servers.prompts.templates.rendering import Text
 
@@ -38,7 +38,7 @@ def library(folder: Path, files: Mapping[str, str | bytes]) -> Library:
 
 def texts(found: Library, name: str, **arguments: str) -> list[str]:
     """What the messages of a prompt say."""
-    rendered = found.rendering(name).rendered(values(found.prompt(name), arguments))
+    rendered = found.rendering(name).render(parse_values(found.prompt(name), arguments))
     return [one.content.text for one in rendered if isinstance(one.content, Text)]
 
 

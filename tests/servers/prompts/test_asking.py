@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from servers.prompts.arguments import form, texts
+from servers.prompts.arguments import build_form, format_filled
 from servers.prompts.format.definitions import Argument
 
 
@@ -31,14 +31,14 @@ from servers.prompts.format.definitions import Argument
     ],
 )
 def test_a_field_has_the_type_of_its_argument(argument: Argument, field: dict[str, Any]) -> None:
-    assert form([argument]) == {"type": "object", "properties": {"a": field}, "required": ["a"]}
+    assert build_form([argument]) == {"type": "object", "properties": {"a": field}, "required": ["a"]}
 
 
 def test_what_is_filled_in_becomes_text() -> None:
     arguments = [Argument(name) for name in "abcdef"]
     filled = {"a": "x", "b": 7, "c": 1.5, "d": True, "e": None, "more": "y"}
-    assert texts(filled, arguments) == {"a": "x", "b": "7", "c": "1.5", "d": "true"}
+    assert format_filled(filled, arguments) == {"a": "x", "b": "7", "c": "1.5", "d": "true"}
 
 
 def test_several_values_become_a_list_in_json() -> None:
-    assert texts({"a": ["x", "y"]}, [Argument("a", "list")]) == {"a": '["x", "y"]'}
+    assert format_filled({"a": ["x", "y"]}, [Argument("a", "list")]) == {"a": '["x", "y"]'}

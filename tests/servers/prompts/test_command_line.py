@@ -18,7 +18,7 @@ from tests.servers.prompts.folders import SIMPLE, asking, front, texts, write
 from tests.servers.prompts.test_starter import NAMES
 
 HELLO = asking("Hello {{ who }}!", "who")
-EXAMPLE = golden.written(golden.Golden({"who": "Ann"}, [{"role": "user", "text": "Hello Ann!"}]))
+EXAMPLE = golden.format_golden(golden.Golden({"who": "Ann"}, [{"role": "user", "text": "Hello Ann!"}]))
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str]:

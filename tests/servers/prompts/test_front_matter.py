@@ -11,9 +11,9 @@ from jsonschema import Draft202012Validator
 
 from servers.prompts.errors import PromptError
 from servers.prompts.format.definitions import Argument, Message, Prompt
-from servers.prompts.format.forms import Kind, name_in, parsed
-from servers.prompts.format.front_matter import document, mapped, schema
-from servers.prompts.format.prompts import prompt
+from servers.prompts.format.forms import Kind, find_name, parse_file
+from servers.prompts.format.front_matter import build_schema, parse_document, parse_mapping
+from servers.prompts.format.prompts import parse_prompt
 from servers.prompts.library.libraries import STARTER
 from shared.kit.yaml import write_yaml
 from tests.servers.prompts.folders import front
@@ -46,7 +46,7 @@ Say hello to {{ who }}.
 
 
 def test_all_that_may_stand_there() -> None:
-    assert prompt(document(WHOLE.encode()), "file") == Prompt(
+    assert parse_prompt(parse_document(WHOLE.encode()), "file") == Prompt(
         name="greet",
         description="Says hello.",
         title="Greet somebody",
@@ -98,7 +98,7 @@ REFUSED = {
 def test_what_is_wrong_is_said(case: str) -> None:
     text, reason = REFUSED[case]
     with pytest.raises(PromptError, match=reason) as caught:
-        prompt(document(text.encode()), "file")
+        parse_prompt(parse_document(text.encode()), "file")
     assert caught.value.code == "bad_prompt"
     assert caught.value.line
 
@@ -122,30 +122,30 @@ def test_what_is_wrong_is_said(case: str) -> None:
     ],
 )
 def test_plain_words_are_understood_as_yaml_1_2_has_them(written: str, meant: object) -> None:
-    found = mapped(f"a: {written}")["a"]
+    found = parse_mapping(f"a: {written}")["a"]
     assert (found, type(found)) == (meant, type(meant))
 
 
 def test_what_aliases_name_counts_each_time() -> None:
     with pytest.raises(PromptError, match="more than 64,000 characters"):
-        mapped(f"a: &x {'b' * 1_000}\nb: [{'*x, ' * 64}]")
+        parse_mapping(f"a: &x {'b' * 1_000}\nb: [{'*x, ' * 64}]")
 
 
 def test_a_hint_of_many_spaces_is_read_at_once() -> None:
     # A pattern that tries each space as the last one takes minutes.
     with pytest.raises(PromptError, match="the front matter has more than 64,000 characters"):
-        document(f"---\nargument-hint: [{' ' * 250_000}x\n---\nText".encode())
+        parse_document(f"---\nargument-hint: [{' ' * 250_000}x\n---\nText".encode())
 
 
 def test_an_alias_means_what_it_names() -> None:
-    assert mapped("a: &x [1, 2]\nb: *x") == {"a": [1, 2], "b": [1, 2]}
+    assert parse_mapping("a: &x [1, 2]\nb: *x") == {"a": [1, 2], "b": [1, 2]}
 
 
 def test_without_libyaml_it_reads_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(yaml, "CSafeLoader")
-    assert prompt(document(WHOLE.encode()), "file").title == "Greet somebody"
+    assert parse_prompt(parse_document(WHOLE.encode()), "file").title == "Greet somebody"
     with pytest.raises(PromptError, match="surrogate"):
-        mapped('a: "\\ud800"')
+        parse_mapping('a: "\\ud800"')
 
 
 @pytest.mark.parametrize(
@@ -154,17 +154,17 @@ def test_without_libyaml_it_reads_the_same(monkeypatch: pytest.MonkeyPatch) -> N
 )
 def test_what_is_written_reads_the_same(value: str) -> None:
     whole = {"a": value, "b": [value, 1, 1.5, True, {"c": value}]}
-    assert mapped(write_yaml(whole)) == whole
+    assert parse_mapping(write_yaml(whole)) == whole
 
 
 def test_the_schema_beside_the_code_is_the_one_that_it_makes() -> None:
-    assert json.loads(SCHEMA.read_text()) == schema()
-    Draft202012Validator.check_schema(schema())
+    assert json.loads(SCHEMA.read_text()) == build_schema()
+    Draft202012Validator.check_schema(build_schema())
 
 
 @pytest.mark.parametrize("path", sorted(STARTER.glob("*.md")), ids=lambda path: path.stem)
 def test_the_schema_takes_the_starter_prompts(path: Path) -> None:
-    Draft202012Validator(schema()).validate(document(path.read_bytes()).front)
+    Draft202012Validator(build_schema()).validate(parse_document(path.read_bytes()).front)
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,7 @@ def test_the_schema_takes_the_starter_prompts(path: Path) -> None:
     ],
 )
 def test_the_schema_refuses_what_the_reader_refuses(text: str) -> None:
-    assert not Draft202012Validator(schema()).is_valid(mapped(text))
+    assert not Draft202012Validator(build_schema()).is_valid(parse_mapping(text))
 
 
 # Fuzz
@@ -236,8 +236,8 @@ def test_no_front_matter_crashes_hangs_or_runs_anything(
         data, began = hostile(source), time.process_time()
         for kind in (Kind("prompt", "a", ""), Kind("command", "a", ""), Kind("skill", "a", "a")):
             try:
-                name_in(kind, data)
-                good += isinstance(parsed(kind, data), Prompt)
+                find_name(kind, data)
+                good += isinstance(parse_file(kind, data), Prompt)
             except PromptError as error:
                 assert error.code == "bad_prompt"  # noqa: PT017 (most are refused)
         assert time.process_time() - began < 10

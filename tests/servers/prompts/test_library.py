@@ -242,7 +242,7 @@ def test_what_nobody_has_is_not_found(tmp_path: Path) -> None:
     found.look()
     assert "one" not in found
     with pytest.raises(PromptError, match="there is no prompt 'one'") as caught:
-        found.rendering("one").rendered({})
+        found.rendering("one").render({})
     assert caught.value.code == "not_found"
 
 

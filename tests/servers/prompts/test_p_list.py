@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from servers.prompts.arguments import values
+from servers.prompts.arguments import parse_values
 from servers.prompts.errors import PromptError
-from servers.prompts.library.folder import path_refusal
+from servers.prompts.library.folder import check_path
 from servers.prompts.library.libraries import Libraries
 from servers.prompts.library.library import Library
-from servers.prompts.library.lint import objections
+from servers.prompts.library.lint import find_objections
 from tests.servers.prompts.folders import SIMPLE, asking, front, library, texts, write
 
 HOSTILE = [
@@ -226,12 +226,12 @@ def test_p3_a_name_that_clients_change_is_served_and_objected_to(tmp_path: Path,
     found = library(tmp_path, {"file.md": front(f"name: '{name}'")})
     assert found.names == [name]
     assert found.prompt(name).name == name
-    assert objections(name)
+    assert find_objections(name)
 
 
 def test_p3_a_usual_name_is_not_objected_to() -> None:
-    assert [one for one in ("review-code", "a", "Plan_2", "x" * 64) if objections(one)] == []
-    assert objections("x" * 65)
+    assert [one for one in ("review-code", "a", "Plan_2", "x" * 64) if find_objections(one)] == []
+    assert find_objections("x" * 65)
 
 
 @pytest.mark.parametrize("name", ["' a'", "''", '"a\\nb"', "12", "yes: no", "x" * 129])
@@ -309,7 +309,7 @@ def test_p8_a_template_reaches_nothing_but_its_arguments(
     "path", ["nul", "CON.md", "a/aux.txt", "com1.md", "LPT\u00b9", "a.", "a ", "a:b", "a\\b", "a*b"]
 )
 def test_p9_a_path_that_windows_can_not_have_is_refused_everywhere(tmp_path: Path, path: str) -> None:
-    assert path_refusal(path)
+    assert check_path(path)
     found = library(tmp_path, {"one.md": front("messages:", f"  - resource: '{path}'")})
     with pytest.raises(PromptError, match="Windows"):
         texts(found, "one")
@@ -317,12 +317,12 @@ def test_p9_a_path_that_windows_can_not_have_is_refused_everywhere(tmp_path: Pat
 
 @pytest.mark.parametrize("name", ["con", "Nul", "aux", "lpt9"])
 def test_p9_a_prompt_with_the_name_of_a_device_is_objected_to(name: str) -> None:
-    assert objections(name) == ("Windows can't have a file of that name",)
+    assert find_objections(name) == ("Windows can't have a file of that name",)
 
 
 def test_p9_usual_paths_are_fine() -> None:
     assert [
-        one for one in ("a", "a/b.md", "console.md", "com.md", "com10.md", "a b.md", "é.md") if path_refusal(one)
+        one for one in ("a", "a/b.md", "console.md", "com.md", "com10.md", "a b.md", "é.md") if check_path(one)
     ] == []
 
 
@@ -332,7 +332,7 @@ def test_p10_ten_thousand_prompts_are_found_without_reading_their_front_matter(
 ) -> None:
     write(tmp_path, {f"{n % 100}/p{n}.md": front(f"name: p{n}", body="Say it. " * 50) for n in range(10_000)})
     with monkeypatch.context() as patched:
-        patched.setattr("servers.prompts.format.forms.document", None)
+        patched.setattr("servers.prompts.format.forms.parse_document", None)
         found = Libraries([tmp_path])
         found.look()
     assert len(found.names) == 10_000
@@ -344,4 +344,4 @@ def test_values_of_a_prompt_do_not_leak_into_the_next(tmp_path: Path) -> None:
     found = library(tmp_path, {"one.md": asking("{% set b = a %}{{ b }}", "a"), "two.md": front(body="{{ b }}")})
     assert texts(found, "one", a="x") == ["x"]
     with pytest.raises(PromptError, match="'b' is undefined"):
-        found.rendering("two").rendered(values(found.prompt("two"), {}))
+        found.rendering("two").render(parse_values(found.prompt("two"), {}))

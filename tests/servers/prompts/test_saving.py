@@ -10,7 +10,7 @@ import pytest
 
 from servers.prompts.errors import PromptError
 from servers.prompts.library.libraries import STARTER, Libraries
-from servers.prompts.write.files import etag_of
+from servers.prompts.write.files import make_etag
 from servers.prompts.write.saving import delete_prompt, save_prompt
 from tests import disk
 from tests.servers.prompts.folders import SIMPLE, front, write
@@ -37,7 +37,7 @@ def libraries(tmp_path: Path) -> Libraries:
 
 def test_a_new_prompt_is_written_and_served(tmp_path: Path, libraries: Libraries) -> None:
     saved = save_prompt(libraries, "new", OTHER)
-    assert saved == ("new.md", etag_of(OTHER.encode()), True)
+    assert saved == ("new.md", make_etag(OTHER.encode()), True)
     libraries.look()
     assert libraries.library("new").source("new") == OTHER.encode()
     assert sorted(files(tmp_path)) == ["a.md", "git/b.md", "new.md"]
@@ -45,7 +45,7 @@ def test_a_new_prompt_is_written_and_served(tmp_path: Path, libraries: Libraries
 
 def test_a_prompt_is_replaced_where_it_is_with_its_etag(tmp_path: Path, libraries: Libraries) -> None:
     (tmp_path / "git/b.md").chmod(0o640)
-    assert not save_prompt(libraries, "git-b", OTHER, if_match=etag_of(SIMPLE.encode())).created
+    assert not save_prompt(libraries, "git-b", OTHER, if_match=make_etag(SIMPLE.encode())).created
     assert files(tmp_path) == {"a.md": SIMPLE, "git/b.md": OTHER}
     assert (tmp_path / "git/b.md").stat().st_mode & 0o777 == 0o640
 
@@ -56,7 +56,7 @@ def test_nobody_reads_a_prompt_before_it_has_the_permissions_of_the_one_it_repla
 ) -> None:
     (tmp_path / "a.md").chmod(mode)
     made = disk.made(monkeypatch)
-    save_prompt(libraries, "a", OTHER, if_match=etag_of(SIMPLE.encode()))
+    save_prompt(libraries, "a", OTHER, if_match=make_etag(SIMPLE.encode()))
     assert (made, (tmp_path / "a.md").stat().st_mode & 0o777) == ([0o600], mode)
 
 
@@ -72,7 +72,7 @@ def test_a_change_reaches_the_disk_before_it_is_answered(
 ) -> None:
     synced = disk.synced(monkeypatch)
     save_prompt(libraries, "new", OTHER)
-    delete_prompt(libraries, "a", if_match=etag_of(SIMPLE.encode()))
+    delete_prompt(libraries, "a", if_match=make_etag(SIMPLE.encode()))
     assert synced == [len(OTHER), ["a.md", "git", "new.md"], ["git", "new.md"]]
 
 
@@ -93,7 +93,7 @@ def refusal(call: Callable[..., object], *arguments: object, **more: object) -> 
 
 
 def test_what_is_refused_says_why_and_what_to_do(tmp_path: Path, libraries: Libraries) -> None:
-    etag = etag_of(SIMPLE.encode())
+    etag = make_etag(SIMPLE.encode())
     assert re.fullmatch("[0-9a-f]{16}", etag)
     write(tmp_path, {"pdf/SKILL.md": "---\nname: pdf\ndescription: x\n---\nRead."})
     libraries.look()
@@ -123,7 +123,7 @@ def test_a_prompt_is_not_replaced_without_its_etag(tmp_path: Path, libraries: Li
     with pytest.raises(PromptError) as error:
         save_prompt(libraries, "a", OTHER)
     assert error.value.code == "already_exists"
-    assert etag_of(SIMPLE.encode()) in str(error.value)
+    assert make_etag(SIMPLE.encode()) in str(error.value)
     assert files(tmp_path)["a.md"] == SIMPLE
 
 
@@ -141,7 +141,7 @@ def test_a_prompt_that_somebody_wrote_since_its_etag_was_taken_is_not_replaced(
     theirs = SIMPLE.replace("Say", "Cry")
     write(tmp_path, {"a.md": theirs})
     with pytest.raises(PromptError, match="was changed meanwhile"):
-        save_prompt(libraries, "a", OTHER, if_match=etag_of(SIMPLE.encode()))
+        save_prompt(libraries, "a", OTHER, if_match=make_etag(SIMPLE.encode()))
     assert files(tmp_path)["a.md"] == theirs
 
 
@@ -233,7 +233,7 @@ def test_a_write_that_fails_leaves_what_was_there(
 
     monkeypatch.setattr("os.write", full)
     with pytest.raises(PromptError, match="No space left"):
-        save_prompt(libraries, "a", OTHER, if_match=etag_of(SIMPLE.encode()))
+        save_prompt(libraries, "a", OTHER, if_match=make_etag(SIMPLE.encode()))
     assert files(tmp_path) == {"a.md": SIMPLE, "git/b.md": SIMPLE}
 
 
@@ -268,7 +268,7 @@ def test_a_new_file_takes_nobodys_name_where_there_are_no_hard_links(
 def test_a_write_protected_file_is_not_replaced(tmp_path: Path, libraries: Libraries) -> None:
     (tmp_path / "a.md").chmod(0o400)
     with pytest.raises(PromptError, match="write-protected"):
-        save_prompt(libraries, "a", OTHER, if_match=etag_of(SIMPLE.encode()))
+        save_prompt(libraries, "a", OTHER, if_match=make_etag(SIMPLE.encode()))
 
 
 def test_a_command_is_saved_as_one(tmp_path: Path) -> None:
@@ -307,7 +307,7 @@ def test_the_starter_library_is_not_changed() -> None:
 def test_a_prompt_is_deleted_while_it_has_its_etag(tmp_path: Path, libraries: Libraries) -> None:
     with pytest.raises(PromptError, match="was changed meanwhile"):
         delete_prompt(libraries, "git-b", if_match="0" * 16)
-    assert delete_prompt(libraries, "git-b", if_match=etag_of(SIMPLE.encode())) == "git/b.md"
+    assert delete_prompt(libraries, "git-b", if_match=make_etag(SIMPLE.encode())) == "git/b.md"
     assert files(tmp_path) == {"a.md": SIMPLE}
 
 

@@ -11,7 +11,7 @@ import anyio
 import httpx
 import pytest
 
-from servers.prompts.arguments import values
+from servers.prompts.arguments import parse_values
 from servers.prompts.format.definitions import Prompt
 from servers.prompts.server import app
 from servers.prompts.settings import Settings
@@ -231,10 +231,10 @@ async def test_the_version_that_arguments_are_checked_for_is_rendered(
     def slow(prompt: Prompt, given: Mapping[str, str]) -> dict[str, Any]:
         put(library, {"a.md": asking("New {{ other }}", "other")})
         running[0].state.libraries.look()
-        return values(prompt, given)
+        return parse_values(prompt, given)
 
     library, running = folder(tmp_path / "lib", {"a.md": asking("Old {{ code }}", "code")}), list[Any]()
-    monkeypatch.setattr(f"servers.prompts.features.{module}.values", slow)
+    monkeypatch.setattr(f"servers.prompts.features.{module}.parse_values", slow)
     async with inside(library) as peer:
         running.append(peer.running)
         if module == "prompts":

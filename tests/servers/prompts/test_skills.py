@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from servers.prompts.format.front_matter import document
+from servers.prompts.format.front_matter import parse_document
 from servers.prompts.library.libraries import Libraries
-from servers.prompts.library.skills import Shelf
+from servers.prompts.library.skills import SkillCache
 from servers.prompts.library.watch import News
 from tests.servers.peers import Json, Peer
 from tests.servers.prompts.folders import SIMPLE, asking, front, put, write
@@ -70,7 +70,7 @@ async def test_any_other_prompt_is_given_in_plain_words(lib: Path) -> None:
         found = (await skills(peer))["ask"]
         files = {one["uri"]: await read(peer, one["uri"]) for one in found["resources"]}
     assert list(files) == ["skill://ask/SKILL.md"]
-    manifest = document(files["skill://ask/SKILL.md"])
+    manifest = parse_document(files["skill://ask/SKILL.md"])
     assert manifest.front == found["frontmatter"]
     assert manifest.body.endswith("About [topic]!")
     assert "- [topic]: " in manifest.body
@@ -160,7 +160,7 @@ async def test_links_and_hidden_files_are_no_part_of_a_skill(tmp_path: Path, lib
 async def test_a_file_that_is_another_one_by_now_is_not_given_for_the_one_that_was_promised(lib: Path) -> None:
     libraries = Libraries([lib])
     libraries.look()
-    shelf = Shelf(libraries)
+    shelf = SkillCache(libraries)
     for name, file, path in (("pdf", "refs/forms.md", "skills/pdf/refs/forms.md"), ("ask", "SKILL.md", "_end.md")):
         before = await shelf.get(name)
         assert before is not None

@@ -8,7 +8,7 @@ from servers.prompts.cli import golden
 from servers.prompts.errors import PromptError
 from servers.prompts.library.libraries import STARTER
 from servers.prompts.library.library import Library
-from servers.prompts.library.lint import objections
+from servers.prompts.library.lint import find_objections
 from tests.servers.prompts.folders import asking, front, library, texts, write
 
 NAMES = [
@@ -43,23 +43,23 @@ def exported(found: Library, name: str, folder: Path) -> Library:
 def test_there_are_these_and_nothing_is_wrong_with_them(starter: Library) -> None:
     assert starter.names == NAMES
     assert starter.check() == []
-    assert [one for one in NAMES if objections(one)] == []
+    assert [one for one in NAMES if find_objections(one)] == []
 
 
 @each_prompt
 def test_it_renders_its_golden_example(starter: Library, name: str) -> None:
-    expected = golden.golden(starter, name)
+    expected = golden.read_golden(starter, name)
     assert expected is not None
-    assert golden.example(starter, name, expected.arguments) == expected
+    assert golden.make_golden(starter, name, expected.arguments) == expected
 
 
 @each_prompt
 def test_it_needs_no_more_than_is_required(starter: Library, name: str) -> None:
-    prompt, example = starter.prompt(name), golden.golden(starter, name)
+    prompt, example = starter.prompt(name), golden.read_golden(starter, name)
     assert example is not None
     needed = {one.name: example.arguments[one.name] for one in prompt.arguments if one.required}
     assert 1 <= len(needed) <= 2
-    (*_, last) = golden.example(starter, name, needed).messages
+    (*_, last) = golden.make_golden(starter, name, needed).messages
     assert all(given in last["text"] for given in needed.values())
     assert "\n\n\n" not in last["text"]
 
@@ -153,7 +153,7 @@ def test_a_command_survives_the_way_to_a_skill_and_back(tmp_path: Path, text: st
     assert back.prompt("one").arguments == prompt.arguments
     assert back.prompt("one").allowed_tools == prompt.allowed_tools
     given = {one.name: f"<{one.name}>" for one in prompt.arguments}
-    assert back.rendering("one").rendered(given) == found.rendering("one").rendered(given)
+    assert back.rendering("one").render(given) == found.rendering("one").render(given)
 
 
 @pytest.mark.parametrize("name", ["Upper", "two words", "a--b", "-a", "x" * 65, "a_b"])
@@ -165,8 +165,8 @@ def test_a_prompt_whose_name_a_skill_can_not_have_is_not_exported(tmp_path: Path
 
 def test_a_golden_example_that_is_wrong_is_refused(tmp_path: Path) -> None:
     found = library(tmp_path, {"one.md": asking("{{ a }}", "a")})
-    assert golden.golden(found, "one") is None
+    assert golden.read_golden(found, "one") is None
     for text in ("arguments: {}", "arguments: {a: 1}\nmessages: []", "arguments: {}\nmessages: [a]", "[]"):
         write(tmp_path, {"one.golden.yaml": text})
         with pytest.raises(PromptError):
-            golden.golden(found, "one")
+            golden.read_golden(found, "one")

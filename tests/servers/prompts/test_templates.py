@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from servers.prompts.arguments import values
+from servers.prompts.arguments import parse_values
 from servers.prompts.errors import PromptError
 from servers.prompts.templates import rendering
-from servers.prompts.templates.limits import Budget
-from servers.prompts.templates.rendering import Embedded, Rendered, Text, used
+from servers.prompts.templates.limits import RenderBudget
+from servers.prompts.templates.rendering import Embedded, Rendered, Text, find_used_names
 from tests.servers.prompts.folders import asking, front, library, texts
 
 PNG = b"\x89PNG\r\n\x1a\n\0"
@@ -96,11 +96,11 @@ LONG = ("many texts", "many slices", "many lists", "many parts")
 )
 def test_a_bomb_is_stopped_and_takes_little_memory(tmp_path: Path, case: str) -> None:
     found = library(tmp_path, {"one.md": asking(BOMBS[case], "text")})
-    given = values(found.prompt("one"), {"text": "ab"})
+    given = parse_values(found.prompt("one"), {"text": "ab"})
     tracemalloc.start()
     try:
         with pytest.raises(PromptError) as caught:
-            found.rendering("one").rendered(given)
+            found.rendering("one").render(given)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -135,7 +135,7 @@ def test_the_names_that_templates_use_are_known(tmp_path: Path) -> None:
     body = "{{ a }}{% for x in range(2) %}{{ x }}{{ loop.index }}{% endfor %}{% set y = 1 %}{% include '_b.md' %}"
     found = library(tmp_path, {"one.md": asking(body, "a", "b", "c"), "_b.md": "{% set d = b %}{{ d }}{{ y }}"})
     prompt = found.prompt("one")
-    assert used(prompt, found.reader(prompt)) == {"a", "b"}
+    assert find_used_names(prompt, found.reader(prompt)) == {"a", "b"}
 
 
 def test_a_language_can_not_get_in_front_of_its_fence(tmp_path: Path) -> None:
@@ -145,11 +145,11 @@ def test_a_language_can_not_get_in_front_of_its_fence(tmp_path: Path) -> None:
 
 def test_time_is_bounded() -> None:
     with pytest.raises(PromptError, match="rendering takes more than 1 s"):
-        Budget({}, seconds=-1).step()
+        RenderBudget({}, seconds=-1).step()
 
 
 def test_includes_of_includes_count_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rendering, "Budget", partial(Budget, seconds=60))
+    monkeypatch.setattr(rendering, "RenderBudget", partial(RenderBudget, seconds=60))
     fan: dict[str, str | bytes] = {
         f"_{level}_{n}.md": "".join(f"{{% include '_{level + 1}_{m}.md' %}}" for m in range(5))
         for level in range(8)
@@ -158,14 +158,14 @@ def test_includes_of_includes_count_together(tmp_path: Path, monkeypatch: pytest
     fan |= {f"_8_{n}.md": "x" for n in range(5)}
     found = library(tmp_path, {"one.md": front(body="{% include '_0_0.md' %}"), **fan})
     with pytest.raises(PromptError, match="more than 100,000 steps"):
-        found.rendering("one").rendered({})
+        found.rendering("one").render({})
 
 
 def test_includes_go_ten_levels_deep(tmp_path: Path) -> None:
     files: dict[str, str | bytes] = {f"_{n}.md": f"{{% include '_{n + 1}.md' %}}" for n in range(12)}
     found = library(tmp_path, {"one.md": front(body="{% include '_2.md' %}"), **files, "_12.md": "end"})
     with pytest.raises(PromptError, match="10 levels deep"):
-        found.rendering("one").rendered({})
+        found.rendering("one").render({})
     found = library(tmp_path, {"one.md": front(body="{% include '_3.md' %}")})
     assert texts(found, "one") == ["end"]
 
@@ -198,7 +198,7 @@ def test_what_is_wrong_with_a_template_is_foundwith_its_line(
     tmp_path: Path, files: dict[str, str | bytes], reason: str, line: int
 ) -> None:
     with pytest.raises(PromptError) as caught:
-        library(tmp_path, files).rendering("one").rendered({})
+        library(tmp_path, files).rendering("one").render({})
     assert reason in caught.value.reason
     assert (caught.value.code, caught.value.line) == ("bad_template", line)
 
@@ -216,7 +216,7 @@ def test_messages_have_roles_pictures_sounds_and_files(tmp_path: Path) -> None:
     ]
     files = {"a.png": PNG, "b.mp3": b"ID3", "c.md": "# {{ text }}", "d": b"a\0b", "e": "text"}
     found = library(tmp_path, {"one.md": front(*lines, body="This."), **files})
-    assert found.rendering("one").rendered({"text": "you"}) == (
+    assert found.rendering("one").render({"text": "you"}) == (
         Rendered("assistant", Text("Which one, you?")),
         Rendered("user", Embedded("image", "a.png", "image/png", PNG)),
         Rendered("assistant", Embedded("audio", "b.mp3", "audio/mpeg", b"ID3")),
@@ -237,7 +237,7 @@ def test_embedded_files_are_bounded_alone_and_together(tmp_path: Path) -> None:
     found = library(tmp_path, files)
     for name, reason in (("large", "more than 4,000,000 bytes"), ("many", "more than 8,000,000 bytes")):
         with pytest.raises(PromptError, match=reason) as caught:
-            found.rendering(name).rendered({})
+            found.rendering(name).render({})
         assert caught.value.code == "too_large"
 
 
@@ -249,7 +249,7 @@ def test_placeholders_make_no_text_that_is_too_large(tmp_path: Path, placeholder
     tracemalloc.start()
     try:
         with pytest.raises(PromptError, match="more than 1,000,000 characters"):
-            rendering.rendered(given)
+            rendering.render(given)
         assert tracemalloc.get_traced_memory()[1] < 10_000_000
     finally:
         tracemalloc.stop()

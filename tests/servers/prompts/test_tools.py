@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from servers.prompts.write.files import etag_of
+from servers.prompts.write.files import make_etag
 from tests.servers.peers import Peer
 from tests.servers.prompts.folders import SIMPLE, asking, front
 from tests.servers.prompts.serving import ERAS, folder, inside, names, served
@@ -132,7 +132,8 @@ async def test_a_prompt_is_saved_replaced_and_deleted(tmp_path: Path) -> None:
     first, second = SIMPLE + " 1", SIMPLE + " 2"
     async with inside(tmp_path, "--allow-write") as peer:
         assert (
-            await peer.text("save_prompt", name="b", text=first) == f"Created 'b.md': etag {etag_of(first.encode())}"
+            await peer.text("save_prompt", name="b", text=first)
+            == f"Created 'b.md': etag {make_etag(first.encode())}"
         )
         error = await peer.error("save_prompt", name="b", text=second)
         assert error.startswith(
@@ -205,7 +206,7 @@ async def test_who_writes_reads_what_was_written(tmp_path: Path) -> None:
         for _ in range(5):
             await peer.text("save_prompt", name="new", text=first)
             assert await seen(peer) == {"First.", "listed"}
-            await peer.text("save_prompt", name="new", text=second, if_match=etag_of(first.encode()))
+            await peer.text("save_prompt", name="new", text=second, if_match=make_etag(first.encode()))
             assert await seen(peer) == {"Second.", "listed"}
             await peer.text("delete_prompt", name="new")
             assert await seen(peer) == set()

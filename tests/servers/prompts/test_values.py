@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from servers.prompts.arguments import MOST_CHARACTERS, completed, missing, value, values
+from servers.prompts.arguments import MOST_CHARACTERS, complete, find_missing, parse_value, parse_values
 from servers.prompts.errors import PromptError
 from servers.prompts.format.definitions import Argument, Prompt
 from servers.prompts.library.folder import Folder
@@ -47,72 +47,72 @@ BAD = [
 
 @pytest.mark.parametrize(("kind", "text", "expected"), GOOD)
 def test_a_text_becomes_a_value_of_the_type(kind: str, text: str, expected: Any) -> None:
-    found = value(Argument("a", kind), text)
+    found = parse_value(Argument("a", kind), text)
     assert (found, type(found)) == (expected, type(expected))
 
 
 @pytest.mark.parametrize(("kind", "text"), BAD)
 def test_a_text_that_is_no_value_of_the_type_is_refused(kind: str, text: str) -> None:
     with pytest.raises(PromptError, match=r"^'a' is no ") as caught:
-        value(Argument("a", kind), text)
+        parse_value(Argument("a", kind), text)
     assert caught.value.code == "bad_arguments"
     assert len(str(caught.value)) < 300
 
 
 def test_a_value_of_an_enum_is_found_in_another_case() -> None:
     argument = Argument("a", "enum", enum=("Low", "high", "HIGH"))
-    assert value(argument, " low") == "Low"
-    assert value(argument, "HIGH") == "HIGH"
+    assert parse_value(argument, " low") == "Low"
+    assert parse_value(argument, "HIGH") == "HIGH"
     for text in ("High", "medium"):
         with pytest.raises(PromptError, match="'a' is none of: 'Low', 'high', 'HIGH'"):
-            value(argument, text)
+            parse_value(argument, text)
 
 
 @pytest.mark.parametrize(
     ("kind", "empty"), [("string", ""), ("number", None), ("boolean", False), ("url", ""), ("file", ""), ("list", [])]
 )
 def test_what_is_not_given_is_empty(kind: str, empty: Any) -> None:
-    assert value(Argument("a", kind), "") == empty
+    assert parse_value(Argument("a", kind), "") == empty
 
 
 @pytest.mark.parametrize(("kind", "default"), [("number", 0), ("boolean", True), ("string", "x"), ("list", ["x"])])
 def test_what_is_not_given_is_its_default(kind: str, default: Any) -> None:
-    assert value(Argument("a", kind, default=default), "") == default
+    assert parse_value(Argument("a", kind, default=default), "") == default
 
 
 def test_a_long_text_is_refused() -> None:
-    assert len(value(Argument("a"), "x" * MOST_CHARACTERS)) == MOST_CHARACTERS
+    assert len(parse_value(Argument("a"), "x" * MOST_CHARACTERS)) == MOST_CHARACTERS
     with pytest.raises(PromptError, match="more than 500,000 characters"):
-        value(Argument("a"), "x" * (MOST_CHARACTERS + 1))
+        parse_value(Argument("a"), "x" * (MOST_CHARACTERS + 1))
 
 
 PROMPT = Prompt("one", "d", arguments=(Argument("a", required=True), Argument("b", required=True), Argument("c")))
 
 
 def test_what_is_missing_is_listed() -> None:
-    assert [one.name for one in missing(PROMPT, {"b": "x", "a": ""})] == ["a"]
+    assert [one.name for one in find_missing(PROMPT, {"b": "x", "a": ""})] == ["a"]
     with pytest.raises(PromptError, match="the prompt 'one' needs: 'a', 'b'") as caught:
-        values(PROMPT, {"c": "x"})
+        parse_values(PROMPT, {"c": "x"})
     assert caught.value.code == "missing_arguments"
 
 
 def test_all_that_is_wrong_is_said_at_once() -> None:
     prompt = Prompt("one", "d", arguments=(Argument("a", "number"), Argument("b", "boolean")))
     with pytest.raises(PromptError) as caught:
-        values(prompt, {"a": "x", "b": "y", "d": "z"})
+        parse_values(prompt, {"a": "x", "b": "y", "d": "z"})
     expected = "'d' is no argument of it; 'a' is no number: 'x'; 'b' is no yes or no: 'y'. Its arguments: 'a', 'b'."
     assert str(caught.value) == expected
 
 
 def test_of_many_unknown_arguments_some_are_named() -> None:
     with pytest.raises(PromptError) as caught:
-        values(Prompt("one", "d"), {f"x{number}": "" for number in range(10_000)})
+        parse_values(Prompt("one", "d"), {f"x{number}": "" for number in range(10_000)})
     assert "'x9'" in str(caught.value)
     assert "'x10'" not in str(caught.value)
 
 
 def test_values_have_all_arguments() -> None:
-    assert values(PROMPT, {"a": "1", "b": "2"}) == {"a": "1", "b": "2", "c": ""}
+    assert parse_values(PROMPT, {"a": "1", "b": "2"}) == {"a": "1", "b": "2", "c": ""}
 
 
 # Suggestions
@@ -120,17 +120,17 @@ def test_values_have_all_arguments() -> None:
 
 def test_values_that_begin_so_come_before_those_that_have_it_within() -> None:
     argument = Argument("a", "enum", enum=("SQLite", "PostgreSQL", "MySQL", "DuckDB"))
-    assert completed(argument, "sql").values == ["SQLite", "PostgreSQL", "MySQL"]
-    assert completed(argument, "").values == list(argument.enum)
+    assert complete(argument, "sql").values == ["SQLite", "PostgreSQL", "MySQL"]
+    assert complete(argument, "").values == list(argument.enum)
 
 
 def test_examples_are_suggested_and_so_is_true() -> None:
-    assert completed(Argument("a", examples=("pytest", "Jest")), "py").values == ["pytest"]
-    assert completed(Argument("a", "boolean"), "t").values == ["true"]
+    assert complete(Argument("a", examples=("pytest", "Jest")), "py").values == ["pytest"]
+    assert complete(Argument("a", "boolean"), "t").values == ["true"]
 
 
 def test_at_most_a_hundred_are_suggested_and_all_are_counted() -> None:
-    found = completed(Argument("a", examples=tuple(f"x{n}" for n in range(250))), "x")
+    found = complete(Argument("a", examples=tuple(f"x{n}" for n in range(250))), "x")
     assert (len(found.values), found.total) == (100, 250)
 
 
@@ -165,16 +165,16 @@ def folder(tmp_path: Path) -> Folder:
     ],
 )
 def test_files_are_suggested_within_the_folder(folder: Folder, typed: str, expected: list[str]) -> None:
-    assert completed(Argument("a", "file"), typed, [folder]).values == expected
+    assert complete(Argument("a", "file"), typed, [folder]).values == expected
 
 
 def test_files_are_suggested_for_file_arguments_only(folder: Folder) -> None:
-    assert completed(Argument("a", "string"), "s", [folder]).values == []
+    assert complete(Argument("a", "string"), "s", [folder]).values == []
 
 
 def test_a_name_that_is_no_utf8_is_not_suggested(folder: Folder) -> None:
     (folder.root / os.fsdecode(b"src/ma\xff")).touch()
-    assert completed(Argument("a", "file"), "src/ma", [folder]).values == ["src/main.py", "src/make.py"]
+    assert complete(Argument("a", "file"), "src/ma", [folder]).values == ["src/main.py", "src/make.py"]
 
 
 def test_of_a_directory_so_much_is_seen(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -184,5 +184,5 @@ def test_of_a_directory_so_much_is_seen(folder: Folder, monkeypatch: pytest.Monk
 
 def test_several_folders_are_one(folder: Folder, tmp_path: Path) -> None:
     write(tmp_path, {"more/src/x.py": "", "more/sub/y.py": ""})
-    found = completed(Argument("a", "file"), "s", [folder, Folder(tmp_path / "more")])
+    found = complete(Argument("a", "file"), "s", [folder, Folder(tmp_path / "more")])
     assert found.values == ["src/", "sub/"]

@@ -6,7 +6,7 @@ import pytest
 
 from servers.prompts.library.libraries import STARTER
 from servers.prompts.library.library import Library
-from servers.prompts.library.lint import lint, tokens
+from servers.prompts.library.lint import estimate_tokens, lint
 from tests.servers.prompts.folders import SIMPLE, front, library
 
 
@@ -105,7 +105,7 @@ def test_a_long_prompt_is_found_with_its_estimate(tmp_path: Path) -> None:
 
 
 def test_tokens_are_a_fourth_of_the_bytes_and_at_least_one() -> None:
-    assert [tokens(size) for size in (0, 1, 4, 5)] == [0, 1, 1, 2]
+    assert [estimate_tokens(size) for size in (0, 1, 4, 5)] == [0, 1, 1, 2]
 
 
 @pytest.mark.parametrize(
