@@ -17,7 +17,8 @@ from .protocol.wire.jsonrpc import Message
 if TYPE_CHECKING:  # what only HTTP needs, and a server on stdio does not load
     from .protocol.http.rules import Denial, Headers, Refusal
     from .protocol.identity import Principal
-    from .protocol.session.snapshot import News, SessionRecord, Snapshot
+    from .protocol.session.handshake import Snapshot
+    from .protocol.session.sharing import News, SessionRecord
     from .protocol.wire.framing import ServerSentEvent
     from .protocol.wire.jsonrpc import RequestId
 
@@ -113,6 +114,10 @@ class Replica(Protocol):
     @property
     def number(self) -> int:
         """From 0 on, and below 2^20."""
+
+    @property
+    def secret(self) -> bytes:
+        """What replicas sign cursors with, where they were given no key: the same for all."""
 
     @property
     def sessions(self) -> "SessionStore":

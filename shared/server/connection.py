@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 import anyio
 from anyio import CancelScope, create_task_group
 
-from ..contracts import Transport
 from ..kit.signal import Signal
 from ..protocol.identity import Principal
 from ..protocol.session.events import Call, Cancelled, Change, Outgoing
@@ -26,12 +25,13 @@ from ..protocol.wire.jsonrpc import Message
 from .context import Answers
 
 if TYPE_CHECKING:
+    from ..contracts import Transport  # a page of types, which nothing needs when it runs
     from .running import Running
 
 __all__ = ["Connection", "serve"]
 
 
-async def serve(running: "Running[Any]", transport: Transport, *, principal: Principal | None = None) -> None:
+async def serve(running: "Running[Any]", transport: "Transport", *, principal: Principal | None = None) -> None:
     """Serves one peer on a stream of messages until that ends; then what is under way is finished, or cancelled if
     the peer is gone. Never raises for what the peer does."""
     ready, writing = asyncio.Event(), CancelScope()
@@ -57,7 +57,7 @@ async def serve(running: "Running[Any]", transport: Transport, *, principal: Pri
         await connection.close()
 
 
-async def _read(connection: "Connection", transport: Transport) -> bool:
+async def _read(connection: "Connection", transport: "Transport") -> bool:
     """Takes messages in until the peer ends its stream, which is True, or is gone."""
     try:
         while True:

@@ -82,11 +82,13 @@ class Running(Generic[State]):
 
     @cached_property
     def seal(self) -> Seal:
-        """Seals cursors and request states: with MCP_STATE_KEY, which several processes of this server may share, or
-        with a key of this run alone."""
+        """Seals cursors and request states: with MCP_STATE_KEY, which several processes of this server may share,
+        with what its stores have for that, or with a key of this run alone."""
         given = os.environ.get("MCP_STATE_KEY", "")
         # What one server has sealed is nothing to another one that has the same key.
-        return Seal(f"{self.server.implementation.name}\0{given}".encode() if given else os.urandom(32))
+        if given:
+            return Seal(f"{self.server.implementation.name}\0{given}".encode())
+        return Seal(os.urandom(32) if self.replica is None else self.replica.secret)
 
     @cached_property
     def identity(self) -> Identity:

@@ -160,7 +160,7 @@ class Server(Features[State]):
     ) -> AsyncIterator[Running[State]]:
         """Runs the server until the end of the block, with `settings` or the defaults: opens what the lifespan opens,
         and closes it when all calls are over. Raises what the lifespan raises. All that are open with the same
-        `stores` are replicas: each goes on with the sessions of the others. They need one MCP_STATE_KEY."""
+        `stores` are replicas: each goes on with the sessions of the others."""
         self._is_frozen = True
         running = Running(
             self,

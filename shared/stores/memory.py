@@ -5,6 +5,7 @@ as long as one may be idle, until somebody asks for it. No method ever suspends.
 """
 
 import asyncio
+import os
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -14,7 +15,8 @@ from ..contracts import ReplayLimits
 from ..kit.expiry import ExpiryQueue
 from ..protocol.http.rules import refuse
 from ..protocol.identity import Principal
-from ..protocol.session.snapshot import News, SessionRecord, Snapshot
+from ..protocol.session.handshake import Snapshot
+from ..protocol.session.sharing import News, SessionRecord
 from ..protocol.wire.jsonrpc import RequestId
 from .memory_log import MemoryLog
 
@@ -43,6 +45,7 @@ class Stores:
         self.topics: dict[str, list[Callable[[], None]]] = {}
         self.orphans = ExpiryQueue(0)
         """The sessions that no replica has."""
+        self.secret = os.urandom(32)
         self._log: MemoryLog | None = None
         self._numbers = count()
 
@@ -102,6 +105,7 @@ class MemoryReplica:
 
     def __init__(self, stores: Stores, number: int) -> None:
         self.number = number
+        self.secret = stores.secret
         self.sessions = MemorySessions(stores, number)
         self.bus = stores.buses[number]
         self._stores = stores

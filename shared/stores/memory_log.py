@@ -133,7 +133,8 @@ class MemoryStream:
         self._trim()
         if self.reader is not None:
             self.reader.wake()
-        self._events.rest(self)
+        else:
+            self._events.rest(self)
 
     def pause(self, retry_ms: int) -> None:
         """Has its reader pause, if there is one."""
@@ -163,8 +164,8 @@ class MemoryStream:
             if self.ids and not self.name:
                 self.is_lost = True
                 self.forget()
-            else:
-                self._trim()
+                return
+            self._trim()
         self._events.rest(self)
 
     def show(self) -> str:
@@ -304,8 +305,8 @@ class MemoryEvents:
                 pass
 
     def rest(self, stream: MemoryStream) -> None:
-        """Takes note of when to give `stream` up, which nobody reads or which is over. Of those that have ended only
-        the last few are kept."""
+        """Takes note of when to give `stream` up, if nobody reads it. Of those that have ended only the last few are
+        kept."""
         if stream.reader is not None:
             return
         shown = self._shown or {}

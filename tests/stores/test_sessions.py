@@ -4,7 +4,8 @@ from dataclasses import replace
 
 from shared.contracts import Replica, Stores
 from shared.protocol.identity import Principal
-from shared.protocol.session.snapshot import NEW, News, SessionRecord
+from shared.protocol.session.handshake import NEW
+from shared.protocol.session.sharing import News, SessionRecord
 from tests.clock import forward
 from tests.quiet import quiet
 from tests.stores.conftest import joined

@@ -16,12 +16,13 @@ from typing import Any
 
 from ...errors import InvalidRequest
 from ..identity import Identity, Peer, Principal
+from ..records import record
 from ..types.lifecycle import InitializeParams
-from ..versions import NEWEST_HANDSHAKE, find_version
+from ..versions import NEWEST_HANDSHAKE, Version, find_version
 from .envelope import discover
 from .events import Call
 
-__all__ = ["FIRST_PEER", "Handshake", "State"]
+__all__ = ["FIRST_PEER", "NEW", "Handshake", "Snapshot", "State"]
 
 FIRST_PEER = Peer(NEWEST_HANDSHAKE)
 """Whoever speaks before `initialize`: nothing is known of it."""
@@ -35,6 +36,25 @@ class State(Enum):
     NEW = "new"
     OPENING = "opening"
     OPEN = "open"
+
+
+@record
+class Snapshot:
+    """What lasts of a session: any replica goes on from it. Calls and questions stay where they landed."""
+
+    state: State
+    peer: Peer | None
+    roots_changed: int = 0
+    """How often the peer has said that its roots are others now."""
+
+    @property
+    def version(self) -> Version | None:
+        """The version negotiated, once `initialize` is answered."""
+        return None if self.peer is None else self.peer.version
+
+
+NEW = Snapshot(State.NEW, None)
+"""Before `initialize`."""
 
 
 class Handshake:

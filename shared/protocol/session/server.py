@@ -24,9 +24,8 @@ from ..wire.jsonrpc import Batch, Failure, Malformed, Message, Notification, Req
 from .admission import Admission
 from .batches import MAX_BATCH, Batches
 from .events import Answered, Call, Cancelled, Change, Event, Outcome, Outgoing
-from .handshake import Handshake, State
+from .handshake import Handshake, Snapshot, State
 from .questions import Asked, Question, brought_answers, close_state, require_capabilities
-from .snapshot import Snapshot
 from .subscriptions import Listen, Subscriptions
 
 __all__ = ["ServerSession"]

@@ -46,7 +46,7 @@ from .follow import follow
 from .limits import SessionLimits
 from .reply import Gone, Http, Stage, read_body
 from .session import HttpSession
-from .sessions import Sessions
+from .sessions import TOO_MANY, Sessions
 from .shares import Portions
 from .stateless import StatelessRequest
 
@@ -55,7 +55,7 @@ __all__ = ["Endpoint", "EndpointLimits"]
 _LARGE = 65_536
 """Bytes of a body that takes a millisecond to read, and more where a tool validates it."""
 _STARTING = refuse(503, "the server is starting; try again in a moment", Retry_After="2")
-_TOO_MANY = refuse(429, "too many of your requests are being served; wait for their answers", Retry_After="1")
+_BUSY = refuse(429, "too many of your requests are being served; wait for their answers", Retry_After="1")
 _STOPPING = refuse(503, "the server is stopping", Connection="close")
 
 
@@ -186,7 +186,7 @@ class Endpoint:
     async def _serve_stateless(self, http: Http, request: Request) -> Refusal | None:
         portions = self._listening if request.method == "subscriptions/listen" else self._requests
         if not portions.take(http.client):
-            return _TOO_MANY
+            return _BUSY
         one = StatelessRequest(self._running, http)
         self._stateless.add(one)
         try:
@@ -224,7 +224,8 @@ class Endpoint:
         if refusal is not None or not is_free:
             return refusal or refuse(400, "this id is in use by a request that has no answer yet")
         reader = session.post(message, ids)
-        await sessions.share(session, message)
+        if not sessions.is_alone:
+            await sessions.share(session, message)
         await follow(http, session, reader, self._limits.keep_alive_seconds)
         return None
 
@@ -234,7 +235,7 @@ class Endpoint:
             return refusal
         session = sessions.open(http.principal, http.client)
         if session is None:
-            return refuse(503, "too many sessions are open", Retry_After="60")
+            return TOO_MANY
         try:
             opening = partial(_opening, sessions, session)
             await follow(

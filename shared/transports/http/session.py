@@ -13,7 +13,8 @@ from typing import Any
 
 from ...protocol.http.rules import Refusal, refuse
 from ...protocol.session.events import Outgoing
-from ...protocol.session.snapshot import NEW, SessionRecord, Snapshot
+from ...protocol.session.handshake import NEW, Snapshot
+from ...protocol.session.sharing import SessionRecord
 from ...protocol.versions import Version
 from ...protocol.wire.framing import ServerSentEvent
 from ...protocol.wire.jsonrpc import Message, RequestId
@@ -146,7 +147,7 @@ class HttpSession:
     async def finish(self, *, orderly: bool, goes_on: bool = False) -> None:
         """Ends the session: what is under way is finished within limits if `orderly`, else cancelled. Its streams
         end, those without an answer with a refusal. Where it `goes_on`, at other replicas, only what is here ends."""
-        refusal = refuse(503, "the server is stopping") if orderly else _ENDED
+        refusal = refuse(503, "the server is stopping") if orderly or goes_on else _ENDED
         try:
             if orderly:
                 await self._connection.drain()

@@ -21,8 +21,9 @@ from ...ops.footprint import give_back
 from ...protocol.http.rules import Refusal, refuse
 from ...protocol.identity import Principal
 from ...protocol.session.events import cancelled_id
+from ...protocol.session.handshake import NEW
 from ...protocol.session.questions import asker
-from ...protocol.session.snapshot import NEW, News, SessionRecord
+from ...protocol.session.sharing import News, SessionRecord
 from ...protocol.wire.jsonrpc import Batch, Failure, Message, RequestId, Response
 from ...server.running import Running
 from ...stores.memory import Stores
@@ -30,7 +31,7 @@ from .limits import Keeping, SessionLimits
 from .session import HttpSession
 from .shares import Shares
 
-__all__ = ["Sessions"]
+__all__ = ["TOO_MANY", "Sessions"]
 
 log = logging.getLogger("shared.transports.http")
 
@@ -38,7 +39,7 @@ BURST = 100
 """Sessions that must have ended before their memory is given back; fewer are not worth the time."""
 QUIET_SECONDS = 1.0
 _UNKNOWN = refuse(404, "there is no such session; initialize a new one")
-_TOO_MANY = refuse(503, "too many sessions are open", Retry_After="60")
+TOO_MANY = refuse(503, "too many sessions are open", Retry_After="60")
 
 
 class Sessions:
@@ -48,7 +49,8 @@ class Sessions:
         self._running = running
         self._tasks = tasks
         self._limits = limits
-        self._is_alone = running.replica is None
+        self.is_alone = running.replica is None
+        """Whether nobody else can have any of them."""
         replica = running.replica or Stores().replica()
         self._number, self._store, self._bus = replica.number, replica.sessions, replica.bus
         self._keeping = Keeping(limits, replica, self._lapse)
@@ -96,7 +98,9 @@ class Sessions:
         session = self._by_id.get(id)
         if session is None:
             if not self._has_room(record.client):
-                return _TOO_MANY
+                self._store.leave(id, ids if is_free else ())
+                await self._store.lapse(id, busy=False)
+                return TOO_MANY
             session = self._by_id[id] = self._add(record)
         self._shares.use(session)
         return session, is_free
@@ -111,8 +115,6 @@ class Sessions:
         changed = session.learn()
         if changed is not None:
             await self._store.update(session.id, changed)
-        if self._is_alone:
-            return
         for one in message.messages if isinstance(message, Batch) else (message,):
             owner = await self._owner(session, one)
             if owner is not None and owner != self._number:
@@ -133,7 +135,7 @@ class Sessions:
         """Ends every session, or where there are other replicas what is here of it; lets each finish what is under
         way, if `orderly`, else cancels it."""
         for session in (*self._opening, *self._by_id.values()):
-            self._tasks.start_soon(partial(self._finish, session, orderly=orderly, goes_on=not self._is_alone))
+            self._tasks.start_soon(partial(self._finish, session, orderly=orderly, goes_on=not self.is_alone))
 
     def _add(self, record: SessionRecord) -> HttpSession:
         session = HttpSession(self._running, record, self._keeping)

@@ -90,6 +90,18 @@ async def test_a_session_goes_on_at_another_replica() -> None:
         assert [(await site.health())["sessions"] for site in (here, there)] == [1, 1]
 
 
+async def test_a_list_is_continued_at_another_replica() -> None:
+    server = app()
+    server.page_size = 2
+    async with replicas(server, 2) as (one, other), listening(one) as here, listening(other) as there:
+        session = await here.initialize()
+        first = (await here.post(here.message("tools/list"), session)).json()["result"]
+        following = there.message("tools/list", {"cursor": first["nextCursor"]})
+        second = (await there.post(following, session)).json()["result"]
+        names = [tool["name"] for tool in (*first["tools"], *second["tools"])]
+        assert (len(names), len(set(names))) == (4, 4)
+
+
 async def test_what_a_client_says_of_itself_holds_at_all_replicas() -> None:
     async with two() as (here, there):
         session = await here.initialize()
@@ -178,7 +190,10 @@ async def test_coming_back_elsewhere_takes_the_stream_from_the_connection_before
                 assert [said(one) async for one in second] == ["after", "released"]
 
 
-async def test_a_flood_waits_for_its_reader_elsewhere() -> None:
+@pytest.mark.slow
+async def test_a_flood_waits_for_its_reader_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Longer than the test may take: only the news that the reader has caught up has it go on.
+    monkeypatch.setattr("shared.transports.http.session.CATCH_UP_SECONDS", 600.0)
     async with two(limits=EndpointLimits(keep_alive_seconds=0.02)) as (here, there):
         session = await here.initialize()
         async with here.stream(call(here, "flood_later", "f"), session) as response:
@@ -269,6 +284,38 @@ async def test_a_session_outlives_the_replica_that_began_it() -> None:
         assert (await there.post(there.message("ping", id="p"), session)).status_code == 200
 
 
+async def test_who_reads_at_a_replica_that_stops_is_sent_to_another() -> None:
+    async with replicas(app(), 2) as (one, other), listening(other) as there:
+        async with listening(one) as here:
+            session = await here.initialize()
+            async with here.client.stream("GET", "/mcp", headers=merged(session)) as response:
+                messages = read_events(response)
+                seen = [await anext(messages)]
+                here.stop.set()
+                seen += [one async for one in messages]
+        assert [(one.data, one.retry) for one in seen] == [(b"", 1_000)] * 2
+        there.running.changes.tools()
+        headers = merged({**session, "Last-Event-ID": seen[-1].id})
+        async with there.client.stream("GET", "/mcp", headers=headers) as response:
+            assert response.status_code == 200
+
+
+async def test_a_full_replica_leaves_a_session_to_the_others() -> None:
+    async with (
+        replicas(app(), 2) as (one, other),
+        listening(one) as here,
+        listening(other, limits=EndpointLimits(sessions=SessionLimits(sessions=1))) as there,
+    ):
+        session, blocking = await here.initialize(), await there.initialize()
+        async with there.client.stream("GET", "/mcp", headers=merged(blocking)):
+            refused = await there.post(there.message("ping", id="p"), session)
+            assert (refused.status_code, refused.headers["retry-after"]) == (503, "60")
+            assert (await here.post(here.message("ping", id="p"), session)).status_code == 200
+        await here.client.delete("/mcp", headers=merged(session))
+        assert (await there.post(there.message("ping"), session)).status_code == 404
+
+
+@pytest.mark.slow
 async def test_a_replica_that_is_not_asked_forgets_and_the_session_stays() -> None:
     limits = EndpointLimits(keep_alive_seconds=0.1, sessions=SessionLimits(idle_seconds=0.5))
     async with two(limits=limits) as (here, there):

@@ -3,8 +3,8 @@
 import pytest
 
 from shared.protocol.session.events import Change
+from shared.protocol.session.handshake import NEW
 from shared.protocol.session.questions import asker
-from shared.protocol.session.snapshot import NEW
 from shared.protocol.wire.jsonrpc import Notification, Request, Response
 from tests.protocol.session.test_server import ADA, FORM, HANDSHAKES, begin, sent, session
 
