@@ -154,6 +154,9 @@ class SessionStore(Protocol):
     async def update(self, id: str, snapshot: "Snapshot") -> None:
         """What lasts of a session is this from now on. The other replicas that have it are told, by their bus."""
 
+    async def tell(self, news: "News") -> None:
+        """Tells the other replicas that have the session of `news`, by their bus."""
+
     async def lapse(self, id: str, *, busy: bool) -> bool:
         """This replica was not asked for the session for as long as one may be idle. Whether it ended by that, which
         it does where no other replica has it. Else this one no longer has it, unless it is `busy` with it."""

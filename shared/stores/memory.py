@@ -89,7 +89,7 @@ class Stores:
             if number in session.holders:
                 self.release(id_, number)
             claims = session.claims or {}
-            session.claims = {request_id: owner for request_id, owner in claims.items() if owner != number}
+            session.claims = {request_id: owner for request_id, owner in claims.items() if owner != number} or None
         if not self.buses:
             self.orphans.close()
 
@@ -167,6 +167,12 @@ class MemorySessions:
             old = session.record
             session.record = SessionRecord(id, old.principal, old.client, old.idle_seconds, snapshot)
             self._stores.tell(session, News(id, snapshot=snapshot), self._number)
+
+    async def tell(self, news: News) -> None:
+        """Tells the other replicas that have the session of `news`."""
+        session = self._sessions.get(news.session)
+        if session is not None:
+            self._stores.tell(session, news, self._number)
 
     async def lapse(self, id: str, *, busy: bool) -> bool:
         """This replica was not asked for the session for as long as one may be idle. Whether it ended by that."""

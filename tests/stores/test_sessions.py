@@ -6,6 +6,7 @@ from shared.contracts import Replica, Stores
 from shared.protocol.identity import Principal
 from shared.protocol.session.handshake import NEW
 from shared.protocol.session.sharing import News, SessionRecord
+from shared.protocol.wire.jsonrpc import Notification
 from tests.clock import forward
 from tests.quiet import quiet
 from tests.stores.conftest import joined
@@ -67,6 +68,18 @@ class TestSessionStore:
             await quiet()
             assert heard == [[], [News("s", snapshot=CHANGED)], []]
             assert await there.sessions.enter("s", ADA) == (replace(RECORD, snapshot=CHANGED), True)
+
+    async def test_news_of_a_session_are_told_to_the_others_that_have_it(self, stores: Stores) -> None:
+        async with joined(stores, 3) as replicas:
+            here, there, _ = replicas
+            heard = [heard_by(one) for one in replicas]
+            news = News("s", Notification("n"))
+            await here.sessions.tell(news)
+            await here.sessions.create(RECORD)
+            await there.sessions.enter("s", "ada")
+            await here.sessions.tell(news)
+            await quiet()
+            assert heard == [[], [news], []]
 
     async def test_a_session_that_was_deleted_is_gone_everywhere(self, stores: Stores) -> None:
         async with joined(stores, 2) as (here, there):

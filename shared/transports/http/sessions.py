@@ -24,7 +24,7 @@ from ...protocol.session.events import cancelled_id
 from ...protocol.session.handshake import NEW
 from ...protocol.session.questions import asker
 from ...protocol.session.sharing import News, SessionRecord
-from ...protocol.wire.jsonrpc import Batch, Failure, Message, RequestId, Response
+from ...protocol.wire.jsonrpc import Batch, Failure, Message, Request, RequestId, Response
 from ...server.running import Running
 from ...stores.memory import Stores
 from .limits import Keeping, SessionLimits
@@ -38,6 +38,7 @@ log = logging.getLogger("shared.transports.http")
 BURST = 100
 """Sessions that must have ended before their memory is given back; fewer are not worth the time."""
 QUIET_SECONDS = 1.0
+_SUBSCRIBING = ("resources/subscribe", "resources/unsubscribe")
 _UNKNOWN = refuse(404, "there is no such session; initialize a new one")
 TOO_MANY = refuse(503, "too many sessions are open", Retry_After="60")
 
@@ -111,20 +112,32 @@ class Sessions:
 
     async def share(self, session: HttpSession, message: Message) -> None:
         """Has other replicas know what `message`, which was taken in, has changed, and has it reach those that it is
-        for: who asked, or who serves what is cancelled."""
+        for: who asked, who serves what is cancelled, who tells of a resource."""
         changed = session.learn()
         if changed is not None:
             await self._store.update(session.id, changed)
         for one in message.messages if isinstance(message, Batch) else (message,):
-            owner = await self._owner(session, one)
-            if owner is not None and owner != self._number:
-                await self._bus.deliver(owner, News(session.id, one))
+            if isinstance(one, Request):
+                await self._take_over(session, one)
+            else:
+                await self._pass_on(session, one)
 
-    async def _owner(self, session: HttpSession, message: Message) -> int | None:
+    async def _take_over(self, session: HttpSession, request: Request) -> None:
+        """Has no other replica tell of a resource that the client has subscribed to here, or has done with."""
+        if request.method in _SUBSCRIBING:
+            ending = Request(request.id, "resources/unsubscribe", request.params)
+            await self._store.tell(News(session.id, ending))
+
+    async def _pass_on(self, session: HttpSession, message: Message) -> None:
+        """Has a message reach the replica that it is for."""
         if isinstance(message, Response | Failure):
-            return asker(message.id)
-        id_ = cancelled_id(message)
-        return None if id_ is None else await self._store.owner(session.id, id_)
+            owner = asker(message.id)
+        elif (id_ := cancelled_id(message)) is not None:
+            owner = await self._store.owner(session.id, id_)
+        else:
+            return
+        if owner is not None and owner != self._number:
+            await self._bus.deliver(owner, News(session.id, message))
 
     def end(self, session: HttpSession) -> None:
         """Ends one session at once, everywhere: its id is unknown from now on, what is under way is cancelled."""

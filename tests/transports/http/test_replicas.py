@@ -1,6 +1,6 @@
 """Two runs of one server behind two HTTP endpoints that share what they know: a session has no home, calls have."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -16,6 +16,7 @@ from shared.testing import replicas
 from shared.transports.http.endpoint import EndpointLimits
 from shared.transports.http.limits import SessionLimits
 from tests.transports.http.http_wire import (
+    PATIENCE,
     Json,
     Probe,
     Site,
@@ -250,6 +251,28 @@ async def test_a_cancellation_reaches_the_call_at_another_replica() -> None:
             assert (await there.post(cancel, session)).status_code == 202
             await here.probe.cancelled.wait()
         assert (answers[0].status_code, answers[0].content) == (200, b"")
+
+
+async def test_a_subscription_is_where_the_client_asked_last() -> None:
+    async with two() as (here, there):
+        session = await here.initialize()
+        uri = {"uri": "memo://one"}
+        for site in (here, there):
+            assert "result" in (await site.post(site.message("resources/subscribe", uri), session)).json()
+        await until(lambda: not here.running.changes.held)
+        async with here.client.stream("GET", "/mcp", headers=merged(session)) as stream:
+            messages = events(stream)
+            there.running.changes.resource("memo://one")
+            updated = await anext(messages)
+            assert (updated["method"], updated["params"]["uri"]) == ("notifications/resources/updated", "memo://one")
+        assert "result" in (await here.post(here.message("resources/unsubscribe", uri), session)).json()
+        await until(lambda: not there.running.changes.held)
+
+
+async def until(is_so: Callable[[], bool]) -> None:
+    with anyio.fail_after(PATIENCE):
+        while not is_so():
+            await anyio.lowlevel.checkpoint()
 
 
 async def test_a_session_ends_everywhere() -> None:
