@@ -6,8 +6,8 @@ from shared import Implementation, Opening, Running, Server, ToolError, __versio
 
 from .errors import FetchError
 from .features import pages, tools
-from .features.state import State, opened_state
-from .pages.texts import explained
+from .features.state import State, open_state
+from .pages.texts import explain
 from .settings import Settings
 
 __all__ = ["app"]
@@ -28,7 +28,7 @@ app = Server[State](
 
 @app.lifespan
 async def _open(opening: Opening) -> AsyncIterator[State]:
-    async with opened_state(opening.settings, lambda: opening.endpoints) as state:
+    async with open_state(opening.settings, lambda: opening.endpoints) as state:
         yield state
 
 
@@ -44,4 +44,4 @@ async def _ready(running: Running[State]) -> str | None:
 
 @app.error(FetchError)
 def _explain(error: FetchError) -> ToolError:
-    return ToolError(explained(error))
+    return ToolError(explain(error))

@@ -10,7 +10,7 @@ from shared.kit.text import join_lines
 
 from ..errors import FetchError
 from ..pages.snapshots import Snapshot, Wanted
-from ..pages.texts import cut, explained, facts_of, text_of
+from ..pages.texts import cut, explain, facts_of, text_of
 from .state import Ctx, State, snapshot_of
 
 __all__ = ["features", "fetch", "list_recent", "read_page", "read_page_over_http"]
@@ -70,4 +70,4 @@ async def _snapshot(ctx: Ctx, url: str) -> Snapshot:
     try:
         return await snapshot_of(ctx, Wanted(url))
     except FetchError as error:
-        raise InvalidParams(explained(error)) from None
+        raise InvalidParams(explain(error)) from None

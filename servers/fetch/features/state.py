@@ -22,7 +22,7 @@ from ..settings import Settings
 if TYPE_CHECKING:
     from ..pages.fetcher import Fetcher
 
-__all__ = ["Ctx", "LazyFetcher", "State", "opened_state", "snapshot_of"]
+__all__ = ["Ctx", "LazyFetcher", "State", "open_state", "snapshot_of"]
 
 Endpoints = Callable[[], Iterable[Endpoint]]
 
@@ -66,7 +66,7 @@ Ctx = Context[State]
 
 
 @asynccontextmanager
-async def opened_state(settings: Settings, endpoints: Endpoints) -> AsyncIterator[State]:
+async def open_state(settings: Settings, endpoints: Endpoints) -> AsyncIterator[State]:
     """The state for the time of the block; `endpoints` tells what this server listens on itself."""
     async with AsyncExitStack() as stack, anyio.create_task_group() as tasks:
         fetcher = LazyFetcher(settings, endpoints, tasks, stack)

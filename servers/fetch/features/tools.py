@@ -9,7 +9,7 @@ from shared import CallToolResult, Features, ImageContent, Text, TextContent, To
 
 from ..errors import FetchError
 from ..pages.snapshots import Wanted, fetch_all
-from ..pages.texts import cut, facts_of, many_of, text_of
+from ..pages.texts import cut, facts_of, join_pages, text_of
 from ..read.page import Format
 from .state import Ctx, State, snapshot_of
 
@@ -83,7 +83,7 @@ async def fetch_many(
     told = partial(ctx.progress, total=len(wanted))
     seconds = ctx.budget.seconds - _LAST_SECONDS
     outcomes = await fetch_all(wanted, partial(snapshot_of, ctx), told, seconds, max_length)
-    many = many_of(wanted, outcomes, max_length, ctx.budget.result_bytes - _FOR_MANY)
+    many = join_pages(wanted, outcomes, max_length, ctx.budget.result_bytes - _FOR_MANY)
     if all("error" in facts for facts in many.facts):
         raise ToolError(many.text)
     return Text(many.text, {"pages": many.facts})

@@ -18,7 +18,7 @@ if sys.version_info >= (3, 14):
 else:
     from backports import zstd
 
-__all__ = ["ACCEPT_ENCODING", "Unpacking", "unpacking"]
+__all__ = ["ACCEPT_ENCODING", "Unpacker", "make_unpacker"]
 
 ACCEPT_ENCODING = "gzip, deflate, br, zstd"
 STEP = 65_536
@@ -153,7 +153,7 @@ DECODERS: dict[str, type[Gzip] | type[Deflate] | type[Brotli] | type[Zstandard]]
 }
 
 
-class Unpacking:
+class Unpacker:
     """The encodings of one body, the last applied first. Raises FetchError `bad_response` where it is damaged."""
 
     def __init__(self, decoders: list[Decoder]) -> None:
@@ -180,7 +180,7 @@ class Unpacking:
                 yield from self._through(piece, decoders[1:])
 
 
-def unpacking(content_encoding: str) -> Unpacking:
+def make_unpacker(content_encoding: str) -> Unpacker:
     """The decoders for a `Content-Encoding`. Raises FetchError `bad_response` for such as were not asked for."""
     names = [name for name in (one.strip().lower() for one in content_encoding.split(",")) if name]
     names = [name for name in names if name != "identity"]
@@ -188,4 +188,4 @@ def unpacking(content_encoding: str) -> Unpacking:
         raise FetchError("bad_response", f"the body is packed more than {LAYERS} times over")
     if not all(name in DECODERS for name in names):
         raise FetchError("bad_response", "the body is packed in a way that was not asked for")
-    return Unpacking([DECODERS[name]() for name in reversed(names)])
+    return Unpacker([DECODERS[name]() for name in reversed(names)])

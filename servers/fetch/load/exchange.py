@@ -11,7 +11,7 @@ import httpx
 from anyio.lowlevel import checkpoint
 
 from servers.fetch.errors import FetchError
-from servers.fetch.load.decoding import unpacking
+from servers.fetch.load.decoding import make_unpacker
 from servers.fetch.load.excerpt import READ
 from servers.fetch.load.limits import Share
 
@@ -145,7 +145,7 @@ class Exchange:
 
     async def _read_into(self, body: _Body, response: httpx.Response) -> None:
         encoding = response.headers.get("content-encoding", "")
-        unpacked = unpacking(encoding)
+        unpacked = make_unpacker(encoding)
         length = -1 if encoding else _length(response)
         most = body.limits.bytes if length < 0 else min(length, body.limits.bytes)
         async for chunk in response.aiter_raw():

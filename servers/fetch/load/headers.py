@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from servers.fetch.network.hosts import normal_host
+from servers.fetch.network.hosts import normalize_host
 
 __all__ = ["HostHeader", "default_agent", "headers_for", "parse_host_header", "product_token"]
 
@@ -57,7 +57,7 @@ def parse_host_header(text: str) -> HostHeader:
     port = int(found["port"] or 443) if found else 0
     if found is None or not 0 < port < 65_536:
         raise ValueError("what stands before = is no HOST or HOST:PORT")
-    host = normal_host(found["host"])
+    host = normalize_host(found["host"])
     name, value = name.strip(), value.strip()
     if not NAME.fullmatch(name):
         raise ValueError(f"what is set for {host} has no name that a header may have")

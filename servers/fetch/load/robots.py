@@ -131,7 +131,7 @@ class Robots:
             return _unreachable(f"its robots.txt was answered with {answer.status}")
         if answer.status >= 300:
             return Rules(None, "", monotonic() + KEPT)
-        text = relevant(answer.body, self._token)
+        text = keep_relevant(answer.body, self._token)
         parsed = await to_thread.run_sync(Protego.parse, text, abandon_on_cancel=True, limiter=self._threads)
         return Rules(parsed, "", monotonic() + KEPT, len(text))
 
@@ -152,7 +152,7 @@ class Robots:
         return answer
 
 
-def relevant(body: bytes, token: str) -> str:
+def keep_relevant(body: bytes, token: str) -> str:
     """The lines of a robots.txt, with every program but `token` under one name, so that what it costs to read does
     not grow with the names times the rules. A web page in its place has none."""
     if len(body) >= MOST:

@@ -12,13 +12,13 @@ import httpx
 from h2.exceptions import H2Error
 
 from servers.fetch.errors import FetchError
-from servers.fetch.network.connecting import CheckedBackend, Resolver, checked_addresses
+from servers.fetch.network.connecting import CheckedBackend, Resolver, resolve_allowed
 from servers.fetch.network.policy import Policy
 from servers.fetch.network.proxy import Proxy, parse_proxy
 from servers.fetch.network.streams import Http2Stream, TlsStream, tls_context, used_streams
 from servers.fetch.network.urls import host_of, port_of
 
-__all__ = ["ClientOptions", "opened_client"]
+__all__ = ["ClientOptions", "open_client"]
 
 KEPT_CONNECTIONS = 20
 KEPT_SECONDS = 15
@@ -49,9 +49,7 @@ class ClientOptions(NamedTuple):
 
 
 @asynccontextmanager
-async def opened_client(
-    options: ClientOptions, policy: Policy, resolver: Resolver
-) -> AsyncIterator[httpx.AsyncClient]:
+async def open_client(options: ClientOptions, policy: Policy, resolver: Resolver) -> AsyncIterator[httpx.AsyncClient]:
     """A client that resolves each host once, checks every address it leads to, and connects to one of those.
 
     It follows no redirects, keeps no cookies, and looks at no environment variables nor .netrc. What fails is a
@@ -160,7 +158,7 @@ async def _close(streams: list[Http2Stream]) -> None:
 async def _check(policy: Policy, resolver: Resolver, url: httpx.URL) -> None:
     host, port = host_of(url), port_of(url)
     try:
-        await checked_addresses(policy, resolver, host, port)
+        await resolve_allowed(policy, resolver, host, port)
     except FetchError as error:
         if error.code != "dns" or not policy.is_named(host, port):
             raise

@@ -23,11 +23,11 @@ from httpcore import (
 
 from servers.fetch.errors import FetchError
 from servers.fetch.network.addresses import parse_address
-from servers.fetch.network.hosts import bracketed, normal_host
+from servers.fetch.network.hosts import bracket, normalize_host
 from servers.fetch.network.policy import Policy
 from servers.fetch.network.streams import TlsStream
 
-__all__ = ["CheckedBackend", "Resolver", "SystemResolver", "checked_addresses"]
+__all__ = ["CheckedBackend", "Resolver", "SystemResolver", "resolve_allowed"]
 
 _UNKNOWN = {socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME)}
 HEAD_START = 0.25
@@ -76,10 +76,10 @@ def _lookup(host: str) -> list[str]:
     return list(dict.fromkeys(str(address[4][0]) for address in found))
 
 
-async def checked_addresses(policy: Policy, resolver: Resolver, host: str, port: int) -> list[str]:
+async def resolve_allowed(policy: Policy, resolver: Resolver, host: str, port: int) -> list[str]:
     """The addresses that a host leads to, all of which may be reached. Raises FetchError where one may not."""
     try:
-        host = normal_host(host)
+        host = normalize_host(host)
     except ValueError as error:
         raise FetchError("bad_url", str(error)) from None
     policy.check_host(host, port)
@@ -119,12 +119,12 @@ class CheckedBackend(AsyncNetworkBackend):
         """A connection to `host`. Raises FetchError, which httpcore lets pass."""
         try:
             with anyio.fail_after(timeout):
-                addresses = await checked_addresses(self._policy, self._resolver, host, port)
+                addresses = await resolve_allowed(self._policy, self._resolver, host, port)
                 stream = await _Race(self._inner, port, socket_options).run(addresses[:MOST_TRIED])
         except TimeoutError:
-            raise FetchError("timeout", f"{bracketed(host)} was not reached within {timeout:g} s") from None
+            raise FetchError("timeout", f"{bracket(host)} was not reached within {timeout:g} s") from None
         if stream is None:
-            raise FetchError("connect", f"{bracketed(host)} takes no connections at port {port}")
+            raise FetchError("connect", f"{bracket(host)} takes no connections at port {port}")
         return TlsStream(stream, host)
 
 

@@ -9,7 +9,7 @@ import re
 from ipaddress import IPv4Address, IPv6Address
 from urllib.parse import unquote_to_bytes
 
-__all__ = ["bracketed", "normal_host"]
+__all__ = ["bracket", "normalize_host"]
 
 MAX_NAME = 253
 """Characters of a name in the DNS."""
@@ -19,7 +19,7 @@ _LABEL = re.compile(r"[a-z0-9_-]{1,63}")
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
 
 
-def normal_host(text: str) -> str:
+def normalize_host(text: str) -> str:
     """A host as URLs write it, or an address of IPv6 without brackets, in its one spelling.
 
     Raises ValueError, which does not repeat the host, for what is none.
@@ -35,7 +35,7 @@ def normal_host(text: str) -> str:
     return _address_4(labels) if _NUMBER.fullmatch(labels[-1]) else name
 
 
-def bracketed(host: str) -> str:
+def bracket(host: str) -> str:
     """A normal host as a URL has it."""
     return f"[{host}]" if ":" in host else host
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from servers.fetch.errors import FetchError
 from servers.fetch.network.addresses import METADATA, Address, embedded, is_public, parse_address
-from servers.fetch.network.hosts import bracketed, normal_host
+from servers.fetch.network.hosts import bracket, normalize_host
 
 __all__ = ["Endpoint", "Policy", "Rules"]
 
@@ -69,9 +69,9 @@ class Policy:
     def check_host(self, host: str, port: int) -> None:
         """Raises FetchError("blocked_host") for a host or port that is refused whatever address it leads to."""
         if any(_is_within(host, denied) for denied in self._denied):
-            raise FetchError("blocked_host", f"the operator does not allow {bracketed(host)}")
+            raise FetchError("blocked_host", f"the operator does not allow {bracket(host)}")
         if self._allowed and not any(_is_within(host, allowed) for allowed in self._allowed):
-            raise FetchError("blocked_host", f"{bracketed(host)} is not among the hosts that the operator allows")
+            raise FetchError("blocked_host", f"{bracket(host)} is not among the hosts that the operator allows")
         if port not in self._ports and not any(self._may_open(entry, host, port) for entry in self._private):
             raise self._not_public(host, port) if _is_private(host) else _closed_port(port)
 
@@ -84,9 +84,9 @@ class Policy:
             raise self._not_public(host, port) from None
         faces = (parsed, *embedded(parsed))
         if any(_is_own(face, port, self._endpoints()) for face in faces):
-            raise FetchError("blocked_address", f"{bracketed(host)} is this server itself, which is never fetched")
+            raise FetchError("blocked_address", f"{bracket(host)} is this server itself, which is never fetched")
         if any(str(face) in self._denied for face in faces):
-            raise FetchError("blocked_host", f"the operator does not allow {bracketed(host)}")
+            raise FetchError("blocked_host", f"the operator does not allow {bracket(host)}")
         if any(entry.opens(port) and entry.holds(host, parsed, faces) for entry in self._private):
             return
         if not is_public(parsed):
@@ -106,11 +106,11 @@ class Policy:
 
     def _not_public(self, host: str, port: int) -> FetchError:
         if not METADATA.isdisjoint(_faces(host)):
-            return FetchError("blocked_address", f"{bracketed(host)} is where a cloud hands out credentials")
-        shown = bracketed(host) if port in self._ports else f"{bracketed(host)}:{port}"
+            return FetchError("blocked_address", f"{bracket(host)} is where a cloud hands out credentials")
+        shown = bracket(host) if port in self._ports else f"{bracket(host)}:{port}"
         return FetchError(
             "blocked_address",
-            f"{bracketed(host)} is not on the public internet",
+            f"{bracket(host)} is not on the public internet",
             f"The operator can allow it with --allow-private {shown}",
         )
 
@@ -167,7 +167,7 @@ def _is_of_this_machine(address: Address) -> bool:
 def _host(text: str) -> str:
     """A normal host; an address of IPv4 mapped into IPv6 as what it means."""
     try:
-        host = normal_host(text)
+        host = normalize_host(text)
     except ValueError:
         raise ValueError(f"{text!r} is no host; give it as example.com, without scheme, port and path") from None
     return str(parse_address(host)) if ":" in host else host

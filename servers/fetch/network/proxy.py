@@ -10,7 +10,7 @@ import re
 from typing import NamedTuple
 from urllib.parse import unquote_to_bytes
 
-from servers.fetch.network.hosts import normal_host
+from servers.fetch.network.hosts import normalize_host
 
 __all__ = ["Proxy", "parse_proxy"]
 
@@ -43,4 +43,4 @@ def parse_proxy(text: str) -> Proxy:
     credentials = None
     if found["user"] is not None:
         credentials = (unquote_to_bytes(found["user"]), unquote_to_bytes(found["password"] or ""))
-    return Proxy(found["scheme"], normal_host(found["host"]), port, credentials)
+    return Proxy(found["scheme"], normalize_host(found["host"]), port, credentials)

@@ -6,7 +6,7 @@ from urllib.parse import urljoin
 from httpx import URL, InvalidURL
 
 from servers.fetch.errors import FetchError
-from servers.fetch.network.hosts import bracketed, normal_host
+from servers.fetch.network.hosts import bracket, normalize_host
 
 __all__ = ["MAX_URL", "Chain", "follow", "host_of", "parse_url", "port_of"]
 
@@ -30,7 +30,7 @@ def parse_url(text: str) -> URL:
     authority = re.split(r"[/?#]", rest, maxsplit=1)[0]
     host, port = _authority(authority)
     try:
-        url = URL(f"{scheme}://{bracketed(host)}{port}{rest[len(authority) :]}")
+        url = URL(f"{scheme}://{bracket(host)}{port}{rest[len(authority) :]}")
     except InvalidURL:
         raise FetchError("bad_url", "what was given is no URL") from None
     if len(str(url)) > MAX_URL:
@@ -74,7 +74,7 @@ def _authority(text: str) -> tuple[str, str]:
     if ":" in host and not host.startswith("["):
         raise FetchError("bad_url", "the host has a colon in it", "Write an address of IPv6 in brackets")
     try:
-        return normal_host(host), colon + port if port else ""
+        return normalize_host(host), colon + port if port else ""
     except ValueError as error:
         raise FetchError("bad_url", str(error)) from None
 

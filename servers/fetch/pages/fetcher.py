@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 from servers.fetch.load.limits import ByteBudget
 from servers.fetch.load.loader import Loader, LoadRules
-from servers.fetch.network.client import ClientOptions, opened_client
+from servers.fetch.network.client import ClientOptions, open_client
 from servers.fetch.network.connecting import SystemResolver
 from servers.fetch.network.policy import Endpoint, Policy
 from servers.fetch.pages.snapshots import Snapshot, Wanted
-from servers.fetch.read.reader import Reader, opened_reader
+from servers.fetch.read.reader import Reader, open_reader
 from servers.fetch.settings import Settings
 
 __all__ = ["Fetcher", "open_fetcher"]
@@ -42,8 +42,8 @@ async def open_fetcher(settings: Settings, endpoints: Callable[[], Iterable[Endp
     policy = Policy(settings.rules, endpoints)
     options = ClientOptions(settings.timeout, settings.max_concurrent, settings.ca_file, settings.proxy_url)
     async with (
-        opened_client(options, policy, SystemResolver()) as client,
-        opened_reader(settings.readers, settings.reading_time, settings.reading_memory) as reader,
+        open_client(options, policy, SystemResolver()) as client,
+        open_reader(settings.readers, settings.reading_time, settings.reading_memory) as reader,
     ):
         yield Fetcher(Loader(client, policy, _rules(settings)), reader, ByteBudget(_LARGE_PAGES))
 

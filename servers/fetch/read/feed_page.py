@@ -11,7 +11,7 @@ from urllib.parse import urljoin, urlsplit
 import feedparser
 
 from servers.fetch.errors import FetchError
-from servers.fetch.read.page import Found, Page, Source, described
+from servers.fetch.read.page import Found, Page, Source, describe
 from servers.fetch.read.text import decode
 
 __all__ = ["plain_text", "read_feed"]
@@ -74,7 +74,7 @@ def _first_entries(text: str) -> str:
 def _shown(format: str, found: Found, entries: list[_Entry], version: str) -> str:
     if format == "metadata":
         about = {name: value for name, value in found._asdict().items() if name != "site"}
-        return described(kind="feed", version=version, **about, entries=len(entries))
+        return describe(kind="feed", version=version, **about, entries=len(entries))
     if format == "json":
         return json.dumps([_known(entry) for entry in entries], ensure_ascii=False, indent=2)
     if format == "links":

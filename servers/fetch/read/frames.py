@@ -12,7 +12,7 @@ from servers.fetch.errors import CODES, FetchError
 from servers.fetch.read.page import Found, Page, Removed
 from shared.kit.text import join_lines
 
-__all__ = ["LENGTHS", "MAX_BODY", "MAX_HEAD", "Head", "head_of", "lengths_of", "packed", "page_of"]
+__all__ = ["LENGTHS", "MAX_BODY", "MAX_HEAD", "Head", "head_of", "lengths_of", "pack", "page_of"]
 
 Head = dict[str, Any]
 
@@ -21,7 +21,7 @@ MAX_HEAD = 1_000_000
 MAX_BODY = 100_000_000
 
 
-def packed(head: Head, length: int) -> bytes:
+def pack(head: Head, length: int) -> bytes:
     """The beginning of a frame whose body has `length` bytes: the body is to follow."""
     text = json.dumps(head).encode()
     return LENGTHS.pack(len(text), length) + text

@@ -6,7 +6,7 @@ emoji coloured; and the soft hyphen's place, without the hyphen.
 
 import re
 
-__all__ = ["without_invisible"]
+__all__ = ["strip_invisible"]
 
 _JOINING = "\u0590-\u08ff\u0900-\u109f\u1780-\u17ff\u1800-\u18af\u1a20-\u1aaf\ufb1d-\ufdff\ufe70-\ufefc"
 """Scripts in which a joiner or its opposite changes what is seen: Hebrew to Myanmar, Khmer, Mongolian, Tai Tham."""
@@ -27,7 +27,7 @@ _NEEDED = re.compile(
 _SOFT_HYPHEN = "\u00ad"
 
 
-def without_invisible(text: str) -> tuple[str, int]:
+def strip_invisible(text: str) -> tuple[str, int]:
     """A text without what is not seen in it, and how many such characters there were."""
     if not _SUSPECT.search(text):
         return text, 0

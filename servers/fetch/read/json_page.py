@@ -6,7 +6,7 @@ from io import StringIO
 from typing import Any
 
 from servers.fetch.errors import FetchError
-from servers.fetch.read.page import Page, Source, described
+from servers.fetch.read.page import Page, Source, describe
 from servers.fetch.read.text import decode
 
 __all__ = ["read_json"]
@@ -102,7 +102,7 @@ def _facts(source: Source, charset: str, value: Any) -> str:
         facts |= {"type": "object", "members": len(value), "names": list(value)[:100]}
     elif isinstance(value, list):
         facts |= {"type": "array", "items": len(value)}
-    return described(**facts)
+    return describe(**facts)
 
 
 def _at(value: Any, pointer: str) -> Any:

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
-__all__ = ["Form", "Format", "Found", "Kind", "KindName", "Loaded", "Page", "Removed", "Source", "described"]
+__all__ = ["Form", "Format", "Found", "Kind", "KindName", "Loaded", "Page", "Removed", "Source", "describe"]
 
 Format = Literal["markdown", "text", "html", "json", "links", "metadata"]
 Form = Format | Literal["raw"]
@@ -97,7 +97,7 @@ class Page(NamedTuple):
     image_type: str = ""
 
 
-def described(**facts: Any) -> str:
+def describe(**facts: Any) -> str:
     """What is known of a page, as JSON, without what is not."""
     known = {name: value for name, value in facts.items() if value not in ("", None)}
     return json.dumps(known, ensure_ascii=False, indent=2)

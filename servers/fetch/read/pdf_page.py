@@ -9,7 +9,7 @@ from pypdf import PdfReader
 from pypdf.errors import DependencyError, PyPdfError
 
 from servers.fetch.errors import FetchError
-from servers.fetch.read.page import Found, Page, Source, described
+from servers.fetch.read.page import Found, Page, Source, describe
 
 __all__ = ["read_pdf"]
 
@@ -39,7 +39,7 @@ def read_pdf(source: Source) -> Page:
     found, facts = _about(reader)
     if source.format == "metadata":
         encrypted = True if reader.is_encrypted else None
-        return Page(described(kind="pdf", pages=total, encrypted=encrypted, **facts), "pdf", found=found)
+        return Page(describe(kind="pdf", pages=total, encrypted=encrypted, **facts), "pdf", found=found)
     text, notes = _text(reader, total, deadline)
     return Page(text, "pdf", found=found, notes=notes)
 

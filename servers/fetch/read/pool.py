@@ -15,7 +15,7 @@ from anyio.abc import Process
 from anyio.streams.buffered import BufferedByteReceiveStream
 
 from servers.fetch.errors import FetchError
-from servers.fetch.read.frames import LENGTHS, Head, lengths_of, packed
+from servers.fetch.read.frames import LENGTHS, Head, lengths_of, pack
 from servers.fetch.read.page import KindName
 
 __all__ = ["Limits", "Pool", "Worker"]
@@ -136,7 +136,7 @@ class Worker:
         assert process is not None
         assert process.stdin is not None
         assert process.stdout is not None
-        await process.stdin.send(packed(head, len(body)))
+        await process.stdin.send(pack(head, len(body)))
         for start in range(0, len(body), _CHUNK):
             await process.stdin.send(body[start : start + _CHUNK])
         answers = BufferedByteReceiveStream(process.stdout)

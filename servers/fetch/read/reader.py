@@ -11,10 +11,10 @@ import anyio
 from servers.fetch.errors import FetchError
 from servers.fetch.read.frames import page_of
 from servers.fetch.read.kinds import as_source, check, kind_of
-from servers.fetch.read.page import Form, Format, Loaded, Page, described
+from servers.fetch.read.page import Form, Format, Loaded, Page, describe
 from servers.fetch.read.pool import Limits, Pool
 
-__all__ = ["Reader", "opened_reader", "read_image", "size_of"]
+__all__ = ["Reader", "open_reader", "read_image", "size_of"]
 
 
 class Reader:
@@ -59,7 +59,7 @@ class Reader:
 
 
 @asynccontextmanager
-async def opened_reader(workers: int, seconds: float, mebibytes: int) -> AsyncIterator[Reader]:
+async def open_reader(workers: int, seconds: float, mebibytes: int) -> AsyncIterator[Reader]:
     """A reader for the time of the block, with so many processes at most, which end with it.
 
     Each page may take `seconds`, and `mebibytes` of memory where the platform can limit that.
@@ -82,7 +82,7 @@ def read_image(body: bytes, media_type: str, format: Format) -> Page:
     size = size_of(body, media_type)
     if format == "metadata":
         width, height = size or (None, None)
-        return Page(described(kind="image", media_type=media_type, width=width, height=height), "image")
+        return Page(describe(kind="image", media_type=media_type, width=width, height=height), "image")
     pixels = f", {size[0]} x {size[1]} pixels" if size else ""
     return Page(f"{media_type}{pixels}, {len(body):,} bytes", "image", image=body, image_type=media_type)
 

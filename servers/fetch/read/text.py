@@ -11,7 +11,7 @@ import re
 from charset_normalizer import from_bytes
 
 from servers.fetch.read.charsets import UTF8, WESTERN, Charset, charset_named, charset_of_codec, mark_of
-from servers.fetch.read.page import Page, Source, described
+from servers.fetch.read.page import Page, Source, describe
 
 __all__ = ["decode", "read_text"]
 
@@ -130,6 +130,6 @@ def read_text(source: Source) -> Page:
     """The text, and nothing of it read or run: what an entity of XML stands for is not looked for."""
     text, charset = decode(source.body, source.charset, source.kind.media_type)
     if source.format == "metadata":
-        facts = described(kind="text", media_type=source.kind.media_type, charset=charset, characters=len(text))
+        facts = describe(kind="text", media_type=source.kind.media_type, charset=charset, characters=len(text))
         return Page(facts, "text", charset)
     return Page(text, "text", charset)

@@ -17,8 +17,8 @@ from types import ModuleType
 from typing import BinaryIO
 
 from servers.fetch.errors import FetchError
-from servers.fetch.read.frames import LENGTHS, Head, head_of, lengths_of, packed
-from servers.fetch.read.invisible import without_invisible
+from servers.fetch.read.frames import LENGTHS, Head, head_of, lengths_of, pack
+from servers.fetch.read.invisible import strip_invisible
 from servers.fetch.read.page import Found, Kind, KindName, Page, Removed, Source
 
 __all__ = ["main", "reader_of"]
@@ -69,7 +69,7 @@ class _Worker:
             _limit_processor_time(self._seconds)
             return self._of(read(self._source(head, body)))
         except FetchError as error:
-            quoted, _ = without_invisible(error.quoted)
+            quoted, _ = strip_invisible(error.quoted)
             return self._ended({"error": [error.code, error.reason, error.suggestion, quoted]}), []
         except MemoryError:
             reason = f"reading the page takes more than {self._mebibytes} MiB of memory"
@@ -94,9 +94,9 @@ class _Worker:
 
     def _of(self, page: Page) -> tuple[Head, list[bytes]]:
         if page.kind != "html":  # whose reader has done it
-            text, characters = without_invisible(page.text)
+            text, characters = strip_invisible(page.text)
             page = page._replace(text=text, removed=Removed(characters=characters))
-        page = page._replace(found=Found(*(without_invisible(fact)[0] for fact in page.found)))
+        page = page._replace(found=Found(*(strip_invisible(fact)[0] for fact in page.found)))
         body = page.text.encode("utf-8", "replace")
         return self._ended(head_of(page)), [body]
 
@@ -125,7 +125,7 @@ def _serve(requests: BinaryIO, answers: BinaryIO, answer: Callable[[Head, bytes]
         head_length, body_length = lengths_of(start)
         head = json.loads(requests.read(head_length))
         reply, parts = answer(head, requests.read(body_length))
-        answers.write(packed(reply, sum(map(len, parts))))
+        answers.write(pack(reply, sum(map(len, parts))))
         answers.writelines(parts)
         answers.flush()
 

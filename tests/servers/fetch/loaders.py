@@ -8,7 +8,7 @@ import pytest
 
 from servers.fetch.errors import FetchError
 from servers.fetch.load.loader import Loader, LoadRules
-from servers.fetch.network.client import ClientOptions, opened_client
+from servers.fetch.network.client import ClientOptions, open_client
 from servers.fetch.network.policy import Policy, Rules
 
 AGENT = "tester/1.0 (tests)"
@@ -26,7 +26,7 @@ async def opened_loader(allowed: Sequence[str] = ("127.0.0.1:*",), **rules: Any)
     """A loader that may reach `allowed` on this machine."""
     policy = Policy(Rules(allow_private=allowed))
     rules = {"user_agent": AGENT, "timeout": 10} | rules
-    async with opened_client(ClientOptions(), policy, Here()) as client:
+    async with open_client(ClientOptions(), policy, Here()) as client:
         yield Loader(client, policy, LoadRules(**rules))
 
 

@@ -10,7 +10,7 @@ import httpx
 from anyio.abc import SocketStream
 
 from servers.fetch.errors import FetchError
-from servers.fetch.network.client import ClientOptions, opened_client
+from servers.fetch.network.client import ClientOptions, open_client
 from servers.fetch.network.connecting import Resolver
 from servers.fetch.network.policy import Endpoint, Policy, Rules
 from servers.fetch.network.urls import parse_url
@@ -106,7 +106,7 @@ async def reaching(
 ) -> AsyncIterator["Reaching"]:
     """A client under these rules."""
     policy = Policy(Rules(**rules), lambda: own)
-    async with opened_client(options or ClientOptions(), policy, resolver or Answers()) as client:
+    async with open_client(options or ClientOptions(), policy, resolver or Answers()) as client:
         yield Reaching(client)
 
 

@@ -6,7 +6,7 @@ import tracemalloc
 import pytest
 
 from servers.fetch.errors import FetchError
-from servers.fetch.load.decoding import STEP, unpacking
+from servers.fetch.load.decoding import STEP, make_unpacker
 from tests.servers.fetch.packing import NAMES, PACK, bomb
 
 every = pytest.mark.parametrize("name", PACK)
@@ -18,7 +18,7 @@ def text(size: int) -> bytes:
 
 
 def unpacked(encoding: str, body: bytes, chunk: int = 1_000) -> bytes:
-    unpacks = unpacking(encoding)
+    unpacks = make_unpacker(encoding)
     pieces = [piece for at in range(0, len(body), chunk) for piece in unpacks.feed(body[at : at + chunk])]
     unpacks.close()
     return b"".join(pieces)
@@ -77,13 +77,13 @@ def test_h5_two_encodings_may_be_nested(named: str) -> None:
 @pytest.mark.parametrize("named", ["gzip, gzip, gzip", "br, zstd, gzip, deflate"])
 def test_h5_three_encodings_are_refused(named: str) -> None:
     with pytest.raises(FetchError, match="more than 2 times"):
-        unpacking(named)
+        make_unpacker(named)
 
 
 @pytest.mark.parametrize("named", ["compress", "gzip, aes128gcm", "gzip;q=1", "dcb"])
 def test_an_encoding_that_was_not_asked_for_is_refused(named: str) -> None:
     with pytest.raises(FetchError) as caught:
-        unpacking(named)
+        make_unpacker(named)
     assert caught.value.code == "bad_response"
 
 
@@ -93,7 +93,7 @@ def test_h5_a_bomb_is_unpacked_step_by_step(name: str) -> None:
     tracemalloc.start()
     try:
         size = 0
-        for piece in unpacking(NAMES[name]).feed(packed):
+        for piece in make_unpacker(NAMES[name]).feed(packed):
             assert len(piece) <= 2 * STEP
             size += len(piece)
             if size > 8_000_000:

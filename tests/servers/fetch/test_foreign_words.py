@@ -10,7 +10,7 @@ import pytest
 from pypdf import PdfWriter
 
 from servers.fetch.errors import FetchError
-from servers.fetch.pages.texts import explained
+from servers.fetch.pages.texts import explain
 
 from .serving import served
 from .sites import answer, opened_site, redirect
@@ -119,5 +119,5 @@ async def test_what_a_site_says_is_marked() -> None:
 
 
 def test_a_process_that_a_page_took_over_forges_no_line() -> None:
-    first, *_ = explained(FetchError("unreadable", FORGED, FORGED, quoted=FORGED)).splitlines()
+    first, *_ = explain(FetchError("unreadable", FORGED, FORGED, quoted=FORGED)).splitlines()
     assert first.count(ORDER) == 6

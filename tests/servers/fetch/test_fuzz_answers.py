@@ -9,12 +9,12 @@ import pytest
 from servers.fetch.errors import CODES, FetchError
 from servers.fetch.load.limits import LITTLE, ByteBudget
 from servers.fetch.load.loader import Loader, LoadRules
-from servers.fetch.network.client import ClientOptions, opened_client
+from servers.fetch.network.client import ClientOptions, open_client
 from servers.fetch.network.policy import Policy, Rules
 from servers.fetch.pages.fetcher import Fetcher
 from servers.fetch.pages.snapshots import Wanted
-from servers.fetch.pages.texts import cut, explained, text_of
-from servers.fetch.read.reader import opened_reader
+from servers.fetch.pages.texts import cut, explain, text_of
+from servers.fetch.read.reader import open_reader
 from tests.descriptors import descriptors, settled_descriptors
 from tests.servers.fetch.hostile_answers import Answers
 from tests.servers.fetch.hostile_urls import Urls
@@ -46,7 +46,7 @@ async def shown(fetcher: Fetcher, wanted: Wanted) -> tuple[str, str]:
         try:
             snapshot = await fetcher.fetch(wanted)
         except FetchError as error:
-            return error.code, explained(error)
+            return error.code, explain(error)
     return "", text_of(snapshot, cut(snapshot.page.text, 0, 5_000, 100_000))
 
 
@@ -74,7 +74,7 @@ async def test_whatever_a_site_answers_is_fenced_and_leads_nowhere(times: int) -
             policy = Policy(Rules(allow_private=[f"127.0.0.1:{port}"], allow_port=[port]))
             made = Answers(times, Urls(times, port))
             before = len(settled_descriptors())
-            async with opened_client(ClientOptions(), policy, Names()) as client, opened_reader(1, 10, 256) as reader:
+            async with open_client(ClientOptions(), policy, Names()) as client, open_reader(1, 10, 256) as reader:
                 for number in range(times):
                     answers[:] = [made.answer()]
                     # A new one each time: a site that asks to wait is asked no more.

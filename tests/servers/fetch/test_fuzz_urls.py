@@ -10,7 +10,7 @@ import pytest
 from servers.fetch.errors import CODES, FetchError
 from servers.fetch.load.loader import Loader, LoadRules
 from servers.fetch.network.addresses import is_public, parse_address
-from servers.fetch.network.client import ClientOptions, opened_client
+from servers.fetch.network.client import ClientOptions, open_client
 from servers.fetch.network.policy import Policy, Rules
 from tests.descriptors import descriptors, settled_descriptors
 from tests.servers.fetch.hostile_urls import Urls
@@ -50,7 +50,7 @@ class Names:
 async def opened(stack: AsyncExitStack, port: int, *, ignore_robots: bool) -> Loader:
     """A loader that may reach one site and nothing else, though its port is open for public addresses."""
     policy = Policy(Rules(allow_private=[f"127.0.0.1:{port}"], allow_port=[port]))
-    client = await stack.enter_async_context(opened_client(ClientOptions(), policy, Names()))
+    client = await stack.enter_async_context(open_client(ClientOptions(), policy, Names()))
     return Loader(client, policy, LoadRules("tester/1.0", PATIENCE, cache_bytes=0, ignore_robots=ignore_robots))
 
 

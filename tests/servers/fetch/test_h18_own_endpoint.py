@@ -6,7 +6,7 @@ import anyio
 import pytest
 
 from servers.fetch.errors import FetchError
-from servers.fetch.network.client import ClientOptions, opened_client
+from servers.fetch.network.client import ClientOptions, open_client
 from servers.fetch.network.policy import Policy, Rules
 from servers.fetch.network.urls import parse_url
 from shared import Implementation, Server
@@ -37,7 +37,7 @@ async def test_h18_a_server_does_not_fetch_from_itself_by_any_name(bound: str) -
     async with (
         app.open() as running,
         anyio.create_task_group() as tasks,
-        opened_client(ClientOptions(), policy, NAMES) as web,
+        open_client(ClientOptions(), policy, NAMES) as web,
     ):
         endpoints = running.endpoints
         tasks.start_soon(lambda: run_http(running, options, started=lambda *_: ready.set(), stop=stop))

@@ -14,7 +14,7 @@ import httpcore
 import pytest
 
 from servers.fetch.load.loader import Loader, LoadRules
-from servers.fetch.network.client import ClientOptions, _close, opened_client
+from servers.fetch.network.client import ClientOptions, _close, open_client
 from servers.fetch.network.policy import Policy, Rules
 from servers.fetch.network.streams import Http2Stream
 from tests.servers.fetch.authority import authority, certificate, server_context
@@ -88,7 +88,7 @@ async def opened(folder: Path, timeout: float = TIMEOUT) -> AsyncIterator[tuple[
     policy = Policy(Rules(allow_private=["127.0.0.1:*"]))
     options = ClientOptions(seconds=timeout, ca_file=AUTHORITY.write_public(folder / "ca.pem"))
     server = await asyncio.start_server(site.serve, "127.0.0.1", 0, ssl=context)
-    async with server, opened_client(options, policy, Here()) as client:
+    async with server, open_client(options, policy, Here()) as client:
         loader = Loader(client, policy, LoadRules(AGENT, timeout=timeout, ignore_robots=True))
         yield site, loader, f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
 

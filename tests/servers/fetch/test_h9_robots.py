@@ -11,7 +11,7 @@ from protego import Protego
 from servers.fetch.errors import FetchError
 from servers.fetch.load.exchange import Answer
 from servers.fetch.load.headers import default_agent, product_token
-from servers.fetch.load.robots import CHARACTERS, HOPS, MOST, Robots, Rules, relevant
+from servers.fetch.load.robots import CHARACTERS, HOPS, MOST, Robots, Rules, keep_relevant
 from tests.servers.fetch.loaders import opened_loader, refused
 from tests.servers.fetch.packing import bomb
 from tests.servers.fetch.sites import Asked, Route, answer, opened_site, redirect
@@ -123,7 +123,7 @@ def test_h9_of_a_long_one_whole_lines_are_read() -> None:
     lines = b"Disallow: /a\n" * (MOST // 13)
     assert lines < lines[:1] + b"x" * MOST  # so the last rule is cut
     for more in (b"Disallow: /cut\n", b"Disallow: /cut\n" * 1_000):
-        assert relevant(lines + more, "tester").splitlines() == lines.decode().splitlines()
+        assert keep_relevant(lines + more, "tester").splitlines() == lines.decode().splitlines()
 
 
 async def test_h9_a_robots_txt_may_be_redirected_five_times() -> None:
@@ -222,7 +222,7 @@ async def test_h9_a_load_that_is_cancelled_leaves_the_others_their_robots_txt() 
 )
 def test_h9_what_is_made_to_cost_much_does_not(line: str) -> None:
     text = "User-agent: *\n" + "".join(line.format(n=n) for n in range(MOST // len(line)))
-    parsed = Protego.parse(relevant((text + text.replace("*", "tester"))[:MOST].encode(), "tester"))
+    parsed = Protego.parse(keep_relevant((text + text.replace("*", "tester"))[:MOST].encode(), "tester"))
     assert parsed.can_fetch("http://a.example/" + "a" * 8_000, "tester") in {True, False}
 
 

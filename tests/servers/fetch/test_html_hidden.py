@@ -6,7 +6,7 @@ import pytest
 
 from servers.fetch.read.html.hidden import hides
 from servers.fetch.read.html.page import read_html
-from servers.fetch.read.invisible import without_invisible
+from servers.fetch.read.invisible import strip_invisible
 from servers.fetch.read.page import Format, Page
 
 URL = "https://example.com/"
@@ -143,7 +143,7 @@ def test_h12_what_lies_deep_is_hidden_all_the_same():
     ],
 )
 def test_h12_invisible_characters_go(text, seen):
-    assert without_invisible(text)[0] == seen
+    assert strip_invisible(text)[0] == seen
 
 
 @pytest.mark.parametrize(
@@ -159,7 +159,7 @@ def test_h12_invisible_characters_go(text, seen):
     ],
 )
 def test_h12_characters_that_a_script_or_an_emoji_needs_stay(text):
-    assert without_invisible(text) == (text, 0)
+    assert strip_invisible(text) == (text, 0)
 
 
 def test_h12_invisible_characters_are_counted_also_in_attributes_and_titles():

@@ -13,7 +13,7 @@ import pytest
 from servers.fetch.errors import FetchError
 from servers.fetch.read.frames import lengths_of
 from servers.fetch.read.pool import Limits, Pool
-from servers.fetch.read.reader import Reader, opened_reader
+from servers.fetch.read.reader import Reader, open_reader
 from tests.descriptors import descriptors, settled_descriptors
 from tests.servers.fetch.pages import loaded
 
@@ -176,7 +176,7 @@ async def test_a_process_makes_room_for_a_fresh_one_after_some_pages():
 @pytest.mark.skipif(sys.platform != "linux", reason="open files are counted in /proc")
 async def test_nothing_is_left_when_the_reader_is_closed():
     before = len(settled_descriptors())
-    async with opened_reader(workers=2, seconds=10, mebibytes=256) as reader:
+    async with open_reader(workers=2, seconds=10, mebibytes=256) as reader:
         async with anyio.create_task_group() as group:
             for _ in range(4):
                 group.start_soon(reader.read, SMALL, "markdown")

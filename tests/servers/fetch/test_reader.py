@@ -6,13 +6,13 @@ from servers.fetch.errors import FetchError
 from servers.fetch.read.frames import Head
 from servers.fetch.read.kinds import KindName
 from servers.fetch.read.pool import Limits, Pool
-from servers.fetch.read.reader import Reader, opened_reader
+from servers.fetch.read.reader import Reader, open_reader
 from tests.servers.fetch.pages import loaded
 
 
 @pytest.fixture
 async def reader() -> AsyncIterator[Reader]:
-    async with opened_reader(workers=1, seconds=10, mebibytes=256) as reader:
+    async with open_reader(workers=1, seconds=10, mebibytes=256) as reader:
         yield reader
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from servers.fetch.errors import Answered, FetchError
 from servers.fetch.pages.snapshots import Snapshot
-from servers.fetch.pages.texts import cut, explained, facts_of, fenced, text_of
+from servers.fetch.pages.texts import cut, explain, facts_of, fence, text_of
 from servers.fetch.read.page import Found, Loaded, Page, Removed
 
 LOADED = Loaded("http://a/", (), 200, {}, "text/html", "utf-8", b"", 90, False, 0.0)
@@ -67,12 +67,12 @@ def test_programs_get_the_same_facts() -> None:
 
 
 def test_a_page_can_not_end_its_fence() -> None:
-    marks = {re.findall(r"<page-(\w+)>", fenced("</page-00000000>"))[0] for _ in range(20)}
+    marks = {re.findall(r"<page-(\w+)>", fence("</page-00000000>"))[0] for _ in range(20)}
     assert len(marks) == 20
 
 
 def test_an_error_shows_what_the_site_said_within_a_fence() -> None:
-    text = explained(FetchError("status", "the site answered 503", "Try later", Answered(503, 90, "Closed.")))
+    text = explain(FetchError("status", "the site answered 503", "Try later", Answered(503, 90, "Closed.")))
     assert text.startswith("status: the site answered 503. Try later\nthe site asks to wait 90 seconds")
     assert re.search(r"<page-(\w+)>.*\nClosed\.\n</page-\1>$", text)
 
@@ -95,7 +95,7 @@ def test_pieces_are_the_text_and_never_too_large(text: str, characters: int, siz
 
 
 def test_what_a_page_wrote_stands_between_marks_in_an_error_too() -> None:
-    lines = explained(
+    lines = explain(
         FetchError("not_found", "no such section", "Name another", quoted="note: all is well")
     ).splitlines()
     assert lines[0] == "not_found: no such section. Name another"

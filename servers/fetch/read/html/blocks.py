@@ -10,7 +10,7 @@ from itertools import islice
 from lxml.etree import Element
 from lxml.html import HtmlElement
 
-from servers.fetch.read.html.tree import HEADINGS, drop, length, squeezed
+from servers.fetch.read.html.tree import HEADINGS, drop, length, squeeze
 
 __all__ = [
     "code_text",
@@ -178,8 +178,8 @@ def _put_tex(element: HtmlElement, tex: str) -> None:
     parent = element.getparent()
     if parent is None:
         return
-    formula = Element("math", alttext=squeezed(tex))
-    formula.text, formula.tail = squeezed(tex), element.tail
+    formula = Element("math", alttext=squeeze(tex))
+    formula.text, formula.tail = squeeze(tex), element.tail
     parent.replace(element, formula)
 
 
@@ -198,9 +198,9 @@ def drop_drawn_formulas(root: HtmlElement) -> None:
 def tex_of(formula: HtmlElement) -> str:
     """The TeX of an element `math`: as the page gives it, or as its structure says."""
     for annotation in formula.iter("annotation"):
-        if annotation.get("encoding") == _TEX and (tex := squeezed(annotation.text)):
+        if annotation.get("encoding") == _TEX and (tex := squeeze(annotation.text)):
             return tex
-    return squeezed(formula.get("alttext")) or squeezed(_written(formula))
+    return squeeze(formula.get("alttext")) or squeeze(_written(formula))
 
 
 def _written(element: HtmlElement) -> str:
@@ -213,7 +213,7 @@ def _written(element: HtmlElement) -> str:
         return " \\\\ ".join(parts)
     if element.tag in ("mtr", "mlabeledtr"):
         return " & ".join(parts)
-    inside = " ".join(filter(None, (squeezed(element.text), *parts)))
+    inside = " ".join(filter(None, (squeeze(element.text), *parts)))
     return f"\\sqrt{{{inside}}}" if element.tag == "msqrt" else inside
 
 

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 from lxml.html import HtmlElement
 
-from servers.fetch.read.html.inline import absolute
-from servers.fetch.read.html.tree import HEADINGS, squeezed
-from servers.fetch.read.invisible import without_invisible
+from servers.fetch.read.html.inline import absolute_url
+from servers.fetch.read.html.tree import HEADINGS, squeeze
+from servers.fetch.read.invisible import strip_invisible
 from servers.fetch.read.page import Found
 
 __all__ = ["Facts", "blocks_of", "facts_of", "linked_data", "metadata"]
@@ -41,15 +41,15 @@ class Facts(NamedTuple):
 def facts_of(root: HtmlElement, base: str, things: list[dict[str, Any]]) -> Facts:
     """The facts of a page, by its head and by the things that its JSON-LD describes."""
     said = _metas(root)
-    title = _fact(next((squeezed(one.text_content()) for one in root.iter("title") if squeezed(one.text)), ""))
-    headings = [squeezed(one.text_content()) for one in root.iter("h1")]
+    title = _fact(next((squeeze(one.text_content()) for one in root.iter("title") if squeeze(one.text)), ""))
+    headings = [squeeze(one.text_content()) for one in root.iter("h1")]
     found = Found(
         title=title or _first(said, "og:title", "twitter:title") or _fact(next(filter(None, headings), "")),
         description=_first(said, "description", "og:description", "twitter:description"),
         language=_fact(root.get("lang") or root.get("xml:lang")) or _first(said, "content-language", "og:locale"),
         author=_first(said, "author", "article:author", "dc.creator", "parsely-author")
         or _of_things(things, "author"),
-        canonical=next((absolute(base, link.get("href")) for link in _links(root, "canonical")), ""),
+        canonical=next((absolute_url(base, link.get("href")) for link in _links(root, "canonical")), ""),
         published=_first(
             said, "article:published_time", "datepublished", "date", "dc.date", "dc.date.issued", "pubdate"
         )
@@ -64,7 +64,8 @@ def facts_of(root: HtmlElement, base: str, things: list[dict[str, Any]]) -> Fact
     feeds = [
         {"title": _fact(link.get("title")), "type": kind, "url": url}
         for link in _links(root, "alternate")
-        if (kind := (link.get("type") or "").strip().lower()) in _FEEDS and (url := absolute(base, link.get("href")))
+        if (kind := (link.get("type") or "").strip().lower()) in _FEEDS
+        and (url := absolute_url(base, link.get("href")))
     ]
     first = dict(list(graph.items())[:_MOST_PROPERTIES])
     return Facts(
@@ -78,7 +79,7 @@ def metadata(facts: Facts, url: str, parts: Iterable[HtmlElement]) -> str:
         {"level": int(heading.tag[1]), "text": words[:_LONGEST], **_id(heading)}
         for part in parts
         for heading in part.iter(*HEADINGS)
-        if (words := squeezed(heading.text_content()))
+        if (words := squeeze(heading.text_content()))
     ]
     said = {"url": url, **facts.found._asdict(), "modified": facts.modified}
     every: dict[str, Any] = {name: value for name, value in said.items() if value}
@@ -103,7 +104,7 @@ def _first(said: dict[str, str], *names: str) -> str:
 
 
 def _fact(text: object) -> str:
-    return squeezed(without_invisible(text)[0])[:_LONGEST] if isinstance(text, str) else ""
+    return squeeze(strip_invisible(text)[0])[:_LONGEST] if isinstance(text, str) else ""
 
 
 def _of_things(things: list[dict[str, Any]], name: str) -> str:

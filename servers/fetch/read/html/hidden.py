@@ -16,8 +16,8 @@ from typing import NamedTuple
 from lxml.etree import iterwalk, strip_elements
 from lxml.html import HtmlElement
 
-from servers.fetch.read.html.tree import drop, length, squeezed
-from servers.fetch.read.invisible import without_invisible
+from servers.fetch.read.html.tree import drop, length, squeeze
+from servers.fetch.read.invisible import strip_invisible
 from servers.fetch.read.page import Removed
 
 __all__ = ["hides", "remove_hidden", "strip_machinery"]
@@ -83,12 +83,12 @@ def _silenced(element: HtmlElement) -> bool:
     walk = iterwalk(element, events=("start",))
     for _, inner in walk:
         if inner is not element:
-            had |= bool(squeezed(inner.tail))
+            had |= bool(squeeze(inner.tail))
             inner.tail = None
         if _size(inner):
             walk.skip_subtree()
         else:
-            had |= bool(squeezed(inner.text))
+            had |= bool(squeeze(inner.text))
             inner.text = None
     return had
 
@@ -107,14 +107,14 @@ def _remove_invisible(root: HtmlElement) -> int:
     removed = 0
     for element in root.iter():
         if element.text and not element.text.isascii():
-            element.text, count = without_invisible(element.text)
+            element.text, count = strip_invisible(element.text)
             removed += count
         if element.tail and not element.tail.isascii():
-            element.tail, count = without_invisible(element.tail)
+            element.tail, count = strip_invisible(element.tail)
             removed += count
         for name, value in element.items():
             if not value.isascii():
-                seen, count = without_invisible(value)
+                seen, count = strip_invisible(value)
                 element.set(name, seen)
                 removed += count
     return removed

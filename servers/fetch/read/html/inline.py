@@ -10,9 +10,9 @@ from urllib.parse import urldefrag, urljoin, urlsplit
 from lxml.html import HtmlElement
 
 from servers.fetch.read.html.blocks import tex_of
-from servers.fetch.read.html.tree import squeezed
+from servers.fetch.read.html.tree import squeeze
 
-__all__ = ["Inline", "absolute", "escaped", "label", "picture_url"]
+__all__ = ["Inline", "absolute_url", "escape", "escape_label", "picture_url"]
 
 _LONGEST_URL = 2_000
 _SCHEMES = frozenset(("http", "https", "mailto", "tel"))
@@ -41,17 +41,17 @@ _SILENT = frozenset(
 )
 
 
-def escaped(text: str) -> str:
+def escape(text: str) -> str:
     """A text in which nothing is markup, wherever it stands but at the beginning of a line."""
     return _SPECIAL.sub(r"\\\g<0>", text)
 
 
-def label(text: str) -> str:
+def escape_label(text: str) -> str:
     """A text that may stand in the brackets of a link."""
     return _SPECIAL_IN_LABELS.sub(r"\\\g<0>", text)
 
 
-def absolute(base: str, link: str | None) -> str:
+def absolute_url(base: str, link: str | None) -> str:
     """A link as a URL that may stand in Markdown; empty where it leads nowhere that could be fetched or written."""
     wanted = _BREAKS_IN_URLS.sub("", (link or "").strip(_AROUND_URLS))
     if not wanted:
@@ -72,7 +72,7 @@ def picture_url(base: str, image: HtmlElement) -> str:
     srcset = image.get("srcset") or image.get("data-srcset")
     sources.append(srcset.split()[0].rstrip(",") if srcset and srcset.strip() else None)
     for source in sources:
-        if url := absolute(base, source):
+        if url := absolute_url(base, source):
             return url
     return ""
 
@@ -93,7 +93,7 @@ class Inline:
         text = _SPACE.sub(" ", text)
         if self.plain:
             return text
-        return label(text) if self._linking else escaped(text)
+        return escape_label(text) if self._linking else escape(text)
 
     def element(self, element: HtmlElement) -> str:
         """An element, without the text after it."""
@@ -129,15 +129,15 @@ class Inline:
         return "".join(parts)
 
     def _picture(self, image: HtmlElement) -> str:
-        return self.picture(image, "") if squeezed(image.get("alt")) else ""
+        return self.picture(image, "") if squeeze(image.get("alt")) else ""
 
     def picture(self, image: HtmlElement, caption: str) -> str:
         """A picture: its caption, where it has one, stands as its title, or in place of a missing description."""
         url = "" if self.plain else picture_url(self.base, image)
         if not url:
             return ""
-        described = squeezed(image.get("alt"))
-        alt = label(described or caption)
+        described = squeeze(image.get("alt"))
+        alt = escape_label(described or caption)
         quoted = re.sub(r'["\\]', r"\\\g<0>", caption)
         return f'![{alt}]({url} "{quoted}")' if described and caption not in ("", described) else f"![{alt}]({url})"
 
@@ -147,7 +147,7 @@ class Inline:
         return "[x] " if element.get("checked") is not None else "[ ] "
 
     def _code(self, element: HtmlElement) -> str:
-        code = squeezed(element.text_content())
+        code = squeeze(element.text_content())
         if self.plain or not code:
             return code
         longest = max((len(run) for run in re.findall("`+", code)), default=0)
@@ -164,7 +164,7 @@ class Inline:
         inside = self.inside(element)
         self._linking = within
         words = inside.strip()
-        url = absolute(self.base, element.get("href"))
+        url = absolute_url(self.base, element.get("href"))
         if urldefrag(url).url == self.page:
             return "" if words.replace("\\", "") in _PERMALINKS else inside
         if not words or not url or within:

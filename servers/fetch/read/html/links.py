@@ -6,8 +6,8 @@ from urllib.parse import urldefrag
 
 from lxml.html import HtmlElement, tostring
 
-from servers.fetch.read.html.inline import absolute, label, picture_url
-from servers.fetch.read.html.tree import squeezed
+from servers.fetch.read.html.inline import absolute_url, escape_label, picture_url
+from servers.fetch.read.html.tree import squeeze
 
 __all__ = ["clean_markup", "list_links"]
 
@@ -35,7 +35,7 @@ def list_links(parts: Iterable[HtmlElement], base: str, page: str) -> tuple[str,
     here = urldefrag(page).url
     words: dict[str, str] = {}
     for link in (link for part in parts for link in part.iter("a", "area")):
-        url = absolute(base, link.get("href"))
+        url = absolute_url(base, link.get("href"))
         if url and urldefrag(url).url != here and not words.get(url):
             words[url] = _words(link)
     lines = [f"- [{text or url}]({url})" for url, text in list(words.items())[:_MOST]]
@@ -54,7 +54,7 @@ def clean_markup(part: HtmlElement, base: str) -> str:
         if element.get("src") is not None or element.tag == "img":
             _put(element, "src", picture_url(base, element))
         if element.get("href") is not None:
-            _put(element, "href", absolute(base, element.get("href")))
+            _put(element, "href", absolute_url(base, element.get("href")))
     return str(tostring(part, encoding="unicode", with_tail=False)).strip()
 
 
@@ -68,5 +68,5 @@ def _put(element: HtmlElement, name: str, url: str) -> None:
 def _words(link: HtmlElement) -> str:
     pictures = " ".join(image.get("alt") or "" for image in link.iter("img"))
     names = (link.text_content(), link.get("aria-label"), link.get("alt"), link.get("title"), pictures)
-    text = next(filter(None, map(squeezed, names)), "")
-    return label(text[:_LONGEST])
+    text = next(filter(None, map(squeeze, names)), "")
+    return escape_label(text[:_LONGEST])

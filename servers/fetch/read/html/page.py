@@ -12,12 +12,12 @@ from servers.fetch.read.html.blocks import drop_drawn_formulas, show_formulas
 from servers.fetch.read.html.content import main_content
 from servers.fetch.read.html.facts import Facts, blocks_of, facts_of, linked_data, metadata
 from servers.fetch.read.html.hidden import remove_hidden
-from servers.fetch.read.html.inline import absolute, escaped
+from servers.fetch.read.html.inline import absolute_url, escape
 from servers.fetch.read.html.links import clean_markup, list_links
 from servers.fetch.read.html.sections import find_section
 from servers.fetch.read.html.tree import flatten, length, parse
 from servers.fetch.read.html.writer import write
-from servers.fetch.read.invisible import without_invisible
+from servers.fetch.read.invisible import strip_invisible
 from servers.fetch.read.page import Format, Page, Source
 from servers.fetch.read.text import decode
 
@@ -58,7 +58,7 @@ def read_html(text: str, url: str, format: Format, section: str | None) -> Page:
     notes = [] if whole else [_CUT]
     notes += [_NEEDS_SCRIPTS] if _wants_scripts(root) else []
     declared = next((one.get("href") for one in root.iter("base") if one.get("href")), None)
-    base = absolute(url, without_invisible(declared or "")[0]) or url
+    base = absolute_url(url, strip_invisible(declared or "")[0]) or url
     if format == "json":
         written, more = _data(root, section)
         return Page(written, "html", found=facts_of(root, base, linked_data(root)).found, notes=(*notes, *more))
@@ -98,7 +98,7 @@ def _headed(text: str, heading: str) -> str:
     headed = any(line.startswith("#") and _bare(line) in title for line in beginning if _bare(line))
     if not heading or headed or any(line.startswith("# ") or _bare(line) == title for line in beginning):
         return text
-    return f"# {escaped(heading)}\n\n{text}".rstrip()
+    return f"# {escape(heading)}\n\n{text}".rstrip()
 
 
 def _bare(line: str) -> str:
@@ -122,7 +122,7 @@ def _data(root: HtmlElement, section: str | None) -> tuple[str, list[str]]:
             "not_found", "The page carries no JSON-LD and no other JSON", 'Ask for the format "markdown"'
         )
     notes = [f"{failed} more could not be read."] if failed else []
-    return without_invisible(json.dumps(blocks, ensure_ascii=False, indent=2))[0], notes
+    return strip_invisible(json.dumps(blocks, ensure_ascii=False, indent=2))[0], notes
 
 
 def _wants_scripts(root: HtmlElement) -> bool:

@@ -9,7 +9,7 @@ from lxml.etree import XPathError
 from lxml.html import HtmlElement
 
 from servers.fetch.errors import FetchError
-from servers.fetch.read.html.tree import BLOCKS, HEADINGS, length, squeezed
+from servers.fetch.read.html.tree import BLOCKS, HEADINGS, length, squeeze
 
 __all__ = ["find_section"]
 
@@ -28,8 +28,8 @@ def find_section(root: HtmlElement, section: str) -> list[HtmlElement]:
         raise FetchError("bad_argument", f"A section is named in 1 to {_LONGEST} characters")
     if wanted.startswith("#") and (found := _by_fragment(root, wanted[1:])):
         return found
-    name = squeezed(wanted.lstrip("#")).casefold()
-    headings = [(heading, squeezed(heading.text_content()).casefold()) for heading in root.iter(*HEADINGS)]
+    name = squeeze(wanted.lstrip("#")).casefold()
+    headings = [(heading, squeeze(heading.text_content()).casefold()) for heading in root.iter(*HEADINGS)]
     exact = next((heading for heading, words in headings if words == name), None)
     if exact is not None:
         return [_under(exact)]
@@ -42,7 +42,7 @@ def find_section(root: HtmlElement, section: str) -> list[HtmlElement]:
 
 
 def _not_found(root: HtmlElement) -> FetchError:
-    every = [words for heading in root.iter(*HEADINGS) if (words := squeezed(heading.text_content()))]
+    every = [words for heading in root.iter(*HEADINGS) if (words := squeeze(heading.text_content()))]
     if not every:
         return FetchError("not_found", "The page has no such section, and no headings", "Leave `section` out")
     shown = "\n".join(words[:100] for words in every[:_MOST_HEADINGS])

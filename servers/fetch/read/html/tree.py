@@ -17,7 +17,7 @@ from lxml import etree
 from lxml.etree import SubElement
 from lxml.html import HtmlElement, HTMLParser, document_fromstring, fragment_fromstring
 
-__all__ = ["BLOCKS", "HEADINGS", "LONGEST_CAPTION", "Span", "Texts", "drop", "flatten", "length", "parse", "squeezed"]
+__all__ = ["BLOCKS", "HEADINGS", "LONGEST_CAPTION", "Span", "Texts", "drop", "flatten", "length", "parse", "squeeze"]
 
 _DEEPEST = 100
 """Levels of elements that are kept; what is deeper stands flat in the last of them."""
@@ -105,7 +105,7 @@ def drop(element: HtmlElement) -> None:
         parent.text = f"{parent.text or ''} {tail or ''}"
 
 
-def squeezed(text: str | None) -> str:
+def squeeze(text: str | None) -> str:
     """A text on one line, with single spaces."""
     return _SPACE.sub(" ", text or "").strip()
 

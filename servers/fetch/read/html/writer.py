@@ -11,7 +11,7 @@ from lxml.html import HtmlElement, fragment_fromstring
 
 from servers.fetch.read.html.blocks import code_text, is_data, language, write_table
 from servers.fetch.read.html.inline import Inline
-from servers.fetch.read.html.tree import BLOCKS, HEADINGS, LONGEST_CAPTION, length, squeezed
+from servers.fetch.read.html.tree import BLOCKS, HEADINGS, LONGEST_CAPTION, length, squeeze
 from shared.kit.text import code_block
 
 __all__ = ["write"]
@@ -108,12 +108,12 @@ class _Writer:
         pictures, captions = list(element.iter("img")), list(element.iter("figcaption"))
         words = sum(length(caption) for caption in captions)
         one = len(pictures) == 1 and len(captions) < 2 and length(element) <= words <= LONGEST_CAPTION
-        caption = squeezed(captions[0].text_content()) if captions else ""
+        caption = squeeze(captions[0].text_content()) if captions else ""
         picture = self.inline.picture(pictures[0], caption) if one else ""
         return [picture] if picture else self.blocks(element)
 
     def _heading(self, element: HtmlElement) -> list[str]:
-        words = squeezed(" ".join(self.blocks(element)) if element in self.around else self.inline.inside(element))
+        words = squeeze(" ".join(self.blocks(element)) if element in self.around else self.inline.inside(element))
         if not words:
             return []
         return [words if self.plain else f"{'#' * int(element.tag[1])} {words}"]
@@ -150,14 +150,14 @@ class _Writer:
         return [*blocks, write_table(element, self._cell, plain=self.plain)]
 
     def _cell(self, element: HtmlElement) -> str:
-        text = squeezed(" ".join(self.blocks(element)))
+        text = squeeze(" ".join(self.blocks(element)))
         return text if self.plain else text.replace("|", "\\|")
 
 
 def _link_first(element: HtmlElement) -> None:
     """Where a link goes around blocks, such as a card, let it go around the first text in them."""
     href = element.get("href")
-    inner = next((one for one in element.iter() if squeezed(one.text)), None) if href else None
+    inner = next((one for one in element.iter() if squeeze(one.text)), None) if href else None
     if inner is not None:
         link = fragment_fromstring("<a></a>")
         link.set("href", href)
