@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from servers.bundle.catalog import load_catalog
-from servers.bundle.doctor.configurations import of_machine
+from servers.bundle.doctor.configurations import find_servers
 from servers.bundle.doctor.examination import Examination, examine
 from servers.bundle.doctor.findings import Finding, Severity
 from servers.bundle.doctor.installation import Installation
@@ -72,7 +72,7 @@ class Home(NamedTuple):
 
     def read(self) -> list[Finding]:
         """What is wrong with the files of the clients, without starting anything."""
-        found = of_machine(self.machine, self.path / "project", CATALOG.servers, ()).findings
+        found = find_servers(self.machine, self.path / "project", CATALOG.servers, ()).findings
         return [finding for finding in found if finding.severity is not Severity.OK]
 
     async def only(self, *, seconds: float = 60) -> Finding:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from servers.bundle.hosts.files import held
+from servers.bundle.hosts.files import hold_lock
 from tests.bundle.machines import ROOT
 
 Start = Callable[..., "subprocess.Popen[str]"]
@@ -66,8 +66,8 @@ sys.exit(install(["fetch", "--client", "claude-code"]))
 HOLDER = """
 import sys
 from pathlib import Path
-from servers.bundle.hosts.files import held
-with held(Path(sys.argv[1])):
+from servers.bundle.hosts.files import hold_lock
+with hold_lock(Path(sys.argv[1])):
     print("ready", flush=True)
     sys.stdin.readline()
 """
@@ -143,7 +143,11 @@ def test_who_dies_holds_nothing(tmp_path: Path, start: Start) -> None:
 def test_who_holds_it_for_long_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("servers.bundle.hosts.files._WAIT_SECONDS", 0)
     lock = tmp_path / "state" / "lock"
-    with held(lock), pytest.raises(ValueError, match=f"another install or uninstall holds {lock}"), held(lock):
+    with (
+        hold_lock(lock),
+        pytest.raises(ValueError, match=f"another install or uninstall holds {lock}"),
+        hold_lock(lock),
+    ):
         pass
     assert list(tmp_path.iterdir()) == []
 

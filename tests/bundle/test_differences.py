@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from servers.bundle.commands.install import main as install
 from servers.bundle.hosts import toml_edits
 from servers.bundle.hosts.clients import client_named
-from servers.bundle.hosts.differences import MAX_LINE, Line, differences
+from servers.bundle.hosts.differences import MAX_LINE, Line, find_differences
 from servers.bundle.hosts.edits import put
 
 CURSOR, CODEX = client_named("cursor"), client_named("codex")
@@ -20,13 +20,13 @@ ENTRY = {"command": "/opt/mcp", "args": ["--header", "X:hush"], "env": {"TOKEN":
 def shown(before: str, entry: dict[str, object] = ENTRY) -> list[Line]:
     text = before.encode()
     edit = put(text, CURSOR, "new", entry)
-    return differences(CURSOR, text, edit.text, (edit.start, edit.end), {"X:hush", "hush"})
+    return find_differences(CURSOR, text, edit.text, (edit.start, edit.end), {"X:hush", "hush"})
 
 
 def shown_in_toml(before: str) -> list[Line]:
     text = before.encode()
     edit = toml_edits.put(text, CODEX, "new", {**ENTRY, "env": {"TOKEN": "hush", "MODE": "ro"}})
-    return differences(CODEX, text, edit.text, (edit.start, edit.end), {"X:hush", "hush"})
+    return find_differences(CODEX, text, edit.text, (edit.start, edit.end), {"X:hush", "hush"})
 
 
 def text_of(lines: list[Line]) -> str:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from servers.bundle.doctor.talks import MODES, Outcome, Talk, Tried, judge, masked, with_parts
+from servers.bundle.doctor.talks import MODES, Outcome, Talk, Tried, judge, mask, split_secrets
 from tests.bundle.machines import CATALOG
 
 TOKEN = "do-not-show-this-7c1f"
@@ -30,12 +30,12 @@ def test_a_secret_is_not_shown(talks: list[Talk], said: str) -> None:
 
 
 def test_of_secrets_that_hold_each_other_nothing_is_left() -> None:
-    assert masked("x: Bearer secret-one", ["secret", "secret-one", "Bearer secret-one"]) == "x: ***"
+    assert mask("x: Bearer secret-one", ["secret", "secret-one", "Bearer secret-one"]) == "x: ***"
 
 
 def test_what_is_too_short_to_be_a_secret_is_shown() -> None:
-    assert masked("yes or true", ["yes", "true"]) == "yes or ***"
+    assert mask("yes or true", ["yes", "true"]) == "yes or ***"
 
 
 def test_the_parts_of_a_secret_are_secret() -> None:
-    assert masked("no user of two/three", with_parts(["name=user:two/three@host"])) == "no *** of ***"
+    assert mask("no user of two/three", split_secrets(["name=user:two/three@host"])) == "no *** of ***"

@@ -19,11 +19,11 @@ from shared.program.run import Options
 from ..catalog import CATALOG, Entry, load_catalog
 from ..hosts.checking import check
 from ..hosts.clients import CLIENTS, SCOPES, Client, client_named, this_machine
-from ..hosts.configured import Configured, snippet
+from ..hosts.configured import Configured, write_snippet
 from ..hosts.launching import launch_command, launch_environment
 from .arguments import CommandParser
 
-__all__ = ["HostParser", "Wanted", "main", "wanted"]
+__all__ = ["HostParser", "Wanted", "find_wanted", "main"]
 
 _VARIABLE = re.compile(r"[A-Za-z_]\w*")
 # Claude Code refuses any other.
@@ -37,10 +37,10 @@ def main(argv: Sequence[str]) -> int:
     parser.add_server()
     options, arguments = parser.read(argv)
     try:
-        found = wanted(options, arguments, options.name or options.server)
+        found = find_wanted(options, arguments, options.name or options.server)
         # The files of all clients are UTF-8, so a pipe that is not gets ASCII.
         ascii_only = codecs.lookup(sys.stdout.encoding).name != "utf-8"
-        text = snippet(found.client, [found.server], ascii_only)
+        text = write_snippet(found.client, [found.server], ascii_only)
         place = found.client.file(this_machine(), "user", Path.cwd())
     except ValueError as error:
         exit_with_error(parser.prog, str(error))
@@ -111,7 +111,7 @@ class HostParser(CommandParser):
         return self.parse_args([argv[number] for number in sorted(ours)]), theirs
 
 
-def wanted(options: Namespace, arguments: Sequence[str], name: str) -> Wanted:
+def find_wanted(options: Namespace, arguments: Sequence[str], name: str) -> Wanted:
     """What shall stand in the client, checked. Raises ValueError, in one line, for what can't work."""
     client = client_named(options.client)
     if not _NAME.fullmatch(name):

@@ -20,7 +20,7 @@ from ..catalog import load_catalog
 from ..demo.telling import Teller, say
 from ..demo.work import PARTS, Part
 from ..hosts.clients import client_named
-from ..hosts.configured import Configured, snippet
+from ..hosts.configured import Configured, write_snippet
 from ..hosts.launching import local_command
 from .arguments import CommandParser
 
@@ -44,7 +44,7 @@ def _run(verbose: bool) -> int:
             anyio.run(_show, part, Path(folder).resolve(), verbose)
     say("\nThe first in Claude Desktop: use `install`, or paste this into claude_desktop_config.json:")
     command, *words = _command("filesystem", [str(Path.cwd())])
-    say(snippet(client_named("claude-desktop"), [Configured("filesystem", command, tuple(words))]))
+    say(write_snippet(client_named("claude-desktop"), [Configured("filesystem", command, tuple(words))]))
     return 0
 
 

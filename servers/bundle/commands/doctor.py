@@ -14,7 +14,7 @@ from ..doctor.findings import Finding, Severity
 from ..doctor.installation import this_installation
 from ..hosts.clients import CLIENTS, client_named, this_machine
 from .arguments import CommandParser
-from .output import console, json_out, wrapped
+from .output import console, print_json, wrap
 
 __all__ = ["main"]
 
@@ -45,7 +45,7 @@ def main(argv: Sequence[str]) -> int:
     with console().status("starting the servers"):
         found = anyio.run(examine, examination)
     if given.json:
-        json_out([finding._asdict() for finding in found])
+        print_json([finding._asdict() for finding in found])
     else:
         _show(found)
     return 1 if any(finding.severity is Severity.FAULT for finding in found) else 0
@@ -59,7 +59,7 @@ def _show(found: Sequence[Finding]) -> None:
     out = console()
     for severity, where, what, fix in found:
         line = f"{where}: {what}" + (f". Fix: {fix}" if fix else "")
-        told = Text(wrapped(out, plain(f"{severity:8}{line}"), " " * 8))
+        told = Text(wrap(out, plain(f"{severity:8}{line}"), " " * 8))
         told.stylize(_STYLES[severity], 0, 8)
         out.print(told)
     faults, warnings = (

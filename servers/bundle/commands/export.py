@@ -13,9 +13,9 @@ from shared.kit.rooted.atomic import prepared, put_in_place
 from shared.kit.rooted.entries import current, entry_at
 
 from ..catalog import load_catalog
-from ..exports.containers import container_entry
-from ..exports.desktop import bundle, bundle_name
-from ..exports.registry import NAMESPACE, server_json
+from ..exports.containers import describe_container
+from ..exports.desktop import bundle_name, make_bundle
+from ..exports.registry import NAMESPACE, describe_server
 from ..exports.servers import package_of
 from .arguments import CommandParser
 
@@ -51,11 +51,11 @@ def _files(options: Namespace) -> dict[str, bytes]:
     files: dict[str, bytes] = {}
     for entry in entries:
         package = package_of(entry)
-        described = json.dumps(server_json(entry, package, options.namespace), indent=2, ensure_ascii=False)
+        described = json.dumps(describe_server(entry, package, options.namespace), indent=2, ensure_ascii=False)
         files[f"{entry.name}/server.json"] = (described + "\n").encode()
-        files[f"{entry.name}/{bundle_name(entry)}"] = bundle(entry, package, catalog)
+        files[f"{entry.name}/{bundle_name(entry)}"] = make_bundle(entry, package, catalog)
         if entry.image is not None:
-            files[f"{entry.name}/{entry.name}.yaml"] = container_entry(entry).encode()
+            files[f"{entry.name}/{entry.name}.yaml"] = describe_container(entry).encode()
     return files
 
 

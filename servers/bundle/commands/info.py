@@ -10,7 +10,7 @@ from shared.kit.program import exit_with_error
 from ..catalog import Argument, Entry, load_catalog
 from ..program import program_name
 from .arguments import CommandParser
-from .output import asked_for, console, json_out, shown, table
+from .output import cell, console, list_demands, print_json, table
 
 __all__ = ["list_servers", "main"]
 
@@ -26,9 +26,9 @@ def list_servers(argv: Sequence[str]) -> int:
     except ValueError as error:
         exit_with_error(parser.prog, str(error))
     if given.json:
-        json_out(catalog.model_dump(mode="json", exclude_defaults=True))
+        print_json(catalog.model_dump(mode="json", exclude_defaults=True))
         return 0
-    rows = [(entry.name, entry.summary, "; ".join(asked_for(entry))) for entry in catalog.servers]
+    rows = [(entry.name, entry.summary, "; ".join(list_demands(entry))) for entry in catalog.servers]
     console().print(table(("Name", "What it does", "What it asks for"), rows), soft_wrap=False)
     return 0
 
@@ -45,19 +45,19 @@ def main(argv: Sequence[str]) -> int:
     except ValueError as error:
         exit_with_error(parser.prog, str(error))
     if given.json:
-        json_out(entry.model_dump(mode="json"))
+        print_json(entry.model_dump(mode="json"))
     else:
         _show(console(), entry)
     return 0
 
 
 def _show(out: Console, entry: Entry) -> None:
-    out.print(shown(f"{entry.title} {entry.version}", "bold"))
-    out.print(shown(entry.description), soft_wrap=False)
+    out.print(cell(f"{entry.title} {entry.version}", "bold"))
+    out.print(cell(entry.description), soft_wrap=False)
     for heading, lines in _sections(entry, out.width - 2):
-        out.print(shown(f"\n{heading}", "bold"))
+        out.print(cell(f"\n{heading}", "bold"))
         for line in lines:
-            out.print(shown(f"  {line}"))
+            out.print(cell(f"  {line}"))
     if entry.arguments:
         out.print()
         headings = ("Argument", "Type", "Default", "What it does, and its variable")
@@ -72,7 +72,7 @@ def _sections(entry: Entry, width: int) -> Iterator[tuple[str, list[str]]]:
         command = _example(entry, ["--transport", "http", "--port", "8000"])
         yield "Start over HTTP", [command, *_wrapped(told, width)]
     yield "Put into a host", [" ".join([f"{program_name()} config {entry.name}", *_needed(entry), "--client CLIENT"])]
-    yield "Asks for", [line for asked in asked_for(entry) for line in _wrapped(asked, width)]
+    yield "Asks for", [line for asked in list_demands(entry) for line in _wrapped(asked, width)]
     if entry.tools.read:
         yield "Tools", _wrapped(", ".join(entry.tools.read), width)
     if entry.tools.write:

@@ -22,11 +22,11 @@ from ..doctor.installation import this_installation
 from ..doctor.talks import MODES
 from ..hosts import installing
 from ..hosts.clients import Machine, client_named, this_machine
-from ..hosts.differences import differences
+from ..hosts.differences import find_differences
 from ..hosts.installing import Change, Target
 from ..hosts.launching import launch_command, local_command
-from .config import HostParser, wanted
-from .output import console, wrapped
+from .config import HostParser, find_wanted
+from .output import console, wrap
 
 __all__ = ["main", "uninstall"]
 
@@ -43,7 +43,7 @@ def main(argv: Sequence[str]) -> int:
     parser.add_server()
     options, arguments = parser.read(argv)
     try:
-        found = wanted(options, arguments, options.name or options.server)
+        found = find_wanted(options, arguments, options.name or options.server)
         with _target_of(options) as target:
             change = installing.install(target, found.server, options.replace)
             _show_and_make(change, found.secrets, options.dry_run, f"now {found.client.renewal}")
@@ -63,7 +63,7 @@ def _try(launch: Launch, machine: Machine) -> int:
         trial = anyio.run(partial(try_launch, launch, machine, this_installation(), SECONDS, modes=MODES[:1]))
     for finding in trial.findings:
         if finding.severity is not Severity.OK:
-            out.print(wrapped(out, plain(f"{finding.severity}: {finding.what}. Fix: {finding.fix}")))
+            out.print(wrap(out, plain(f"{finding.severity}: {finding.what}. Fix: {finding.fix}")))
     if trial.tools is not None:
         out.print(f"works: {trial.tools} {'tool' if trial.tools == 1 else 'tools'}")
     elif any(finding.severity is Severity.FAULT for finding in trial.findings):
@@ -131,7 +131,7 @@ def _show_and_make(change: Change, secrets: Set[str], dry_run: bool, then: str) 
     told = ": a new file" if is_new else ": it goes, since nothing else stands in it" if is_gone else ""
     out.print(f"{path}{told}")
     before, after = change.before or b"", change.after or b""
-    for line in differences(change.target.client, before, after, change.shown, secrets):
+    for line in find_differences(change.target.client, before, after, change.shown, secrets):
         out.print(Text(f"{line.sign} {plain(line.text.expandtabs())}", style=_STYLES[line.sign]))
     if dry_run:
         out.print("nothing was changed, as --dry-run asks")

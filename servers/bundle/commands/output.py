@@ -13,7 +13,7 @@ from shared.kit.program import plain
 
 from ..catalog import Entry
 
-__all__ = ["asked_for", "console", "json_out", "shown", "table", "wrapped"]
+__all__ = ["cell", "console", "list_demands", "print_json", "table", "wrap"]
 
 _NETWORK = {
     "none": "connects to no other host",
@@ -27,19 +27,19 @@ def console() -> Console:
     return Console(markup=False, highlight=False, emoji=False, soft_wrap=True)
 
 
-def wrapped(out: Console, line: str, indent: str = "") -> str:
+def wrap(out: Console, line: str, indent: str = "") -> str:
     """A line as a narrower terminal shows it best: in several, with no word broken. A pipe gets it whole."""
     if not out.is_terminal:
         return line
     return fill(line, out.width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
-def json_out(value: Any) -> None:
+def print_json(value: Any) -> None:
     """Prints one JSON text, in ASCII, which every pipe takes."""
     print(json.dumps(value, indent=2))  # noqa: T201 - it is the output
 
 
-def shown(text: str, style: str = "") -> Text:
+def cell(text: str, style: str = "") -> Text:
     """A cell of a table, or a line."""
     return Text("\n".join(plain(line) for line in text.split("\n")), style)
 
@@ -50,11 +50,11 @@ def table(headings: Iterable[str], rows: Iterable[Iterable[str]]) -> Table:
     for number, heading in enumerate(headings):
         made.add_column(heading, no_wrap=number == 0, overflow="fold")
     for row in rows:
-        made.add_row(*(shown(cell) for cell in row))
+        made.add_row(*map(cell, row))
     return made
 
 
-def asked_for(entry: Entry) -> list[str]:
+def list_demands(entry: Entry) -> list[str]:
     """What the server takes hold of, in plain words."""
     asked = entry.permissions
     named = [one.metavar if one.option is None else one.option for one in entry.arguments if one.name in asked.paths]

@@ -15,7 +15,7 @@ from ..hosts.configured import Configured, as_configured, read_bytes, read_entri
 from ..hosts.launching import launch_command
 from .findings import Finding, fault, fine
 
-__all__ = ["Configuration", "Launch", "of_machine"]
+__all__ = ["Configuration", "Launch", "find_servers"]
 
 _LISTS = ("mcpServers", "servers", "context_servers")
 _LAST = re.compile(r"[^\\/]*$")
@@ -54,7 +54,9 @@ class Configuration(NamedTuple):
     findings: list[Finding]
 
 
-def of_machine(machine: Machine, project: Path, entries: Sequence[Entry], clients: Sequence[Client]) -> Configuration:
+def find_servers(
+    machine: Machine, project: Path, entries: Sequence[Entry], clients: Sequence[Client]
+) -> Configuration:
     """Reads the files of the `clients` that are there, all clients' where none is named: the user's files, and those
     of the `project`."""
     found = Configuration([], [])

@@ -13,11 +13,11 @@ from ..hosts.clients import Client, Machine
 from ..hosts.launching import local_command
 from ..program import program_name
 from .arguments import environment_from, known_variables, read_arguments
-from .configurations import Configuration, Launch, of_machine
+from .configurations import Configuration, Launch, find_servers
 from .findings import Finding, Severity, fault, fine, warning
 from .installation import Installation, check_installation
 from .launches import check_launch, check_token_file, is_filled_in
-from .talks import MODES, Start, Tried, judge, talk, with_parts
+from .talks import MODES, Start, Tried, judge, split_secrets, talk
 from .urls import check_url
 
 __all__ = ["Examination", "Trial", "check_shell", "examine", "start", "try_launch"]
@@ -49,7 +49,7 @@ class Examination(NamedTuple):
 async def examine(examination: Examination) -> list[Finding]:
     """Runs all checks. Each server is started twice, once for each era."""
     machine, entries = examination.machine, examination.entries
-    found = of_machine(machine, examination.project, entries, examination.clients)
+    found = find_servers(machine, examination.project, entries, examination.clients)
     configured = {launch.entry.name for launch in found.launches}
     used = {entry.name for entry in entries} if examination.asked else configured
     findings = list(check_installation(examination.installation, entries, used))
@@ -179,4 +179,4 @@ def _secrets(launch: Launch, machine: Machine) -> list[str]:
     values = [value for variable, value in launch.server.env.items() if variable not in known]
     values.append(machine.environment.get("MCP_TOKEN", ""))
     values += [value for one, value in read_arguments(launch.entry, launch.words).own if one.secret]
-    return with_parts(values)
+    return split_secrets(values)

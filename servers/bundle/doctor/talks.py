@@ -34,9 +34,9 @@ __all__ = [
     "converse",
     "judge",
     "judge_version",
-    "masked",
+    "mask",
+    "split_secrets",
     "talk",
-    "with_parts",
 ]
 
 MODES = ("handshake", "stateless")
@@ -181,14 +181,14 @@ def judge_version(tried: Tried, talk: Talk) -> Iterator[Finding]:
     """Whether the one that answered is the server and the version that the catalog has."""
     name, version = talk.info.get("name"), talk.info.get("version")
     if name != tried.entry.name:
-        called = masked(repr(name), tried.secrets)
+        called = mask(repr(name), tried.secrets)
         yield fault(tried.where, f"it is not {tried.entry.name}: it calls itself {called}", tried.another)
     elif version != tried.entry.version:
-        what = f"it is version {masked(str(version), tried.secrets)}, and here is {tried.entry.version}"
+        what = f"it is version {mask(str(version), tried.secrets)}, and here is {tried.entry.version}"
         yield warning(tried.where, what, f"update it where it is installed, or {tried.another}")
 
 
-def masked(text: str, secrets: Sequence[str]) -> str:
+def mask(text: str, secrets: Sequence[str]) -> str:
     """`text` without the secrets, longest first, since one may be part of another."""
     for secret in sorted(secrets, key=len, reverse=True):
         if len(secret) >= _SHORTEST_SECRET:
@@ -196,13 +196,13 @@ def masked(text: str, secrets: Sequence[str]) -> str:
     return text
 
 
-def with_parts(values: Iterable[str]) -> list[str]:
+def split_secrets(values: Iterable[str]) -> list[str]:
     """These secrets, and what they are made of: who repeats a header may leave out the word before its token."""
     return [part for value in values for part in (value, *re.split(r"[=:@\s]+", value))]
 
 
 def _one_era(tried: Tried, talk: Talk) -> Finding:
-    what = f"it does not speak {_ERAS[talk.mode]}: {masked(talk.reason, tried.secrets)}"
+    what = f"it does not speak {_ERAS[talk.mode]}: {mask(talk.reason, tried.secrets)}"
     return fault(tried.where, what, f"if it is an older version, update it, or {tried.another}")
 
 
@@ -218,13 +218,13 @@ def _failed(tried: Tried, talk: Talk) -> Finding:
             fix = f"{by_hand}; files on a network or a disk that sleeps may hold it up"
             return fault(where, f"it gives no answer: {talk.reason} after it was started{said}", fix)
         case _:
-            reason = masked(talk.reason, tried.secrets)
+            reason = mask(talk.reason, tried.secrets)
             return fault(where, f"it does not answer as an MCP server does: {reason}{said}", by_hand)
 
 
 def _last_words(tried: Tried, talk: Talk) -> str:
     words = talk.last_words.removeprefix(f"python -m {tried.entry.module}: ")
-    return f"; last it said: {masked(words, tried.secrets)}" if words else ""
+    return f"; last it said: {mask(words, tried.secrets)}" if words else ""
 
 
 def _end(talk: Talk) -> str:

@@ -15,7 +15,7 @@ from .arguments import environment_from
 from .configurations import Launch
 from .findings import Finding, Severity, fault, fine, warning
 from .installation import Installation
-from .talks import MODES, Outcome, Talk, Tried, converse, judge_version, masked, with_parts
+from .talks import MODES, Outcome, Talk, Tried, converse, judge_version, mask, split_secrets
 
 __all__ = ["check_url"]
 
@@ -55,7 +55,7 @@ async def check_url(
     except (ValueError, InvalidURL):
         what = "its URL or one of its headers can't be sent"
         return [fault(launch.where, what, f"correct it in {launch.file}")], None
-    findings = list(_judge(launch, talks, [*with_parts(headers.values()), token, url]))
+    findings = list(_judge(launch, talks, [*split_secrets(headers.values()), token, url]))
     return findings, None if any(one.severity is Severity.FAULT for one in findings) else talks[0].tools
 
 
@@ -80,7 +80,7 @@ def _judge(launch: Launch, talks: list[Talk], secrets: Sequence[str]) -> Iterato
 
 def _failed(launch: Launch, talk: Talk, secrets: Sequence[str]) -> Finding:
     where, place, entry = launch.where, _place(launch.server.url or ""), launch.entry
-    reason = masked(talk.reason, secrets)
+    reason = mask(talk.reason, secrets)
     if reason.startswith(_UNREACHED):
         what = f"nothing answers at {place} ({reason.partition(': ')[2]})"
         return fault(where, what, f"start it: {_started(entry, launch)}, or correct the URL in {launch.file}")

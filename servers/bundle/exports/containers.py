@@ -13,18 +13,18 @@ from typing import Any
 import yaml
 
 from ..catalog import Argument, Entry
-from .servers import is_path, shown
+from .servers import choose_arguments, is_path
 
-__all__ = ["container_entry"]
+__all__ = ["describe_container"]
 
 
-def container_entry(entry: Entry) -> str:
+def describe_container(entry: Entry) -> str:
     """The entry as YAML, of a server that has an image."""
     return yaml.safe_dump(_server(entry), sort_keys=False, allow_unicode=True, width=120)
 
 
 def _server(entry: Entry) -> dict[str, Any]:
-    arguments = [one for one in shown(entry) if not one.secret]
+    arguments = [one for one in choose_arguments(entry) if not one.secret]
     command = [one for one in arguments if one.required]
     variables = [one for one in arguments if not one.required and one.environment]
     secrets = [one for one in entry.arguments if one.secret and one.required and one.environment]

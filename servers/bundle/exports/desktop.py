@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import Any
 
 from ..catalog import Argument, Catalog, Entry
-from .servers import Package, fills_command, is_path, shown, title
+from .servers import Package, choose_arguments, fills_command, is_path, title
 
-__all__ = ["bundle", "bundle_name", "manifest", "sources_of"]
+__all__ = ["bundle_name", "make_bundle", "make_manifest", "sources_of"]
 
 _MAIN = '''"""Starts the server."""
 
@@ -45,10 +45,10 @@ def bundle_name(entry: Entry) -> str:
     return f"{entry.name}-{entry.version}.mcpb"
 
 
-def bundle(entry: Entry, package: Package, catalog: Catalog) -> bytes:
+def make_bundle(entry: Entry, package: Package, catalog: Catalog) -> bytes:
     """The ZIP file; from the same sources the same bytes. Raises ValueError where a file of it can't be read."""
     icon = _icon(entry)
-    described = manifest(entry, package) | ({"icon": _ICON} if icon else {})
+    described = make_manifest(entry, package) | ({"icon": _ICON} if icon else {})
     files = {
         "manifest.json": (json.dumps(described, indent=2, ensure_ascii=False) + "\n").encode(),
         "pyproject.toml": _project(entry, package).encode(),
@@ -68,9 +68,9 @@ def bundle(entry: Entry, package: Package, catalog: Catalog) -> bytes:
     return written.getvalue()
 
 
-def manifest(entry: Entry, package: Package) -> dict[str, Any]:
+def make_manifest(entry: Entry, package: Package) -> dict[str, Any]:
     """The manifest, but for the icon. Raises ValueError where a default would be taken for a variable."""
-    arguments = shown(entry)
+    arguments = choose_arguments(entry)
     command = [part for one in arguments if fills_command(one) for part in _words(one)]
     variables = {one.environment: _value(one) for one in arguments if one.environment and not fills_command(one)}
     return {

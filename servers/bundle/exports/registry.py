@@ -16,7 +16,7 @@ from typing import Any
 from ..catalog import Argument, Entry
 from .servers import Package, is_path
 
-__all__ = ["NAMESPACE", "server_json"]
+__all__ = ["NAMESPACE", "describe_server"]
 
 NAMESPACE = "internal.mcp-server-bundle"
 """Where no other is given. `.internal` is kept for private use, so nobody can own it in the public registry: who
@@ -32,7 +32,7 @@ _FORMATS = {
 }  # fmt: skip
 
 
-def server_json(entry: Entry, package: Package, namespace: str = NAMESPACE) -> dict[str, Any]:
+def describe_server(entry: Entry, package: Package, namespace: str = NAMESPACE) -> dict[str, Any]:
     """The document. Raises ValueError where the namespace is no domain, or clients could not start the package."""
     if _NAMESPACE.fullmatch(namespace) is None or len(namespace) > 100:
         raise ValueError(f"{namespace!r} is no namespace: it is a domain in reverse order, such as io.github.USER")

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from ..catalog import Argument, Entry
 
-__all__ = ["Package", "fills_command", "is_path", "package_of", "shown", "title"]
+__all__ = ["Package", "choose_arguments", "fills_command", "is_path", "package_of", "title"]
 
 # The last part of a requirement that stands in one extra only.
 _EXTRA = re.compile(r"""\s*(?:;|\band)\s*extra\s*==\s*["']([^"']+)["']\s*$""")
@@ -60,7 +60,7 @@ def _requirements(brings: Distribution, extra: str | None) -> Iterator[str]:
             yield _EXTRA.sub("", line)
 
 
-def shown(entry: Entry) -> list[Argument]:
+def choose_arguments(entry: Entry) -> list[Argument]:
     """What is picked or ticked, what is secret, and what is required.
 
     Patterns, limits and names keep their defaults: they take typing and reading, and who wants them writes the

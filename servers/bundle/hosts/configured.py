@@ -20,7 +20,7 @@ __all__ = [
     "read_bytes",
     "read_entries",
     "servers_member",
-    "snippet",
+    "write_snippet",
 ]
 
 
@@ -159,7 +159,7 @@ def _mapping(entry: dict[str, Any], key: str, name: str) -> dict[str, str]:
     return values
 
 
-def snippet(client: Client, servers: Sequence[Configured], ascii_only: bool = False) -> str:
+def write_snippet(client: Client, servers: Sequence[Configured], ascii_only: bool = False) -> str:
     """The part of the client's file that names `servers`, without a newline at its end.
 
     With `ascii_only` it means the same, with escapes for all other letters. Raises ValueError for a server that the

@@ -11,7 +11,7 @@ from .clients import Client
 from .jsonc import Element, parse
 from .toml_tree import parse_toml
 
-__all__ = ["Line", "differences"]
+__all__ = ["Line", "find_differences"]
 
 AROUND = 3
 """Lines that are shown before and after the changed ones."""
@@ -38,7 +38,7 @@ class _View(NamedTuple):
     secrets: Set[str]
 
 
-def differences(
+def find_differences(
     client: Client, before: bytes, after: bytes, shown: tuple[int, int] | None, secrets: Set[str]
 ) -> list[Line]:
     """The changed lines, and some around them.

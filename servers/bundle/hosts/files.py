@@ -16,7 +16,7 @@ from filelock import FileLock, Timeout
 from shared.kit.rooted.atomic import beside, prepared, put_in_place, rename
 from shared.kit.rooted.entries import Entry, current, entry_at
 
-__all__ = ["back_up", "held", "remove_file", "told", "write_atomically"]
+__all__ = ["as_value_errors", "back_up", "hold_lock", "remove_file", "write_atomically"]
 
 KEPT_BACKUPS = 10
 """How many backups of one file are kept."""
@@ -33,7 +33,7 @@ def write_atomically(path: Path, text: bytes, check: Callable[[], None] = lambda
     What a process that was killed at this left beside the file goes, so only one may be at it. Raises ValueError
     where it can't be written.
     """
-    with told(path):
+    with as_value_errors(path):
         target = path.resolve()
         target.parent.mkdir(parents=True, exist_ok=True)
         for left in target.parent.glob(f".{escape(target.name)}.{'[0-9a-f]' * 16}.tmp"):
@@ -54,7 +54,7 @@ def back_up(folder: Path, path: Path, text: bytes) -> Path:
     name = f"{hashlib.sha256(os.fsencode(path)).hexdigest()[:12]}-{path.name}"
     kept = folder / f"{stamp}-{name}"
     write_atomically(kept, text)
-    with told(folder):
+    with as_value_errors(folder):
         # A backup that was cut short has a name of its own, under which nothing is written again.
         for old in [*sorted(folder.glob(f"*-{escape(name)}"))[:-KEPT_BACKUPS], *folder.glob(".*.tmp")]:
             old.unlink(missing_ok=True)
@@ -66,7 +66,7 @@ def remove_file(path: Path, folders: int) -> None:
 
     Raises ValueError where the file can't be removed.
     """
-    with told(path):
+    with as_value_errors(path):
         path.unlink()
     with suppress(OSError):
         # The first that is not empty ends it.
@@ -75,7 +75,7 @@ def remove_file(path: Path, folders: int) -> None:
 
 
 @contextmanager
-def told(path: Path) -> Iterator[None]:
+def as_value_errors(path: Path) -> Iterator[None]:
     """Has what the system refuses raised as ValueError, with the path."""
     try:
         yield
@@ -92,13 +92,13 @@ def _keep_owner(fresh: Entry, entry: Entry) -> None:
 
 
 @contextmanager
-def held(path: Path) -> Iterator[None]:
+def hold_lock(path: Path) -> Iterator[None]:
     """Holds the lock at `path`, for which it waits until its holder lets go of it, ten seconds at most.
 
     The system lets go of it for a holder that dies. The file is gone afterwards, and so are those of the directories
     made for it that are empty. Raises ValueError where the lock can't be had.
     """
-    with told(path):
+    with as_value_errors(path):
         lock, folders = _wait_for(path)
     try:
         yield

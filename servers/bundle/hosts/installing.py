@@ -16,7 +16,7 @@ from . import edits, toml_edits
 from .clients import Client, Machine, Scope
 from .configured import Configured, as_entry, read_bytes, read_entries
 from .edits import Receipt, digest_of
-from .files import back_up, held, remove_file, write_atomically
+from .files import back_up, hold_lock, remove_file, write_atomically
 
 __all__ = ["Change", "Receipts", "Record", "Target", "install", "state_folder", "uninstall"]
 
@@ -95,7 +95,7 @@ class Target(NamedTuple):
 
         Raises ValueError where that can't be had.
         """
-        with held(Path(state_folder(self.machine)) / "lock"):
+        with hold_lock(Path(state_folder(self.machine)) / "lock"):
             yield
 
 
