@@ -237,10 +237,8 @@ class Handles(System):
     def _directory(self, descriptor: int) -> Opened:
         with ExitStack() as on_failure:
             on_failure.callback(os.close, descriptor)
-            mode = self._native.stat(descriptor).st_mode
-            if not stat.S_ISDIR(mode):
-                number = errno.ELOOP if stat.S_ISLNK(mode) else errno.ENOTDIR
-                raise OSError(number, os.strerror(number))
+            if not stat.S_ISDIR(self._native.stat(descriptor).st_mode):
+                raise OSError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
             on_failure.pop_all()
         opened = Opened(descriptor)
         opened.system = self
