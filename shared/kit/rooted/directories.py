@@ -14,9 +14,11 @@ from pathlib import Path
 
 from shared.kit.rooted.atomic import sync_directory
 from shared.kit.rooted.entries import RACE_FREE, Entry, Handle, Place, is_same, make_directory
-from shared.kit.rooted.system import DIRECTORY, READ, SCAN
+from shared.kit.rooted.system import SYSTEM, System, system_of
 
 __all__ = ["Directory", "enter", "entry_in", "leave", "open_directory", "open_to_read", "read_file"]
+
+_SYSTEM = SYSTEM if RACE_FREE else None
 
 Directory = int | str
 """An open directory: its descriptor, or its path where there is none. `os.scandir` takes both."""
@@ -24,16 +26,15 @@ Directory = int | str
 
 @contextmanager
 def open_directory(
-    root: Path, names: Sequence[str] = (), make: bool = False, listed: bool = True, race_free: bool = RACE_FREE
+    root: Path, names: Sequence[str] = (), make: bool = False, listed: bool = True, system: System | None = _SYSTEM
 ) -> Iterator[Directory]:
     """The directory at these names below `root`, held open; with `make`, those that are missing are made. The root
-    itself need not be readable unless it is to be `listed`.
+    itself need not be readable unless it is to be `listed`. Without a `system` each is found by its path.
 
     Whoever names the root itself is trusted, so it may be a link. Raises OSError, with ELOOP where a link is on the
     way below it.
     """
-    flags = (SCAN if listed else DIRECTORY) & ~getattr(os, "O_NOFOLLOW", 0)
-    here: Directory = os.open(root, flags) if race_free else os.path.realpath(root, strict=True)
+    here: Directory = os.path.realpath(root, strict=True) if system is None else system.open_start(root, listed)
     try:
         for name in names:
             below = _made(here, name) if make else enter(here, name)
@@ -47,7 +48,7 @@ def open_directory(
 def enter(directory: Directory, name: str) -> Directory:
     """The directory of that name in another one, which stays open; the caller leaves it. Raises OSError."""
     if isinstance(directory, int):
-        return os.open(name, SCAN, dir_fd=directory)
+        return system_of(directory).open_directory(directory, name)
     path = os.path.join(directory, name)  # noqa: PTH118
     found = os.lstat(path)
     if not stat.S_ISDIR(found.st_mode) or not is_same(path, found):
@@ -84,7 +85,7 @@ def open_to_read(entry: Entry) -> Handle:
     if entry.directory is None:
         # To open a pipe or a device may wait, or start something, where nothing can be said about that.
         _require_regular(os.lstat(entry.name))
-    descriptor = os.open(entry.name, READ, dir_fd=entry.directory)
+    descriptor = system_of(entry.directory).open_file(entry.directory, entry.name)
     with ExitStack() as on_failure:
         on_failure.callback(os.close, descriptor)
         found = os.fstat(descriptor)

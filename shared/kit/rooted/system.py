@@ -9,6 +9,7 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
+from pathlib import Path
 
 __all__ = ["CLOSED", "DIRECTORY", "READ", "SCAN", "SYSTEM", "Name", "Opened", "System", "system_of"]
 
@@ -49,6 +50,10 @@ class System:
     def open_root(self, path: str) -> int:
         """The directory at a path that is trusted, to pass through it."""
         return os.open(path, DIRECTORY)
+
+    def open_start(self, path: Path, listed: bool) -> int:
+        """The directory at a path that is trusted, which may be a link; unless it is `listed`, to pass through it."""
+        return os.open(path, (SCAN if listed else DIRECTORY) & ~getattr(os, "O_NOFOLLOW", 0))
 
     def enter(self, directory: int | None, name: str) -> int:
         """A directory, to pass through it."""

@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from enum import Enum, auto
 from functools import partial
+from pathlib import Path
 from typing import NamedTuple, Protocol, TypeVar, cast
 
 from shared.kit.rooted.names import refusal_of_name
@@ -115,6 +116,14 @@ class Handles(System):
     def open_root(self, path: str) -> int:
         """The directory at a path that is trusted, to pass through it."""
         return self._directory(self._retry_locked(partial(self._native.open_root, path)))
+
+    def open_start(self, path: Path, listed: bool) -> int:
+        """The directory at a path that is trusted, which may be a link; unless it is `listed`, to pass through it."""
+        start = self.open_root(os.path.realpath(path, strict=True))
+        try:
+            return (self.open_directory if listed else self.enter)(start, ".")
+        finally:
+            os.close(start)
 
     def enter(self, directory: int | None, name: str) -> int:
         """A directory, to pass through it."""

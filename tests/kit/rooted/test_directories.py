@@ -5,15 +5,19 @@ import pytest
 
 from shared.kit.rooted import directories
 from shared.kit.rooted.directories import entry_in, open_directory, open_to_read, read_file
-from tests.kit.rooted.conftest import SECRET
+from shared.kit.rooted.entries import scanned
+from shared.kit.rooted.system import SYSTEM
+from shared.kit.rooted.windows import Handles
+from tests.kit.rooted.conftest import SECRET, native
 
 
-@pytest.fixture(params=[True, False], ids=["race-free", "checked"])
-def opened(root, request):
-    """Opens the directory at these names below the root, in either form."""
+@pytest.fixture
+def opened(root, way):
+    """Opens the directory at these names below the root, in each way."""
+    system = SYSTEM if way == "race-free" else Handles(native()) if way == "windows" else None
 
     def open_below(*names, make=False):
-        return open_directory(root, names, make, request.param)
+        return open_directory(root, names, make, system=system)
 
     return open_below
 
@@ -37,8 +41,8 @@ def test_a_file_that_is_too_large_is_none(opened, root):
 def test_the_directory_can_be_listed(opened, root):
     (root / "a").mkdir()
     (root / "a" / "file").touch()
-    with opened("a") as directory, os.scandir(directory) as entries:
-        assert [one.name for one in entries] == ["file"]
+    with opened("a") as directory:
+        assert [one.name for one in scanned(directory)] == ["file"]
 
 
 @pytest.mark.parametrize("target", ["outside", "inside"])
@@ -108,7 +112,7 @@ def test_a_directory_swapped_for_a_link_is_not_followed(opened, root, outside, n
 def test_a_directory_behind_one_that_was_swapped_is_not_entered(root, outside):
     (root / "dir" / "below").mkdir(parents=True)
     (outside / "below").mkdir()
-    with open_directory(root, ["dir"], race_free=False) as directory:
+    with open_directory(root, ["dir"], system=None) as directory:
         os.rename(root / "dir", root / "kept")
         (root / "dir").symlink_to(outside)
         with pytest.raises(NotADirectoryError):
