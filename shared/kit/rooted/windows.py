@@ -232,7 +232,7 @@ class Handles(System):
         if directory is None:
             raise ValueError("there is no handle of a directory to begin at")
         # On POSIX a file can have such a name; here it can be nobody's, or is another way to say one.
-        if "\\" in name or refusal_of_name(name) is not None:
+        if name in ("", "..") or "\\" in name or "/" in name or refusal_of_name(name) is not None:
             raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
         if _SHORT.search(name) and not self._lists(directory, name):
             number = errno.EINVAL if is_new else errno.ENOENT

@@ -64,6 +64,14 @@ def test_what_windows_takes_for_something_else_is_not_asked_for(windows, system,
     assert set(system.asked) <= {"dir"}
 
 
+@pytest.mark.parametrize("name", ["", "..", "../root_evil", "..\\root_evil"])
+def test_what_is_not_one_name_is_not_asked_for(opened, system, outside, name):
+    asked = list(system.asked)
+    with pytest.raises(OSError, match="Invalid"):
+        opened.system.stat(opened, name)
+    assert system.asked == asked
+
+
 def test_a_link_leads_to_no_device_either(windows, system, root):
     (root / "link").symlink_to("con")
     assert code(windows, "link") == "bad_path"
