@@ -76,7 +76,7 @@ class TestSessionStore:
             news = News("s", Notification("n"))
             await here.sessions.tell(news)
             await here.sessions.create(RECORD)
-            await there.sessions.enter("s", "ada")
+            await there.sessions.enter("s", ADA)
             await here.sessions.tell(news)
             await quiet()
             assert heard == [[], [news], []]
