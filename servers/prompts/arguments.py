@@ -89,7 +89,7 @@ def parse_value(argument: Argument, text: str) -> Any:
     if argument.type == "string":
         return text
     if argument.type == "enum":
-        return _choice(argument, text)
+        return _parse_choice(argument, text)
     found = _OF_TYPE[argument.type](text)
     if found is None:
         reason = f"{argument.name!r} is no {_NAMES.get(argument.type, argument.type)}: {text[:80]!r}"
@@ -97,7 +97,7 @@ def parse_value(argument: Argument, text: str) -> Any:
     return found
 
 
-def _choice(argument: Argument, text: str) -> str:
+def _parse_choice(argument: Argument, text: str) -> str:
     if text in argument.enum:
         return text
     alike = [one for one in argument.enum if one.casefold() == text.strip().casefold()]
@@ -107,7 +107,7 @@ def _choice(argument: Argument, text: str) -> str:
     return alike[0]
 
 
-def _number(text: str) -> int | float | None:
+def _parse_number(text: str) -> int | float | None:
     text = text.strip()
     found = _NUMBER.fullmatch(text)
     if found is None:
@@ -118,15 +118,15 @@ def _number(text: str) -> int | float | None:
     return number if found[1] or found[2] else int(text)
 
 
-def _boolean(text: str) -> bool | None:
+def _parse_boolean(text: str) -> bool | None:
     return _BOOLEANS.get(text.strip().lower())
 
 
-def _path(text: str) -> str | None:
+def _parse_path(text: str) -> str | None:
     return None if "\0" in text or len(text) > 4_096 else text
 
 
-def _url(text: str) -> str | None:
+def _parse_url(text: str) -> str | None:
     try:
         parts = urlsplit(text.strip())
         whole = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
@@ -136,7 +136,7 @@ def _url(text: str) -> str | None:
     return text.strip() if whole and not odd else None
 
 
-def _list(text: str) -> list[str] | None:
+def _parse_list(text: str) -> list[str] | None:
     """A JSON list of texts, or one item a line, or items with commas between them."""
     if text.lstrip().startswith("["):
         try:
@@ -152,7 +152,13 @@ def _list(text: str) -> list[str] | None:
     return items if len(items) <= _MOST_ITEMS and all(map(is_unicode, items)) else None
 
 
-_OF_TYPE = {"number": _number, "boolean": _boolean, "file": _path, "url": _url, "list": _list}
+_OF_TYPE = {
+    "number": _parse_number,
+    "boolean": _parse_boolean,
+    "file": _parse_path,
+    "url": _parse_url,
+    "list": _parse_list,
+}
 _NAMES = {
     "boolean": "yes or no",
     "file": "path",
@@ -163,34 +169,34 @@ _NAMES = {
 
 def build_form(arguments: Iterable[Argument]) -> dict[str, Any]:
     """The schema of a flat form with these arguments, all of them required."""
-    fields = {one.name: _field(one) for one in arguments}
+    fields = {one.name: _build_field(one) for one in arguments}
     return {"type": "object", "properties": fields, "required": list(fields)}
 
 
 def format_filled(filled: Mapping[str, Any], arguments: Iterable[Argument]) -> dict[str, str]:
     """The texts of those of `arguments` that were filled in."""
-    return {one.name: _text(filled[one.name]) for one in arguments if filled.get(one.name) is not None}
+    return {one.name: _format_value(filled[one.name]) for one in arguments if filled.get(one.name) is not None}
 
 
-def _field(argument: Argument) -> dict[str, Any]:
+def _build_field(argument: Argument) -> dict[str, Any]:
     # An empty text would count as nothing.
     field = dict(_FIELDS.get(argument.type) or {"type": "string", "minLength": 1})
     if argument.type == "enum":
         field = {"type": "string", "enum": list(argument.enum)}
     if argument.title:
         field["title"] = join_lines(argument.title)
-    said = [argument.description, _HINTS.get(argument.type), _examples(argument)]
+    said = [argument.description, _HINTS.get(argument.type), _format_examples(argument)]
     if any(said):
         field["description"] = join_lines(" ".join(filter(None, said)))
     return field
 
 
-def _examples(argument: Argument) -> str | None:
+def _format_examples(argument: Argument) -> str | None:
     shown = argument.examples[:_SHOWN_EXAMPLES]
     return f"For example: {', '.join(shown)}" if shown else None
 
 
-def _text(value: Any) -> str:
+def _format_value(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
@@ -208,23 +214,23 @@ def complete(argument: Argument, typed: str, folders: Sequence[Folder] = ()) -> 
     A path begins at a folder; that of a directory ends in a slash. Files are looked for where the argument is one.
     """
     if argument.type == "file":
-        found = [*_ranked(argument.examples, typed), *_paths(folders, typed)]
+        found = [*_rank(argument.examples, typed), *_find_paths(folders, typed)]
     elif argument.type == "boolean":
-        found = _ranked(("true", "false"), typed)
+        found = _rank(("true", "false"), typed)
     else:
-        found = _ranked((*argument.enum, *argument.examples), typed)
+        found = _rank((*argument.enum, *argument.examples), typed)
     found = list(dict.fromkeys(found))
     return Completion(found[:_MOST_SUGGESTED], len(found))
 
 
-def _ranked(values: Iterable[str], typed: str) -> list[str]:
+def _rank(values: Iterable[str], typed: str) -> list[str]:
     """Those that begin with it, in the order as written, then those that have it within."""
     begun, known = typed.casefold(), list(values)
     first = [one for one in known if one.casefold().startswith(begun)]
     return first + [one for one in known if begun in one.casefold() and one not in first]
 
 
-def _paths(folders: Sequence[Folder], typed: str) -> list[str]:
+def _find_paths(folders: Sequence[Folder], typed: str) -> list[str]:
     above, slash, begun = typed.rpartition("/")
     if slash and not above:
         return []

@@ -87,7 +87,7 @@ async def _ready(running: Running[Opened]) -> str | None:
     opened: Opened = running.state
     if opened.watch.stalled:
         return "the folders are not looked at any more"
-    unreadable = await to_thread.run_sync(opened.libraries.unreadable, abandon_on_cancel=True)
+    unreadable = await to_thread.run_sync(opened.libraries.count_unreadable, abandon_on_cancel=True)
     return f"{unreadable} of the folders of prompts can't be read" if unreadable else None
 
 

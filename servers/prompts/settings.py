@@ -39,9 +39,9 @@ class Settings(BaseModel):
     @classmethod
     def _are_directories(cls, directories: list[Path]) -> list[Path]:
         for directory in directories:
-            if not _expanded(directory).is_dir():
+            if not _expand(directory).is_dir():
                 raise ValueError(f"{directory} is not a directory")
-        return [_expanded(directory) for directory in directories]
+        return [_expand(directory) for directory in directories]
 
     @model_validator(mode="after")
     def _has_a_place_to_write(self) -> Self:
@@ -62,7 +62,7 @@ class Settings(BaseModel):
         return [*self.libraries, STARTER] if self.starter or not self.libraries else self.libraries
 
 
-def _expanded(path: Path) -> Path:
+def _expand(path: Path) -> Path:
     try:
         return path.expanduser()
     except RuntimeError:  # nobody has such a home

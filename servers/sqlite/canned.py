@@ -73,20 +73,20 @@ def parse_definition(text: str, stem: str) -> Definition:
     found = _FORM.fullmatch(text.removeprefix("\ufeff"))
     if found is None:
         raise ValueError("it does not begin with front matter between two lines of ---")
-    front, sql = _mapping(found[1], "the front matter"), found[2].strip()
-    _of_kinds(front, _KEYS, "the front matter")
+    front, sql = _parse_mapping(found[1], "the front matter"), found[2].strip()
+    _require_kinds(front, _KEYS, "the front matter")
     name, description = front.get("name", stem), front.get("description", "").strip()
     if _TOOL.fullmatch(name) is None:
         raise ValueError(f"{name!r} is no name of a tool: it has 1 to 128 of the characters A-Z a-z 0-9 _ . -")
     if not description:
         raise ValueError("it has no description")
-    parameters = tuple(_parameter(*one) for one in front.get("parameters", {}).items())
+    parameters = tuple(_parse_parameter(*one) for one in front.get("parameters", {}).items())
     writable = front.get("writable", False)
-    _same_names(sql, {one.name for one in parameters}, frozenset() if writable else _OURS)
+    _require_same_names(sql, {one.name for one in parameters}, frozenset() if writable else _OURS)
     return Definition(name, description, parameters, writable, front.get("database"), sql)
 
 
-def _mapping(front: str, what: str) -> dict[Any, Any]:
+def _parse_mapping(front: str, what: str) -> dict[Any, Any]:
     try:
         # The line of --- stands before it.
         found = read_yaml(front, what=what, line=2)
@@ -97,7 +97,7 @@ def _mapping(front: str, what: str) -> dict[Any, Any]:
     return found
 
 
-def _of_kinds(found: dict[Any, Any], kinds: dict[str, type], where: str) -> None:
+def _require_kinds(found: dict[Any, Any], kinds: dict[str, type], where: str) -> None:
     for key, value in found.items():
         if key not in kinds:
             raise ValueError(f"{where} has {key!r}, which means nothing (there are: {', '.join(kinds)})")
@@ -105,13 +105,13 @@ def _of_kinds(found: dict[Any, Any], kinds: dict[str, type], where: str) -> None
             raise ValueError(f"{where}: {key} is no {kinds[key].__name__}")
 
 
-def _parameter(name: Any, written: Any) -> QueryParameter:
+def _parse_parameter(name: Any, written: Any) -> QueryParameter:
     where = f"the parameter {name!r}"
     if not isinstance(name, str) or _PARAMETER.fullmatch(name) is None:
         raise ValueError(f"{where} has no name of letters, digits and _ that begins with a letter")
     if not isinstance(written, dict):
         raise ValueError(f"{where} is no mapping with a type")
-    _of_kinds(written, _OF_PARAMETER, where)
+    _require_kinds(written, _OF_PARAMETER, where)
     kind, default = written.get("type"), written.get("default")
     if kind not in _TYPES:
         raise ValueError(f"{where} has no type (there are: {', '.join(_TYPES)})")
@@ -123,7 +123,7 @@ def _parameter(name: Any, written: Any) -> QueryParameter:
     return QueryParameter(name, kind, written.get("description"), optional, default)
 
 
-def _same_names(sql: str, names: set[str], ours: frozenset[str]) -> None:
+def _require_same_names(sql: str, names: set[str], ours: frozenset[str]) -> None:
     used = find_parameters(sql)
     odd = [one for one in used if not one.startswith(":")]
     if odd:
@@ -161,7 +161,7 @@ class QueryFiles:
 
         What is wrong is tried again each time: it may be a table that was missing.
         """
-        found = await to_thread.run_sync(lambda: dict(_signatures(self._directory)))
+        found = await to_thread.run_sync(lambda: dict(_find_signatures(self._directory)))
         for name in self._files.keys() - found.keys():
             del self._files[name]
         for name, signature in sorted(found.items()):
@@ -173,7 +173,9 @@ class QueryFiles:
     async def _read(self, name: str, signature: Signature, known: _File | None) -> _File:
         good = None if known is None else known.good
         try:
-            definition = parse_definition(await to_thread.run_sync(_text, self._directory / name), Path(name).stem)
+            definition = parse_definition(
+                await to_thread.run_sync(_read_text, self._directory / name), Path(name).stem
+            )
             others = (one.good for other, one in self._files.items() if other != name and one.good is not None)
             if definition.name in {other.name for other in others}:
                 raise ValueError(f"another file has a query called {definition.name!r}")
@@ -193,21 +195,21 @@ def require_compiles(sql: str, connection: sqlite3.Connection, stop: StatementDe
     retry_locked(stop, partial(connection, sql))
 
 
-def _signatures(directory: Path) -> Iterator[tuple[str, Signature]]:
-    for path in _found(directory):
+def _find_signatures(directory: Path) -> Iterator[tuple[str, Signature]]:
+    for path in _find_files(directory):
         with suppress(OSError):  # gone in between, or a link to nothing
             status = path.stat()
             yield path.name, (status.st_mtime_ns, status.st_size, status.st_ino)
 
 
-def _found(directory: Path) -> list[Path]:
+def _find_files(directory: Path) -> list[Path]:
     try:
         return [*directory.glob("*.sql")]
     except OSError:  # the directory may be gone for a moment
         return []
 
 
-def _text(path: Path) -> str:
+def _read_text(path: Path) -> str:
     with open(path, "rb", opener=open_unblocked) as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise ValueError("it is no regular file")

@@ -52,20 +52,20 @@ class Format(NamedTuple):
     """A format: its type, and what writes the names of columns and some rows after the other in it."""
 
     mime_type: str
-    written: Writer
+    write: Writer
 
 
-def _csv(names: Sequence[str], batches: Iterable[Rows]) -> Iterator[bytes]:
-    yield _csv_lines([names])
+def _write_csv(names: Sequence[str], batches: Iterable[Rows]) -> Iterator[bytes]:
+    yield _format_csv([names])
     for rows in batches:
-        yield _csv_lines(rows)
+        yield _format_csv(rows)
 
 
-def _csv_lines(rows: Rows) -> bytes:
-    return "".join(",".join(map(_field, row)) + "\r\n" for row in rows).encode("utf-8", "surrogateescape")
+def _format_csv(rows: Rows) -> bytes:
+    return "".join(",".join(map(_format_field, row)) + "\r\n" for row in rows).encode("utf-8", "surrogateescape")
 
 
-def _field(value: Any) -> str:
+def _format_field(value: Any) -> str:
     match value:
         case None:
             return ""
@@ -78,30 +78,30 @@ def _field(value: Any) -> str:
     return str(value)
 
 
-def _json(names: Sequence[str], batches: Iterable[Rows]) -> Iterator[bytes]:
+def _write_json(names: Sequence[str], batches: Iterable[Rows]) -> Iterator[bytes]:
     yield b'{"columns":' + to_json(names) + b',"rows":['
     before = b"\n"
     for rows in batches:
-        yield before + b",\n".join(map(to_json, _cells(rows)))
+        yield before + b",\n".join(map(to_json, _encode_rows(rows)))
         before = b",\n"
     yield b"\n]}\n"
 
 
-def _json_lines(names: Sequence[str], batches: Iterable[Rows]) -> Iterator[bytes]:
+def _write_json_lines(names: Sequence[str], batches: Iterable[Rows]) -> Iterator[bytes]:
     yield to_json(names) + b"\n"
     for rows in batches:
-        yield b"".join(to_json(row) + b"\n" for row in _cells(rows))
+        yield b"".join(to_json(row) + b"\n" for row in _encode_rows(rows))
 
 
-def _cells(rows: Rows) -> Iterator[Sequence[Any]]:
+def _encode_rows(rows: Rows) -> Iterator[Sequence[Any]]:
     """The rows with their values as JSON has them, whole."""
     return zip(*[encode_cells(values, sys.maxsize) for values in zip(*rows, strict=True)], strict=True)
 
 
 FORMATS: dict[FormatName, Format] = {
-    "csv": Format("text/csv", _csv),
-    "json": Format("application/json", _json),
-    "jsonl": Format("application/jsonl", _json_lines),
+    "csv": Format("text/csv", _write_csv),
+    "json": Format("application/json", _write_json),
+    "jsonl": Format("application/jsonl", _write_json_lines),
 }
 
 
@@ -193,7 +193,7 @@ def _write(
     with _new(path) as file, closing(retry_locked(stop, run)) as cursor:
         batches = _Batches(cursor, stop)
         size = 0
-        for part in FORMATS[format_].written([column[0] for column in cursor.description or ()], batches):
+        for part in FORMATS[format_].write([column[0] for column in cursor.description or ()], batches):
             size += len(part)
             if size > max_bytes:
                 reason = f"the export has more than {max_bytes:,} bytes"

@@ -94,9 +94,9 @@ class Settings(BaseModel):
     @cached_property
     def sources(self) -> list[Source]:
         """Each database, and whether it may be changed."""
-        plain = [Source(_stem(path), _expanded(path), self.allow_write) for path in self.databases]
+        plain = [Source(_find_name(path), _expand(path), self.allow_write) for path in self.databases]
         sample = [Source("demo", Path("demo.db"), self.allow_write, sample=True)] if self.demo else []
-        return plain + [_source(one, self.allow_write) for one in self.db] + sample
+        return plain + [_parse_source(one, self.allow_write) for one in self.db] + sample
 
     @property
     def limits(self) -> Limits:
@@ -109,18 +109,18 @@ class Settings(BaseModel):
         return any(source.writable or str(source.path) == MEMORY for source in self.sources)
 
 
-def _stem(path: Path) -> str:
+def _find_name(path: Path) -> str:
     """The name of a database by its path."""
     return "memory" if str(path) == MEMORY else re.sub(r"[^A-Za-z0-9_.-]", "_", path.stem)[:64] or "data"
 
 
-def _source(given: str, writable: bool) -> Source:
+def _parse_source(given: str, writable: bool) -> Source:
     name, _, written = given.partition("=")
     path, _, mode = written.rpartition(":")
     if mode in _MODES and path:
-        return Source(name, _expanded(path), _MODES[mode])
-    return Source(name, _expanded(written), writable)
+        return Source(name, _expand(path), _MODES[mode])
+    return Source(name, _expand(written), writable)
 
 
-def _expanded(path: str | Path) -> Path:
+def _expand(path: str | Path) -> Path:
     return Path(os.path.expanduser(path))  # noqa: PTH111 (pathlib raises where nobody has such a home)

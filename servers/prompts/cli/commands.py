@@ -144,11 +144,11 @@ def _test_prompt(library: Library, name: str, root: Path, update: bool) -> str:
         if now == expected:
             return "passed"
         if update:
-            put(Folder(root), golden.golden_path(path), golden.format_golden(now).encode(), lambda _: None)
+            put(Folder(root), golden.find_golden_path(path), golden.format_golden(now).encode(), lambda _: None)
     except PromptError as error:
         report_failure(root, path, error)
         return "failed"
-    path = str(root / golden.golden_path(path))
+    path = str(root / golden.find_golden_path(path))
     if update:
         say(f"{path}: updated")
         return "updated"

@@ -13,7 +13,7 @@ from servers.prompts.library.library import Library
 from servers.prompts.templates.rendering import Rendered, Text
 from shared.kit.yaml import YamlMapping, write_yaml
 
-__all__ = ["Golden", "format_golden", "golden_path", "make_golden", "read_golden"]
+__all__ = ["Golden", "find_golden_path", "format_golden", "make_golden", "read_golden"]
 
 _MOST_BYTES = 64_000
 _KINDS = {"arguments": dict, "messages": list}
@@ -26,14 +26,14 @@ class Golden(NamedTuple):
     messages: list[dict[str, str]]
 
 
-def golden_path(path: str) -> str:
+def find_golden_path(path: str) -> str:
     """The file with the example of the prompt in the file at `path`."""
     return path.removesuffix(".md") + ".golden.yaml"
 
 
 def read_golden(library: Library, name: str) -> Golden | None:
     """The example of a prompt; None where it has none. Raises PromptError for one that is wrong."""
-    path = golden_path(library.path(name))
+    path = find_golden_path(library.path(name))
     try:
         data = library.read(path, _MOST_BYTES)
     except PromptError as error:
@@ -44,14 +44,14 @@ def read_golden(library: Library, name: str) -> Golden | None:
         found = parse_mapping(data.decode("utf-8-sig"))
     except UnicodeDecodeError:
         raise PromptError("bad_prompt", f"{path} is not UTF-8") from None
-    return _checked(found, path)
+    return _parse(found, path)
 
 
 def make_golden(library: Library, name: str, arguments: dict[str, str]) -> Golden:
     """What comes now for these arguments. Raises PromptError."""
     rendering = library.rendering(name)
     rendered = rendering.render(parse_values(rendering.prompt, arguments))
-    return Golden(arguments, [_plain(one) for one in rendered])
+    return Golden(arguments, [_simplify(one) for one in rendered])
 
 
 def format_golden(golden: Golden) -> str:
@@ -59,13 +59,13 @@ def format_golden(golden: Golden) -> str:
     return write_yaml(golden._asdict())
 
 
-def _plain(message: Rendered) -> dict[str, str]:
+def _simplify(message: Rendered) -> dict[str, str]:
     content = message.content
     said = {"text": content.text} if isinstance(content, Text) else {content.kind: content.path}
     return {"role": message.role, **said}
 
 
-def _checked(found: YamlMapping, path: str) -> Golden:
+def _parse(found: YamlMapping, path: str) -> Golden:
     for key, kind in _KINDS.items():
         if not isinstance(found.get(key), kind):
             raise PromptError("bad_prompt", f"{path} has no {key}", line=found.lines.get(key, 1))

@@ -17,7 +17,7 @@ _DIR = "folder of prompts"
 def run(arguments: Sequence[str]) -> int:
     """Runs a command; the exit code."""
     try:
-        options = _parser().parse_args(arguments)
+        options = _build_parser().parse_args(arguments)
     except SystemExit as ending:
         # argparse has said what there is to say: 2, or 0 after --help.
         return int(ending.code or 0)
@@ -45,7 +45,7 @@ def _run(options: Namespace) -> int:
     return export(options.dir, None if options.all else options.names, options.to, force=options.force)
 
 
-def _parser() -> ArgumentParser:
+def _build_parser() -> ArgumentParser:
     called = Path(sys.argv[0]).stem
     parser = LineParser(
         prog=called if called == "mcp-bundle-prompts" else "python -m servers.prompts",
@@ -54,20 +54,20 @@ def _parser() -> ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
     linting = commands.add_parser("lint", help="say what is wrong with prompts, as path:line: what")
-    linting.add_argument("dirs", type=_directory, nargs="+", metavar="DIR", help=_DIR)
+    linting.add_argument("dirs", type=_parse_directory, nargs="+", metavar="DIR", help=_DIR)
     linting.add_argument("--json", action="store_true", help="as JSON, with the size of each prompt")
 
     rendering = commands.add_parser("render", help="print the messages of a prompt")
-    rendering.add_argument("dir", type=_directory, metavar="DIR", help=_DIR)
+    rendering.add_argument("dir", type=_parse_directory, metavar="DIR", help=_DIR)
     rendering.add_argument("name", metavar="NAME", help="of the prompt")
     rendering.add_argument("values", nargs="*", metavar="KEY=VALUE", help="an argument of the prompt")
 
     testing = commands.add_parser("test", help="compare prompts with their golden examples, NAME.golden.yaml")
-    testing.add_argument("dirs", type=_directory, nargs="+", metavar="DIR", help=_DIR)
+    testing.add_argument("dirs", type=_parse_directory, nargs="+", metavar="DIR", help=_DIR)
     testing.add_argument("--update", action="store_true", help="write what comes now into the examples that differ")
 
     exporting = commands.add_parser("export", help="write prompts as skills: directories with a SKILL.md")
-    exporting.add_argument("dir", type=_directory, metavar="DIR", help=_DIR)
+    exporting.add_argument("dir", type=_parse_directory, metavar="DIR", help=_DIR)
     exporting.add_argument("names", nargs="*", metavar="NAME", help="of a prompt")
     exporting.add_argument("--all", action="store_true", help="all prompts of the folder")
     exporting.add_argument("--to", type=Path, required=True, metavar="DIR", help="where the directories go")
@@ -75,7 +75,7 @@ def _parser() -> ArgumentParser:
     return parser
 
 
-def _directory(text: str) -> Path:
+def _parse_directory(text: str) -> Path:
     if not text or not Path(text).is_dir():
         raise ArgumentTypeError(f"{text!r} is not a directory")
     return Path(text)

@@ -87,16 +87,22 @@ def list_page(libraries: Libraries, after: str, most: int) -> list[Prompt]:
 def _make_prompt(prompt: definitions.Prompt) -> Prompt:
     arguments = [
         PromptArgument(
-            name=one.name, title=_line(one.title), description=_line(one.description), required=one.required
+            name=one.name,
+            title=_join_optional(one.title),
+            description=_join_optional(one.description),
+            required=one.required,
         )
         for one in prompt.arguments
     ]
     return Prompt(
-        name=prompt.name, title=_line(prompt.title), description=join_lines(prompt.description), arguments=arguments
+        name=prompt.name,
+        title=_join_optional(prompt.title),
+        description=join_lines(prompt.description),
+        arguments=arguments,
     )
 
 
-def _line(text: str | None) -> str | None:
+def _join_optional(text: str | None) -> str | None:
     return None if text is None else join_lines(text)
 
 

@@ -53,7 +53,7 @@ features = Features[Opened]()
 async def read_index(ctx: Ctx) -> str:
     """The libraries, the prompts on offer with the files they come from, and what is wrong with files, as JSON."""
     async with ctx.turn():
-        return await to_thread.run_sync(_index, ctx.state.libraries)
+        return await to_thread.run_sync(_build_index, ctx.state.libraries)
 
 
 @features.resource(SOURCE, name="prompt", title="A prompt as it is written", mime_type=_MARKDOWN)
@@ -74,22 +74,22 @@ async def read_rendered(ctx: Ctx, name: str, args: str = "") -> str:
     """What the prompt says, given its arguments as the query. Several messages have their roles as headings."""
     if name not in ctx.state.libraries:
         raise ResourceNotFound(f"{format_uri(name)}/rendered" + (f"?{args}" if args else ""))
-    given = _given(args)
+    given = _parse_query(args)
     try:
         async with ctx.turn():
-            messages = await to_thread.run_sync(_messages, ctx.state.libraries, name, given)
+            messages = await to_thread.run_sync(_render, ctx.state.libraries, name, given)
     except PromptError as error:
         raise make_refusal(error) from None
     if len(messages) == 1:
-        return _text(messages[0])
-    return "\n\n".join(f"## {one.role}\n\n{_text(one)}" for one in messages)
+        return _format_message(messages[0])
+    return "\n\n".join(f"## {one.role}\n\n{_format_message(one)}" for one in messages)
 
 
 @features.resource(FILE, name="embedded", title="A file in the messages of a prompt")
 async def read_file(ctx: Ctx, name: str, path: str) -> TextResourceContents | BlobResourceContents:
     """A file that a message of the prompt has in it, and no other one."""
     try:
-        return make_contents(name, await to_thread.run_sync(_file, ctx.state.libraries, name, unquote(path)))
+        return make_contents(name, await to_thread.run_sync(_get_file, ctx.state.libraries, name, unquote(path)))
     except PromptError:
         raise ResourceNotFound(f"{format_uri(name)}/files/{path}") from None
 
@@ -168,11 +168,11 @@ def make_contents(name: str, file: Embedded) -> TextResourceContents | BlobResou
         return BlobResourceContents.of(uri, file.data, file.mime_type)
 
 
-def _file(libraries: Libraries, name: str, path: str) -> Embedded:
+def _get_file(libraries: Libraries, name: str, path: str) -> Embedded:
     return libraries.rendering(name).get_file(path)
 
 
-def _given(query: str) -> dict[str, str]:
+def _parse_query(query: str) -> dict[str, str]:
     try:
         pairs = parse_qsl(query, keep_blank_values=True, max_num_fields=_MOST_ARGUMENTS)
     except ValueError:
@@ -183,12 +183,12 @@ def _given(query: str) -> dict[str, str]:
     return given
 
 
-def _messages(libraries: Libraries, name: str, given: Mapping[str, str]) -> tuple[Rendered, ...]:
+def _render(libraries: Libraries, name: str, given: Mapping[str, str]) -> tuple[Rendered, ...]:
     rendering = libraries.rendering(name)
     return rendering.render(parse_values(rendering.prompt, given))
 
 
-def _text(message: Rendered) -> str:
+def _format_message(message: Rendered) -> str:
     content = message.content
     if isinstance(content, Text):
         return content.text
@@ -197,16 +197,16 @@ def _text(message: Rendered) -> str:
             return f"{escape(content.path)}:\n\n{content.data.decode()}"
     except UnicodeDecodeError:
         pass
-    return _named(content)
+    return _format_file(content)
 
 
-def _named(file: Embedded) -> str:
+def _format_file(file: Embedded) -> str:
     return f"[{file.kind}: {escape(file.path)}, {file.mime_type}, {len(file.data):,} bytes]"
 
 
-def _index(libraries: Libraries) -> str:
+def _build_index(libraries: Libraries) -> str:
     numbers = {one.root: number for number, one in enumerate(libraries.all)}
-    prompts = [_indexed(libraries, numbers, one) for one in libraries.page("", _MOST_LISTED)]
+    prompts = [_build_entry(libraries, numbers, one) for one in libraries.page("", _MOST_LISTED)]
     problems = [
         {"library": numbers[root], "file": escape(problem.path), "line": problem.line, "reason": problem.reason}
         for root, problem in libraries.problems()
@@ -220,7 +220,7 @@ def _index(libraries: Libraries) -> str:
     return json.dumps(found, ensure_ascii=False)
 
 
-def _indexed(libraries: Libraries, numbers: Mapping[Path, int], prompt: Prompt) -> dict[str, Any]:
+def _build_entry(libraries: Libraries, numbers: Mapping[Path, int], prompt: Prompt) -> dict[str, Any]:
     title, tags = join_lines(prompt.title or ""), list(map(join_lines, prompt.tags))
     found = {"name": prompt.name, "title": title, "tags": tags, "uri": format_uri(prompt.name)}
     try:

@@ -88,7 +88,7 @@ def find_places(body: str, hint: str) -> Places:
         return Places((_ALL,) if found or hint else (), 0, not found)
     first = 0 if 0 in numbers or any(one[1] for one in found) else 1
     count = max(numbers) - first + 1
-    hinted = [_name(one) for one in _hinted(hint)]
+    hinted = [_make_name(one) for one in _split_hint(hint)]
     fits = len(hinted) == count == len(set(hinted)) and all(hinted)
     return Places(tuple(hinted) if fits else tuple(f"arg{first + at}" for at in range(count)), first, False)
 
@@ -99,14 +99,14 @@ def find_arguments(body: str, hint: str) -> tuple[Argument, ...]:
     if names == (_ALL,):
         required = hint.startswith("<") and "[" not in hint
         return (Argument(_ALL, description=hint or None, required=required),)
-    written = _hinted(hint)
+    written = _split_hint(hint)
     needed = [one.startswith("<") for one in written] if len(written) == len(names) else [False] * len(names)
     return order_arguments(Argument(name, required=one) for name, one in zip(names, needed, strict=True))
 
 
-def _hinted(hint: str) -> list[str]:
+def _split_hint(hint: str) -> list[str]:
     return [one[0] for one in _HINT.finditer(hint)]
 
 
-def _name(written: str) -> str:
+def _make_name(written: str) -> str:
     return re.sub(r"[^A-Za-z0-9_]+", "_", written.strip("<>[].… ")).strip("_")[:64]

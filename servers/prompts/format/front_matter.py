@@ -74,9 +74,9 @@ def parse_document(data: bytes) -> Document:
     if found is None:
         if re.match(r"---[ \t]*\n", text):
             raise PromptError("bad_prompt", "its front matter has no end, which is a line of ---", line=1)
-        return Document(None, text.strip(), _begins(text, 0))
+        return Document(None, text.strip(), _find_line(text, 0))
     return Document(
-        parse_mapping(_HINT.sub(_quoted, found[1]), 2), text[found.end() :].strip(), _begins(text, found.end())
+        parse_mapping(_HINT.sub(_quote, found[1]), 2), text[found.end() :].strip(), _find_line(text, found.end())
     )
 
 
@@ -91,11 +91,11 @@ def parse_mapping(text: str, line: int = 1) -> YamlMapping:
     return YamlMapping(line) if value is None else value
 
 
-def _quoted(hint: re.Match[str]) -> str:
+def _quote(hint: re.Match[str]) -> str:
     return hint[1] + json.dumps(hint[2].rstrip(), ensure_ascii=False)
 
 
-def _begins(text: str, start: int) -> int:
+def _find_line(text: str, start: int) -> int:
     rest = text[start:]
     blank = len(rest) - len(rest.lstrip())
     return text.count("\n", 0, start + blank) + 1
@@ -145,7 +145,7 @@ def require_keys(found: YamlMapping, keys: Mapping[str, Key], where: str) -> Non
         key = keys.get(name)
         if key is None:
             refuse(found, name, f"{where} has {name[:80]!r}, which means nothing (there are: {', '.join(keys)})")
-        reason = _objection(key, value)
+        reason = _check_value(key, value)
         if reason is not None:
             refuse(found, name, f"{where}: {name} {reason}")
     for name, key in keys.items():
@@ -158,16 +158,16 @@ def refuse(found: YamlMapping, key: str, reason: str) -> NoReturn:
     raise PromptError("bad_prompt", reason, line=found.lines.get(key, found.line))
 
 
-def _objection(key: Key, value: Any) -> str | None:
+def _check_value(key: Key, value: Any) -> str | None:
     match key.kind:
         case "text" | "name" | "argument":
-            return _no_text(key, value)
+            return _check_text(key, value)
         case "boolean":
             return None if isinstance(value, bool) else "is neither true nor false"
         case "value":
-            return _no_value(value)
+            return _check_plain(value)
         case "texts":
-            return _no_texts(key, value)
+            return _check_texts(key, value)
         case "items":
             whole = isinstance(value, list) and all(isinstance(one, YamlMapping) for one in value)
             return None if whole and len(value) <= key.most else f"is no list of at most {key.most} mappings"
@@ -175,7 +175,7 @@ def _objection(key: Key, value: Any) -> str | None:
     return None if value in choices else f"is none of: {', '.join(choices)}"
 
 
-def _no_text(key: Key, value: Any) -> str | None:
+def _check_text(key: Key, value: Any) -> str | None:
     if not isinstance(value, str):
         return "is no text; put it in quotes" if isinstance(value, int | float) else "is no text"
     if len(value) > key.most:
@@ -189,14 +189,14 @@ def _no_text(key: Key, value: Any) -> str | None:
     return None
 
 
-def _no_texts(key: Key, value: Any) -> str | None:
+def _check_texts(key: Key, value: Any) -> str | None:
     if not isinstance(value, list) or not value or len(value) > key.most:
         return f"is no list of 1 to {key.most} texts"
     line = Key("text", "", 500)
-    return next((f"has an item that {one}" for one in (_no_text(line, item) for item in value) if one), None)
+    return next((f"has an item that {one}" for one in (_check_text(line, item) for item in value) if one), None)
 
 
-def _no_value(value: Any) -> str | None:
+def _check_plain(value: Any) -> str | None:
     if isinstance(value, list):
         return None if all(isinstance(one, str) for one in value) else "is a list of something else than texts"
     if isinstance(value, float) and not math.isfinite(value):
@@ -206,26 +206,26 @@ def _no_value(value: Any) -> str | None:
 
 def build_schema() -> dict[str, Any]:
     """What front matter is valid, as far as a schema can say."""
-    argument, message = _object(ARGUMENT, {}), _object(MESSAGE, {})
+    argument, message = _build_object(ARGUMENT, {}), _build_object(MESSAGE, {})
     message["oneOf"] = [{"required": [kind]} for kind in _FILE_KINDS]
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Front matter of a prompt",
-        **_object(PROMPT, {"arguments": argument, "messages": message}),
+        **_build_object(PROMPT, {"arguments": argument, "messages": message}),
     }
 
 
-def _object(keys: Mapping[str, Key], items: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
+def _build_object(keys: Mapping[str, Key], items: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
     required = [name for name, key in keys.items() if key.required]
     return {
         "type": "object",
-        "properties": {name: _of(key, items.get(name)) for name, key in keys.items()},
+        "properties": {name: _build_key(key, items.get(name)) for name, key in keys.items()},
         **({"required": required} if required else {}),
         "additionalProperties": False,
     }
 
 
-def _of(key: Key, item: dict[str, Any] | None) -> dict[str, Any]:
+def _build_key(key: Key, item: dict[str, Any] | None) -> dict[str, Any]:
     text = {"type": "string", "maxLength": 500}
     forms: dict[str, dict[str, Any]] = {
         "text": {"type": "string", "maxLength": key.most},

@@ -27,11 +27,11 @@ def parse_prompt(document: Document, name: str) -> Prompt:
 def build_prompt(front: YamlMapping, document: Document, name: str) -> Prompt:
     """The prompt whose keys are in `front` and whose body is that of the document. Raises PromptError."""
     require_keys(front, PROMPT, "the front matter")
-    arguments = [_argument(one) for one in front.get("arguments", ())]
+    arguments = [_parse_argument(one) for one in front.get("arguments", ())]
     twice = [one for one in arguments if [other.name for other in arguments].count(one.name) > 1]
     if twice:
         refuse(front, "arguments", f"two arguments are called {twice[0].name!r}")
-    messages = [_message(one) for one in front.get("messages", ())]
+    messages = [_parse_message(one) for one in front.get("messages", ())]
     if document.body:
         messages.append(Message("user", "text", document.body, document.line))
     if not messages:
@@ -46,7 +46,7 @@ def build_prompt(front: YamlMapping, document: Document, name: str) -> Prompt:
     )
 
 
-def _argument(found: YamlMapping) -> Argument:
+def _parse_argument(found: YamlMapping) -> Argument:
     where = f"the argument {found['name']!r}" if isinstance(found.get("name"), str) else "an argument"
     require_keys(found, ARGUMENT, where)
     enum = tuple(found.get("enum", ()))
@@ -57,7 +57,7 @@ def _argument(found: YamlMapping) -> Argument:
         refuse(found, "enum", f"{where}: enum has a value twice")
     default = found.get("default")
     if "default" in found:
-        _fits(found, where, kind, default)
+        _require_default(found, where, kind, default)
     return Argument(
         name=found["name"],
         type=kind,
@@ -70,7 +70,7 @@ def _argument(found: YamlMapping) -> Argument:
     )
 
 
-def _fits(found: YamlMapping, where: str, kind: str, default: Any) -> None:
+def _require_default(found: YamlMapping, where: str, kind: str, default: Any) -> None:
     if found.get("required"):
         refuse(found, "default", f"{where} is required and has a default; it can't have both")
     # A bool is an int in Python, and nowhere else.
@@ -81,7 +81,7 @@ def _fits(found: YamlMapping, where: str, kind: str, default: Any) -> None:
         refuse(found, "default", f"{where}: its default is none of its values")
 
 
-def _message(found: YamlMapping) -> Message:
+def _parse_message(found: YamlMapping) -> Message:
     require_keys(found, MESSAGE, "a message")
     kinds = [kind for kind in _KINDS if kind in found]
     if len(kinds) != 1:

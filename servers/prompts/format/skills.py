@@ -64,7 +64,7 @@ def format_manifest(prompt: Prompt, body: str) -> str:
 
     Raises PromptError where a skill can't have its name or description.
     """
-    _possible(prompt)
+    _require_possible(prompt)
     front: dict[str, Any] = {"name": prompt.name, "description": prompt.description}
     if prompt.syntax == "dollar" and prompt.hint:
         front["argument-hint"] = prompt.hint
@@ -77,7 +77,7 @@ def format_manifest(prompt: Prompt, body: str) -> str:
 
 def require_named(prompt: Prompt, document: Document) -> None:
     """Raises PromptError where a SKILL.md, which is that of the prompt, is read by this library and not by others."""
-    _possible(prompt)
+    _require_possible(prompt)
     if not get_text(document.front or YamlMapping(1), "name"):
         suggestion = f"Write name: {prompt.name}"
         raise PromptError("bad_prompt", "the front matter has no name, which a skill needs", suggestion, line=1)
@@ -103,7 +103,7 @@ def find_unfitting(others: Mapping[str, int], manifest: int) -> set[str]:
     return found
 
 
-def _possible(prompt: Prompt) -> None:
+def _require_possible(prompt: Prompt) -> None:
     if NAME.fullmatch(prompt.name) is None:
         suggestion = "Its name has 1 to 64 of the characters a-z 0-9, with single - between them."
         raise PromptError("bad_prompt", f"a skill can't be called {prompt.name!r}", suggestion)

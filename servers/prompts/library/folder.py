@@ -84,7 +84,7 @@ class Folder:
             return []
         try:
             with self.opened(above) as directory:
-                return _children(directory, f"{path}/" if path else "")
+                return _list_children(directory, f"{path}/" if path else "")
         except OSError:
             return []
 
@@ -119,7 +119,7 @@ class _Walk:
 
     def entries(self, directory: Directory, above: str) -> Iterator[Entry]:
         """What is in an open directory, and below."""
-        entries = _children(directory, above)
+        entries = _list_children(directory, above)
         for entry in entries:
             if entry.kind == "file" and entry.path.endswith(".md") and self._known.get(entry.path) != entry.signature:
                 yield self._with_data(entry, directory)
@@ -151,29 +151,31 @@ class _Walk:
         return entry._replace(data=data)
 
 
-def _children(directory: Directory, above: str) -> list[Entry]:
+def _list_children(directory: Directory, above: str) -> list[Entry]:
     found = []
     with closing(os.scandir(directory)) as entries:
         # One more than there may be, to be seen by whoever counts them.
         for one in islice(entries, _MOST_FILES + 1):
             try:
-                found.append(_entry(one, above))
+                found.append(_make_entry(one, above))
             except OSError:  # it went away
                 continue
     return sorted(found)
 
 
-def _entry(one: "os.DirEntry[str]", above: str) -> Entry:
+def _make_entry(one: "os.DirEntry[str]", above: str) -> Entry:
     path = above + one.name
     if one.is_symlink():
         return Entry(path, "link", None)
     if one.is_dir(follow_symlinks=False):
         return Entry(path, "directory", None)
     status = one.stat(follow_symlinks=False)
-    return Entry(path, "file", _signature(status)) if stat.S_ISREG(status.st_mode) else Entry(path, "other", None)
+    return (
+        Entry(path, "file", _make_signature(status)) if stat.S_ISREG(status.st_mode) else Entry(path, "other", None)
+    )
 
 
-def _signature(status: os.stat_result) -> Signature:
+def _make_signature(status: os.stat_result) -> Signature:
     return status.st_mtime_ns, status.st_size, status.st_ino
 
 

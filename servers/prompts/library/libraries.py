@@ -39,7 +39,7 @@ class Libraries:
         """The names of all prompts, sorted. A prompt whose file turns out to be broken is among them."""
         return self._names
 
-    def unreadable(self) -> int:
+    def count_unreadable(self) -> int:
         """How many of the folders can't be read now. Blocks."""
         return sum(not _is_readable(one.root) for one in self.all)
 

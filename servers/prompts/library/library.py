@@ -108,7 +108,9 @@ class Library:
         read = self.reader(prompt)
         if file.kind.form == "skill":
             require_named(prompt, parse_document(file.data))
-            others = {path: read(path, MOST_BYTES) for path in _whole(_inside(snapshot, file), len(file.data))}
+            others = {
+                path: read(path, MOST_BYTES) for path in _require_whole(_find_beside(snapshot, file), len(file.data))
+            }
             return {SKILL: file.data, **others}
         rendering = self.rendering(name)
         files = {path: read(path, MOST_FILE_BYTES) for path in rendering.embeds}
@@ -123,7 +125,7 @@ class Library:
         snapshot, file = self._snapshot, self._file(name)
         if file.kind.form != "skill":
             return None
-        sizes = {path: one[1] for path, one in _inside(snapshot, file).items() if one is not None}
+        sizes = {path: one[1] for path, one in _find_beside(snapshot, file).items() if one is not None}
         left_out = find_unfitting(sizes, len(file.data))
         return {path: size for path, size in sizes.items() if path not in left_out}
 
@@ -133,19 +135,19 @@ class Library:
         none of a skill's files, and no problem as a prompt."""
         if self.kind(name).form != "skill":
             return
-        whole = _below(self.kind(name).base) + file
+        whole = _make_prefix(self.kind(name).base) + file
         signature = self._snapshot.seen.get(whole)
         if signature is not None:
             self._broken.setdefault(whole, (signature, Problem(whole, None, reason)))
 
     def scripts(self, name: str) -> frozenset[str]:
         """Those files beside a SKILL.md that may be executed."""
-        base = _below(self.kind(name).base)
+        base = _make_prefix(self.kind(name).base)
         return frozenset(path for path in self.beside(name) or () if self._folder.is_executable(base + path))
 
     def reader(self, prompt: Prompt) -> Read:
         """How the files are read that the prompt names: they lie in its base."""
-        base = _below(prompt.base)
+        base = _make_prefix(prompt.base)
 
         def read(path: str, most: int) -> bytes:
             # A library may be a project, whose .git and .env are nobody's prompts.
@@ -205,7 +207,7 @@ class Library:
         found = self._parsed.get(key)
         if found is None:
             try:
-                found = _parsed(file)
+                found = _parse(file)
             except PromptError as error:
                 self._broken[file.path] = file.signature, Problem(file.path, error.line, error.reason)
                 raise
@@ -213,18 +215,18 @@ class Library:
         return found
 
 
-def _below(base: str) -> str:
+def _make_prefix(base: str) -> str:
     return f"{base}/" if base else ""
 
 
-def _inside(snapshot: Snapshot, file: File) -> dict[str, Signature | None]:
+def _find_beside(snapshot: Snapshot, file: File) -> dict[str, Signature | None]:
     """What lies beside a SKILL.md: files and links by their paths in its directory, but what is hidden."""
-    base = _below(file.kind.base)
+    base = _make_prefix(file.kind.base)
     found = {path.removeprefix(base): one for path, one in snapshot.seen.items() if path.startswith(base)}
     return {path: one for path, one in found.items() if path != SKILL and not is_hidden(path)}
 
 
-def _whole(inside: Mapping[str, Signature | None], manifest: int) -> list[str]:
+def _require_whole(inside: Mapping[str, Signature | None], manifest: int) -> list[str]:
     """The paths of these files, in order. Raises PromptError where there is more than a skill may have, or a link."""
     require_size([manifest, *(one[1] for one in inside.values() if one is not None)])
     for path, signature in inside.items():
@@ -233,7 +235,7 @@ def _whole(inside: Mapping[str, Signature | None], manifest: int) -> list[str]:
     return sorted(inside)
 
 
-def _parsed(file: File) -> Prompt:
+def _parse(file: File) -> Prompt:
     found = parse_file(file.kind, file.data)
     if found.name != file.name:
         raise PromptError("bad_prompt", "its name is written in a way that hides it: write name: and the name")

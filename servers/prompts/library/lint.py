@@ -36,7 +36,7 @@ def lint(library: Library) -> list[Problem]:
         path = library.path(name)
         if path not in broken:
             found.update(lint_file(library, path, library.kind(name), library.source(name)))
-    found.update(_alike(library))
+    found.update(_find_alike(library))
     return sorted(found, key=lambda one: (one.path, one.line or 0, one.reason))
 
 
@@ -47,11 +47,11 @@ def lint_file(library: Library, path: str, kind: Kind, data: bytes) -> list[Prob
     except PromptError as error:
         return [Problem(path, error.line, error.reason)]
     front = YamlMapping(1) if front is None else front
-    remarks = [*_named(prompt, kind, front), *_described(prompt, front), *_sized(data)]
+    remarks = [*_remark_on_name(prompt, kind, front), *_remark_on_description(prompt, front), *_remark_on_size(data)]
     read = library.reader(prompt)
     try:
-        _tried(prompt, read)
-        remarks += _using(prompt, front, find_used_names(prompt, read))
+        _try(prompt, read)
+        remarks += _remark_on_use(prompt, front, find_used_names(prompt, read))
     except PromptError as error:
         remarks.append((error.line, error.reason))
     return [Problem(path, line, reason) for line, reason in remarks]
@@ -73,7 +73,7 @@ Remarks = Iterator[tuple[int | None, str]]
 """Lines, and what is wrong there."""
 
 
-def _named(prompt: Prompt, kind: Kind, front: YamlMapping) -> Remarks:
+def _remark_on_name(prompt: Prompt, kind: Kind, front: YamlMapping) -> Remarks:
     line = front.lines.get("name", front.line)
     found = find_objections(prompt.name)
     for one in found:
@@ -86,7 +86,7 @@ def _named(prompt: Prompt, kind: Kind, front: YamlMapping) -> Remarks:
         yield line, f"the name {prompt.name!r} is not that of the skill's directory, {kind.name!r}"
 
 
-def _described(prompt: Prompt, front: YamlMapping) -> Remarks:
+def _remark_on_description(prompt: Prompt, front: YamlMapping) -> Remarks:
     if not front.get("description"):
         yield front.line, "there is no description"
     if len(prompt.description) > MOST_DESCRIPTION:
@@ -94,16 +94,16 @@ def _described(prompt: Prompt, front: YamlMapping) -> Remarks:
         yield front.lines.get("description", front.line), reason
     for one in prompt.arguments if prompt.syntax == "jinja" else ():
         if not one.description:
-            yield _line(front, one), f"the argument {one.name!r} has no description"
+            yield _find_line(front, one), f"the argument {one.name!r} has no description"
 
 
-def _sized(data: bytes) -> Remarks:
+def _remark_on_size(data: bytes) -> Remarks:
     if estimate_tokens(len(data)) > _MOST_TOKENS:
         estimate = f"about {estimate_tokens(len(data)):,} tokens (an estimate: bytes / 4)"
         yield None, f"it is long: {len(data):,} bytes, {estimate}; {_MOST_TOKENS:,} are a lot for one prompt"
 
 
-def _tried(prompt: Prompt, read: Read) -> None:
+def _try(prompt: Prompt, read: Read) -> None:
     """Compiles the templates, and reads the embedded files. Raises PromptError."""
     Rendering(prompt, read)
     for message in prompt.messages:
@@ -114,24 +114,24 @@ def _tried(prompt: Prompt, read: Read) -> None:
                 raise PromptError(error.code, error.reason, line=message.line) from None
 
 
-def _using(prompt: Prompt, front: YamlMapping, names: frozenset[str]) -> Remarks:
+def _remark_on_use(prompt: Prompt, front: YamlMapping, names: frozenset[str]) -> Remarks:
     declared = {one.name for one in prompt.arguments}
     for one in prompt.arguments:
         if one.name not in names:
-            yield _line(front, one), f"the argument {one.name!r} is not used"
+            yield _find_line(front, one), f"the argument {one.name!r} is not used"
     if prompt.syntax == "jinja":
         for name in sorted(names - declared):
-            yield _where(prompt, name), f"the template uses {name!r}, which is no argument"
+            yield _find_use(prompt, name), f"the template uses {name!r}, which is no argument"
 
 
-def _line(front: YamlMapping, argument: Argument) -> int:
+def _find_line(front: YamlMapping, argument: Argument) -> int:
     # A command and a skill have their arguments in the text.
     listed = front.get("arguments", ())
     lines = [one.lines["name"] for one in listed if one["name"] == argument.name]
     return lines[0] if lines else front.line
 
 
-def _where(prompt: Prompt, name: str) -> int | None:
+def _find_use(prompt: Prompt, name: str) -> int | None:
     """The line that first has the name: in a template, or else that of the first message, which includes one."""
     for message in prompt.messages:
         found = re.search(rf"\b{re.escape(name)}\b", message.content) if message.kind == "text" else None
@@ -140,7 +140,7 @@ def _where(prompt: Prompt, name: str) -> int | None:
     return prompt.messages[0].line
 
 
-def _alike(library: Library) -> Iterator[Problem]:
+def _find_alike(library: Library) -> Iterator[Problem]:
     """Prompts whose names are one where a client replaces characters, or ignores case."""
     first: dict[str, str] = {}
     for name in library.names:

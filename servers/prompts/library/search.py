@@ -45,14 +45,14 @@ class _Word(NamedTuple):
 def search(libraries: Libraries, query: str, most: int) -> Matches:
     """The prompts that have words of the query: those with more of them first, then by where they are: in the name,
     in title, description and tags, or in the rest of the file. Without a word, all by name. Blocks."""
-    words = [_word(one) for one in dict.fromkeys(query.casefold().split()[:_MOST_WORDS])]
+    words = [_make_word(one) for one in dict.fromkeys(query.casefold().split()[:_MOST_WORDS])]
     groups: dict[int, list[str]] = {} if words else {0: libraries.names}
     for name in libraries.names if words else ():
         count = _count(libraries, name, words)
         if count:
             groups.setdefault(count, []).append(name)
     prompts: list[Prompt] = []
-    for name in _ordered(libraries, groups, words):
+    for name in _order(libraries, groups, words):
         if len(prompts) == most:
             break
         with suppress(PromptError):
@@ -60,21 +60,21 @@ def search(libraries: Libraries, query: str, most: int) -> Matches:
     return Matches(prompts, sum(map(len, groups.values())))
 
 
-def _ordered(libraries: Libraries, groups: Mapping[int, list[str]], words: list[_Word]) -> Iterator[str]:
+def _order(libraries: Libraries, groups: Mapping[int, list[str]], words: list[_Word]) -> Iterator[str]:
     """The names, best first. Only those are looked at closely that are asked for, or have as many words."""
     for count in sorted(groups, reverse=True):
         found = groups[count]
         yield from sorted(found, key=lambda name: (-_score(libraries, name, words), name)) if words else found
 
 
-def _word(text: str) -> _Word:
+def _make_word(text: str) -> _Word:
     # bytes.lower() knows ASCII only, so that other letters are looked for in each of their forms.
     forms = [one.encode("utf-8", "replace").lower() for one in (text, text.upper(), text.capitalize())]
     others = set(forms) - {forms[0]}
     return _Word(text, forms[0], tuple(others), tuple({one.translate(_SPACED) for one in forms}))
 
 
-def _small(libraries: Libraries, name: str) -> bytes:
+def _read_lower(libraries: Libraries, name: str) -> bytes:
     """What is in the file, in small letters; nothing where it is gone by now."""
     try:
         return libraries.library(name).source(name).lower()
@@ -84,7 +84,7 @@ def _small(libraries: Libraries, name: str) -> bytes:
 
 def _count(libraries: Libraries, name: str, words: list[_Word]) -> int:
     """How many of the words the prompt has."""
-    data, folded, count = _small(libraries, name), name.casefold(), 0
+    data, folded, count = _read_lower(libraries, name), name.casefold(), 0
     for word in words:
         # This line is the time of a search.
         if word.form in data or word.text in folded or (word.others and any(one in data for one in word.others)):
@@ -94,7 +94,7 @@ def _count(libraries: Libraries, name: str, words: list[_Word]) -> int:
 
 def _score(libraries: Libraries, name: str, words: list[_Word]) -> int:
     """How good the places of the words are."""
-    head, folded = _head(_small(libraries, name)), name.casefold()
+    head, folded = _find_head(_read_lower(libraries, name)), name.casefold()
     phrase = "-".join(word.text for word in words)
     score = _EXACT * (folded == phrase) + _BEGINS * folded.startswith(phrase)
     for word in words:
@@ -107,7 +107,7 @@ def _score(libraries: Libraries, name: str, words: list[_Word]) -> int:
     return score
 
 
-def _head(data: bytes) -> bytes:
+def _find_head(data: bytes) -> bytes:
     """What a file, in small letters, says of its prompt: letters, digits and spaces.
 
     That is its front matter without arguments and messages, or its first line where it has none.

@@ -45,7 +45,7 @@ class Bundle(NamedTuple):
 
 def make_bundle(library: Library, name: str) -> Bundle:
     """The skill that a prompt is. Raises PromptError where it can't be one."""
-    manifest, others = _files(library, name)
+    manifest, others = _list_files(library, name)
     front = dict(parse_document(manifest).front or {})
     files = {SKILL: _digest(manifest), **others}
     try:
@@ -70,7 +70,7 @@ def read_content(library: Library, name: str, file: str) -> bytes:
     return data
 
 
-def _files(library: Library, name: str) -> tuple[bytes, dict[str, Digest]]:
+def _list_files(library: Library, name: str) -> tuple[bytes, dict[str, Digest]]:
     beside = library.beside(name)
     if beside is None:
         exported = library.export(name)
@@ -113,11 +113,11 @@ class SkillCache:
         """The skill; None where no prompt has this name, or it can be no skill."""
         if NAME.fullmatch(name) is None or name not in self._libraries:
             return None
-        return await to_thread.run_sync(self._made, name, self._kept)
+        return await to_thread.run_sync(self._make, name, self._kept)
 
-    async def listed(self) -> dict[str, Bundle]:
+    async def list(self) -> dict[str, Bundle]:
         """The first skills: those that have a directory, then prompts of other forms, in the order of names."""
-        return await to_thread.run_sync(self._first, self._kept)
+        return await to_thread.run_sync(self._list_first, self._kept)
 
     async def read(self, name: str, file: str, sha256: str) -> bytes | None:
         """What is in a file of a skill, if that is still the same."""
@@ -132,9 +132,9 @@ class SkillCache:
         with suppress(PromptError):  # it went away
             self._libraries.library(name).note(name, SKILL, f"it is no skill: {reason}")
 
-    def _first(self, kept: dict[str, Bundle | None]) -> dict[str, Bundle]:
+    def _list_first(self, kept: dict[str, Bundle | None]) -> dict[str, Bundle]:
         names = sorted(filter(NAME.fullmatch, self._libraries.names), key=self._has_no_directory)
-        made = ((name, self._made(name, kept)) for name in names)
+        made = ((name, self._make(name, kept)) for name in names)
         return dict(islice(((name, one) for name, one in made if one is not None), MOST_LISTED))
 
     def _has_no_directory(self, name: str) -> bool:
@@ -143,7 +143,7 @@ class SkillCache:
         except PromptError:  # it went away
             return True
 
-    def _made(self, name: str, kept: dict[str, Bundle | None]) -> Bundle | None:
+    def _make(self, name: str, kept: dict[str, Bundle | None]) -> Bundle | None:
         if name not in kept:
             try:
                 kept[name] = make_bundle(self._libraries.library(name), name)

@@ -99,13 +99,13 @@ def _find_unfitting(seen: Mapping[str, Signature | None]) -> Iterator[str]:
 
 def compare(old: Snapshot, new: Snapshot) -> Changed:
     """What became of the names and files."""
-    names = {name for name in old.names.keys() | new.names.keys() if _text(old, name) != _text(new, name)}
+    names = {name for name in old.names.keys() | new.names.keys() if _get_text(old, name) != _get_text(new, name)}
     files = old.files.keys() | new.files.keys()
     others = {path for path in old.seen.keys() | new.seen.keys() if old.seen.get(path) != new.seen.get(path)}
     return Changed(frozenset(names), bool(others - files))
 
 
-def _text(snapshot: Snapshot, name: str) -> tuple[str, bytes] | None:
+def _get_text(snapshot: Snapshot, name: str) -> tuple[str, bytes] | None:
     found = snapshot.names.get(name)
     return None if found is None else (found.path, found.data)
 

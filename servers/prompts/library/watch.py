@@ -44,7 +44,7 @@ class News(NamedTuple):
     """Whether a file changed that prompts may include or embed."""
 
 
-def _unheard(_news: News) -> None:
+def _ignore(_news: News) -> None:
     """Nobody is told before the watch runs."""
 
 
@@ -58,7 +58,7 @@ class Watch:
         """For what waits for notices, and arms."""
         self._looks = CapacityLimiter(1)
         """For looks, of which there may be one at a time."""
-        self._told: Callable[[News], None] = _unheard
+        self._told: Callable[[News], None] = _ignore
         self._broken: frozenset[str] = frozenset()
         self._said: frozenset[Found] = frozenset()
         self._took = 0.0
@@ -81,7 +81,7 @@ class Watch:
         """Watches until it is cancelled; calls `told` once for each burst of changes, when the libraries have what is
         new. They were looked at before, and then `arm` was called."""
         self._told = told
-        self._say()
+        self._log_problems()
         # To look at thousands of files again at once would keep the first client waiting.
         rest = _POLL_SECONDS
         try:
@@ -113,7 +113,7 @@ class Watch:
         self._around = frozenset(map(str, above - inside))
         return self._notices.arm(map(str, inside | above))
 
-    def _heard(self, stop: threading.Event, seconds: float) -> bool:
+    def _wait_for_notice(self, stop: threading.Event, seconds: float) -> bool:
         until = time.monotonic() + seconds
         while (left := until - time.monotonic()) > 0 and not stop.is_set():
             paths = self._notices.wait(stop, left)
@@ -127,17 +127,19 @@ class Watch:
 
     async def _wait(self, seconds: float) -> bool:
         stop = threading.Event()
-        return await until_stopped(stop, to_thread.run_sync(self._heard, stop, seconds, limiter=self._limiter))
+        return await until_stopped(
+            stop, to_thread.run_sync(self._wait_for_notice, stop, seconds, limiter=self._limiter)
+        )
 
     async def look(self) -> None:
         """Looks now. What was there when it began is served, and told, when it ends: so whoever has written something
         has a look before they say so."""
-        news = await to_thread.run_sync(self._news, limiter=self._looks)
-        self._say()
+        news = await to_thread.run_sync(self._find_news, limiter=self._looks)
+        self._log_problems()
         if news is not None:
             self._told(news)
 
-    def _news(self) -> News | None:
+    def _find_news(self) -> News | None:
         begun = time.monotonic()
         before = frozenset(self._libraries.names) - self._broken
         changed = self._libraries.look()
@@ -158,7 +160,7 @@ class Watch:
             return True
         return False
 
-    def _say(self) -> None:
+    def _log_problems(self) -> None:
         """Says in the log what is wrong that was not wrong before."""
         found = frozenset(self._libraries.problems())
         for root, problem in sorted(found - self._said):

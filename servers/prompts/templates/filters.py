@@ -46,7 +46,7 @@ def format_value(value: Any) -> str:
 
 
 def _join(value: Any, separator: str = "") -> str:
-    texts = [format_value(one) for one in _items(value)]
+    texts = [format_value(one) for one in _require_items(value)]
     require_size(sum(map(len, texts)) + len(separator) * len(texts))
     return separator.join(texts)
 
@@ -82,10 +82,10 @@ def _json(value: Any) -> str:
 
 
 def _length(value: Any) -> int:
-    return len(value if isinstance(value, str) else _items(value))
+    return len(value if isinstance(value, str) else _require_items(value))
 
 
-def _items(value: Any) -> list[Any]:
+def _require_items(value: Any) -> list[Any]:
     if isinstance(value, str) or not isinstance(value, Iterable):
         raise TypeError("this takes a list")
     return list(value)
@@ -93,17 +93,17 @@ def _items(value: Any) -> list[Any]:
 
 def _each(value: Any) -> Iterable[Any]:
     budget = spending.get()
-    for one in _items(value):
+    for one in _require_items(value):
         budget.step()
         yield one
 
 
-def _of_text(function: Callable[..., str]) -> Callable[..., str]:
+def _on_text(function: Callable[..., str]) -> Callable[..., str]:
     return lambda value, *rest: function(format_value(value), *rest)
 
 
 _ALL: dict[str, Callable[..., Any]] = {
-    "capitalize": _of_text(str.capitalize),
+    "capitalize": _on_text(str.capitalize),
     "default": _default,
     "fence": _fence,
     "first": lambda value: next(iter(value), ""),
@@ -113,15 +113,15 @@ _ALL: dict[str, Callable[..., Any]] = {
     "join": _join,
     "last": lambda value: value[-1] if value else "",
     "length": _length,
-    "lower": _of_text(str.lower),
+    "lower": _on_text(str.lower),
     "replace": _replace,
     "reverse": lambda value: value[::-1],
-    "sort": lambda value: sorted(_items(value)),
-    "title": _of_text(str.title),
+    "sort": lambda value: sorted(_require_items(value)),
+    "title": _on_text(str.title),
     "tojson": _json,
-    "trim": _of_text(str.strip),
-    "unique": lambda value: list(dict.fromkeys(_items(value))),
-    "upper": _of_text(str.upper),
+    "trim": _on_text(str.strip),
+    "unique": lambda value: list(dict.fromkeys(_require_items(value))),
+    "upper": _on_text(str.upper),
     STEPPED: lambda value: value,
     TAKEN: lambda value: value,
     EACH: _each,
@@ -129,7 +129,7 @@ _ALL: dict[str, Callable[..., Any]] = {
 }
 
 
-def _counted(function: Callable[..., Any]) -> Callable[..., Any]:
+def _count_steps(function: Callable[..., Any]) -> Callable[..., Any]:
     # Given the context, no filter is run while a template is compiled.
     @pass_context
     @wraps(function)
@@ -140,10 +140,11 @@ def _counted(function: Callable[..., Any]) -> Callable[..., Any]:
     return counted
 
 
-def _making(function: Callable[..., Any]) -> Callable[..., Any]:
+def _count_result(function: Callable[..., Any]) -> Callable[..., Any]:
     return lambda *given, **named: count_made(function(*given, **named))
 
 
 FILTERS = {
-    name: _counted(function if name in (STEPPED, EACH) else _making(function)) for name, function in _ALL.items()
+    name: _count_steps(function if name in (STEPPED, EACH) else _count_result(function))
+    for name, function in _ALL.items()
 }

@@ -66,7 +66,7 @@ class Rendering:
         self._partials: dict[str, Template] = {}
         self._templates: dict[int, Template] = {}
         if prompt.syntax == "jinja":
-            sources = _sources(prompt, read)
+            sources = _read_sources(prompt, read)
             self._partials = {name: _compile(source, name, 1) for name, source in sources.items()}
             for index, message in enumerate(prompt.messages):
                 if message.kind == "text":
@@ -123,15 +123,15 @@ def find_used_names(prompt: Prompt, read: Read) -> frozenset[str]:
     texts = [message.content for message in prompt.messages if message.kind == "text"]
     if prompt.syntax != "jinja":
         return frozenset(one.name for one in prompt.arguments)
-    partials = [_sandbox().names(source) for source in _sources(prompt, read).values()]
-    templates = [_sandbox().names(source) for source in texts]
+    partials = [_get_sandbox().names(source) for source in _read_sources(prompt, read).values()]
+    templates = [_get_sandbox().names(source) for source in texts]
     # What is included sees what is set around it.
     given = {name for _, names in (*partials, *templates) for name in names}
     inner = {name for names, _ in partials for name in names}
     return frozenset((inner - given).union(*(names for names, _ in templates)))
 
 
-def _sources(prompt: Prompt, read: Read) -> dict[str, str]:
+def _read_sources(prompt: Prompt, read: Read) -> dict[str, str]:
     sources = _Sources(read)
     for message in prompt.messages:
         if message.kind == "text":
@@ -140,7 +140,7 @@ def _sources(prompt: Prompt, read: Read) -> dict[str, str]:
 
 
 @cache
-def _sandbox() -> "Sandbox":
+def _get_sandbox() -> "Sandbox":
     from servers.prompts.templates.sandbox import Sandbox  # noqa: PLC0415 (Jinja is loaded with the first rendering)
 
     return Sandbox()
@@ -162,8 +162,8 @@ class _Sources:
         if self._characters > MOST_SOURCE:
             reason = f"the templates have more than {MOST_SOURCE:,} characters together"
             raise PromptError("too_large", reason, line=line)
-        with _as_prompt_errors(chain[-1] if chain else "", line):
-            names, parts = _sandbox().looked_through(source)
+        with _translate_errors(chain[-1] if chain else "", line):
+            names, parts = _get_sandbox().look_through(source)
         self._parts += parts
         if self._parts > _MOST_PARTS:
             reason = f"the templates have more than {_MOST_PARTS:,} expressions, tags and texts together"
@@ -195,12 +195,12 @@ def _partial(name: str, read: Read, line: int) -> str:
 
 
 def _compile(source: str, name: str, line: int) -> "Template":
-    with _as_prompt_errors(name, line):
-        return _sandbox().template(source, _RENDERED + name)
+    with _translate_errors(name, line):
+        return _get_sandbox().template(source, _RENDERED + name)
 
 
 def _fill(template: "Template", line: int, values: Mapping[str, Any], budget: RenderBudget) -> str:
-    with _as_prompt_errors("", line):
+    with _translate_errors("", line):
         return _join_pieces(template.root_render_func(template.new_context(dict(values))), budget)
 
 
@@ -214,7 +214,7 @@ def _join_pieces(pieces: Iterable[str], budget: RenderBudget) -> str:
 
 
 @contextmanager
-def _as_prompt_errors(name: str, line: int) -> Iterator[None]:
+def _translate_errors(name: str, line: int) -> Iterator[None]:
     """Makes a PromptError of what a template raises. It begins at `line` of its file, or is the include `name`."""
     from jinja2 import TemplateError, TemplateSyntaxError  # noqa: PLC0415 (as above)
 
@@ -241,12 +241,12 @@ def _locate(error: Exception) -> tuple[str, int]:
     for frame, number in walk_tb(error.__traceback__):
         name = frame.f_code.co_filename
         if name.startswith(_RENDERED):
-            lines = _pairs(frame.f_globals.get("debug_info", ""))
+            lines = _parse_pairs(frame.f_globals.get("debug_info", ""))
             found = name.removeprefix(_RENDERED), max((one for code, one in lines if code <= number), default=1)
     return found
 
 
-def _pairs(debug_info: str) -> Iterator[tuple[int, int]]:
+def _parse_pairs(debug_info: str) -> Iterator[tuple[int, int]]:
     # Jinja notes lines as "template=code&template=code".
     for pair in filter(None, debug_info.split("&")):
         template, _, code = pair.partition("=")

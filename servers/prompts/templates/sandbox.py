@@ -83,7 +83,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
     def __init__(self) -> None:
         super().__init__(
             undefined=StrictUndefined,
-            finalize=_finalized,
+            finalize=_finalize,
             trim_blocks=True,
             lstrip_blocks=True,
             optimized=False,
@@ -97,16 +97,16 @@ class Sandbox(ImmutableSandboxedEnvironment):
         """The template of a text. Raises TemplateSyntaxError, and what Python raises for code that is too deep."""
         return Template.from_code(self, self.compile(source, name, filename=name), {"range": _range})
 
-    def looked_through(self, source: str) -> tuple[tuple[str, ...], int]:
+    def look_through(self, source: str) -> tuple[tuple[str, ...], int]:
         """The names that a template includes, and how many parts it has, which is what compiling it takes."""
-        found = list(_all(self.parse(source)))
+        found = list(_walk(self.parse(source)))
         names = (one.template for one in found if isinstance(one, nodes.Include))
         return tuple(one.value for one in names if isinstance(one, nodes.Const)), len(found)
 
     def names(self, source: str) -> tuple[set[str], set[str]]:
         """The names that a template takes from outside, and those that it sets."""
         tree = self.parse(source)
-        given = {one.name for one in _all(tree) if isinstance(one, nodes.Name) and one.ctx != "load"}
+        given = {one.name for one in _walk(tree) if isinstance(one, nodes.Name) and one.ctx != "load"}
         return find_undeclared_variables(tree) - {"range"}, given
 
     def get_template(self, name: Any, parent: str | None = None, globals: Any = None) -> Template:
@@ -126,7 +126,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         """Arithmetic, after a look at how large its result gets."""
         spending.get().step()
         if isinstance(left, int | float) and isinstance(right, int | float):
-            _small(left, right)
+            _require_small(left, right)
         elif operator == "+" and isinstance(left, str) and isinstance(right, str):
             require_size(len(left) + len(right))
         elif operator == "+" and isinstance(left, list) and isinstance(right, list):
@@ -139,14 +139,14 @@ class Sandbox(ImmutableSandboxedEnvironment):
 
     def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
         tree = super()._parse(source, name, filename)
-        for node in _all(tree):
+        for node in _walk(tree):
             _check(node)
             _check_form(node)
-        return _bounded(tree).set_environment(self)  # type: ignore[return-value] # it gives what it was called on
+        return _bound(tree).set_environment(self)  # type: ignore[return-value] # it gives what it was called on
 
 
 @pass_context  # so that it is not run while a template is compiled
-def _finalized(_: Context, value: Any) -> str:
+def _finalize(_: Context, value: Any) -> str:
     return format_value(value)
 
 
@@ -158,12 +158,12 @@ def _range(*bounds: int) -> list[int]:
     return list(found)
 
 
-def _small(*numbers: float) -> None:
+def _require_small(*numbers: float) -> None:
     if any(isinstance(one, int) and one.bit_length() > _MOST_BITS for one in numbers):
         raise OverflowError("a number in the template is too large")
 
 
-def _all(tree: nodes.Node) -> Iterator[nodes.Node]:
+def _walk(tree: nodes.Node) -> Iterator[nodes.Node]:
     todo = [tree]
     while todo:
         node = todo.pop()
@@ -221,20 +221,20 @@ def _refuse(node: nodes.Node, reason: str) -> NoReturn:
     raise TemplateSyntaxError(reason, node.lineno or 1)
 
 
-def _bounded(tree: nodes.Template) -> nodes.Template:
+def _bound(tree: nodes.Template) -> nodes.Template:
     """The same, with filters that count what Jinja would do uncounted."""
-    for node in list(_all(tree)):
+    for node in list(_walk(tree)):
         match node:
             case nodes.For():
-                node.iter = _filtered(node.iter, EACH)
+                node.iter = _filter(node.iter, EACH)
             case nodes.Compare():
-                node.expr = _filtered(node.expr, STEPPED)
+                node.expr = _filter(node.expr, STEPPED)
             case nodes.Getitem():
-                node.node = _filtered(node.node, TAKEN)
+                node.node = _filter(node.node, TAKEN)
     return _Joining().visit(tree)  # type: ignore[no-any-return] # it gives what it was given
 
 
-def _filtered(node: nodes.Node, name: str) -> nodes.Filter:
+def _filter(node: nodes.Node, name: str) -> nodes.Filter:
     return nodes.Filter(node, name, [], [], None, None, lineno=node.lineno)
 
 
@@ -243,4 +243,4 @@ class _Joining(NodeTransformer):
 
     def visit_Concat(self, node: nodes.Concat) -> nodes.Node:  # noqa: N802 (the name is Jinja's)
         items = nodes.List([self.visit(one) for one in node.nodes], lineno=node.lineno)
-        return _filtered(items, JOINED)
+        return _filter(items, JOINED)

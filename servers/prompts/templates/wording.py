@@ -33,61 +33,61 @@ def put_in_words(rendering: Rendering) -> str:
     """The text. Raises PromptError where the template does more with an argument than to write it."""
     arguments = rendering.prompt.arguments
     try:
-        messages = rendering.render({one.name: _stood_for(one) for one in arguments})
+        messages = rendering.render({one.name: _stand_in(one) for one in arguments})
     except PromptError as error:
         reason = f"without values for its arguments it can't be put into words: {error.reason}"
         raise PromptError("bad_prompt", reason, error.suggestion, error.line) from None
-    text = _text(messages).strip()
+    text = _join_messages(messages).strip()
     parts = [
-        *_listed(_TAKEN, [one for one in arguments if one.required], text),
-        *_listed(_GONE_BY, [one for one in arguments if not one.required], text),
+        *_format_list(_TAKEN, [one for one in arguments if one.required], text),
+        *_format_list(_GONE_BY, [one for one in arguments if not one.required], text),
     ]
     return "\n\n".join([*parts, "---", text]) if parts else text
 
 
-def _stood_for(argument: Argument) -> Any:
+def _stand_in(argument: Argument) -> Any:
     if argument.required:
-        return [_named(argument)] if argument.type == "list" else _named(argument)
+        return [_bracket(argument)] if argument.type == "list" else _bracket(argument)
     otherwise = parse_value(argument, "")
-    return _Absent(_named(argument)) if otherwise == "" and argument.default is None else otherwise
+    return _Absent(_bracket(argument)) if otherwise == "" and argument.default is None else otherwise
 
 
-def _named(argument: Argument) -> str:
+def _bracket(argument: Argument) -> str:
     return f"[{argument.name}]"
 
 
-def _listed(head: str, arguments: Sequence[Argument], text: str) -> Iterator[str]:
+def _format_list(head: str, arguments: Sequence[Argument], text: str) -> Iterator[str]:
     if arguments:
-        yield "\n".join([head, "", *(_line(one, text) for one in arguments)])
+        yield "\n".join([head, "", *(_format_argument(one, text) for one in arguments)])
 
 
-def _line(argument: Argument, text: str) -> str:
-    name = _named(argument) if _named(argument) in text else argument.name
+def _format_argument(argument: Argument, text: str) -> str:
+    name = _bracket(argument) if _bracket(argument) in text else argument.name
     said = [" ".join((argument.description or argument.title or "As its name says.").split())]
     if argument.enum:
         said.append(f"One of: {', '.join(argument.enum)}.")
     if argument.default not in (None, "", []):
-        said.append(f"Otherwise: {_written(argument.default)}.")
+        said.append(f"Otherwise: {_format_default(argument.default)}.")
     return f"- {name}: {' '.join(said)}"
 
 
-def _written(default: Any) -> str:
+def _format_default(default: Any) -> str:
     if isinstance(default, bool):
         return "yes" if default else "no"
     return ", ".join(default) if isinstance(default, list) else str(default)
 
 
-def _text(messages: tuple[Rendered, ...]) -> str:
+def _join_messages(messages: tuple[Rendered, ...]) -> str:
     if len(messages) == 1:
-        return _of(messages[0])
-    return "\n\n".join(f"## {one.role}\n\n{_of(one)}" for one in messages)
+        return _format_message(messages[0])
+    return "\n\n".join(f"## {one.role}\n\n{_format_message(one)}" for one in messages)
 
 
-def _of(message: Rendered) -> str:
+def _format_message(message: Rendered) -> str:
     content = message.content
-    return content.text if isinstance(content, Text) else _link(content)
+    return content.text if isinstance(content, Text) else _format_link(content)
 
 
-def _link(file: Embedded) -> str:
+def _format_link(file: Embedded) -> str:
     # The file lies beside the text.
     return f"[{file.path}]({quote(file.path)})"

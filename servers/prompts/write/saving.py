@@ -38,15 +38,15 @@ def save_prompt(
     `if_match` is its etag. Raises PromptError: `bad_prompt` with all that is wrong with the text, `already_exists`,
     `changed`, `read_only`, `not_written`.
     """
-    library = _first(libraries)
-    path, kind = _place(library, name)
+    library = _require_first(libraries)
+    path, kind = _find_place(library, name)
     data = text.encode("utf-8", "surrogatepass")
     _require_good(library, name, path, kind, data)
     if draft:
         path = f"{_DRAFTS}/{name}.md"
         if library.kind_at(path) is not None:
             raise PromptError("not_written", "a folder of commands has no place for drafts: all files are commands")
-    created = put(Folder(library.root), path, data, _replacing(path, if_match))
+    created = put(Folder(library.root), path, data, _check_replacing(path, if_match))
     return Saved(path, make_etag(data), created)
 
 
@@ -56,20 +56,20 @@ def delete_prompt(libraries: Libraries, name: str, draft: bool = False, if_match
 
     Raises PromptError: `not_found`, `changed`, `read_only`, `not_written`.
     """
-    library = _first(libraries)
-    path = f"{_DRAFTS}/{name}.md" if draft else _own(libraries, library, name)
-    delete(Folder(library.root), path, _deleting(path, if_match))
+    library = _require_first(libraries)
+    path = f"{_DRAFTS}/{name}.md" if draft else _require_own(libraries, library, name)
+    delete(Folder(library.root), path, _check_deleting(path, if_match))
     return path
 
 
-def _first(libraries: Libraries) -> Library:
+def _require_first(libraries: Libraries) -> Library:
     first = libraries.all[0]
     if first.root == STARTER:
         raise PromptError("read_only", "the starter library can't be changed", "Start the server with a DIR.")
     return first
 
 
-def _own(libraries: Libraries, library: Library, name: str) -> str:
+def _require_own(libraries: Libraries, library: Library, name: str) -> str:
     """The file of a prompt that can be deleted. Raises PromptError."""
     if libraries.library(name) is not library:
         raise PromptError("read_only", f"{name!r} is not of the first library, the only one that is written to")
@@ -78,7 +78,7 @@ def _own(libraries: Libraries, library: Library, name: str) -> str:
     return library.path(name)
 
 
-def _place(library: Library, name: str) -> tuple[str, Kind]:
+def _find_place(library: Library, name: str) -> tuple[str, Kind]:
     """The path of the prompt, and what its file is. Raises PromptError."""
     if name in library:
         return library.path(name), library.kind(name)
@@ -92,17 +92,17 @@ def _place(library: Library, name: str) -> tuple[str, Kind]:
 def _require_good(library: Library, name: str, path: str, kind: Kind, data: bytes) -> None:
     found = lint_file(library, path, kind, data)
     if found:
-        raise PromptError("bad_prompt", "; ".join(map(_said, found)), "Nothing was written.")
+        raise PromptError("bad_prompt", "; ".join(map(_format_problem, found)), "Nothing was written.")
     inside = parse_file(kind, data).name
     if inside != name:
         raise PromptError("bad_prompt", f"the front matter has the name {inside!r}, and it is saved as {name!r}")
 
 
-def _said(problem: Problem) -> str:
+def _format_problem(problem: Problem) -> str:
     return problem.reason if problem.line is None else f"line {problem.line}: {problem.reason}"
 
 
-def _replacing(path: str, if_match: str | None) -> Check:
+def _check_replacing(path: str, if_match: str | None) -> Check:
     def check(found: bytes | None) -> None:
         if found is None and if_match is not None:
             raise PromptError("changed", f"there is no {path!r} any more")
@@ -114,7 +114,7 @@ def _replacing(path: str, if_match: str | None) -> Check:
     return check
 
 
-def _deleting(path: str, if_match: str | None) -> Check:
+def _check_deleting(path: str, if_match: str | None) -> Check:
     def check(found: bytes | None) -> None:
         if found is None:
             raise PromptError("not_found", f"there is no {path!r}")

@@ -75,7 +75,7 @@ class Connection(aiosqlite.Connection):
             return await self._run(work)
         except Uninterruptible:
             pass
-        if await self._worker.ready():
+        if await self._worker.ensure_started():
             self.opening = next(OPENINGS)
         return await self._worker.run(elsewhere or work)
 

@@ -73,7 +73,7 @@ class Database:
         async with self.readers.lent() as connection:
             return await connection.run(work)
 
-    async def declared(self, query: str, schema_version: int) -> Sequence[str | None]:
+    async def find_declared_types(self, query: str, schema_version: int) -> Sequence[str | None]:
         """The declared types of the columns of `query`, as `find_declared_types` finds them; each is found once."""
         key = (query, schema_version, self.openings)
         if key not in self._declared:
@@ -115,10 +115,10 @@ class Database:
             await pool.close()
 
     def _pool(self, mode: Mode, size: int) -> Pool:
-        make = partial(Connection, self.path, mode, self.limits, self._followed, recovers=self.writable)
+        make = partial(Connection, self.path, mode, self.limits, self._count_opening, recovers=self.writable)
         return Pool(make, size, self.limits.seconds)
 
-    def _followed(self) -> None:
+    def _count_opening(self) -> None:
         self.openings += 1
 
 
@@ -154,7 +154,7 @@ async def open_databases(
     Raises ValueError where one can't be opened.
     """
     with ExitStack() as temporary:
-        databases = [Database(_placed(source, temporary), limits, readers) for source in sources]
+        databases = [Database(_place(source, temporary), limits, readers) for source in sources]
         try:
             for database, source in zip(databases, sources, strict=True):
                 await _open(database, create=create or str(source.path) == MEMORY)
@@ -164,7 +164,7 @@ async def open_databases(
                 await database.close()
 
 
-def _placed(source: Source, temporary: ExitStack) -> Source:
+def _place(source: Source, temporary: ExitStack) -> Source:
     if source.sample:
         path = Path(temporary.enter_context(temporary_directory("demo"))) / source.path
         make_sample(path)

@@ -39,14 +39,14 @@ class Handle:
 
     def open(self) -> GuardedConnection:
         """Opens the file. Raises SqliteError."""
-        file = _identity(self._opening.path)
+        file = _identify(self._opening.path)
         self.connection = open_database(self._opening, lambda: self._at_work is not None and self._at_work())
         self._file = file
         return self.connection
 
     def follow(self) -> bool:
         """Opens another file that is in the place of this one by now; whether there was one. Raises SqliteError."""
-        if _identity(self._opening.path) == self._file:
+        if _identify(self._opening.path) == self._file:
             return False
         left = self.connection
         self.open()
@@ -59,15 +59,15 @@ class Handle:
         self._at_work = stop
         self.connection.policy.forget()
         try:
-            return self._recovering(work, stop)
+            return self._do_recovering(work, stop)
         except SqliteError as error:
             raise error.at(stop.where) from None
         except (sqlite3.Error, sqlite3.Warning, MemoryError, OverflowError, UnicodeError) as error:
-            raise self._explained(error, stop).at(stop.where) from None
+            raise self._explain(error, stop).at(stop.where) from None
         finally:
             self._at_work = None
 
-    def _recovering(self, work: Work[T], stop: StatementDeadline) -> T:
+    def _do_recovering(self, work: Work[T], stop: StatementDeadline) -> T:
         try:
             return work(self.connection, stop)
         except sqlite3.OperationalError as error:
@@ -76,7 +76,7 @@ class Handle:
         recover(self._opening.path, stop)
         return work(self.connection, stop)
 
-    def _explained(self, error: Exception, stop: StatementDeadline) -> SqliteError:
+    def _explain(self, error: Exception, stop: StatementDeadline) -> SqliteError:
         policy, name = self.connection.policy, getattr(error, "sqlite_errorname", "")
         if policy.uninterruptible:
             raise Uninterruptible
@@ -91,7 +91,7 @@ class Handle:
         return found
 
 
-def _identity(path: Path) -> tuple[int, int] | None:
+def _identify(path: Path) -> tuple[int, int] | None:
     try:
         status = os.stat(path)  # noqa: PTH116 - twice as fast, and done for each query
     except OSError:

@@ -59,9 +59,9 @@ def open_database(opening: OpenOptions, stopped: Callable[[], bool]) -> GuardedC
     """
     stop = StatementDeadline(opening.limits.seconds, opening.limits.busy_seconds)
     try:
-        connection = retry_locked(stop, partial(_guarded, opening))
+        connection = retry_locked(stop, partial(_guard, opening))
     except (sqlite3.Error, MemoryError, UnicodeError) as error:
-        raise _unopened(opening.path, error) from None
+        raise _explain(opening.path, error) from None
     connection.set_progress_handler(stopped, _INSTRUCTIONS)
     return connection
 
@@ -73,10 +73,10 @@ def is_unrecovered(error: sqlite3.Error) -> bool:
 
 def recover(path: Path, stop: StatementDeadline) -> None:
     """Rolls back what a killed writer left half done, as SQLite does at the first look of who may write."""
-    retry_locked(stop, partial(_connected, path, "rw")).close()
+    retry_locked(stop, partial(_connect, path, "rw")).close()
 
 
-def _connected(path: Path, mode: Mode) -> GuardedConnection:
+def _connect(path: Path, mode: Mode) -> GuardedConnection:
     _require_regular(path)
     uri = f"{path.absolute().as_uri()}?mode={'ro' if mode == 'views' else mode}"
     try:
@@ -131,10 +131,10 @@ def _first_look(uri: str, mode: Mode) -> GuardedConnection:
     return connection
 
 
-def _guarded(opening: OpenOptions) -> GuardedConnection:
-    connection, mode = _recovered(opening), opening.mode
+def _guard(opening: OpenOptions) -> GuardedConnection:
+    connection, mode = _connect_recovering(opening), opening.mode
     with _closed_unless_good(connection):
-        connection.text_factory = _text
+        connection.text_factory = _decode
         impose_limits(connection, opening.limits)
         if hasattr(connection, "setconfig"):  # Python 3.12
             connection.setconfig(_DEFENSIVE, True)
@@ -149,14 +149,14 @@ def _guarded(opening: OpenOptions) -> GuardedConnection:
     return connection
 
 
-def _recovered(opening: OpenOptions) -> GuardedConnection:
+def _connect_recovering(opening: OpenOptions) -> GuardedConnection:
     try:
-        return _connected(opening.path, opening.mode)
+        return _connect(opening.path, opening.mode)
     except sqlite3.OperationalError as error:
         if not (opening.recovers and is_unrecovered(error)):
             raise
-    _connected(opening.path, "rw").close()
-    return _connected(opening.path, opening.mode)
+    _connect(opening.path, "rw").close()
+    return _connect(opening.path, opening.mode)
 
 
 @contextmanager
@@ -167,12 +167,12 @@ def _closed_unless_good(connection: sqlite3.Connection) -> Iterator[None]:
         unless_good.pop_all()
 
 
-def _text(stored: bytes) -> str:
+def _decode(stored: bytes) -> str:
     # What is not UTF-8 becomes half surrogates, from which the bytes can be had back.
     return stored.decode("utf-8", "surrogateescape")
 
 
-def _unopened(path: Path, error: Exception) -> SqliteError:
+def _explain(path: Path, error: Exception) -> SqliteError:
     if path.is_dir():
         return SqliteError("not_found", "it is a directory and no database")
     if not path.exists():

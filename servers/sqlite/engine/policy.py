@@ -168,7 +168,7 @@ class Policy:
         if self._elsewhere is not None and self._belongs_elsewhere(action, first or "", second or ""):
             self.uninterruptible = True
             return sqlite3.SQLITE_DENY
-        reason = self._reason(action, first or "", second, schema)
+        reason = self._find_reason(action, first or "", second, schema)
         if reason is None:
             return sqlite3.SQLITE_OK
         self.refused = reason
@@ -180,7 +180,7 @@ class Policy:
         # Of what a generated column, a check or an index of an expression calls SQLite does not tell.
         return bool(self._elsewhere) and first.lower() in (self._elsewhere or ()) and action in _TOUCHES
 
-    def _reason(self, action: int, first: str, second: str | None, schema: str | None) -> str | None:
+    def _find_reason(self, action: int, first: str, second: str | None, schema: str | None) -> str | None:
         if action == sqlite3.SQLITE_READ:
             return "it reads a virtual table that is not on the list" if self.closes(first) else None
         if action in _READS or (action == sqlite3.SQLITE_UPDATE and first in _SCHEMA):
@@ -188,14 +188,14 @@ class Policy:
         if action == sqlite3.SQLITE_FUNCTION:
             return f"it calls {second}()" if (second or "").lower() in _CLOSED_FUNCTIONS else None
         if action == sqlite3.SQLITE_PRAGMA:
-            return _pragma(first.lower(), second)
+            return _check_pragma(first.lower(), second)
         if self._views and (action in _VIEWS or (action in _CHANGES and schema == "temp")):
             return None
         if action in _CHANGES or action in _DEFINITIONS:
-            return self._change(action, first, second, schema)
+            return self._check_change(action, first, second, schema)
         return _WORDS.get(action, "it does what this server offers no statement for")
 
-    def _change(self, action: int, first: str, second: str | None, schema: str | None) -> str | None:
+    def _check_change(self, action: int, first: str, second: str | None, schema: str | None) -> str | None:
         if not self._writable and action in _CHANGES and first.endswith(_OF_A_TREE):
             return None
         if not self._writable:
@@ -219,7 +219,7 @@ def _is_of_a_table(action: int, first: str) -> bool:
     return is_index or action == sqlite3.SQLITE_CREATE_TABLE or (action == sqlite3.SQLITE_INSERT and first in _SCHEMA)
 
 
-def _pragma(name: str, argument: str | None) -> str | None:
+def _check_pragma(name: str, argument: str | None) -> str | None:
     if name in _TELLING_PRAGMAS or (name in _QUIET_PRAGMAS and argument is None):
         return None
     return f"it is PRAGMA {name}" + (" with a value" if name in _QUIET_PRAGMAS else "")

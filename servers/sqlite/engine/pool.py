@@ -16,7 +16,7 @@ from servers.sqlite.errors import SqliteError
 __all__ = ["Pool"]
 
 
-def _unheard() -> None:
+def _ignore() -> None:
     """Nobody waits for it."""
 
 
@@ -33,7 +33,7 @@ class Pool:
         self._missing: set[Connection] = set()
         self.on_exhausted: Callable[[], Awaitable[None]] | None = None
         """Called where all connections are lent, to have one given back that is merely kept."""
-        self.on_returned: Callable[[], None] = _unheard
+        self.on_returned: Callable[[], None] = _ignore
         """Called when a connection has come back, its work done."""
 
     @property

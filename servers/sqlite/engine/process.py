@@ -69,7 +69,7 @@ class WorkerProcess:
         """The number of the process, while there is one."""
         return self._process.pid if self._process else None
 
-    async def ready(self) -> bool:
+    async def ensure_started(self) -> bool:
         """Sees to it that there is a process; whether it is another one than before. Raises SqliteError."""
         if self._idle is not None:
             self._idle.cancel()
@@ -97,7 +97,7 @@ class WorkerProcess:
                 while kind != "done":
                     stop.is_committing = kind == "committing" and bool(done)
                     kind, done = await self._receive()
-        self._idle = asyncio.get_running_loop().call_later(_IDLE_SECONDS, self._rest)
+        self._idle = asyncio.get_running_loop().call_later(_IDLE_SECONDS, self._retire)
         if isinstance(done, SqliteError):
             raise done
         result: T = done
@@ -113,7 +113,7 @@ class WorkerProcess:
         with anyio.CancelScope(shield=True):
             await _kill(process)
 
-    def _rest(self) -> None:
+    def _retire(self) -> None:
         """Nobody has needed it for long: it ends at the end of its input."""
         if self._process is not None:
             self._process.kill()

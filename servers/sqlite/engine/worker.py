@@ -113,7 +113,7 @@ class _Worker:
         # What the work needs is loaded here, when it is first needed. That is not the time of the statement.
         work = unpack(body, self.cursors.take)
         self._tell("begun", None)
-        return handle.do(work, _TellingStop(limits, partial(self._tell, "committing")))
+        return handle.do(work, _TellingDeadline(limits, partial(self._tell, "committing")))
 
     def _answer(self, act: Callable[[], Any]) -> None:
         try:
@@ -131,7 +131,7 @@ def _open(handle: Handle) -> None:
     handle.open()
 
 
-class _TellingStop(StatementDeadline):
+class _TellingDeadline(StatementDeadline):
     """One that says when a commit begins and ends: who kills the process must know it."""
 
     def __init__(self, limits: Limits, tell: Callable[[bool], None]) -> None:

@@ -72,7 +72,7 @@ class _Canned:
         while True:
             with anyio.move_on_after(_SWEEP_SECONDS):
                 await self.noticed.wait()
-            await self._rest()
+            await self._settle()
             if await self.refresh():
                 self._changes.tools()
 
@@ -90,9 +90,9 @@ class _Canned:
             self._tools.remove(name)
         self._offered = definitions
         for definition in definitions.values():
-            self._tools.add(_tool(definition))
+            self._tools.add(_make_tool(definition))
 
-    async def _rest(self) -> None:
+    async def _settle(self) -> None:
         """Waits until nothing more came for a moment, because editors write a file in several steps."""
         with anyio.move_on_after(_LONGEST):
             while self.noticed.is_set():
@@ -104,7 +104,7 @@ class _Canned:
         if definition.name in self._built_in:
             raise ValueError(f"this server has a tool called {definition.name!r}")
         try:
-            _tool(definition).listed  # noqa: B018 - it is made now
+            _make_tool(definition).listed  # noqa: B018 - it is made now
         except DeclarationError as error:
             raise ValueError(str(error)) from None
         database = self._opened.databases.get(definition.database)
@@ -115,17 +115,17 @@ class _Canned:
             await database.read(partial(require_compiles, definition.sql))
 
 
-def _tool(definition: Definition) -> RegisteredTool:
-    parameters = [_parameter(one) for one in definition.parameters]
+def _make_tool(definition: Definition) -> RegisteredTool:
+    parameters = [_make_parameter(one) for one in definition.parameters]
     options = ToolOptions(description=definition.description, read_only=not definition.writable)
     if definition.writable:
-        function = signed(partial(_changing, definition), definition.name, parameters, Data[WriteResult])
+        function = signed(partial(_change, definition), definition.name, parameters, Data[WriteResult])
     else:
-        function = signed(partial(_reading, definition), definition.name, [*parameters, *_PAGING], Data[QueryResult])
+        function = signed(partial(_read, definition), definition.name, [*parameters, *_PAGING], Data[QueryResult])
     return RegisteredTool(function, options)
 
 
-def _parameter(given: QueryParameter) -> Parameter:
+def _make_parameter(given: QueryParameter) -> Parameter:
     field = Field(description=given.description, json_schema_extra=_SCHEMA if given.type == "blob" else None)
     kind = _TYPES[given.type]
     annotation: Any = Annotated[kind | None if given.optional else kind, field]
@@ -133,19 +133,21 @@ def _parameter(given: QueryParameter) -> Parameter:
     return Parameter(given.name, Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
 
 
-async def _reading(definition: Definition, ctx: Ctx, arguments: dict[str, Any]) -> Data[QueryResult]:
+async def _read(definition: Definition, ctx: Ctx, arguments: dict[str, Any]) -> Data[QueryResult]:
     source = ctx.state.databases.get(definition.database)
-    return await answer_query(ctx, source, _query(definition, arguments), arguments["max_rows"], arguments["cursor"])
+    return await answer_query(
+        ctx, source, _make_query(definition, arguments), arguments["max_rows"], arguments["cursor"]
+    )
 
 
-async def _changing(definition: Definition, ctx: Ctx, arguments: dict[str, Any]) -> Data[WriteResult]:
-    source, query = ctx.state.databases.get(definition.database), _query(definition, arguments)
+async def _change(definition: Definition, ctx: Ctx, arguments: dict[str, Any]) -> Data[WriteResult]:
+    source, query = ctx.state.databases.get(definition.database), _make_query(definition, arguments)
     return await execute_statements(ctx, source, [Statement(query.sql, query.parameters)])
 
 
-def _query(definition: Definition, arguments: dict[str, Any]) -> Query:
-    return Query(definition.sql, {one.name: _value(one, arguments[one.name]) for one in definition.parameters})
+def _make_query(definition: Definition, arguments: dict[str, Any]) -> Query:
+    return Query(definition.sql, {one.name: _decode(one, arguments[one.name]) for one in definition.parameters})
 
 
-def _value(given: QueryParameter, value: Any) -> Any:
+def _decode(given: QueryParameter, value: Any) -> Any:
     return decode_value({"type": "blob", "base64": value}) if given.type == "blob" and value is not None else value

@@ -81,30 +81,30 @@ async def read_export(ctx: Ctx, name: str, offset: Bytes = None, length: Bytes =
         export = ctx.state.exports.get(name, ctx.peer.owner)
         if offset is None and length is None:
             data = await ctx.state.exports.read(export, 0, budget)
-            return _whole(export, data, budget)
+            return _make_whole(export, data, budget)
         first = offset or 0
         # Of text, JSON seldom makes more than twice the bytes.
         most = budget // 2 if length is None else min(length, budget // 2)
         data = await ctx.state.exports.read(export, first, most)
     except SqliteError:
         raise ResourceNotFound(f"sqlite-export:///{name}") from None
-    text = _text(data, ends=first + len(data) >= export.bytes)
+    text = _decode(data, ends=first + len(data) >= export.bytes)
     if text:
         data = text.encode()
-    return _contents(export, f"{format_uri(export)}?offset={first}&length={len(data)}", data, text, budget)
+    return _make_contents(export, f"{format_uri(export)}?offset={first}&length={len(data)}", data, text, budget)
 
 
-def _whole(export: Export, data: bytes, budget: int) -> Contents:
-    uri, text = format_uri(export), _text(data, ends=True)
+def _make_whole(export: Export, data: bytes, budget: int) -> Contents:
+    uri, text = format_uri(export), _decode(data, ends=True)
     fits = len(to_json(text)) <= budget if text is not None else len(data) <= budget // 2
     if len(data) < export.bytes or not fits:
         template = f"{uri}{{?offset,length}}"
         reason = f"too_large: the export has {export.bytes} bytes; read a part, by bytes: {template}"
         raise InvalidParams(reason, data={"uri": uri, "uriTemplate": template})
-    return _contents(export, uri, data, text, budget)
+    return _make_contents(export, uri, data, text, budget)
 
 
-def _text(data: bytes, *, ends: bool) -> str | None:
+def _decode(data: bytes, *, ends: bool) -> str | None:
     """The bytes as text, without a character that is cut off unless it `ends` there; None where they are none."""
     try:
         return getincrementaldecoder("utf-8")().decode(data, ends)
@@ -112,7 +112,7 @@ def _text(data: bytes, *, ends: bool) -> str | None:
         return None
 
 
-def _contents(export: Export, uri: str, data: bytes, text: str | None, budget: int) -> Contents:
+def _make_contents(export: Export, uri: str, data: bytes, text: str | None, budget: int) -> Contents:
     meta = {"size": export.bytes}
     if text is None or (data and not text) or len(to_json(text)) > budget:
         return BlobResourceContents.of(uri, data, export.mime_type, meta)

@@ -31,14 +31,14 @@ class Insights:
 
     def append(self, insight: str) -> int:
         """Keeps it; how many old ones went. Raises SqliteError `too_large`."""
-        size = _size(insight)
+        size = _measure(insight)
         if size > _BYTES // 10:
             raise SqliteError("too_large", f"the insight has {size} bytes; the limit is {_BYTES // 10}")
         self._kept.append(insight)
         self._size += size
         gone = 0
         while len(self._kept) > _MOST or self._size > _BYTES:
-            self._size -= _size(self._kept.popleft())
+            self._size -= _measure(self._kept.popleft())
             gone += 1
         return gone
 
@@ -49,7 +49,7 @@ class Insights:
         return "\n".join("- " + "\n  ".join(one.splitlines()) for one in self._kept)
 
 
-def _size(insight: str) -> int:
+def _measure(insight: str) -> int:
     return len(insight.encode())
 
 

@@ -73,7 +73,7 @@ async def answer_query(
     """The next rows of a query, in both forms. Raises SqliteError."""
     async with turn_to_read(ctx, source):
         found = await ctx.state.snapshots.read(source, query, limit_answer(ctx, max_rows), ctx.peer.owner, cursor)
-        declared = await source.declared(query.sql, found.answer.schema_version)
+        declared = await source.find_declared_types(query.sql, found.answer.schema_version)
     result = make_result(found, declared)
     return Data(result, format_result(result))
 

@@ -48,7 +48,7 @@ features = Features[Opened]()
 
 
 @contextmanager
-def _served(target: Target) -> Iterator[None]:
+def _translating_errors(target: Target) -> Iterator[None]:
     """Says what is wrong with a resource as the protocol does."""
     try:
         yield
@@ -61,7 +61,7 @@ def _served(target: Target) -> Iterator[None]:
 @features.resource(_SCHEMA, name="schema", title="The schema of a database", mime_type=_SQL)
 async def read_schema(ctx: Ctx, db: str) -> str:
     """The SQL that made the tables, indexes, views and triggers."""
-    with _served(Target(db)):
+    with _translating_errors(Target(db)):
         work = partial(build_schema_sql, limit_answer(ctx, None).bytes)
         database = ctx.state.databases.get(db)
         async with turn_to_read(ctx, database):
@@ -72,7 +72,7 @@ async def read_schema(ctx: Ctx, db: str) -> str:
 async def read_table(ctx: Ctx, db: str, table: str) -> str:
     """The first rows, as JSON, and how to go on where there are more."""
     target = Target(db, table)
-    with _served(target):
+    with _translating_errors(target):
         database = ctx.state.databases.get(db)
         async with turn_to_read(ctx, database):
             found = await database.read(partial(read_first_rows, table, limit_answer(ctx, _ROWS)))
@@ -80,7 +80,7 @@ async def read_table(ctx: Ctx, db: str, table: str) -> str:
     if found["key"]:
         described["row"] = f"{format_uri(Target(db, found['table']))}/{{+key}}"
     if found["truncated"]:
-        described["next"] = {"tool": "read_query", "arguments": {"query": _following(found), "database": db}}
+        described["next"] = {"tool": "read_query", "arguments": {"query": _make_next_query(found), "database": db}}
     return json.dumps(described, ensure_ascii=False)
 
 
@@ -88,7 +88,7 @@ async def read_table(ctx: Ctx, db: str, table: str) -> str:
 async def read_row(ctx: Ctx, db: str, table: str, key: str) -> str:
     """One row, as JSON. The key is the primary key, or the rowid where there is none; several values stand between
     commas, each percent-encoded."""
-    with _served(Target(db, table, key)):
+    with _translating_errors(Target(db, table, key)):
         database = ctx.state.databases.get(db)
         async with turn_to_read(ctx, database):
             found = await database.read(partial(find_row, table, key, limit_answer(ctx, 1)))
@@ -97,7 +97,7 @@ async def read_row(ctx: Ctx, db: str, table: str, key: str) -> str:
     return json.dumps(shown, ensure_ascii=False)
 
 
-def _following(found: Rows) -> str:
+def _make_next_query(found: Rows) -> str:
     """A query of the rows after these."""
     return select("*", found["table"], f"{order_by(found['key'])}LIMIT {_ROWS} OFFSET {len(found['rows'])}")
 
@@ -109,7 +109,7 @@ async def list_resources(ctx: Ctx) -> list[Resource]:
     for database in ctx.state.databases:
         title = f"Schema of {database.name}"
         listed.append(Resource(uri=format_uri(Target(database.name)), name="schema", title=title, mime_type=_SQL))
-        for table in await _tables(ctx, database, _LISTED):
+        for table in await _list_tables(ctx, database, _LISTED):
             # A table may have an empty name, which no URI can hold.
             if table["name"]:
                 uri = format_uri(Target(database.name, table["name"]))
@@ -117,7 +117,7 @@ async def list_resources(ctx: Ctx) -> list[Resource]:
     return listed
 
 
-async def _tables(ctx: Ctx, database: Database, most: int) -> list[ListedTable]:
+async def _list_tables(ctx: Ctx, database: Database, most: int) -> list[ListedTable]:
     """The first tables and views; none of a database that can't be read now."""
     try:
         async with turn_to_read(ctx, database):
@@ -163,7 +163,7 @@ async def complete_table(ctx: Ctx, typed: str, settled: dict[str, str]) -> list[
         database = ctx.state.databases.get(settled.get("db"))
     except SqliteError:
         return []
-    tables = await _tables(ctx, database, ctx.budget.entries)
+    tables = await _list_tables(ctx, database, ctx.budget.entries)
     return [table["name"] for table in tables if table["name"].lower().startswith(typed.lower())]
 
 

@@ -88,12 +88,12 @@ async def describe_database(
         budget = ByteBudget(left // (len(chosen) - index))
         left -= budget.left
         async with turn_to_read(ctx, one):
-            summaries.append(await _summary(one, budget, alone=len(chosen) == 1))
+            summaries.append(await _summarize(one, budget, alone=len(chosen) == 1))
         left += max(budget.left, 0)
     return format_overview(summaries)
 
 
-async def _summary(database: Database, budget: ByteBudget, *, alone: bool) -> DatabaseSummary:
+async def _summarize(database: Database, budget: ByteBudget, *, alone: bool) -> DatabaseSummary:
     try:
         return await database.read(partial(summarize, database.name, database.writable, budget))
     except SqliteError as error:

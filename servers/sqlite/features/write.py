@@ -68,7 +68,7 @@ async def write_query(
 ) -> Data[WriteResult]:
     """Run statements that change data or the schema, in one transaction: all is committed, or nothing."""
     source = ctx.state.databases.get(database)
-    statements = _statements(query, parameters)
+    statements = _make_statements(query, parameters)
     if not dry_run:
         return await execute_statements(ctx, source, statements, max_rows)
     async with turn_to_write(ctx, source):
@@ -108,7 +108,7 @@ async def import_csv(
     if csv is not None and file is None:
         what, text = f"import a CSV into {table}", open_text(csv)
     elif file is not None and csv is None:
-        what, text = f"import {file} into {table}", open_file(_files(ctx), file)
+        what, text = f"import {file} into {table}", open_file(_require_files(ctx), file)
     else:
         raise SqliteError("bad_csv", "give either csv or file")
     act = partial(importing.import_csv, Import(table, text, form))
@@ -119,7 +119,7 @@ async def import_csv(
 async def backup(ctx: Ctx, database: DatabaseArgument = None) -> str:
     """Copy a database, while it is in use, to a new file in the operator's directory, and check the copy."""
     source = ctx.state.databases.get(database)
-    work = partial(back_up, _files(ctx), source.name)
+    work = partial(back_up, _require_files(ctx), source.name)
     async with turn_to_read(ctx, source):
         return format_backup(await source.read(work))
 
@@ -143,7 +143,7 @@ def _limit_response(ctx: Ctx, max_rows: int | None) -> ResponseLimits:
     return ResponseLimits(limit_answer(ctx, max_rows), ctx.budget.result_bytes - _FRAME)
 
 
-def _files(ctx: Ctx) -> Path:
+def _require_files(ctx: Ctx) -> Path:
     files: Path | None = ctx.state.settings.files
     if files is None:
         raise SqliteError(
@@ -152,7 +152,7 @@ def _files(ctx: Ctx) -> Path:
     return files
 
 
-def _statements(query: str | list[str], parameters: list[Any] | dict[str, Any]) -> list[Statement]:
+def _make_statements(query: str | list[str], parameters: list[Any] | dict[str, Any]) -> list[Statement]:
     if isinstance(query, str):
         return [Statement(query, bind(parameters))]
     if not parameters:
@@ -162,10 +162,10 @@ def _statements(query: str | list[str], parameters: list[Any] | dict[str, Any]) 
         raise SqliteError(
             "bad_parameters", reason, "Give one list or object for each statement; [] where it has none."
         )
-    return [Statement(sql, _bound_one(given)) for sql, given in zip(query, parameters, strict=True)]
+    return [Statement(sql, _bind_one(given)) for sql, given in zip(query, parameters, strict=True)]
 
 
-def _bound_one(given: Any) -> Parameters:
+def _bind_one(given: Any) -> Parameters:
     if not isinstance(given, list | dict):
         raise SqliteError("bad_parameters", "the entry of a statement is neither a list nor an object of parameters")
     return bind(given)

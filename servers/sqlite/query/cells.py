@@ -25,7 +25,7 @@ def encode_cells(values: Sequence[Any], max_bytes: int) -> Sequence[Any]:
     """The `values` of a column as JSON holds them; of each `max_bytes` bytes at most."""
     if _is_plain(values, set(map(type, values)), max_bytes):
         return values
-    return [_cell(value, max_bytes) for value in values]
+    return [_encode_cell(value, max_bytes) for value in values]
 
 
 def find_types(values: Iterable[Any]) -> set[str]:
@@ -40,7 +40,7 @@ def decode_value(value: Any) -> Any:
         return value
     match value:
         case {"type": "blob" | "text" as kind, "base64": str(data), **rest} if not rest.get("truncated"):
-            return _from_base64(data, kind)
+            return _decode_base64(data, kind)
         case {"type": "integer", "value": str(digits)} if re.fullmatch(r"[+-]?\d{1,19}", digits, re.ASCII):
             return int(digits)
         case {"type": "real", "value": "Infinity" | "-Infinity" as name}:
@@ -52,7 +52,7 @@ def decode_value(value: Any) -> Any:
     )
 
 
-def _from_base64(data: str, kind: str) -> bytes | str:
+def _decode_base64(data: str, kind: str) -> bytes | str:
     try:
         raw = b64decode(data, validate=True)
     except ValueError:
@@ -87,12 +87,12 @@ def _is_plain(values: Sequence[Any], kinds: set[type], max_bytes: int) -> bool:
     return joined.isascii() or _HALF.search(joined) is None
 
 
-def _cell(value: Any, max_bytes: int) -> Any:
+def _encode_cell(value: Any, max_bytes: int) -> Any:
     match value:
         case bytes():
-            return {"type": "blob", "bytes": len(value), **_base64(value, max_bytes)}
+            return {"type": "blob", "bytes": len(value), **_encode_base64(value, max_bytes)}
         case str():
-            return _text(value, max_bytes)
+            return _encode_text(value, max_bytes)
         case int() if abs(value) > _EXACT:
             return {"type": "integer", "value": str(value)}
         case float() if not math.isfinite(value):
@@ -100,15 +100,15 @@ def _cell(value: Any, max_bytes: int) -> Any:
     return value
 
 
-def _text(value: str, max_bytes: int) -> Any:
+def _encode_text(value: str, max_bytes: int) -> Any:
     raw = value.encode("utf-8", "surrogateescape")
     if _HALF.search(value) is not None:
-        return {"type": "text", "bytes": len(raw), **_base64(raw, max_bytes)}
+        return {"type": "text", "bytes": len(raw), **_encode_base64(raw, max_bytes)}
     if len(raw) <= max_bytes:
         return value
     return {"type": "text", "bytes": len(raw), "value": raw[:max_bytes].decode(errors="ignore"), "truncated": True}
 
 
-def _base64(raw: bytes, max_bytes: int) -> dict[str, Any]:
+def _encode_base64(raw: bytes, max_bytes: int) -> dict[str, Any]:
     shown = {"base64": b64encode(raw[:max_bytes]).decode()}
     return shown if len(raw) <= max_bytes else {**shown, "truncated": True}

@@ -58,15 +58,15 @@ def fill_page(names: Sequence[str], rows: Iterator[Row], limits: AnswerLimits) -
     most = _FIRST
     while len(made) < limits.rows and (left > all_left * (1 - _FULL) or not made):
         taken = fetch(rows, min(most, limits.rows - len(made)), left)
-        fitting, size = _fitting(taken, limits.cell_bytes, left, alone=not given) if taken else ([], 0)
+        fitting, size = _fit(taken, limits.cell_bytes, left, alone=not given) if taken else ([], 0)
         made += fitting
         given += taken[: len(fitting)]
         if not taken or len(fitting) < len(taken):
-            return Page(made, _types(names, given)), taken[len(fitting) :]
+            return Page(made, _find_types(names, given)), taken[len(fitting) :]
         left -= size
         # The next rows are likely to be as large as these.
         most = max(left * len(made) // max(all_left - left, 1), 1)
-    return Page(made, _types(names, given)), list(islice(rows, 1))
+    return Page(made, _find_types(names, given)), list(islice(rows, 1))
 
 
 def measure(rows: Sequence[Any]) -> int:
@@ -75,7 +75,7 @@ def measure(rows: Sequence[Any]) -> int:
     return 2 * len(data) + data.count(b'"') + data.count(b"\\") + len(rows)
 
 
-def _types(names: Sequence[str], rows: Sequence[Row]) -> list[set[str]]:
+def _find_types(names: Sequence[str], rows: Sequence[Row]) -> list[set[str]]:
     return [find_types(values) for values in zip(*rows, strict=True)] or [set() for _ in names]
 
 
@@ -94,11 +94,11 @@ def fetch(rows: Iterable[Row], most: int, left: int) -> list[Row]:
     return taken
 
 
-def _fitting(rows: Sequence[Row], cell_bytes: int, left: int, *, alone: bool) -> tuple[list[Row], int]:
+def _fit(rows: Sequence[Row], cell_bytes: int, left: int, *, alone: bool) -> tuple[list[Row], int]:
     """The first of the `rows` that take `left` bytes at most, and how many those are. Where they would stand `alone`,
     there is one at least."""
     while True:
-        made = _made(rows, cell_bytes)
+        made = _encode(rows, cell_bytes)
         size = measure(made)
         while size > left and len(made) > alone:
             made = made[: max(int(len(made) * left / size), int(alone))]
@@ -110,5 +110,5 @@ def _fitting(rows: Sequence[Row], cell_bytes: int, left: int, *, alone: bool) ->
         rows, cell_bytes = rows[:1], max(cell_bytes // 4, _SMALLEST_CELL)
 
 
-def _made(rows: Sequence[Row], cell_bytes: int) -> list[Row]:
+def _encode(rows: Sequence[Row], cell_bytes: int) -> list[Row]:
     return list(zip(*[encode_cells(values, cell_bytes) for values in zip(*rows, strict=True)], strict=True))

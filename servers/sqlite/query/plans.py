@@ -57,10 +57,10 @@ def explain(query: Query, most: int, connection: sqlite3.Connection, stop: State
     children: dict[int, list[tuple[int, str]]] = defaultdict(list)
     for step, parent, _, detail in rows[:_STEPS]:
         children[parent].append((step, shorten(detail, _DETAIL)))
-    steps: list[PlanStep] = [{"level": level, "detail": detail} for level, detail in _tree(children)]
+    steps: list[PlanStep] = [{"level": level, "detail": detail} for level, detail in _walk(children)]
     budget = ByteBudget(most - _FRAME)
-    scans, more_scans = budget.share(2).fitting(_scans([one["detail"] for one in steps]), format_name)
-    shown_steps, more_steps = budget.fitting(steps, _line)
+    scans, more_scans = budget.share(2).fitting(_find_scans([one["detail"] for one in steps]), format_name)
+    shown_steps, more_steps = budget.fitting(steps, _format_step)
     truncated = len(rows) > _STEPS or more_scans + more_steps > 0
     return {"steps": shown_steps, "scans": scans, "truncated": truncated}
 
@@ -69,14 +69,14 @@ def format_plan(plan: Plan) -> str:
     """The tree, indented, and what is read whole."""
     head = f"{len(plan['steps'])} steps{', cut' if plan['truncated'] else ''}; the statement was not run"
     scans = [f"read whole: {', '.join(map(format_name, plan['scans']))}"] if plan["scans"] else []
-    return "\n".join((head, fence([*map(_line, plan["steps"]), *scans])))
+    return "\n".join((head, fence([*map(_format_step, plan["steps"]), *scans])))
 
 
-def _line(step: PlanStep) -> str:
+def _format_step(step: PlanStep) -> str:
     return "  " * step["level"] + step["detail"]
 
 
-def _tree(children: dict[int, list[tuple[int, str]]]) -> Iterator[tuple[int, str]]:
+def _walk(children: dict[int, list[tuple[int, str]]]) -> Iterator[tuple[int, str]]:
     """Each step after the one that it is part of."""
     waiting = [(0, step, detail) for step, detail in reversed(children[0])]
     while waiting:
@@ -85,7 +85,7 @@ def _tree(children: dict[int, list[tuple[int, str]]]) -> Iterator[tuple[int, str
         waiting += [(level + 1, *child) for child in reversed(children[step])]
 
 
-def _scans(details: list[str]) -> list[str]:
+def _find_scans(details: list[str]) -> list[str]:
     made = {found[1] for found in map(_MADE.fullmatch, details) if found is not None}
     found = [_SCAN.fullmatch(detail) for detail in details if _NO_SCAN.fullmatch(detail) is None]
     return list(dict.fromkeys(one[1] for one in found if one is not None and one[1] not in made))

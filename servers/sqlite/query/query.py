@@ -63,14 +63,14 @@ def run_query(query: Query, limits: AnswerLimits, connection: sqlite3.Connection
     """Runs the query up to the rows that it shall give."""
     began = time.monotonic()
     data_version, schema_version = (
-        retry_locked(stop, partial(_pragma, connection, name)) for name in ("data_version", "schema_version")
+        retry_locked(stop, partial(_read_pragma, connection, name)) for name in ("data_version", "schema_version")
     )
     with ExitStack() as unless_kept:
         cursor = retry_locked(stop, partial(connection.execute, query.sql, query.parameters))
         unless_kept.callback(cursor.close)
         names = tuple(column[0] for column in cursor.description or ())
         _skip(cursor, query.offset, stop)
-        page, rest = _given(names, Remainder(cursor, ()), limits, stop)
+        page, rest = _fill(names, Remainder(cursor, ()), limits, stop)
         kept = rest if rest is not None and _keeps_snapshots(connection) else None
         if kept is not None:
             unless_kept.pop_all()
@@ -84,13 +84,13 @@ def resume(
     began = time.monotonic()
     with ExitStack() as unless_kept:
         unless_kept.callback(rest.cursor.close)
-        page, left = _given(answer.names, rest, limits, stop)
+        page, left = _fill(answer.names, rest, limits, stop)
         if left is not None:
             unless_kept.pop_all()
     return answer._replace(page=page, more=left is not None, rest=left, seconds=time.monotonic() - began)
 
 
-def _pragma(connection: sqlite3.Connection, name: str) -> int:
+def _read_pragma(connection: sqlite3.Connection, name: str) -> int:
     (value,) = connection.execute(f"PRAGMA {name}").fetchone()
     return int(value)
 
@@ -110,7 +110,7 @@ def _skip(cursor: sqlite3.Cursor, offset: int, stop: StatementDeadline) -> None:
         stop.check()
 
 
-def _given(
+def _fill(
     names: Sequence[str], rest: Remainder, limits: AnswerLimits, stop: StatementDeadline
 ) -> tuple[Page, Remainder | None]:
     waiting = iter(rest.waiting)

@@ -50,12 +50,12 @@ def read_first_rows(
     """The first rows by their keys, as many as there is room for. Raises SqliteError."""
     with hold_snapshot(connection, stop):
         entry = get_entry(connection, table)
-        key = _key_columns(connection, entry)
+        key = _find_key_columns(connection, entry)
         query = select("*", entry.name, f"{order_by(key)}LIMIT {limits.rows + 1}")
         cursor = retry_locked(stop, partial(connection.execute, query))
         names = [column[0] for column in cursor.description]
         made, left = fill_page(names, cursor, limits)
-    return _rows(entry, key, names, made, truncated=bool(left))
+    return _make_rows(entry, key, names, made, truncated=bool(left))
 
 
 def order_by(key: list[str]) -> str:
@@ -69,12 +69,12 @@ def find_row(
     """The row with that key, as `uris.join_key` writes it. Raises SqliteError, `not_found` where there is none."""
     with hold_snapshot(connection, stop):
         entry = get_entry(connection, table)
-        columns = _key_columns(connection, entry)
+        columns = _find_key_columns(connection, entry)
         # A comma parts nothing in the key of one column.
         parts = split_key(key) if len(columns) != 1 else [",".join(split_key(key))]
         if not columns or len(parts) != len(columns):
             raise SqliteError("not_found", "no row has such a key")
-        values = [_values(part) for part in parts]
+        values = [_parse_values(part) for part in parts]
         conditions = (
             f"{quote(column)} IN ({', '.join('?' * len(one))})" for column, one in zip(columns, values, strict=True)
         )
@@ -84,17 +84,17 @@ def find_row(
         made, _ = fill_page(names, cursor, limits)
     if not made.rows:
         raise SqliteError("not_found", "no row has that key")
-    return _rows(entry, columns, names, made, truncated=False)
+    return _make_rows(entry, columns, names, made, truncated=False)
 
 
 def find_keys(table: str, typed: str, connection: sqlite3.Connection, stop: StatementDeadline) -> list[str]:
     """Keys of the first rows that begin as was typed, as many as are found in a second. Raises SqliteError."""
     with hold_snapshot(connection, stop):
         entry = get_entry(connection, table)
-        columns = _key_columns(connection, entry)
+        columns = _find_key_columns(connection, entry)
         found: list[str] = []
         with stop.at_most(_SECONDS):
-            _collect(found, typed, _keys(entry, columns, connection))
+            _collect(found, typed, _list_keys(entry, columns, connection))
     return found
 
 
@@ -106,11 +106,11 @@ def _collect(found: list[str], typed: str, keys: Iterator[str]) -> None:
             return
 
 
-def _rows(entry: Entry, key: list[str], names: list[str], made: Page, *, truncated: bool) -> Rows:
+def _make_rows(entry: Entry, key: list[str], names: list[str], made: Page, *, truncated: bool) -> Rows:
     return {"table": entry.name, "key": key, "columns": names, "rows": list(made.rows), "truncated": truncated}
 
 
-def _key_columns(connection: sqlite3.Connection, entry: Entry) -> list[str]:
+def _find_key_columns(connection: sqlite3.Connection, entry: Entry) -> list[str]:
     if entry.kind == "view":
         return []
     columns, _ = read_columns(connection, entry.name)
@@ -121,17 +121,17 @@ def _key_columns(connection: sqlite3.Connection, entry: Entry) -> list[str]:
     return [name for name in ("rowid", "_rowid_", "oid") if name not in taken][:1]
 
 
-def _keys(entry: Entry, columns: list[str], connection: sqlite3.Connection) -> Iterator[str]:
+def _list_keys(entry: Entry, columns: list[str], connection: sqlite3.Connection) -> Iterator[str]:
     if not columns:
         return
     query = select(", ".join(map(quote, columns)), entry.name, f"LIMIT {_LOOKED_AT}")
     for row in connection.execute(query):
-        parts = [part for part in map(_written, row) if part is not None]
+        parts = [part for part in map(_format_value, row) if part is not None]
         if len(parts) == len(row) and any(parts):
             yield join_key(parts)
 
 
-def _values(part: str) -> list[Any]:
+def _parse_values(part: str) -> list[Any]:
     """The values that are written this way."""
     values: list[Any] = [part]
     blob = _BLOB.fullmatch(part)
@@ -151,7 +151,7 @@ def _is_real(part: str) -> bool:
         return False
 
 
-def _written(value: Any) -> str | None:
+def _format_value(value: Any) -> str | None:
     """A value as it is written in a key; None for one that can't be, or is too long."""
     match value:
         case str() if len(value) <= _LONGEST_KEY and value.isprintable():

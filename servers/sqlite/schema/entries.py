@@ -120,7 +120,7 @@ def list_all_entries(connection: sqlite3.Connection) -> list[Entry]:
         SELECT name, CASE WHEN type = 'view' THEN 'view' WHEN rootpage = 0 THEN 'virtual' ELSE 'table' END, sql
         FROM sqlite_schema WHERE type IN ('table', 'view')"""
     found = sorted(Entry(name, kind, sql or "") for name, kind, sql in ask(connection, question))
-    shadows = {f"{one.name}_{part}" for one in found if one.kind == "virtual" for part in _parts(one.sql)}
+    shadows = {f"{one.name}_{part}" for one in found if one.kind == "virtual" for part in _find_parts(one.sql)}
     return [one._replace(kind="shadow") if one.name in shadows and one.kind == "table" else one for one in found]
 
 
@@ -140,7 +140,7 @@ def get_entry(connection: sqlite3.Connection, name: str) -> Entry:
     raise SqliteError("not_found", "there is no table or view of that name", suggestion)
 
 
-def _parts(sql: str) -> tuple[str, ...]:
+def _find_parts(sql: str) -> tuple[str, ...]:
     module = _MODULE.search(sql)
     return () if module is None else _SHADOWS.get(module[1].lower(), ())
 
@@ -171,13 +171,13 @@ def build_schema_sql(most: int, connection: sqlite3.Connection, stop: StatementD
 def suggest_names(connection: sqlite3.Connection, words: str, hidden: Hidden) -> str:
     """What to try instead, between the marks of data; nothing where nothing is alike, or can be looked for."""
     try:
-        close = _close(connection, words[:_LONGEST], hidden)
+        close = _find_close(connection, words[:_LONGEST], hidden)
     except sqlite3.Error:
         return ""
     return f"The nearest names are:\n{fence(close)}" if close else ""
 
 
-def _close(connection: sqlite3.Connection, words: str, hidden: Hidden) -> Sequence[str]:
+def _find_close(connection: sqlite3.Connection, words: str, hidden: Hidden) -> Sequence[str]:
     if words.startswith(_NO_TABLE):
         name = words.removeprefix(_NO_TABLE).removeprefix("main.")
         return [
@@ -187,12 +187,12 @@ def _close(connection: sqlite3.Connection, words: str, hidden: Hidden) -> Sequen
     if words.startswith(_NO_COLUMN):
         # c.nam, or "nam" - should this be a string literal in single-quotes?
         name = words.removeprefix(_NO_COLUMN).partition(" - ")[0].strip('"').rpartition(".")[2]
-        return _columns(name, _all_columns(connection, hidden))
+        return _format_nearest(name, _list_all_columns(connection, hidden))
     table, told, name = words.removeprefix("table ").partition(_NO_COLUMN_OF)
-    return _columns(name, ((table, one) for one in _columns_of(connection, table))) if told else ()
+    return _format_nearest(name, ((table, one) for one in _list_columns(connection, table))) if told else ()
 
 
-def _columns(name: str, columns: Iterator[tuple[str, str]]) -> Sequence[str]:
+def _format_nearest(name: str, columns: Iterator[tuple[str, str]]) -> Sequence[str]:
     """Those like `name`, with tables that have them."""
     tables: dict[str, list[str]] = {}
     for table, column in islice(columns, _COLUMNS):
@@ -203,13 +203,13 @@ def _columns(name: str, columns: Iterator[tuple[str, str]]) -> Sequence[str]:
     ]
 
 
-def _all_columns(connection: sqlite3.Connection, hidden: Hidden) -> Iterator[tuple[str, str]]:
+def _list_all_columns(connection: sqlite3.Connection, hidden: Hidden) -> Iterator[tuple[str, str]]:
     for entry in list_entries(connection):
         if entry.kind != "view" and not hidden(entry.name):
-            yield from ((entry.name, column) for column in _columns_of(connection, entry.name))
+            yield from ((entry.name, column) for column in _list_columns(connection, entry.name))
 
 
-def _columns_of(connection: sqlite3.Connection, table: str) -> list[str]:
+def _list_columns(connection: sqlite3.Connection, table: str) -> list[str]:
     return [
         str(name) for (name,) in ask(connection, "SELECT name FROM pragma_table_xinfo(?) WHERE hidden <> 1", table)
     ]

@@ -74,7 +74,7 @@ def list_tables(page: TablePage, connection: sqlite3.Connection, stop: Statement
     """The tables and views that the page wants, those left out that SQLite or a virtual table keeps for itself.
 
     Raises SqliteError `bad_cursor`."""
-    after = None if page.cursor is None else _name_in(page.cursor)
+    after = None if page.cursor is None else _parse_cursor(page.cursor)
     with hold_snapshot(connection, stop):
         found, estimates = list_entries(connection), read_row_estimates(connection)
     budget = ByteBudget(page.bytes - _FRAME)
@@ -82,31 +82,31 @@ def list_tables(page: TablePage, connection: sqlite3.Connection, stop: Statement
     tables: list[ListedTable] = []
     for one in following[: page.most]:
         table: ListedTable = {"name": one.name, "kind": one.kind, "rows_estimated": estimates.get(one.name)}
-        if not budget.takes(_line(table)):
+        if not budget.takes(_format_line(table)):
             break
         tables.append(table)
     cut = len(tables) < len(following) and bool(tables)
-    return TableList(tables, len(found), _cursor_after(tables[-1]["name"]) if cut else None)
+    return TableList(tables, len(found), _make_cursor(tables[-1]["name"]) if cut else None)
 
 
 def format_tables(found: TableList) -> str:
     """One table a line."""
     cut = "" if found.cursor is None else f"; cut; go on with cursor {found.cursor}"
     head = f"{len(found.tables)} of {found.total} tables and views{cut}"
-    return "\n".join((head, fence([_line(table) for table in found.tables])))
+    return "\n".join((head, fence([_format_line(table) for table in found.tables])))
 
 
-def _line(table: ListedTable) -> str:
+def _format_line(table: ListedTable) -> str:
     rows = table["rows_estimated"]
     return f"{table['kind']} {format_name(table['name'])}" + ("" if rows is None else f" (about {rows} rows)")
 
 
-def _cursor_after(name: str) -> str:
+def _make_cursor(name: str) -> str:
     """A cursor in letters and digits, so that no name stands outside of the marks."""
     return urlsafe_b64encode(name.encode()).decode().rstrip("=")
 
 
-def _name_in(cursor: str) -> str:
+def _parse_cursor(cursor: str) -> str:
     try:
         return urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode()
     except ValueError:
@@ -154,7 +154,7 @@ def summarize(
         )
         budget.left -= _FRAME
         for_names = budget.share(_NAMES_SHARE)
-        tables, others = _tables(found, budget, connection, stop)
+        tables, others = _describe_tables(found, budget, connection, stop)
         budget.left += for_names.left
         names, unnamed = budget.fitting(others, format_name)
         shown_keys, more_keys = budget.fitting(map(lines.format_foreign_key, keys), str)
@@ -200,7 +200,7 @@ def _format_table(table: TableSummary) -> str:
     return f"{table['kind']} {format_name(table['name'])}{rows}{columns}{more}"
 
 
-def _tables(
+def _describe_tables(
     found: Sequence[Entry], budget: ByteBudget, connection: sqlite3.Connection, stop: StatementDeadline
 ) -> tuple[list[TableSummary], list[str]]:
     """Those that there is room and time for, and the names of the others."""
@@ -233,10 +233,10 @@ def _tables(
 
 def format_overview(found: Sequence[DatabaseSummary]) -> str:
     """One database after the other."""
-    return "\n\n".join(_database_text(one) for one in found)
+    return "\n\n".join(_format_database(one) for one in found)
 
 
-def _database_text(one: DatabaseSummary) -> str:
+def _format_database(one: DatabaseSummary) -> str:
     facts = [f"database {one['database']}", "may be changed" if one["writable"] else "may only be read"]
     if one["problem"] is not None:
         return "\n".join(("; ".join([*facts, "can't be read"]), fence([one["problem"]])))

@@ -137,7 +137,7 @@ def read_indexes(connection: sqlite3.Connection, table: str | None = None) -> li
         WHERE s.type = 'table' AND x.key AND (?1 IS NULL OR s.name = ?1) AND s.name NOT IN ({odd})
             AND i.name NOT IN ({odd})
         ORDER BY s.name, i.seq, x.seqno"""  # noqa: S608
-    return [_index(list(parts)) for _, parts in groupby(ask(connection, question, table), itemgetter(0, 1))]
+    return [_make_index(list(parts)) for _, parts in groupby(ask(connection, question, table), itemgetter(0, 1))]
 
 
 def read_triggers(connection: sqlite3.Connection, table: str) -> list[str]:
@@ -148,7 +148,7 @@ def read_triggers(connection: sqlite3.Connection, table: str) -> list[str]:
     return [shorten(sql, _TRIGGER_SQL) for (sql,) in ask(connection, question, table)]
 
 
-def _index(rows: list[tuple[Any, ...]]) -> tuple[str, Index]:
+def _make_index(rows: list[tuple[Any, ...]]) -> tuple[str, Index]:
     table, name, unique, partial, origin, _, sql = rows[0]
     return table, {
         "name": name,

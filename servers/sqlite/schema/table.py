@@ -88,22 +88,22 @@ def describe(
         columns, problem = read_columns(connection, entry.name)
         budget = ByteBudget(limits.bytes - _FRAME)
         extras = budget.share(2) if wanted.sample or wanted.statistics else ByteBudget(0)
-        made = _facts(entry, columns, budget, connection)
+        made = _find_facts(entry, columns, budget, connection)
         made["problem"] = problem
         if wanted.sample and problem is None:
             part = extras.share(2) if wanted.statistics else extras
             # Only the text of rows is told, of which the limits count two forms.
             for_sample = AnswerLimits(wanted.sample, 2 * part.left, min(limits.cell_bytes, _SAMPLE_CELL))
             with stop.at_most(stop.seconds * _SHARE):
-                made["sample"] = _sampled(entry, for_sample, connection)
+                made["sample"] = _take_sample(entry, for_sample, connection)
             if made["sample"] is None:
                 made["left_out"]["sample"] = wanted.sample
         if wanted.statistics and problem is None:
-            made["statistics"] = _fitted(compute_statistics(entry, made["columns"], connection, stop), extras)
+            made["statistics"] = _fit(compute_statistics(entry, made["columns"], connection, stop), extras)
     return made
 
 
-def _sampled(entry: Entry, limits: AnswerLimits, connection: sqlite3.Connection) -> Sample | None:
+def _take_sample(entry: Entry, limits: AnswerLimits, connection: sqlite3.Connection) -> Sample | None:
     """The first rows; None where not even one has room."""
     with closing(connection.execute(select("*", entry.name, f"LIMIT {limits.rows}"))) as cursor:
         names = [column[0] for column in cursor.description]
@@ -116,7 +116,7 @@ def _sampled(entry: Entry, limits: AnswerLimits, connection: sqlite3.Connection)
     return {"columns": names, "rows": found.rows}
 
 
-def _facts(
+def _find_facts(
     entry: Entry, columns: list[TableColumn], budget: ByteBudget, connection: sqlite3.Connection
 ) -> TableDescription:
     keys = read_foreign_keys(connection)
@@ -152,7 +152,7 @@ def _facts(
     }
 
 
-def _fitted(found: Statistics, budget: ByteBudget) -> Statistics:
+def _fit(found: Statistics, budget: ByteBudget) -> Statistics:
     columns, left_out = budget.fitting(found["columns"], lines.format_statistics)
     return {**found, "columns": columns, "partial": found["partial"] or left_out > 0}
 
@@ -172,10 +172,10 @@ def format_table(table: TableDescription) -> str:
     if statistics is not None:
         partial = ", partial: more rows, or columns that are missing" if statistics["partial"] else ""
         facts.append(f"statistics of {statistics['rows_examined']} rows{partial}")
-    return "\n".join(("; ".join(facts), fence([format_name(table["name"]), *_parts(table)])))
+    return "\n".join(("; ".join(facts), fence([format_name(table["name"]), *_list_parts(table)])))
 
 
-def _parts(table: TableDescription) -> Iterator[str]:
+def _list_parts(table: TableDescription) -> Iterator[str]:
     if table["problem"] is not None:
         yield f"problem: {table['problem']}"
     yield from lines.format_section("columns", [lines.format_column(one) for one in table["columns"]])

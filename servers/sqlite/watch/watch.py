@@ -51,7 +51,7 @@ class Watch:
         self._names: dict[str, list[str]] = defaultdict(list)
         for database in databases:
             database.on_committed = partial(self._committed, database.name)
-            for path in _files(database.path):
+            for path in _list_files(database.path):
                 self._names[path].append(database.name)
         self._directories = {str(Path(path).parent) for path in self._names}
         self._notices = Notices()
@@ -105,20 +105,20 @@ class Watch:
         if watched is None:
             fingerprint = await read_fingerprint(database) or UNSEEN
             # Somebody else may have been faster. What he saw is older, so he misses no change.
-            watched = self._watched.get(name) or self._begun(Watched(database, fingerprint, self._tell))
+            watched = self._watched.get(name) or self._start(Watched(database, fingerprint, self._tell))
         watched.keys[key] = table
         return key
 
-    def _begun(self, watched: Watched) -> Watched:
+    def _start(self, watched: Watched) -> Watched:
         if not self._watched:
             # What ended before may still have a thread to wait for.
             self._hearing, self._notices = anyio.CancelScope(), Notices()
-            self._tasks.start_soon(self._hear, self._hearing, self._notices)
+            self._tasks.start_soon(self._watch_events, self._hearing, self._notices)
         self._watched[watched.database.name] = watched
         self._tasks.start_soon(watched.run)
         return watched
 
-    async def _hear(self, scope: anyio.CancelScope, notices: Notices) -> None:
+    async def _watch_events(self, scope: anyio.CancelScope, notices: Notices) -> None:
         with scope:
             await watch_events(notices, self._directories, self._noticed)
 
@@ -135,7 +135,7 @@ class Watch:
             self._changed(key)
 
 
-def _files(path: Path) -> Iterator[str]:
+def _list_files(path: Path) -> Iterator[str]:
     """The paths under which notices of a database come, with and without symbolic links."""
     for one in {path.absolute(), path.resolve()}:
         for ending in _BESIDE:

@@ -66,12 +66,12 @@ async def read_fingerprint(database: Database) -> Fingerprint | None:
     own writer is long at work."""
     with suppress(SqliteError), anyio.move_on_after(_PATIENCE):
         async with database.onlookers.lent() as connection:
-            data_version, schema_version, tables = await connection.run(_seen)
+            data_version, schema_version, tables = await connection.run(_look)
             return Fingerprint(connection.opening, data_version, schema_version, tables)
     return None
 
 
-def _seen(connection: sqlite3.Connection, stop: StatementDeadline) -> tuple[int, int, frozenset[str]]:
+def _look(connection: sqlite3.Connection, stop: StatementDeadline) -> tuple[int, int, frozenset[str]]:
     # While this statement has a row left it holds one state of the database, which both versions are then read from.
     query = "SELECT name FROM sqlite_schema WHERE type = 'table' AND rootpage > 0 UNION ALL SELECT NULL"
     with closing(retry_locked(stop, partial(connection.execute, query))) as names:
@@ -115,17 +115,17 @@ class Watched:
                 self._noticed = anyio.Event()
                 wrote, self._wrote = self._wrote, set()
                 self._tell_all(wrote)
-                found = await self._found() - wrote
+                found = await self._find_changes() - wrote
                 self._tell_all(found)
                 if wrote or found:
-                    await self._rest()
+                    await self._settle()
 
     def _is_of(self, key: str, table: str | None, changed: Collection[str], defines: bool) -> bool:
         if key in self._of_schema or defines:
             return defines
         return table is None or table in changed or table not in self._fingerprint.tables
 
-    async def _found(self) -> set[str]:
+    async def _find_changes(self) -> set[str]:
         """The keys of what others changed since the last look."""
         before, seen = self._fingerprint, await read_fingerprint(self.database)
         if seen is None:
@@ -144,7 +144,7 @@ class Watched:
             if key in self.keys:
                 self._tell(key)
 
-    async def _rest(self) -> None:
+    async def _settle(self) -> None:
         """Waits until the burst of changes is over."""
         end, again = time.monotonic() + _LONGEST, False
         while (left := end - time.monotonic()) > 0:

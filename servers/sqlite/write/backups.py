@@ -51,7 +51,7 @@ def back_up(directory: Path, name: str, connection: sqlite3.Connection, stop: St
         with part.open("rb+") as copy:
             os.fsync(copy.fileno())
             size = copy.seek(0, os.SEEK_END)
-        integrity = _checked(part, stop)
+        integrity = _check(part, stop)
         stop.check()
     return Backup(file, size, integrity, time.monotonic() - began)
 
@@ -87,7 +87,7 @@ def _copy(connection: sqlite3.Connection, part: Path, stop: StatementDeadline) -
         connection.backup(target, pages=_PAGES, progress=step, sleep=0)
 
 
-def _checked(part: Path, stop: StatementDeadline) -> list[str]:
+def _check(part: Path, stop: StatementDeadline) -> list[str]:
     uri = f"{part.absolute().as_uri()}?mode=ro&immutable=1"
     with closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as copy:
         copy.set_progress_handler(stop, _INSTRUCTIONS)
@@ -101,20 +101,20 @@ def reserve_name(directory: Path, stem: str) -> Iterator[tuple[Path, str]]:
     Raises SqliteError. The name is `stem`.db, or `stem`-2.db where there is one, and so on.
     """
     try:
-        part, name = _part(directory, stem)
+        part, name = _make_part(directory, stem)
     except OSError as error:
-        raise _failed(error) from None
+        raise _explain(error) from None
     try:
         yield part, name
         rename(entry_at(part), entry_at(directory / name))
         sync_directory(entry_at(part))
     except OSError as error:
-        raise _failed(error) from None
+        raise _explain(error) from None
     finally:
         part.unlink(missing_ok=True)
 
 
-def _part(directory: Path, stem: str) -> tuple[Path, str]:
+def _make_part(directory: Path, stem: str) -> tuple[Path, str]:
     number = 1
     while True:
         name = f"{stem}.db" if number == 1 else f"{stem}-{number}.db"
@@ -130,7 +130,7 @@ def _part(directory: Path, stem: str) -> tuple[Path, str]:
         part.unlink()
 
 
-def _failed(error: OSError) -> SqliteError:
+def _explain(error: OSError) -> SqliteError:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return SqliteError("no_space", "the disk of the directory of files is full")
     return SqliteError(

@@ -90,17 +90,17 @@ def make_result(
         "note": NOTE,
         "committed": changes is None,
         "elapsed_ms": round(seconds * 1_000, 2),
-        "statements": [_statement(effect) for effect in effects],
+        "statements": [_make_statement(effect) for effect in effects],
     }
     if changes:
-        value["changes"] = [_change(change) for change in changes]
-    text = _text(value)
+        value["changes"] = [_make_change(change) for change in changes]
+    text = _format(value)
     if len(to_json(value)) + len(to_json(text)) > max_bytes:
         raise SqliteError("too_large", "what the statements did is more than one answer may be", "Run fewer at once.")
     return Written(value, text)
 
 
-def _statement(effect: Effect) -> StatementResult:
+def _make_statement(effect: Effect) -> StatementResult:
     done: StatementResult = {"affected": effect.affected}
     if effect.rowid is not None:
         done["last_insert_rowid"] = encode_cells([effect.rowid], _ROWID)[0]
@@ -115,7 +115,7 @@ def _statement(effect: Effect) -> StatementResult:
     return done
 
 
-def _change(change: TableChange) -> TableResult:
+def _make_change(change: TableChange) -> TableResult:
     seen: TableResult = {"table": change.table, "counts": {word: n for word, n in change.counts.items() if n}}
     if change.rows:
         seen["columns"], seen["rows"] = change.columns, change.rows
@@ -126,21 +126,21 @@ def _change(change: TableChange) -> TableResult:
     return seen
 
 
-def _text(value: WriteResult) -> str:
+def _format(value: WriteResult) -> str:
     done = "committed" if value["committed"] else "dry run: all of this was rolled back"
     lines: list[str] = []
     for number, statement in enumerate(value["statements"], 1):
-        lines += [f"statement {number}: {'; '.join(_facts(statement))}"]
+        lines += [f"statement {number}: {'; '.join(_list_facts(statement))}"]
         if "rows" in statement:
             lines += [f"columns {format_row(statement['columns'])}", *map(format_row, statement["rows"])]
     for change in value.get("changes", ()):
-        lines += [f"table {format_name(change['table'])}: {'; '.join(_counts(change))}"]
+        lines += [f"table {format_name(change['table'])}: {'; '.join(_list_counts(change))}"]
         if "rows" in change:
-            lines += [f"columns {format_row(change['columns'])}", *_before_and_after(change["rows"])]
+            lines += [f"columns {format_row(change['columns'])}", *_format_rows(change["rows"])]
     return f"{done}; {value['elapsed_ms']:g} ms\n{fence(lines)}"
 
 
-def _facts(done: StatementResult) -> Iterator[str]:
+def _list_facts(done: StatementResult) -> Iterator[str]:
     affected = done["affected"]
     yield f"{affected:,} row{'' if affected == 1 else 's'} affected"
     if "last_insert_rowid" in done:
@@ -155,7 +155,7 @@ def _facts(done: StatementResult) -> Iterator[str]:
         yield f"{'the first ' if 'truncated' in done else ''}{count} row{'' if count == 1 else 's'} returned"
 
 
-def _counts(change: TableResult) -> Iterator[str]:
+def _list_counts(change: TableResult) -> Iterator[str]:
     if change["counts"]:
         yield ", ".join(f"{count:,} {word}" for word, count in change["counts"].items())
     if "note" in change:
@@ -164,7 +164,7 @@ def _counts(change: TableResult) -> Iterator[str]:
         yield "only the first are shown"
 
 
-def _before_and_after(rows: Sequence[tuple[Any, Any]]) -> Iterator[str]:
+def _format_rows(rows: Sequence[tuple[Any, Any]]) -> Iterator[str]:
     for pair in rows:
         yield from (f"{sign} {format_row(row)}" for sign, row in zip("-+", pair, strict=True) if row)
 

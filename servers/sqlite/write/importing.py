@@ -49,18 +49,22 @@ def import_csv(wanted: Import, consent: Consent, session: Session) -> Imported |
     """
     began = time.monotonic()
     # To look through the whole text for types takes a while, in which others may write.
-    types = [] if retry_locked(session.stop, partial(_columns, session, wanted.table)) else _types(session, wanted)
+    types = (
+        []
+        if retry_locked(session.stop, partial(_list_columns, session, wanted.table))
+        else _infer_types(session, wanted)
+    )
     with session.transaction():
-        there = _columns(session, wanted.table)
+        there = _list_columns(session, wanted.table)
         before = session.connection.total_changes
-        with _rows(session, wanted) as records:
+        with _open_rows(session, wanted) as records:
             if there:
-                columns = _matched(records, there)
+                columns = _match(records, there)
                 rows: Iterator[Sequence[Any]] = ([field or None for field in row] for row in records)
             else:
-                columns = _named(records, types or _types(session, wanted))
+                columns = _name_columns(records, types or _infer_types(session, wanted))
                 _create(session, wanted.table, columns)
-                rows = _converted(records, [kind for _, kind in columns])
+                rows = _convert(records, [kind for _, kind in columns])
             _insert(session, wanted.table, [name for name, _ in columns], rows)
         figures = Figures(session.connection.total_changes - before, (records.count,), (wanted.table,), not there)
         if not consent.covers(figures):
@@ -79,7 +83,7 @@ def format_import(done: Imported) -> str:
 
 
 @contextmanager
-def _rows(session: Session, wanted: Import) -> Iterator[Records]:
+def _open_rows(session: Session, wanted: Import) -> Iterator[Records]:
     with wanted.text() as text:
         records = Records(text, wanted.form, session.stop)
         try:
@@ -91,17 +95,17 @@ def _rows(session: Session, wanted: Import) -> Iterator[Records]:
             raise SqliteError("bad_csv", "the file was changed while it was imported", "Try again.") from None
 
 
-def _types(session: Session, wanted: Import) -> list[str]:
-    with _rows(session, wanted) as records:
+def _infer_types(session: Session, wanted: Import) -> list[str]:
+    with _open_rows(session, wanted) as records:
         return infer_types(records)
 
 
-def _columns(session: Session, table: str) -> list[tuple[str, str]]:
+def _list_columns(session: Session, table: str) -> list[tuple[str, str]]:
     """The columns of the table that take values, with their declared types; none where there is no such table."""
     return [(name, kind) for name, kind, hidden in session.columns(table) if not hidden]
 
 
-def _matched(records: Records, there: Sequence[tuple[str, str]]) -> Sequence[tuple[str, str]]:
+def _match(records: Records, there: Sequence[tuple[str, str]]) -> Sequence[tuple[str, str]]:
     """The columns of the table that the fields of a row are for."""
     columns = f"columns of the table: {format_names(name for name, _ in there)}"[:_NAMES]
     if records.header is None:
@@ -118,7 +122,7 @@ def _matched(records: Records, there: Sequence[tuple[str, str]]) -> Sequence[tup
     return [known[name.lower()] for name in records.header]
 
 
-def _named(records: Records, types: Sequence[str]) -> list[tuple[str, str]]:
+def _name_columns(records: Records, types: Sequence[str]) -> list[tuple[str, str]]:
     """The columns of a new table."""
     names = records.header or [f"c{number}" for number in range(1, records.width + 1)]
     _require_distinct(names)
@@ -138,7 +142,7 @@ def _create(session: Session, table: str, columns: Sequence[tuple[str, str]]) ->
     session.connection.execute(f"CREATE TABLE main.{quote(table)} ({defined})").close()
 
 
-def _converted(records: Records, kinds: Sequence[str]) -> Iterator[Sequence[Any]]:
+def _convert(records: Records, kinds: Sequence[str]) -> Iterator[Sequence[Any]]:
     conversions = [_OF[kind] for kind in kinds]
     for row in records:
         yield [of(field) if field else None for of, field in zip(conversions, row, strict=True)]

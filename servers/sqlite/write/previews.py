@@ -81,7 +81,9 @@ class Preview:
         self._encoding = "UTF-8"
 
     def __enter__(self) -> Self:
-        (self._encoding,) = retry_locked(self._session.stop, lambda: self._session.own("PRAGMA encoding").fetchone())
+        (self._encoding,) = retry_locked(
+            self._session.stop, lambda: self._session.execute_own("PRAGMA encoding").fetchone()
+        )
         self._functions({"more": self._count, "row": self._keep})
         return self
 
@@ -94,10 +96,10 @@ class Preview:
         return [one.change() for one in self._seen if not one.columns or any(one.counts.values())]
 
     @contextmanager
-    def seeing(self, sql: str, parameters: Parameters) -> Iterator[None]:
+    def watch(self, sql: str, parameters: Parameters) -> Iterator[None]:
         """Watches the statement that is run within the block."""
         kinds = self._session.kinds()
-        names = self._changed(sql, parameters)
+        names = self._find_changed(sql, parameters)
         for name in names:
             if kinds.get(name) == "virtual":
                 self._index(name, (), _VIRTUAL)
@@ -110,7 +112,7 @@ class Preview:
         for index in watched:
             self._off_triggers(index)
 
-    def _changed(self, sql: str, parameters: Parameters) -> list[str]:
+    def _find_changed(self, sql: str, parameters: Parameters) -> list[str]:
         """The tables whose rows the statement may change, as SQLite compiles it; none for a definition."""
         policy = self._session.policy
         policy.forget()
@@ -133,16 +135,16 @@ class Preview:
         # has triggers of its own, that would change what they do.
         marks = ", ".join("?" * len(tables))
         found = f"SELECT 1 FROM main.sqlite_schema WHERE type = 'trigger' AND tbl_name IN ({marks})"  # noqa: S608
-        return _REPLACED if self._session.own(found, tuple(tables)).fetchone() else ""
+        return _REPLACED if self._session.execute_own(found, tuple(tables)).fetchone() else ""
 
     @contextmanager
     def _recursive(self) -> Iterator[None]:
-        (was,) = self._session.own("PRAGMA recursive_triggers").fetchone()
-        self._session.own("PRAGMA recursive_triggers = ON")
+        (was,) = self._session.execute_own("PRAGMA recursive_triggers").fetchone()
+        self._session.execute_own("PRAGMA recursive_triggers = ON")
         try:
             yield
         finally:
-            self._session.own(f"PRAGMA recursive_triggers = {was}")
+            self._session.execute_own(f"PRAGMA recursive_triggers = {was}")
 
     def _functions(self, functions: Mapping[str, Callable[..., Any] | None]) -> None:
         for name, function in functions.items():
@@ -153,9 +155,12 @@ class Preview:
         index = self._index(table, names, note)
         columns = [quote(name) for name in names]
         for act, sides in _ACTS.items():
-            told = [_told(side, columns if there else ()) for side, there in zip(("OLD", "NEW"), sides, strict=True)]
+            told = [
+                _build_expressions(side, columns if there else ())
+                for side, there in zip(("OLD", "NEW"), sides, strict=True)
+            ]
             values = ", ".join([str(index), *(letters for letters, _ in told), *(v for _, vs in told for v in vs)])
-            self._session.own(
+            self._session.execute_own(
                 f"CREATE TEMP TRIGGER {_NAME}_{index}_{act} AFTER {act} ON main.{quote(table)} "
                 f"WHEN {_NAME}_more({index}, '{act}') BEGIN SELECT {_NAME}_row({values}); END"
             )
@@ -163,7 +168,7 @@ class Preview:
 
     def _off_triggers(self, index: int) -> None:
         for act in _ACTS:
-            self._session.own(f"DROP TRIGGER temp.{_NAME}_{index}_{act}")
+            self._session.execute_own(f"DROP TRIGGER temp.{_NAME}_{index}_{act}")
 
     def _count(self, index: int, act: str) -> bool:
         """Counts a row that changed; whether it shall be shown."""
@@ -189,7 +194,7 @@ class Preview:
         return stored.decode(self._encoding, "surrogateescape" if self._encoding == "UTF-8" else "replace")
 
 
-def _told(side: str, columns: Sequence[str]) -> tuple[str, list[str]]:
+def _build_expressions(side: str, columns: Sequence[str]) -> tuple[str, list[str]]:
     """Expressions for the first letters of the types of a row's values, and for these. A text goes as its bytes: as
     text it would have to be UTF-8."""
     names = [f"{side}.{column}" for column in columns]

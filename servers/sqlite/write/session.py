@@ -72,7 +72,7 @@ class Session:
         self.stop = stop
         self._committed = committed
 
-    def own(self, sql: str, parameters: tuple[Any, ...] = ()) -> sqlite3.Cursor:
+    def execute_own(self, sql: str, parameters: tuple[Any, ...] = ()) -> sqlite3.Cursor:
         """Runs a statement of our own, which no client has a word in."""
         with self.policy.lifted():
             return self.connection.execute(sql, parameters)
@@ -81,23 +81,23 @@ class Session:
         """What each name of the database's schema is: "table", "virtual", "view", or "shadow" for the inner tables of
         a virtual one."""
         # As a function in a query, a pragma is hidden by a table of its name.
-        return {row[1]: row[2] for row in self.own("PRAGMA main.table_list")}
+        return {row[1]: row[2] for row in self.execute_own("PRAGMA main.table_list")}
 
     def columns(self, table: str) -> list[tuple[str, str, int]]:
         """The columns of a table: name, declared type, and 0 where a value can be given, 1 where it is hidden, more
         where it is generated. None where there is no such table."""
-        return [(row[1], row[2], row[6]) for row in self.own(f"PRAGMA main.table_xinfo({quote(table)})")]
+        return [(row[1], row[2], row[6]) for row in self.execute_own(f"PRAGMA main.table_xinfo({quote(table)})")]
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """Holds the write lock within the block; what is not committed then is rolled back."""
-        retry_locked(self.stop, partial(self.own, "BEGIN IMMEDIATE"))
+        retry_locked(self.stop, partial(self.execute_own, "BEGIN IMMEDIATE"))
         try:
             yield
         finally:
             # Some errors have SQLite roll back by itself: a full disk, ON CONFLICT ROLLBACK.
             if self.connection.in_transaction:
-                self.own("ROLLBACK")
+                self.execute_own("ROLLBACK")
 
     def commit(self, figures: Figures) -> None:
         """Makes the changes last, and has them told. Nothing may fail after it."""
@@ -106,7 +106,7 @@ class Session:
 
     def _commit(self) -> None:
         with self.stop.committing():
-            self.own("COMMIT")
+            self.execute_own("COMMIT")
 
 
 async def write(database: Database, work: Callable[[Session], T]) -> T:
@@ -114,12 +114,15 @@ async def write(database: Database, work: Callable[[Session], T]) -> T:
 
     What can't be interrupted is done by another process. Its commits are noticed like those of any other.
     """
-    here, elsewhere = partial(_in_session, work, database.on_committed), partial(_in_session, work, ignore_commit)
+    here, elsewhere = (
+        partial(_run_in_session, work, database.on_committed),
+        partial(_run_in_session, work, ignore_commit),
+    )
     async with database.writer() as writer:
         return await writer.run(here, elsewhere)
 
 
-def _in_session(
+def _run_in_session(
     work: Callable[[Session], T], committed: Committed, connection: GuardedConnection, stop: StatementDeadline
 ) -> T:
     return work(Session(connection, stop, committed))

@@ -70,16 +70,16 @@ def run_all(
     session: Session, statements: Sequence[Statement], limits: AnswerLimits, preview: Preview | None = None
 ) -> list[Effect]:
     """Runs the statements in the transaction that was begun, without committing it. A `preview` watches them."""
-    session.own(f"CREATE TEMP TABLE IF NOT EXISTS {_MARKER} (id INTEGER PRIMARY KEY)")
+    session.execute_own(f"CREATE TEMP TABLE IF NOT EXISTS {_MARKER} (id INTEGER PRIMARY KEY)")
     others = _Others(session)
     effects: list[Effect] = []
     for number, statement in enumerate(statements, 1):
         session.stop.where = f"statement {number}" if len(statements) > 1 else ""
         session.stop.check()
-        with nullcontext() if preview is None else preview.seeing(statement.sql, statement.parameters):
+        with nullcontext() if preview is None else preview.watch(statement.sql, statement.parameters):
             effect = _run(session, statement, limits, others)
         effects.append(effect)
-        limits = _left(limits, effect)
+        limits = _reduce(limits, effect)
     session.stop.where = ""
     return effects
 
@@ -96,8 +96,8 @@ def sum_figures(effects: Sequence[Effect]) -> Figures:
 
 def _run(session: Session, statement: Statement, limits: AnswerLimits, others: _Others) -> Effect:
     connection, policy = session.connection, session.policy
-    session.own(f"INSERT OR REPLACE INTO temp.{_MARKER} VALUES (?)", (_NO_ROWID,))  # noqa: S608 - the name is ours
-    schema = _schema_version(session)
+    session.execute_own(f"INSERT OR REPLACE INTO temp.{_MARKER} VALUES (?)", (_NO_ROWID,))  # noqa: S608 - the name is ours
+    schema = _read_schema_version(session)
     before = connection.total_changes
     policy.forget()
     with closing(connection.execute(statement.sql, statement.parameters)) as cursor:
@@ -111,8 +111,10 @@ def _run(session: Session, statement: Statement, limits: AnswerLimits, others: _
             deque(cursor, maxlen=0)
     changed = set(policy.changed)
     total = connection.total_changes - before
-    affected, rowid = session.own("SELECT changes(), last_insert_rowid()").fetchone() if total else (0, _NO_ROWID)
-    defined = _schema_version(session) != schema
+    affected, rowid = (
+        session.execute_own("SELECT changes(), last_insert_rowid()").fetchone() if total else (0, _NO_ROWID)
+    )
+    defined = _read_schema_version(session) != schema
     if defined:
         others.look()
     return Effect(
@@ -127,12 +129,12 @@ def _run(session: Session, statement: Statement, limits: AnswerLimits, others: _
     )
 
 
-def _schema_version(session: Session) -> int:
-    (version,) = session.own("PRAGMA main.schema_version").fetchone()
+def _read_schema_version(session: Session) -> int:
+    (version,) = session.execute_own("PRAGMA main.schema_version").fetchone()
     return int(version)
 
 
-def _left(limits: AnswerLimits, effect: Effect) -> AnswerLimits:
+def _reduce(limits: AnswerLimits, effect: Effect) -> AnswerLimits:
     """What is left of the limits of an answer."""
     used = _EFFECT + measure(effect.names) + measure(effect.tables) + measure(effect.page.rows)
     return AnswerLimits(limits.rows - len(effect.page.rows), max(limits.bytes - used, 0), limits.cell_bytes)

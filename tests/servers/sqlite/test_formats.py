@@ -16,7 +16,7 @@ VALUES = [None, "", "a", 'a "b", c', "x\r\ny", "é", INVALID, 2**63 - 1, -0.1, f
 
 
 def written(format_: FormatName, names: Sequence[str], *batches: Any) -> bytes:
-    return b"".join(FORMATS[format_].written(names, batches))
+    return b"".join(FORMATS[format_].write(names, batches))
 
 
 @pytest.mark.parametrize(
