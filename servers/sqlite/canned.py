@@ -190,9 +190,9 @@ class QueryFiles:
         return _File(signature, definition, None)
 
 
-def require_compiles(sql: str, connection: sqlite3.Connection, stop: StatementDeadline) -> None:
+def require_compiles(sql: str, connection: sqlite3.Connection, deadline: StatementDeadline) -> None:
     """Raises what running the statement would raise before it begins; does not run it."""
-    retry_locked(stop, partial(connection, sql))
+    retry_locked(deadline, partial(connection, sql))
 
 
 def _find_signatures(directory: Path) -> Iterator[tuple[str, Signature]]:

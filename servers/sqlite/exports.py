@@ -187,11 +187,11 @@ def _write(
     format_: FormatName,
     max_bytes: int,
     connection: sqlite3.Connection,
-    stop: StatementDeadline,
+    deadline: StatementDeadline,
 ) -> tuple[int, int]:
     run = partial(connection.execute, query.sql, query.parameters)
-    with _new(path) as file, closing(retry_locked(stop, run)) as cursor:
-        batches = _Batches(cursor, stop)
+    with _new(path) as file, closing(retry_locked(deadline, run)) as cursor:
+        batches = _Batches(cursor, deadline)
         size = 0
         for part in FORMATS[format_].write([column[0] for column in cursor.description or ()], batches):
             size += len(part)
@@ -220,13 +220,13 @@ def _new(path: Path) -> Iterator[BinaryIO]:
 class _Batches:
     """The rows of a cursor, some at a time, and how many there were."""
 
-    def __init__(self, cursor: sqlite3.Cursor, stop: StatementDeadline) -> None:
+    def __init__(self, cursor: sqlite3.Cursor, deadline: StatementDeadline) -> None:
         self._cursor = cursor
-        self._stop = stop
+        self._deadline = deadline
         self.rows = 0
 
     def __iter__(self) -> Iterator[Sequence[Sequence[Any]]]:
         while batch := fetch(self._cursor, _BATCH_ROWS, _BATCH_BYTES):
-            self._stop.check()
+            self._deadline.check()
             self.rows += len(batch)
             yield batch

@@ -24,6 +24,9 @@ from servers.prompts.library.watch import News
 
 __all__ = ["MOST_LISTED", "Bundle", "Digest", "SkillCache", "make_bundle", "read_content"]
 
+MOST_LISTED = 500
+"""Skills in a list. A host shows them all to its model; what is not listed can be asked for by name."""
+
 
 class Digest(NamedTuple):
     """What is known of the bytes of a file."""
@@ -87,10 +90,6 @@ def _list_files(library: Library, name: str) -> tuple[bytes, dict[str, Digest]]:
 
 def _digest(data: bytes) -> Digest:
     return Digest(len(data), hashlib.sha256(data).hexdigest())
-
-
-MOST_LISTED = 500
-"""Skills in a list. A host shows them all to its model; what is not listed can be asked for by name."""
 
 
 class SkillCache:

@@ -81,16 +81,16 @@ class Connection(aiosqlite.Connection):
 
     async def _run(self, work: Work[T]) -> T:
         seconds = self._limits.seconds
-        stop = StatementDeadline(seconds, self._limits.busy_seconds)
-        self._at_work = stop
+        deadline = StatementDeadline(seconds, self._limits.busy_seconds)
+        self._at_work = deadline
         loop = asyncio.get_running_loop()
         try:
             with anyio.fail_after(seconds + _GRACE):
-                result: T = await self._execute(self._do, work, stop, loop)  # type: ignore[no-untyped-call]
+                result: T = await self._execute(self._do, work, deadline, loop)  # type: ignore[no-untyped-call]
         except TimeoutError:
-            raise stop.reason().at(stop.where) from None
+            raise deadline.reason().at(deadline.where) from None
         finally:
-            if stop.abandon():
+            if deadline.abandon():
                 # Some instructions look whether they were interrupted, though not at the clock.
                 with suppress(ValueError, sqlite3.Error):
                     self._conn.interrupt()
@@ -124,13 +124,13 @@ class Connection(aiosqlite.Connection):
         with anyio.move_on_after(_CLOSING if self._at_work is None else _GRACE, shield=True):
             await super().close()
 
-    def _do(self, work: Work[T], stop: StatementDeadline, loop: asyncio.AbstractEventLoop) -> T:
+    def _do(self, work: Work[T], deadline: StatementDeadline, loop: asyncio.AbstractEventLoop) -> T:
         try:
             if self._lent:
                 self._follow()
-            return self._handle.do(work, stop)
+            return self._handle.do(work, deadline)
         finally:
-            if stop.end():
+            if deadline.end():
                 loop.call_soon_threadsafe(self._idle)
 
     def _follow(self) -> None:

@@ -54,34 +54,34 @@ class Handle:
         left.close()
         return True
 
-    def do(self, work: Work[T], stop: StatementDeadline) -> T:
+    def do(self, work: Work[T], deadline: StatementDeadline) -> T:
         """Does `work`. Raises SqliteError, and Uninterruptible where it belongs into a process that can be killed."""
-        self._at_work = stop
+        self._at_work = deadline
         self.connection.policy.forget()
         try:
-            return self._do_recovering(work, stop)
+            return self._do_recovering(work, deadline)
         except SqliteError as error:
-            raise error.at(stop.where) from None
+            raise error.at(deadline.where) from None
         except (sqlite3.Error, sqlite3.Warning, MemoryError, OverflowError, UnicodeError) as error:
-            raise self._explain(error, stop).at(stop.where) from None
+            raise self._explain(error, deadline).at(deadline.where) from None
         finally:
             self._at_work = None
 
-    def _do_recovering(self, work: Work[T], stop: StatementDeadline) -> T:
+    def _do_recovering(self, work: Work[T], deadline: StatementDeadline) -> T:
         try:
-            return work(self.connection, stop)
+            return work(self.connection, deadline)
         except sqlite3.OperationalError as error:
             if not (self._opening.recovers and is_unrecovered(error)):
                 raise
-        recover(self._opening.path, stop)
-        return work(self.connection, stop)
+        recover(self._opening.path, deadline)
+        return work(self.connection, deadline)
 
-    def _explain(self, error: Exception, stop: StatementDeadline) -> SqliteError:
+    def _explain(self, error: Exception, deadline: StatementDeadline) -> SqliteError:
         policy, name = self.connection.policy, getattr(error, "sqlite_errorname", "")
         if policy.uninterruptible:
             raise Uninterruptible
         if name == "SQLITE_INTERRUPT":
-            return stop.reason()
+            return deadline.reason()
         # Of what a view or a generated column does, SQLite says that it is not authorized, or names the view.
         if policy.refused is not None:
             return SqliteError("refused", f"the statement is not allowed: {policy.refused}")

@@ -143,12 +143,12 @@ class StatementDeadline:
             return self._abandoned
 
 
-def retry_locked(stop: StatementDeadline, act: Callable[[], T]) -> T:
+def retry_locked(deadline: StatementDeadline, act: Callable[[], T]) -> T:
     """Does `act` again while it fails because of a lock, as long as the `StatementDeadline` allows."""
     while True:
         try:
             return act()
         except sqlite3.OperationalError as error:
             name = getattr(error, "sqlite_errorname", "")
-            if not name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")) or not stop.pause():
+            if not name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")) or not deadline.pause():
                 raise

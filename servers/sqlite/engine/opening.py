@@ -57,9 +57,9 @@ def open_database(opening: OpenOptions, stopped: Callable[[], bool]) -> GuardedC
     SQLite asks `stopped` some thousand times a second whether to stop. Raises SqliteError where the file can't be
     opened or is no database.
     """
-    stop = StatementDeadline(opening.limits.seconds, opening.limits.busy_seconds)
+    deadline = StatementDeadline(opening.limits.seconds, opening.limits.busy_seconds)
     try:
-        connection = retry_locked(stop, partial(_guard, opening))
+        connection = retry_locked(deadline, partial(_guard, opening))
     except (sqlite3.Error, MemoryError, UnicodeError) as error:
         raise _explain(opening.path, error) from None
     connection.set_progress_handler(stopped, _INSTRUCTIONS)
@@ -71,9 +71,9 @@ def is_unrecovered(error: sqlite3.Error) -> bool:
     return getattr(error, "sqlite_errorname", "") == "SQLITE_READONLY_ROLLBACK"
 
 
-def recover(path: Path, stop: StatementDeadline) -> None:
+def recover(path: Path, deadline: StatementDeadline) -> None:
     """Rolls back what a killed writer left half done, as SQLite does at the first look of who may write."""
-    retry_locked(stop, partial(_connect, path, "rw")).close()
+    retry_locked(deadline, partial(_connect, path, "rw")).close()
 
 
 def _connect(path: Path, mode: Mode) -> GuardedConnection:

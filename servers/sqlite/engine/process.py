@@ -92,10 +92,10 @@ class WorkerProcess:
             with anyio.fail_after(_STARTING):
                 await self._send(work)
                 kind, done = await self._receive()
-            stop = StatementDeadline(limits.seconds, limits.busy_seconds)
-            with _in_time(stop, limits.seconds + _GRACE):
+            deadline = StatementDeadline(limits.seconds, limits.busy_seconds)
+            with _in_time(deadline, limits.seconds + _GRACE):
                 while kind != "done":
-                    stop.is_committing = kind == "committing" and bool(done)
+                    deadline.is_committing = kind == "committing" and bool(done)
                     kind, done = await self._receive()
         self._idle = asyncio.get_running_loop().call_later(_IDLE_SECONDS, self._retire)
         if isinstance(done, SqliteError):
@@ -166,12 +166,12 @@ class WorkerProcess:
 
 
 @contextmanager
-def _in_time(stop: StatementDeadline, seconds: float) -> Iterator[None]:
+def _in_time(deadline: StatementDeadline, seconds: float) -> Iterator[None]:
     try:
         with anyio.fail_after(seconds):
             yield
     except TimeoutError:
-        raise stop.reason() from None
+        raise deadline.reason() from None
 
 
 @asynccontextmanager

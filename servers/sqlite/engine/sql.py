@@ -30,10 +30,12 @@ def select(what: str, table: str, rest: str) -> str:
     return f"SELECT {what} FROM {quote(table)} {rest}"  # noqa: S608 - the name is quoted
 
 
-def find_declared_types(query: str, connection: sqlite3.Connection, stop: StatementDeadline) -> list[str | None]:
+def find_declared_types(query: str, connection: sqlite3.Connection, deadline: StatementDeadline) -> list[str | None]:
     """The declared type of each column of `query`, None for an expression; nothing where it can't be a view."""
     try:
-        retry_locked(stop, partial(connection.execute, f"CREATE TEMP VIEW declared AS {replace_parameters(query)}"))
+        retry_locked(
+            deadline, partial(connection.execute, f"CREATE TEMP VIEW declared AS {replace_parameters(query)}")
+        )
     except (sqlite3.Error, sqlite3.Warning):
         return []  # VALUES without SELECT, PRAGMA, EXPLAIN
     try:

@@ -44,14 +44,14 @@ class Plan(TypedDict):
     truncated: bool
 
 
-def explain(query: Query, most: int, connection: sqlite3.Connection, stop: StatementDeadline) -> Plan:
+def explain(query: Query, most: int, connection: sqlite3.Connection, deadline: StatementDeadline) -> Plan:
     """The plan of one statement, in `most` bytes; its parameters may be left out.
 
     Raises SqliteError for what the connection may not do either.
     """
     # SQLite takes EXPLAIN before one statement only, and `sqlite3` no second statement.
     asked = f"EXPLAIN QUERY PLAN {query.sql if query.parameters else replace_parameters(query.sql)}"
-    cursor = retry_locked(stop, partial(connection.execute, asked, query.parameters))
+    cursor = retry_locked(deadline, partial(connection.execute, asked, query.parameters))
     rows = list(islice(cursor, _STEPS + 1))
     cursor.close()
     children: dict[int, list[tuple[int, str]]] = defaultdict(list)

@@ -59,18 +59,20 @@ def bind(parameters: Parameters) -> Parameters:
     return [decode_value(value) for value in parameters]
 
 
-def run_query(query: Query, limits: AnswerLimits, connection: sqlite3.Connection, stop: StatementDeadline) -> Answer:
+def run_query(
+    query: Query, limits: AnswerLimits, connection: sqlite3.Connection, deadline: StatementDeadline
+) -> Answer:
     """Runs the query up to the rows that it shall give."""
     began = time.monotonic()
     data_version, schema_version = (
-        retry_locked(stop, partial(_read_pragma, connection, name)) for name in ("data_version", "schema_version")
+        retry_locked(deadline, partial(_read_pragma, connection, name)) for name in ("data_version", "schema_version")
     )
     with ExitStack() as unless_kept:
-        cursor = retry_locked(stop, partial(connection.execute, query.sql, query.parameters))
+        cursor = retry_locked(deadline, partial(connection.execute, query.sql, query.parameters))
         unless_kept.callback(cursor.close)
         names = tuple(column[0] for column in cursor.description or ())
-        _skip(cursor, query.offset, stop)
-        page, rest = _fill(names, Remainder(cursor, ()), limits, stop)
+        _skip(cursor, query.offset, deadline)
+        page, rest = _fill(names, Remainder(cursor, ()), limits, deadline)
         kept = rest if rest is not None and _keeps_snapshots(connection) else None
         if kept is not None:
             unless_kept.pop_all()
@@ -78,13 +80,13 @@ def run_query(query: Query, limits: AnswerLimits, connection: sqlite3.Connection
 
 
 def resume(
-    answer: Answer, rest: Remainder, limits: AnswerLimits, _: sqlite3.Connection, stop: StatementDeadline
+    answer: Answer, rest: Remainder, limits: AnswerLimits, _: sqlite3.Connection, deadline: StatementDeadline
 ) -> Answer:
     """The rows after those of `answer`, from the statement that was kept for them."""
     began = time.monotonic()
     with ExitStack() as unless_kept:
         unless_kept.callback(rest.cursor.close)
-        page, left = _fill(answer.names, rest, limits, stop)
+        page, left = _fill(answer.names, rest, limits, deadline)
         if left is not None:
             unless_kept.pop_all()
     return answer._replace(page=page, more=left is not None, rest=left, seconds=time.monotonic() - began)
@@ -101,20 +103,20 @@ def _keeps_snapshots(connection: sqlite3.Connection) -> bool:
     return bool(mode == "wal")
 
 
-def _skip(cursor: sqlite3.Cursor, offset: int, stop: StatementDeadline) -> None:
+def _skip(cursor: sqlite3.Cursor, offset: int, deadline: StatementDeadline) -> None:
     while offset > 0:
         skipped = sum(1 for _ in islice(cursor, min(offset, _SKIPPED)))
         if skipped == 0:
             return
         offset -= skipped
-        stop.check()
+        deadline.check()
 
 
 def _fill(
-    names: Sequence[str], rest: Remainder, limits: AnswerLimits, stop: StatementDeadline
+    names: Sequence[str], rest: Remainder, limits: AnswerLimits, deadline: StatementDeadline
 ) -> tuple[Page, Remainder | None]:
     waiting = iter(rest.waiting)
     made, left = fill_page(names, chain(waiting, rest.cursor), limits)
-    stop.check()
+    deadline.check()
     left += waiting
     return made, Remainder(rest.cursor, left) if left else None

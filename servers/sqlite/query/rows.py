@@ -45,14 +45,14 @@ class Rows(TypedDict):
 
 
 def read_first_rows(
-    table: str, limits: AnswerLimits, connection: sqlite3.Connection, stop: StatementDeadline
+    table: str, limits: AnswerLimits, connection: sqlite3.Connection, deadline: StatementDeadline
 ) -> Rows:
     """The first rows by their keys, as many as there is room for. Raises SqliteError."""
-    with hold_snapshot(connection, stop):
+    with hold_snapshot(connection, deadline):
         entry = get_entry(connection, table)
         key = _find_key_columns(connection, entry)
         query = select("*", entry.name, f"{order_by(key)}LIMIT {limits.rows + 1}")
-        cursor = retry_locked(stop, partial(connection.execute, query))
+        cursor = retry_locked(deadline, partial(connection.execute, query))
         names = [column[0] for column in cursor.description]
         made, left = fill_page(names, cursor, limits)
     return _make_rows(entry, key, names, made, truncated=bool(left))
@@ -64,10 +64,10 @@ def order_by(key: list[str]) -> str:
 
 
 def find_row(
-    table: str, key: str, limits: AnswerLimits, connection: sqlite3.Connection, stop: StatementDeadline
+    table: str, key: str, limits: AnswerLimits, connection: sqlite3.Connection, deadline: StatementDeadline
 ) -> Rows:
     """The row with that key, as `uris.join_key` writes it. Raises SqliteError, `not_found` where there is none."""
-    with hold_snapshot(connection, stop):
+    with hold_snapshot(connection, deadline):
         entry = get_entry(connection, table)
         columns = _find_key_columns(connection, entry)
         # A comma parts nothing in the key of one column.
@@ -79,7 +79,9 @@ def find_row(
             f"{quote(column)} IN ({', '.join('?' * len(one))})" for column, one in zip(columns, values, strict=True)
         )
         query = select("*", entry.name, f"WHERE {' AND '.join(conditions)} LIMIT 1")
-        cursor = retry_locked(stop, partial(connection.execute, query, [value for one in values for value in one]))
+        cursor = retry_locked(
+            deadline, partial(connection.execute, query, [value for one in values for value in one])
+        )
         names = [column[0] for column in cursor.description]
         made, _ = fill_page(names, cursor, limits)
     if not made.rows:
@@ -87,13 +89,13 @@ def find_row(
     return _make_rows(entry, columns, names, made, truncated=False)
 
 
-def find_keys(table: str, typed: str, connection: sqlite3.Connection, stop: StatementDeadline) -> list[str]:
+def find_keys(table: str, typed: str, connection: sqlite3.Connection, deadline: StatementDeadline) -> list[str]:
     """Keys of the first rows that begin as was typed, as many as are found in a second. Raises SqliteError."""
-    with hold_snapshot(connection, stop):
+    with hold_snapshot(connection, deadline):
         entry = get_entry(connection, table)
         columns = _find_key_columns(connection, entry)
         found: list[str] = []
-        with stop.at_most(_SECONDS):
+        with deadline.at_most(_SECONDS):
             _collect(found, typed, _list_keys(entry, columns, connection))
     return found
 

@@ -90,13 +90,13 @@ class Entry(NamedTuple):
 
 
 @contextmanager
-def hold_snapshot(connection: sqlite3.Connection, stop: StatementDeadline) -> Iterator[None]:
+def hold_snapshot(connection: sqlite3.Connection, deadline: StatementDeadline) -> Iterator[None]:
     """Has all statements in the block see the same state of the database.
 
     A statement that has not come to its end holds a state of the database, and those beside it see that one too.
     """
     holding = "SELECT count(*) FROM sqlite_schema UNION ALL SELECT 0"
-    with closing(retry_locked(stop, partial(connection.execute, holding))):
+    with closing(retry_locked(deadline, partial(connection.execute, holding))):
         yield
 
 
@@ -145,7 +145,7 @@ def _find_parts(sql: str) -> tuple[str, ...]:
     return () if module is None else _SHADOWS.get(module[1].lower(), ())
 
 
-def build_schema_sql(most: int, connection: sqlite3.Connection, stop: StatementDeadline) -> str:
+def build_schema_sql(most: int, connection: sqlite3.Connection, deadline: StatementDeadline) -> str:
     """The statements that make the schema again, `most` bytes at most; what is left out is counted.
 
     A virtual table makes those tables itself that it keeps its data in.
@@ -153,7 +153,7 @@ def build_schema_sql(most: int, connection: sqlite3.Connection, stop: StatementD
     question = """
         SELECT tbl_name, sql FROM sqlite_schema WHERE sql IS NOT NULL AND substr(name, 1, 7) <> 'sqlite_'
         ORDER BY CASE type WHEN 'table' THEN 1 WHEN 'index' THEN 2 WHEN 'view' THEN 3 ELSE 4 END, name"""
-    with hold_snapshot(connection, stop):
+    with hold_snapshot(connection, deadline):
         shadows = {one.name for one in list_all_entries(connection) if one.kind == "shadow"}
         statements = [f"{sql};" for table, sql in ask(connection, question) if table not in shadows]
     shown: list[str] = []

@@ -70,12 +70,12 @@ class TablePage(NamedTuple):
     bytes: int
 
 
-def list_tables(page: TablePage, connection: sqlite3.Connection, stop: StatementDeadline) -> TableList:
+def list_tables(page: TablePage, connection: sqlite3.Connection, deadline: StatementDeadline) -> TableList:
     """The tables and views that the page wants, those left out that SQLite or a virtual table keeps for itself.
 
     Raises SqliteError `bad_cursor`."""
     after = None if page.cursor is None else _parse_cursor(page.cursor)
-    with hold_snapshot(connection, stop):
+    with hold_snapshot(connection, deadline):
         found, estimates = list_entries(connection), read_row_estimates(connection)
     budget = ByteBudget(page.bytes - _FRAME)
     following = [one for one in found if after is None or one.name > after]
@@ -143,10 +143,10 @@ class DatabaseSummary(TypedDict):
 
 
 def summarize(
-    name: str, writable: bool, budget: ByteBudget, connection: sqlite3.Connection, stop: StatementDeadline
+    name: str, writable: bool, budget: ByteBudget, connection: sqlite3.Connection, deadline: StatementDeadline
 ) -> DatabaseSummary:
     """The summary of the database called `name`, in which the tables that others refer to most come first."""
-    with hold_snapshot(connection, stop):
+    with hold_snapshot(connection, deadline):
         keys = read_foreign_keys(connection)
         degree = Counter(key["to_table"].lower() for key in keys) + Counter(key["table"].lower() for key in keys)
         found = sorted(
@@ -154,7 +154,7 @@ def summarize(
         )
         budget.left -= _FRAME
         for_names = budget.share(_NAMES_SHARE)
-        tables, others = _describe_tables(found, budget, connection, stop)
+        tables, others = _describe_tables(found, budget, connection, deadline)
         budget.left += for_names.left
         names, unnamed = budget.fitting(others, format_name)
         shown_keys, more_keys = budget.fitting(map(lines.format_foreign_key, keys), str)
@@ -201,12 +201,12 @@ def _format_table(table: TableSummary) -> str:
 
 
 def _describe_tables(
-    found: Sequence[Entry], budget: ByteBudget, connection: sqlite3.Connection, stop: StatementDeadline
+    found: Sequence[Entry], budget: ByteBudget, connection: sqlite3.Connection, deadline: StatementDeadline
 ) -> tuple[list[TableSummary], list[str]]:
     """Those that there is room and time for, and the names of the others."""
     estimates = read_row_estimates(connection)
     # A view may take a second to be compiled, and SQLite can't be stopped then.
-    until = time.monotonic() + stop.seconds * _SHARE
+    until = time.monotonic() + deadline.seconds * _SHARE
     tables: list[TableSummary] = []
     others: list[str] = []
     failed = 0

@@ -45,14 +45,14 @@ class Statistics(TypedDict):
 
 
 def compute_statistics(
-    entry: Entry, columns: list[TableColumn], connection: sqlite3.Connection, stop: StatementDeadline
+    entry: Entry, columns: list[TableColumn], connection: sqlite3.Connection, deadline: StatementDeadline
 ) -> Statistics:
     """Statistics of those columns that can be done in the time there is. Raises SqliteError."""
     # What a virtual table hides are arguments.
     seen = [one for one in columns if one["kind"] != "hidden"]
     found: Statistics = {"rows_examined": 0, "partial": False, "columns": []}
     done = False
-    with stop.at_most(stop.seconds * _SHARE):
+    with deadline.at_most(deadline.seconds * _SHARE):
         for one in seen:
             _examine(entry, one, connection, found)
         done = True

@@ -80,10 +80,10 @@ class TableDescription(TypedDict):
 
 
 def describe(
-    wanted: TableRequest, limits: AnswerLimits, connection: sqlite3.Connection, stop: StatementDeadline
+    wanted: TableRequest, limits: AnswerLimits, connection: sqlite3.Connection, deadline: StatementDeadline
 ) -> TableDescription:
     """The table or view, within the limits. Raises SqliteError, `not_found` with the nearest names."""
-    with hold_snapshot(connection, stop):
+    with hold_snapshot(connection, deadline):
         entry = get_entry(connection, wanted.table)
         columns, problem = read_columns(connection, entry.name)
         budget = ByteBudget(limits.bytes - _FRAME)
@@ -94,12 +94,12 @@ def describe(
             part = extras.share(2) if wanted.statistics else extras
             # Only the text of rows is told, of which the limits count two forms.
             for_sample = AnswerLimits(wanted.sample, 2 * part.left, min(limits.cell_bytes, _SAMPLE_CELL))
-            with stop.at_most(stop.seconds * _SHARE):
+            with deadline.at_most(deadline.seconds * _SHARE):
                 made["sample"] = _take_sample(entry, for_sample, connection)
             if made["sample"] is None:
                 made["left_out"]["sample"] = wanted.sample
         if wanted.statistics and problem is None:
-            made["statistics"] = _fit(compute_statistics(entry, made["columns"], connection, stop), extras)
+            made["statistics"] = _fit(compute_statistics(entry, made["columns"], connection, deadline), extras)
     return made
 
 

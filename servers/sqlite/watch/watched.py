@@ -71,10 +71,10 @@ async def read_fingerprint(database: Database) -> Fingerprint | None:
     return None
 
 
-def _look(connection: sqlite3.Connection, stop: StatementDeadline) -> tuple[int, int, frozenset[str]]:
+def _look(connection: sqlite3.Connection, deadline: StatementDeadline) -> tuple[int, int, frozenset[str]]:
     # While this statement has a row left it holds one state of the database, which both versions are then read from.
     query = "SELECT name FROM sqlite_schema WHERE type = 'table' AND rootpage > 0 UNION ALL SELECT NULL"
-    with closing(retry_locked(stop, partial(connection.execute, query))) as names:
+    with closing(retry_locked(deadline, partial(connection.execute, query))) as names:
         (data_version,) = connection.execute("PRAGMA data_version").fetchone()
         (schema_version,) = connection.execute("PRAGMA schema_version").fetchone()
         tables = frozenset(fold_name(name) for (name,) in names if name is not None)

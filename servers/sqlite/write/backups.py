@@ -37,7 +37,7 @@ class Backup(NamedTuple):
     seconds: float
 
 
-def back_up(directory: Path, name: str, connection: sqlite3.Connection, stop: StatementDeadline) -> Backup:
+def back_up(directory: Path, name: str, connection: sqlite3.Connection, deadline: StatementDeadline) -> Backup:
     """Copies the database of this connection to a new file, which is checked before it gets its name.
 
     Other queries go on. In WAL mode so do changes; otherwise each change that another connection makes has the copy
@@ -46,13 +46,13 @@ def back_up(directory: Path, name: str, connection: sqlite3.Connection, stop: St
     began = time.monotonic()
     stem = f"{name}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
     with reserve_name(directory, stem) as (part, file):
-        with _one_snapshot(connection, stop):
-            _copy(connection, part, stop)
+        with _one_snapshot(connection, deadline):
+            _copy(connection, part, deadline)
         with part.open("rb+") as copy:
             os.fsync(copy.fileno())
             size = copy.seek(0, os.SEEK_END)
-        integrity = _check(part, stop)
-        stop.check()
+        integrity = _check(part, deadline)
+        deadline.check()
     return Backup(file, size, integrity, time.monotonic() - began)
 
 
@@ -63,21 +63,21 @@ def format_backup(done: Backup) -> str:
 
 
 @contextmanager
-def _one_snapshot(connection: sqlite3.Connection, stop: StatementDeadline) -> Iterator[None]:
-    (mode,) = retry_locked(stop, lambda: connection.execute("PRAGMA journal_mode").fetchone())
+def _one_snapshot(connection: sqlite3.Connection, deadline: StatementDeadline) -> Iterator[None]:
+    (mode,) = retry_locked(deadline, lambda: connection.execute("PRAGMA journal_mode").fetchone())
     if mode != "wal":
         # A lock for reading that is held keeps all writers out.
         yield
         return
     # A statement whose row is not fetched is not over, and so keeps what it sees.
-    with closing(retry_locked(stop, lambda: connection.execute("SELECT count(*) FROM sqlite_schema"))):
+    with closing(retry_locked(deadline, lambda: connection.execute("SELECT count(*) FROM sqlite_schema"))):
         yield
 
 
-def _copy(connection: sqlite3.Connection, part: Path, stop: StatementDeadline) -> None:
+def _copy(connection: sqlite3.Connection, part: Path, deadline: StatementDeadline) -> None:
     def step(status: int, _: int, __: int) -> None:
-        stop.check()
-        if status in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED) and not stop.pause():
+        deadline.check()
+        if status in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED) and not deadline.pause():
             raise SqliteError("busy", "another process holds a lock on the database", "Try again.")
 
     with closing(sqlite3.connect(f"{part.absolute().as_uri()}?mode=rw", uri=True, isolation_level=None)) as target:
@@ -87,10 +87,10 @@ def _copy(connection: sqlite3.Connection, part: Path, stop: StatementDeadline) -
         connection.backup(target, pages=_PAGES, progress=step, sleep=0)
 
 
-def _check(part: Path, stop: StatementDeadline) -> list[str]:
+def _check(part: Path, deadline: StatementDeadline) -> list[str]:
     uri = f"{part.absolute().as_uri()}?mode=ro&immutable=1"
     with closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as copy:
-        copy.set_progress_handler(stop, _INSTRUCTIONS)
+        copy.set_progress_handler(deadline, _INSTRUCTIONS)
         return [str(row[0]) for row in copy.execute(f"PRAGMA integrity_check({_PROBLEMS})")]
 
 

@@ -47,10 +47,10 @@ class CsvFormat(NamedTuple):
 class Records:
     """The rows of a text, once: lists of fields, all of the same number. Raises SqliteError where it is no CSV."""
 
-    def __init__(self, text: TextIO, form: CsvFormat, stop: StatementDeadline) -> None:
+    def __init__(self, text: TextIO, form: CsvFormat, deadline: StatementDeadline) -> None:
         csv.field_size_limit(form.field_bytes)
         self._reader = csv.reader(text, delimiter=form.delimiter, strict=True)
-        self._stop = stop
+        self._deadline = deadline
         self.count = 0
         """Rows so far, without the header."""
         first = self._next()
@@ -74,7 +74,7 @@ class Records:
             if self.count > _MOST_ROWS:
                 raise SqliteError("too_large", f"there are more than {_MOST_ROWS:,} rows", "Import them in parts.")
             if self.count % _BATCH == 0:
-                self._stop.check()
+                self._deadline.check()
             yield row
             row = self._next()
 

@@ -51,7 +51,7 @@ def import_csv(wanted: Import, consent: Consent, session: Session) -> Imported |
     # To look through the whole text for types takes a while, in which others may write.
     types = (
         []
-        if retry_locked(session.stop, partial(_list_columns, session, wanted.table))
+        if retry_locked(session.deadline, partial(_list_columns, session, wanted.table))
         else _infer_types(session, wanted)
     )
     with session.transaction():
@@ -85,11 +85,11 @@ def format_import(done: Imported) -> str:
 @contextmanager
 def _open_rows(session: Session, wanted: Import) -> Iterator[Records]:
     with wanted.text() as text:
-        records = Records(text, wanted.form, session.stop)
+        records = Records(text, wanted.form, session.deadline)
         try:
             yield records
         except (sqlite3.Error, SqliteError, UnicodeError):
-            session.stop.where = records.where
+            session.deadline.where = records.where
             raise
         except ValueError:
             raise SqliteError("bad_csv", "the file was changed while it was imported", "Try again.") from None

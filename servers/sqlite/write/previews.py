@@ -82,7 +82,7 @@ class Preview:
 
     def __enter__(self) -> Self:
         (self._encoding,) = retry_locked(
-            self._session.stop, lambda: self._session.execute_own("PRAGMA encoding").fetchone()
+            self._session.deadline, lambda: self._session.execute_own("PRAGMA encoding").fetchone()
         )
         self._functions({"more": self._count, "row": self._keep})
         return self

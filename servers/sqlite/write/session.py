@@ -66,10 +66,10 @@ class Consent(NamedTuple):
 class Session:
     """The connection, for statements of clients, which its policy judges, and for our own, which it does not."""
 
-    def __init__(self, connection: GuardedConnection, stop: StatementDeadline, committed: Committed) -> None:
+    def __init__(self, connection: GuardedConnection, deadline: StatementDeadline, committed: Committed) -> None:
         self.connection = connection
         self.policy = connection.policy
-        self.stop = stop
+        self.deadline = deadline
         self._committed = committed
 
     def execute_own(self, sql: str, parameters: tuple[Any, ...] = ()) -> sqlite3.Cursor:
@@ -91,7 +91,7 @@ class Session:
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """Holds the write lock within the block; what is not committed then is rolled back."""
-        retry_locked(self.stop, partial(self.execute_own, "BEGIN IMMEDIATE"))
+        retry_locked(self.deadline, partial(self.execute_own, "BEGIN IMMEDIATE"))
         try:
             yield
         finally:
@@ -101,11 +101,11 @@ class Session:
 
     def commit(self, figures: Figures) -> None:
         """Makes the changes last, and has them told. Nothing may fail after it."""
-        retry_locked(self.stop, self._commit)
+        retry_locked(self.deadline, self._commit)
         self._committed(self.policy.changed.union(figures.tables), figures.defined)
 
     def _commit(self) -> None:
-        with self.stop.committing():
+        with self.deadline.committing():
             self.execute_own("COMMIT")
 
 
@@ -123,6 +123,6 @@ async def write(database: Database, work: Callable[[Session], T]) -> T:
 
 
 def _run_in_session(
-    work: Callable[[Session], T], committed: Committed, connection: GuardedConnection, stop: StatementDeadline
+    work: Callable[[Session], T], committed: Committed, connection: GuardedConnection, deadline: StatementDeadline
 ) -> T:
-    return work(Session(connection, stop, committed))
+    return work(Session(connection, deadline, committed))

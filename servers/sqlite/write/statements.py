@@ -74,13 +74,13 @@ def run_all(
     others = _Others(session)
     effects: list[Effect] = []
     for number, statement in enumerate(statements, 1):
-        session.stop.where = f"statement {number}" if len(statements) > 1 else ""
-        session.stop.check()
+        session.deadline.where = f"statement {number}" if len(statements) > 1 else ""
+        session.deadline.check()
         with nullcontext() if preview is None else preview.watch(statement.sql, statement.parameters):
             effect = _run(session, statement, limits, others)
         effects.append(effect)
         limits = _reduce(limits, effect)
-    session.stop.where = ""
+    session.deadline.where = ""
     return effects
 
 
