@@ -13,21 +13,25 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from typing import NamedTuple
 
-from servers.filesystem.edit.checks import require_file_name, require_replaceable, require_same
 from servers.filesystem.edit.diff import unified_diff
 from servers.filesystem.edit.edits import Edit, apply_edits
 from servers.filesystem.edit.text import Edited
+from servers.filesystem.edit.write import (
+    MAX_EDITED,
+    Contents,
+    read_contents,
+    require_file_name,
+    require_replaceable,
+    require_same,
+)
 from servers.filesystem.errors import FilesError
-from servers.filesystem.read.charsets import Charset, decode, encode
+from servers.filesystem.read.charsets import encode
 from shared.kit.errors import os_errors
 from shared.kit.rooted.atomic import beside, discard, landed, link, prepared, rename, sync_directory
 from shared.kit.rooted.entries import Entry, Place, current, etag_of
 from shared.kit.rooted.exchange import exchange, persistently
 from shared.kit.rooted.files import RootedFiles
 from shared.kit.rooted.locks import locked
-
-MAX_EDITED = 16 * 1024 * 1024
-"""Largest file that is edited or appended to, and all files of one call together, in bytes."""
 
 
 class FileEdits(NamedTuple):
@@ -44,15 +48,6 @@ class EditResult(NamedTuple):
     diff: str
     size: int
     etag: str
-
-
-class Contents(NamedTuple):
-    """A text file as it was read: the text has no byte order mark."""
-
-    found: os.stat_result
-    data: bytes
-    text: str
-    charset: Charset
 
 
 class _Changed(NamedTuple):
@@ -106,20 +101,6 @@ def _edited(
         if dry_run:
             return [_result(one, one.was.found) for one in changed]
         return _put(changed, protected)
-
-
-def read_contents(beneath: RootedFiles, entry: Entry, written: str, limit: int = MAX_EDITED) -> Contents:
-    """The text of the file, which is locked. Raises `not_text` and `too_large`."""
-    # What was found on the way may be older than the lock.
-    handle = beneath.open_entry(entry._replace(stat=current(entry)), written)
-    with os.fdopen(handle.descriptor, "rb") as file:
-        size = handle.stat.st_size
-        data = file.read(limit + 1) if size <= limit else b""
-    if max(size, len(data)) > limit:
-        raise FilesError(
-            "too_large", written, f"has {size:,} bytes; the limit is {MAX_EDITED:,} for all files of a call"
-        )
-    return Contents(handle.stat, data, *decode(data, written))
 
 
 def _require_distinct(entries: Sequence[Entry], wanted: Sequence[FileEdits]) -> None:

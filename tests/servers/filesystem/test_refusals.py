@@ -8,6 +8,7 @@ import pytest
 from servers.filesystem.edit import delete as deleting
 from servers.filesystem.edit import edit as editing
 from servers.filesystem.edit import move as moving
+from servers.filesystem.edit import write as writing
 from servers.filesystem.edit.delete import Bounds, delete
 from servers.filesystem.edit.edit import FileEdits, edit_files
 from servers.filesystem.edit.edits import Edit
@@ -216,7 +217,8 @@ def test_a_directory_that_may_only_be_read(tmp_path, root):
 
 
 def test_what_is_too_large(files, at, tree, monkeypatch):
-    monkeypatch.setattr(editing, "MAX_EDITED", 2_000)
+    for module in (editing, writing):
+        monkeypatch.setattr(module, "MAX_EDITED", 2_000)
     monkeypatch.setattr(moving, "MAX_COPIED", 2_000)
     monkeypatch.setattr(deleting, "MAX_ENTRIES", 0)
     (tree / "large").write_text("x" * 3_000)
