@@ -32,7 +32,7 @@ DATES = {"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"}
 # The folder of `servers` that concerns the bundle as a whole, and is no server.
 BUNDLE = {"bundle"}
 # The files of a server that know `shared`, besides those in its `features`.
-FACES = {"app.py", "server.py", "tools.py", "resources.py", "prompts.py", "__main__.py", "settings.py"}
+FACES = {"server.py", "__main__.py", "settings.py"}
 
 MAX_BODY, MAX_PARAMETERS, MAX_NESTING = 50, 6, 3
 

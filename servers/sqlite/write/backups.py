@@ -13,7 +13,7 @@ from typing import NamedTuple
 from servers.sqlite.engine.limits import StatementDeadline, retry_locked
 from servers.sqlite.errors import SqliteError
 from servers.sqlite.texts import fence
-from shared.kit.rooted.atomic import rename, sync_directory
+from shared.kit.rooted.atomic import rename, sync, sync_directory
 from shared.kit.rooted.entries import create, entry_at
 
 __all__ = ["Backup", "back_up", "format_backup", "reserve_name"]
@@ -49,7 +49,7 @@ def back_up(directory: Path, name: str, connection: sqlite3.Connection, deadline
         with _one_snapshot(connection, deadline):
             _copy(connection, part, deadline)
         with part.open("rb+") as copy:
-            os.fsync(copy.fileno())
+            sync(copy.fileno())
             size = copy.seek(0, os.SEEK_END)
         integrity = _check(part, deadline)
         deadline.check()
