@@ -90,8 +90,6 @@ class Stores:
                 self.release(id_, number)
             claims = session.claims or {}
             session.claims = {request_id: owner for request_id, owner in claims.items() if owner != number} or None
-        if not self.buses:
-            self.orphans.close()
 
     def _end_orphan(self, id: str) -> None:
         del self.sessions[id]

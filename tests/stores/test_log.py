@@ -5,7 +5,11 @@ How much is kept, and what goes first, is tested where streams are served: tests
 
 from shared.contracts import EventReader, Replica, SessionEvents, Stores
 from shared.protocol.http.rules import refuse
+from shared.protocol.session.handshake import NEW
+from shared.protocol.session.sharing import SessionRecord
 from shared.transports.http.limits import SessionLimits
+from tests.clock import forward
+from tests.quiet import quiet
 from tests.stores.conftest import joined
 
 LIMITS = SessionLimits(stream_bytes=1_000, replay_events=10)
@@ -132,3 +136,32 @@ class TestEventLog:
             replicas[1].log(LIMITS).drop("s")
             assert (stream.is_over, stream.refusal, reader.told) == (True, ENDED, ["wake"])
             assert await events(replicas[0])[0].find(name) is None
+
+    async def test_what_nobody_comes_back_for_is_given_up_in_time(self, stores: Stores) -> None:
+        async with joined(stores, 2) as replicas:
+            here, there = events(*replicas)
+            names = []
+            for number in range(2):
+                stream, reader = here.stream((number,)), Heard()
+                stream.read(reader)
+                names.append(stream.show())
+                stream.answer(b"a")
+                stream.take()
+                stream.leave(reader)
+            kept = await there.find(names[0])
+            assert kept is not None
+            kept.read(Heard(), 0)
+            forward(LIMITS.replay_seconds + 1)
+            await quiet()
+            assert [await there.find(name) is None for name in names] == [False, True]
+            assert [one.data for one in kept.take()] == [b"a"]
+
+    async def test_the_streams_of_a_session_that_nobody_has_end_with_it(self, stores: Stores) -> None:
+        async with joined(stores, 1) as (there,):
+            async with stores.join() as here:
+                await here.sessions.create(SessionRecord("s", None, "", 60, NEW))
+                name = here.log(LIMITS).session("s").stream((1,)).show()
+            assert await there.log(LIMITS).session("s").find(name) is not None
+            forward(61)
+            await quiet()
+            assert await there.log(LIMITS).session("s").find(name) is None

@@ -11,6 +11,7 @@ import pytest
 from shared.protocol.wire.codec import decode
 from shared.protocol.wire.framing import ServerSentEvent
 from shared.server.context import Context
+from shared.server.limits import Limits
 from shared.server.server import Server
 from shared.testing import replicas
 from shared.transports.http.endpoint import EndpointLimits
@@ -307,6 +308,24 @@ async def test_a_session_outlives_the_replica_that_began_it() -> None:
         assert (await there.post(there.message("ping", id="p"), session)).status_code == 200
 
 
+async def test_a_call_at_a_replica_that_stops_is_refused_when_its_time_is_up() -> None:
+    server = app()
+    server.limits = Limits(drain_seconds=0.02)
+    answers: list[httpx.Response] = []
+    async with replicas(server, 2) as (one, other), listening(other) as there:
+        async with listening(one) as here, anyio.create_task_group() as tasks:
+            session = await here.initialize()
+
+            async def wait() -> None:
+                answers.append(await here.post(call(here, "wait", "w"), session))
+
+            tasks.start_soon(wait)
+            await here.probe.started.wait()
+            here.stop.set()
+        assert answers[0].status_code == 503
+        assert (await there.post(there.message("ping", id="w"), session)).status_code == 200
+
+
 async def test_who_reads_at_a_replica_that_stops_is_sent_to_another() -> None:
     async with replicas(app(), 2) as (one, other), listening(other) as there:
         async with listening(one) as here:
@@ -334,8 +353,8 @@ async def test_a_full_replica_leaves_a_session_to_the_others() -> None:
             refused = await there.post(there.message("ping", id="p"), session)
             assert (refused.status_code, refused.headers["retry-after"]) == (503, "60")
             assert (await here.post(here.message("ping", id="p"), session)).status_code == 200
-        await here.client.delete("/mcp", headers=merged(session))
-        assert (await there.post(there.message("ping"), session)).status_code == 404
+        # Nobody else has it, so that it ends with its time here.
+        assert await one.replica.sessions.lapse(session["Mcp-Session-Id"], busy=False)
 
 
 @pytest.mark.slow

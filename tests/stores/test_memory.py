@@ -1,0 +1,57 @@
+"""What the stores in memory keep: nothing of what is over, for they live as long as the server does."""
+
+from shared.protocol.http.rules import refuse
+from shared.protocol.session.handshake import NEW
+from shared.protocol.session.sharing import SessionRecord
+from shared.stores.memory import Stores
+from shared.stores.memory_log import MemoryLog
+from shared.transports.http.limits import SessionLimits
+from tests.clock import forward
+from tests.quiet import quiet
+
+RECORD = SessionRecord("s", None, "", 60, NEW)
+LIMITS = SessionLimits()
+
+
+def kept(log: MemoryLog) -> tuple[int, int]:
+    """How many bytes, of how many sessions."""
+    return log._room.used, len(log._sessions)
+
+
+async def test_a_session_that_nobody_has_leaves_nothing_behind() -> None:
+    stores = Stores()
+    async with stores.join() as replica:
+        await replica.sessions.create(RECORD)
+        log = replica.log(LIMITS)
+        log.session("s").own().put(b"x")
+        assert kept(log)[0] > 0
+    assert stores.sessions
+    forward(61)
+    await quiet()
+    assert (kept(log), stores.sessions, stores.orphans) == ((0, 0), {}, {})
+
+
+async def test_a_session_that_has_ended_leaves_nothing_behind() -> None:
+    async with Stores().join() as replica:
+        log = replica.log(LIMITS)
+        events = log.session("s")
+        events.own().put(b"x")
+        events.close(refuse(404, "the session has ended"))
+        log.drop("s")
+        assert kept(log) == (0, 0)
+
+
+async def test_what_nobody_hears_of_is_no_topic() -> None:
+    stores = Stores()
+    async with stores.join() as replica:
+        replica.bus.hear("t", lambda: None)()
+        assert not stores.topics
+
+
+async def test_ids_that_were_left_take_no_room() -> None:
+    stores = Stores()
+    async with stores.join() as replica:
+        await replica.sessions.create(RECORD)
+        await replica.sessions.enter("s", None, (1,))
+        replica.sessions.leave("s", (1,))
+        assert stores.sessions["s"].claims is None
