@@ -45,7 +45,6 @@ class Calls:
         self._tasks: dict[Call, asyncio.Task[None]] = {}
         self._deadlines = ExpiryQueue(running.budget.seconds)
         self._ended: Signal | None = None
-        self._is_closing = False
 
     def __len__(self) -> int:
         return len(self._tasks)
@@ -84,7 +83,7 @@ class Calls:
         self._deadlines.stop(call)
         call.scope.deadline = math.inf
         if link is not None:
-            self._leave(link, call)
+            link.ended(call)
 
     @contextmanager
     def paused(self, call: Call) -> Iterator[None]:
@@ -113,17 +112,18 @@ class Calls:
 
     async def close(self) -> None:
         """Cancels what is still in flight, and waits for its end; shielded. What waits for a place never begins."""
-        self._is_closing = True
         for call in tuple(self._tasks):
+            if call.link is not None:
+                call.link.queue = None
             self.cancel(call)
         with CancelScope(shield=True):
             await self.drain()
         self._deadlines.close()
 
-    # The work on one call
-
     async def _run(self, call: Call) -> None:
-        link, deadlines, is_stream = call.link, self._deadlines, call.method.is_stream
+        """The work on one call. This is the one place where exceptions become answers."""
+        running, link, deadlines, is_stream = self._running, call.link, self._deadlines, call.method.is_stream
+        outcome: Outcome | None = None
         try:
             with call.scope:
                 if call.is_over:
@@ -134,34 +134,21 @@ class Calls:
                     deadlines[call] = self._loop.time() + deadlines.seconds, _stop
                 if deadlines.timer is None:
                     deadlines.arm()
-                await self._answer(call)
-        finally:
-            deadlines.pop(call, None)
-            del self._tasks[call]
-            if call.link is not None:
-                self._leave(call.link, call)
-            if self._ended is not None:
-                self._ended.wake()
-
-    async def _answer(self, call: Call) -> None:
-        """Runs the handler. This is the one place where exceptions become answers."""
-        running = self._running
-        context = Context(call, call.link, running, running.state, running.budget)
-        outcome: Outcome
-        try:
-            outcome = await running.handlers[call.method.name](running, context, call.params)
-        except asyncio.CancelledError:
-            # For a call that was cancelled this says nothing; it is the answer when time was up.
-            if call.outlet is not None:
-                call.outlet.finish(call, CallTimeout(self._deadlines.seconds))
-            raise
+                context = Context(call, link, running, running.state, running.budget)
+                outcome = await running.handlers[call.method.name](running, context, call.params)
         except (Exception, InputRequired, BaseExceptionGroup) as error:
             outcome = running.server.translate(error)
             _release(error)
-        if call.outlet is not None:
-            call.outlet.finish(call, outcome)
-
-    # The places of one link
+        finally:
+            deadlines.pop(call, None)
+            del self._tasks[call]
+            # Where nothing came of a call that nobody has cancelled, its time was up.
+            if call.outlet is not None:
+                call.outlet.finish(call, CallTimeout(deadlines.seconds) if outcome is None else outcome)
+            if call.link is not None:
+                call.link.ended(call)
+            if self._ended is not None:
+                self._ended.wake()
 
     def _wait(self, link: Link, call: Call, most: int) -> None:
         if len(link.queue or ()) >= most:
@@ -170,26 +157,6 @@ class Calls:
         if link.queue is None:
             link.queue = deque()
         link.queue.append(call)
-
-    def _leave(self, link: Link, call: Call) -> None:
-        """Gives the place of `call` to whoever waits for it."""
-        if call.method.is_stream:
-            link.streams -= 1
-        elif link.queue and not self._is_closing and (following := _first(link.queue)) is not None:
-            following.scope = CancelScope()
-            self._tasks[following] = self._loop.create_task(self._run(following))
-        else:
-            link.running -= 1
-        link.ended()
-
-
-def _first(queue: deque[Call]) -> Call | None:
-    """The first call in `queue` that nobody has cancelled meanwhile."""
-    while queue:
-        call = queue.popleft()
-        if not call.is_over:
-            return call
-    return None
 
 
 def _stop(call: Call) -> None:

@@ -205,8 +205,16 @@ class Connection:
             self._closing = self._closing or Signal()
             await self._closing.wait()
 
-    def ended(self) -> None:
-        """A call is over."""
+    def ended(self, call: Call) -> None:
+        """`call` is over, or detached: its place goes to the next that waits for one."""
+        if call.method.is_stream:
+            self.streams -= 1
+        else:
+            self.running -= 1
+            while self.queue and self.running < self._running.limits.concurrent_calls:
+                following = self.queue.popleft()
+                if not following.is_over:
+                    self._running.calls.begin(self, following)
         self._due()
         if self._moved is not None:
             self._moved.wake()

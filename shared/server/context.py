@@ -109,8 +109,8 @@ class Link(Protocol):
     async def move(self) -> None:
         """Waits until a call is over, or something was sent."""
 
-    def ended(self) -> None:
-        """A call is over."""
+    def ended(self, call: Call) -> None:
+        """`call` is over, or detached: its place goes to the next that waits for one."""
 
 
 @record

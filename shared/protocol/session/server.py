@@ -99,27 +99,27 @@ class ServerSession:
 
     def receive(self, message: Message) -> list[Event]:
         """Takes one message in; what the application must do about it."""
-        if isinstance(message, Batch):
-            return self._batch(message)
-        event = self._request(message) if isinstance(message, Request) else self._one(message)
-        return [] if event is None else [event]
+        if not isinstance(message, Request):
+            return self._batch(message) if isinstance(message, Batch) else self._told_of(message)
+        try:
+            call = self._admission.admit(message, self.principal)
+            if message.id in self._calls:
+                raise InvalidRequest("this id is in use by a request that has no answer yet")
+        except RpcError as error:
+            self._reply(failure(message.id, error))
+            return []
+        self._calls[message.id] = call
+        if call.method.built_in:
+            self._answer(call)
+            return []
+        if self._batches is not None:
+            self._batches.expect(call.id)
+        return [call]
 
     def outgoing(self) -> list[Outgoing]:
         """The messages due to the peer, oldest first; each is given once."""
         waiting, self.waiting = self.waiting, []
         return waiting
-
-    def _one(self, message: Message) -> Event | None:
-        match message:
-            case Request():
-                return self._request(message)
-            case Notification():
-                return self._notification(message)
-            case Response() | Failure():
-                return self._answered(message)
-            case Malformed(silent=False):
-                self._reply(message.failure)
-        return None
 
     def _batch(self, batch: Batch) -> list[Event]:
         peer = self._handshake.peer
@@ -128,29 +128,13 @@ class ServerSession:
         if len(batch.messages) > MAX_BATCH:
             return self._refuse_batch(f"a batch may hold {MAX_BATCH} messages at most")
         batches = self._batches = self._batches or Batches()
-        events = [event for event in map(self._one, batches.open(batch)) if event is not None]
+        events = [event for message in batches.open(batch) for event in self.receive(message)]
         self._queue(batches.close())
         return events
 
     def _refuse_batch(self, reason: str) -> list[Event]:
         self._send(failure(None, InvalidRequest(reason)))
         return []
-
-    def _request(self, request: Request) -> Event | None:
-        try:
-            call = self._admission.admit(request, self.principal)
-            if request.id in self._calls:
-                raise InvalidRequest("this id is in use by a request that has no answer yet")
-        except RpcError as error:
-            self._reply(failure(request.id, error))
-            return None
-        self._calls[request.id] = call
-        if not call.method.built_in:
-            if self._batches is not None:
-                self._batches.expect(call.id)
-            return call
-        self._answer(call)
-        return None
 
     def _answer(self, call: Call) -> None:
         try:
@@ -162,31 +146,30 @@ class ServerSession:
             call.peer = self._handshake.peer
         self.finish(call, result)
 
-    def _notification(self, message: Notification) -> Event | None:
-        match message.method:
-            case "notifications/initialized":
+    def _told_of(self, message: Message) -> list[Event]:
+        match message:
+            case Notification("notifications/initialized"):
                 self._handshake.initialized()
-            case "notifications/cancelled":
+            case Notification("notifications/cancelled"):
                 return self._cancelled(message)
-            case "notifications/roots/list_changed":
+            case Notification("notifications/roots/list_changed"):
                 self.roots_changed += 1
-        return None
+            case Response(id_) | Failure(id_) if id_ is not None and self._asked.settle(id_) is not None:
+                return [Answered(id_, message)]
+            case Malformed(silent=False):
+                self._reply(message.failure)
+        return []
 
-    def _cancelled(self, message: Notification) -> Event | None:
+    def _cancelled(self, message: Notification) -> list[Event]:
         try:
             params = CancelledParams.model_validate(message.params)
         except ValidationError:
-            return None
+            return []
         call = self._calls.get(params.request_id)
         if call is None:
-            return None
+            return []
         self.cancel(call)
-        return Cancelled(call, params.reason)
-
-    def _answered(self, message: Response | Failure) -> Event | None:
-        if message.id is None or self._asked.settle(message.id) is None:
-            return None
-        return Answered(message.id, message)
+        return [Cancelled(call, params.reason)]
 
     # What the application says
 
