@@ -16,7 +16,7 @@ nothing came and nothing is under way that could still bring it, and so does eac
 
 The text `"$envelope"` under `_meta` stands for what every request of 2026-07-28 carries; so does the key
 `"$envelope": true` in a `_meta` that holds more. Any other text `"$name"` is bound where the server says it first,
-and stands for the same text from there on: `$state1` and `$cursor1` are the first sealed texts of their kind.
+and stands for the same text from there on: `$state1` and `$cursor1` are the first signed texts of their kind.
 
 `pytest --update-transcripts` writes what the server says now. Read the difference before you keep it.
 

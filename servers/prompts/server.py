@@ -74,7 +74,7 @@ def _prepare(libraries: Libraries, watch: Watch, opening: Opening) -> None:
     shown = prompts.list_page(libraries, "", opening.page_size + 1)
     if len(shown) > opening.page_size:
         # The first cursor loads the system's cryptography, which takes longer than the page.
-        opening.seal.close("cursor:prompts", "")
+        opening.signer.sign("cursor:prompts", "")
 
 
 def _tell(opened: Opened, changes: Changes, news: News) -> None:

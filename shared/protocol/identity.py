@@ -20,7 +20,7 @@ class Principal:
     """Somebody whom a transport has authenticated."""
 
     key: str
-    """Who that is, as a short name that may be logged. Sessions, sealed states, and what is kept for later calls
+    """Who that is, as a short name that may be logged. Sessions, signed states, and what is kept for later calls
     belong to it."""
 
 
@@ -75,7 +75,7 @@ class Peer:
     log_level: str | None = None
     """The mildest level it wants, or None for no log messages at all."""
     principal: Principal | None = None
-    """Whom the transport authenticated; sessions, subscriptions and sealed state belong to it."""
+    """Whom the transport authenticated; sessions, subscriptions and signed state belong to it."""
     session: int | None = None
     """Which of all sessions of this server, over all its replicas, it shook hands in."""
 

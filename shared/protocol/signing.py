@@ -1,10 +1,10 @@
 """Text that leaves us and must come back unchanged: `requestState`, and cursors of lists in pages.
 
-A sealed text is `payload.tag`, both base64url: the payload is JSON, the tag an HMAC-SHA256 over the purpose
+A signed text is `payload.tag`, both base64url: the payload is JSON, the tag an HMAC-SHA256 over the purpose
 and the payload. Whoever holds it can read it, nobody without the key can change it or use it for another
 purpose (2026-07-28, multi-round-trip requests, Security).
 
-A cursor is a sealed position that is good for one list only; any other text gets -32602. While a list stays
+A cursor is a signed position that is good for one list only; any other text gets -32602. While a list stays
 the same, following the cursors shows each entry once (2026-07-28, Utilities, Pagination).
 """
 
@@ -19,26 +19,26 @@ from pydantic_core import from_json, to_json
 
 from ..errors import InvalidParams
 
-__all__ = ["Seal", "cursor_at", "digest", "page", "position_of"]
+__all__ = ["Signer", "cursor_at", "digest", "page", "position_of"]
 
 T = TypeVar("T")
 
 _TAG_BYTES = 16
 
 
-class Seal:
-    """Seals and opens texts under one secret key."""
+class Signer:
+    """Signs texts with one secret key, and verifies them."""
 
     def __init__(self, key: bytes) -> None:
         self._given = key
 
-    def close(self, purpose: str, value: Any) -> str:
-        """`value`, which must be JSON-ready, as sealed text."""
+    def sign(self, purpose: str, value: Any) -> str:
+        """`value`, which must be JSON-ready, as signed text."""
         payload = base64.urlsafe_b64encode(to_json(value)).rstrip(b"=")
         return f"{payload.decode()}.{self._tag(purpose, payload)}"
 
-    def open(self, purpose: str, text: str) -> Any:
-        """The value in `text`. Raises InvalidParams for whatever `close` did not make for this purpose."""
+    def verify(self, purpose: str, text: str) -> Any:
+        """The value in `text`. Raises InvalidParams for whatever `sign` did not make for this purpose."""
         payload, _, tag = text.encode("utf-8", "replace").partition(b".")
         if not hmac.compare_digest(self._tag(purpose, payload).encode(), tag):
             raise InvalidParams(f"this {purpose.partition(':')[0]} was not issued here or has been changed")
@@ -47,7 +47,7 @@ class Seal:
 
     @cached_property
     def _key(self) -> bytes:
-        # Not before it is needed: most peers are never given anything sealed.
+        # Not before it is needed: most peers are never given anything signed.
         return hashlib.sha256(self._given).digest()
 
     def _tag(self, purpose: str, payload: bytes) -> str:
@@ -76,26 +76,26 @@ def _ordered(value: Any) -> Any:
 
 
 def page(
-    items: Sequence[T], cursor: str | None, *, name: str, size: int, seal: Seal
+    items: Sequence[T], cursor: str | None, *, name: str, size: int, signer: Signer
 ) -> tuple[Sequence[T], str | None]:
     """At most `size` of `items` from `cursor` on, and the cursor of the next page, or None at the end.
 
     `name` tells one list from another. Raises InvalidParams for a cursor that was not issued for it.
     """
-    start = position_of(cursor, name=name, seal=seal)
+    start = position_of(cursor, name=name, signer=signer)
     end = start + size
-    following = cursor_at(end, name=name, seal=seal) if end < len(items) else None
+    following = cursor_at(end, name=name, signer=signer) if end < len(items) else None
     return items[start:end], following
 
 
-def position_of(cursor: str | None, *, name: str, seal: Seal) -> Any:
+def position_of(cursor: str | None, *, name: str, signer: Signer) -> Any:
     """Where the page begins that `cursor` asks for: 0 without one, else what `cursor_at` was given.
 
     Raises InvalidParams for a cursor that was not issued for the list called `name`.
     """
-    return 0 if cursor is None else seal.open(f"cursor:{name}", cursor)
+    return 0 if cursor is None else signer.verify(f"cursor:{name}", cursor)
 
 
-def cursor_at(position: Any, *, name: str, seal: Seal) -> str:
+def cursor_at(position: Any, *, name: str, signer: Signer) -> str:
     """The cursor of the page of the list called `name` that begins at `position`, which is JSON."""
-    return seal.close(f"cursor:{name}", position)
+    return signer.sign(f"cursor:{name}", position)

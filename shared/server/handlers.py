@@ -38,7 +38,7 @@ __all__ = [
 
 
 def _listing(running: "Running[Any]", what: str, items: list[dict[str, Any]], params: ListParams) -> dict[str, Any]:
-    return running.listings.page(what, items, params.cursor, size=running.page_size, seal=running.seal)
+    return running.listings.page(what, items, params.cursor, size=running.page_size, signer=running.signer)
 
 
 async def list_tools(running: "Running[Any]", context: Context[Any], params: ListParams) -> dict[str, Any]:
@@ -49,10 +49,10 @@ async def list_tools(running: "Running[Any]", context: Context[Any], params: Lis
 async def list_resources(running: "Running[Any]", context: Context[Any], params: ListParams) -> dict[str, Any]:
     """`resources/list`."""
     await running.changes.want_resources()
-    start, size = position_of(params.cursor, name="resources", seal=running.seal), running.page_size
+    start, size = position_of(params.cursor, name="resources", signer=running.signer), running.page_size
     # One more than is shown, to know whether there is a next page.
     found = await running.features.resources.page(context, start, size + 1)
-    following = cursor_at(start + size, name="resources", seal=running.seal) if len(found) > size else None
+    following = cursor_at(start + size, name="resources", signer=running.signer) if len(found) > size else None
     more = {} if following is None else {"nextCursor": following}
     return {"resources": [one.to_wire() for one in found[:size]], **more}
 
@@ -73,9 +73,9 @@ async def list_prompts(running: "Running[Any]", context: Context[Any], params: L
     source = running.features.prompts.source
     if source is None:
         return _listing(running, "prompts", running.features.prompts.listed(), params)
-    at = position_of(params.cursor, name="prompts", seal=running.seal)
+    at = position_of(params.cursor, name="prompts", signer=running.signer)
     shown, following = await running.features.prompts.page(context, source, at, running.page_size)
-    more = {} if following is None else {"nextCursor": cursor_at(following, name="prompts", seal=running.seal)}
+    more = {} if following is None else {"nextCursor": cursor_at(following, name="prompts", signer=running.signer)}
     return {"prompts": shown, **more}
 
 

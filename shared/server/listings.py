@@ -8,7 +8,7 @@ were issued.
 from typing import Any
 
 from ..protocol.shaping import CachedResult
-from ..protocol.signing import Seal, page
+from ..protocol.signing import Signer, page
 
 __all__ = ["FRESH_MS", "Listings"]
 
@@ -25,7 +25,7 @@ class Listings:
     def __init__(self) -> None:
         self._pages: dict[tuple[str, str | None, int], tuple[_Entries | None, CachedResult]] = {}
 
-    def page(self, what: str, entries: _Entries, cursor: str | None, *, size: int, seal: Seal) -> CachedResult:
+    def page(self, what: str, entries: _Entries, cursor: str | None, *, size: int, signer: Signer) -> CachedResult:
         """The page of the list `what` that begins at `cursor`, as a result that anyone may cache.
 
         Raises InvalidParams for a cursor that was not issued for this list.
@@ -33,7 +33,7 @@ class Listings:
         made_of, made = self._pages.get((what, cursor, size), _NOTHING)
         if made_of == entries:
             return made
-        shown, following = page(entries, cursor, name=what, size=size, seal=seal)
+        shown, following = page(entries, cursor, name=what, size=size, signer=signer)
         result = {what: shown, "ttlMs": FRESH_MS, "cacheScope": "public"}
         if following is not None:
             result["nextCursor"] = following

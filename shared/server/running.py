@@ -15,7 +15,7 @@ from ..protocol.identity import Identity, Principal
 from ..protocol.methods import MethodTable, method_table
 from ..protocol.session.events import Outgoing
 from ..protocol.session.server import ServerSession
-from ..protocol.signing import Seal
+from ..protocol.signing import Signer
 from ..protocol.versions import Version
 from ..protocol.wire.jsonrpc import Message
 from .changes import Changes
@@ -81,14 +81,14 @@ class Running(Generic[State]):
         return handlers
 
     @cached_property
-    def seal(self) -> Seal:
-        """Seals cursors and request states: with MCP_STATE_KEY, which several processes of this server may share,
+    def signer(self) -> Signer:
+        """Signs cursors and request states: with MCP_STATE_KEY, which several processes of this server may share,
         with what its stores have for that, or with a key of this run alone."""
         given = os.environ.get("MCP_STATE_KEY", "")
-        # What one server has sealed is nothing to another one that has the same key.
+        # What one server has signed is nothing to another one that has the same key.
         if given:
-            return Seal(f"{self.server.implementation.name}\0{given}".encode())
-        return Seal(os.urandom(32) if self.replica is None else self.replica.secret)
+            return Signer(f"{self.server.implementation.name}\0{given}".encode())
+        return Signer(os.urandom(32) if self.replica is None else self.replica.secret)
 
     @cached_property
     def identity(self) -> Identity:
@@ -112,7 +112,7 @@ class Running(Generic[State]):
         for it, and may be called in vain. `client` names who shares the server with others; "" is alone."""
         number = 0 if self.replica is None else self.replica.number
         session = ServerSession(
-            self.identity, self.method_table, self.seal, principal=principal, now=time.time, replica=number
+            self.identity, self.method_table, self.signer, principal=principal, now=time.time, replica=number
         )
         return Connection(self, session, due, client)
 
@@ -185,9 +185,9 @@ class Opening:
         return self._running.page_size
 
     @property
-    def seal(self) -> Seal:
-        """What seals the cursors of lists."""
-        return self._running.seal
+    def signer(self) -> Signer:
+        """What signs the cursors of lists."""
+        return self._running.signer
 
     @property
     def endpoints(self) -> list[tuple[str, int]]:

@@ -1,66 +1,66 @@
-"""Sealed text comes back unchanged or not at all, and the cursors that lists give are such."""
+"""Signed text comes back unchanged or not at all, and the cursors that lists give are such."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.errors import InvalidParams
-from shared.protocol.signing import Seal, digest, page
+from shared.protocol.signing import Signer, digest, page
 
-SEAL = Seal(b"key")
+SIGNER = Signer(b"key")
 VALUES = [0, "", None, [1, "é"], {"a": {"b": [True]}}]
 
 
 @pytest.mark.parametrize("value", VALUES, ids=repr)
-def test_what_is_sealed_can_be_opened(value):
-    assert SEAL.open("state", SEAL.close("state", value)) == value
+def test_what_is_signed_is_verified(value):
+    assert SIGNER.verify("state", SIGNER.sign("state", value)) == value
 
 
-def test_sealed_text_is_fit_for_a_url():
-    assert set(SEAL.close("state", "?>~ÿ" * 20)) <= set(
+def test_signed_text_is_fit_for_a_url():
+    assert set(SIGNER.sign("state", "?>~ÿ" * 20)) <= set(
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_."
     )
 
 
 def test_the_same_key_in_another_process_opens_it():
-    assert Seal(b"key").open("state", SEAL.close("state", 5)) == 5
+    assert Signer(b"key").verify("state", SIGNER.sign("state", 5)) == 5
 
 
-def refused(purpose, text, seal=SEAL):
+def refused(purpose, text, signer=SIGNER):
     with pytest.raises(InvalidParams, match="not issued here"):
-        seal.open(purpose, text)
+        signer.verify(purpose, text)
 
 
 def test_another_key_does_not_open_it():
-    refused("state", SEAL.close("state", 5), Seal(b"other"))
+    refused("state", SIGNER.sign("state", 5), Signer(b"other"))
 
 
 def test_another_purpose_does_not_open_it():
-    refused("cursor:tools", SEAL.close("cursor:prompts", 5))
+    refused("cursor:tools", SIGNER.sign("cursor:prompts", 5))
 
 
 def test_the_border_between_purpose_and_payload_can_not_be_moved():
-    payload, _, tag = SEAL.close("a", 12345).partition(".")
+    payload, _, tag = SIGNER.sign("a", 12345).partition(".")
     refused(f"a{payload[0]}", f"{payload[1:]}.{tag}")
-    payload, _, tag = SEAL.close("ab", 12345).partition(".")
+    payload, _, tag = SIGNER.sign("ab", 12345).partition(".")
     refused("a", f"b{payload}.{tag}")
 
 
 def test_a_purpose_that_holds_the_border_is_no_other_one():
-    payload, _, tag = SEAL.close("a\0b", 12345).partition(".")
+    payload, _, tag = SIGNER.sign("a\0b", 12345).partition(".")
     refused("a", f"b\0{payload}.{tag}")
 
 
 @pytest.mark.parametrize(
     "text", ["", ".", "..", "Mg", "Mg.", ".Mg", "Mg.Mg", "é.é", "\ud800", "a" * 10_000, "\0", "Mg==.x"]
 )
-def test_what_was_never_sealed_is_refused(text):
+def test_what_was_never_signed_is_refused(text):
     refused("state", text)
 
 
 @given(st.data())
 def test_no_character_can_be_changed(data):
-    text = SEAL.close("state", {"round": 1})
+    text = SIGNER.sign("state", {"round": 1})
     place = data.draw(st.integers(0, len(text) - 1))
     other = data.draw(st.characters(codec="ascii").filter(lambda one: one != text[place]))
     refused("state", text[:place] + other + text[place + 1 :])
@@ -73,7 +73,7 @@ def test_opening_never_raises_anything_else(text):
 
 def test_the_refusal_says_what_was_refused_and_nothing_of_its_kind():
     with pytest.raises(InvalidParams, match=r"^this cursor was not issued here"):
-        SEAL.open("cursor:tools", "x")
+        SIGNER.verify("cursor:tools", "x")
 
 
 def test_a_digest_does_not_depend_on_the_order_of_keys():
@@ -88,7 +88,7 @@ def test_a_digest_depends_on_every_value_and_its_type(other):
 def pages(items, size, name="tools"):
     cursor, found = None, []
     while True:
-        shown, cursor = page(items, cursor, name=name, size=size, seal=SEAL)
+        shown, cursor = page(items, cursor, name=name, size=size, signer=SIGNER)
         found.append(list(shown))
         if cursor is None:
             return found
@@ -109,17 +109,17 @@ def test_a_full_last_page_is_the_last():
     assert pages(range(4), 2) == [[0, 1], [2, 3]]
 
 
-def cursor_of(name, seal=SEAL):
-    return page(range(9), None, name=name, size=2, seal=seal)[1]
+def cursor_of(name, signer=SIGNER):
+    return page(range(9), None, name=name, size=2, signer=signer)[1]
 
 
 @pytest.mark.parametrize(
-    "cursor", ["", "0", "Mg", "Mg.Mg", "2", cursor_of("prompts"), cursor_of("tools", Seal(b"other"))]
+    "cursor", ["", "0", "Mg", "Mg.Mg", "2", cursor_of("prompts"), cursor_of("tools", Signer(b"other"))]
 )
 def test_a_cursor_that_was_not_issued_for_this_list_is_refused(cursor):
     with pytest.raises(InvalidParams):
-        page(range(9), cursor, name="tools", size=2, seal=SEAL)
+        page(range(9), cursor, name="tools", size=2, signer=SIGNER)
 
 
 def test_a_list_that_has_become_shorter_ends():
-    assert page([], cursor_of("tools"), name="tools", size=2, seal=SEAL) == ([], None)
+    assert page([], cursor_of("tools"), name="tools", size=2, signer=SIGNER) == ([], None)

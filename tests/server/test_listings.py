@@ -3,16 +3,16 @@
 import pytest
 
 from shared.errors import InvalidParams
-from shared.protocol.signing import Seal
+from shared.protocol.signing import Signer
 from shared.server.listings import Listings
 from tests.server.peer import ERAS, server, talking
 
-SEAL = Seal(b"key")
+SIGNER = Signer(b"key")
 ENTRIES = [{"name": name} for name in "abc"]
 
 
 def page(listings, entries=ENTRIES, cursor=None, size=2):
-    return listings.page("tools", list(entries), cursor, size=size, seal=SEAL)
+    return listings.page("tools", list(entries), cursor, size=size, signer=SIGNER)
 
 
 def test_a_page_is_made_once_as_long_as_its_entries_are_the_same():
@@ -37,9 +37,9 @@ def test_other_entries_or_another_size_make_another_page():
 def test_lists_have_pages_of_their_own():
     listings = Listings()
     cursor = page(listings)["nextCursor"]
-    assert listings.page("prompts", ENTRIES, None, size=2, seal=SEAL)["prompts"] == ENTRIES[:2]
+    assert listings.page("prompts", ENTRIES, None, size=2, signer=SIGNER)["prompts"] == ENTRIES[:2]
     with pytest.raises(InvalidParams):
-        listings.page("prompts", ENTRIES, cursor, size=2, seal=SEAL)
+        listings.page("prompts", ENTRIES, cursor, size=2, signer=SIGNER)
 
 
 def test_an_empty_list():

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from ...errors import InvalidParams, InvalidRequest, MethodNotFound
 from ..identity import Principal
 from ..methods import MethodTable
-from ..signing import Seal
+from ..signing import Signer
 from ..wire.jsonrpc import Request
 from .envelope import admit, claims_envelope
 from .events import Call
@@ -26,12 +26,12 @@ _BEFORE_INITIALIZE = ("initialize", "ping")
 class Admission:
     """The gate of one session."""
 
-    __slots__ = ("_handshake", "_methods", "_now", "_seal")
+    __slots__ = ("_handshake", "_methods", "_now", "_signer")
 
-    def __init__(self, methods: MethodTable, handshake: Handshake, seal: Seal, now: Callable[[], float]) -> None:
+    def __init__(self, methods: MethodTable, handshake: Handshake, signer: Signer, now: Callable[[], float]) -> None:
         self._methods = methods
         self._handshake = handshake
-        self._seal = seal
+        self._signer = signer
         self._now = now
 
     def admit(self, request: Request, principal: Principal | None) -> Call:
@@ -58,7 +58,7 @@ class Admission:
         if token is not None and type(token) not in (str, int):
             raise InvalidParams('"progressToken" must be a string or an integer')
         if method.multi_round and peer.version.stateless:
-            round_ = open_round(method.name, request.params, principal, seal=self._seal, now=self._now())
+            round_ = open_round(method.name, request.params, principal, signer=self._signer, now=self._now())
         else:
             round_ = FIRST_ROUND
         return Call(request.id, method, params, peer, request.params, round_, token)

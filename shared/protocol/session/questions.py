@@ -4,7 +4,7 @@ The same question travels as a request up to 2025-11-25 and inside an `input_req
 Either way only what the client declared may be asked, and what it answers is checked here.
 
 A call that asks in the second way takes several rounds, and the server keeps nothing between them (2026-07-28,
-multi-round-trip requests). What it must know again travels in the sealed `requestState`: which request it belongs to,
+multi-round-trip requests). What it must know again travels in the signed `requestState`: which request it belongs to,
 for whom, until when, how many rounds there were, and the answers so far. A state that is forged, expired, or brought
 with another request or by somebody else is refused.
 """
@@ -19,7 +19,7 @@ from ...errors import InputRequired, InvalidParams, MissingCapability
 from ..identity import Peer, Principal
 from ..records import record
 from ..shaping import shape_question
-from ..signing import Seal, digest
+from ..signing import Signer, digest
 from ..types.base import Wire
 from ..types.client import CreateMessageResult, ElicitResult, ListRootsResult
 from ..versions import V2024_11_05, V2025_06_18, V2025_11_25, Version
@@ -34,7 +34,6 @@ __all__ = [
     "Round",
     "asker",
     "brought_answers",
-    "close_state",
     "elicit_form",
     "elicit_url",
     "list_roots",
@@ -43,6 +42,7 @@ __all__ = [
     "read_answer",
     "require_capabilities",
     "sample",
+    "sign_state",
 ]
 
 LIFETIME = 3600.0
@@ -190,13 +190,15 @@ FIRST_ROUND = Round()
 """What a call begins that brings nothing along."""
 
 
-def open_round(method: str, params: dict[str, Any], principal: Principal | None, *, seal: Seal, now: float) -> Round:
+def open_round(
+    method: str, params: dict[str, Any], principal: Principal | None, *, signer: Signer, now: float
+) -> Round:
     """The round a request with these `params` begins. Raises InvalidParams for a state not made for it."""
     answers = params.get("inputResponses")
     state = params.get("requestState")
     if state is None:
         return FIRST_ROUND if answers is None else Round(answers=answers)
-    opened = seal.open("requestState", state)
+    opened = signer.verify("requestState", state)
     if opened["request"] != _binding(method, params, principal):
         raise InvalidParams("this requestState belongs to another request")
     if opened["expires"] < now:
@@ -204,8 +206,8 @@ def open_round(method: str, params: dict[str, Any], principal: Principal | None,
     return Round(opened["round"] + 1, {**opened["answers"], **(answers or {})})
 
 
-def close_state(
-    method: str, params: dict[str, Any], principal: Principal | None, before: Round, *, seal: Seal, now: float
+def sign_state(
+    method: str, params: dict[str, Any], principal: Principal | None, before: Round, *, signer: Signer, now: float
 ) -> str:
     """The state that brings `before` back. Raises InvalidParams when there were too many rounds."""
     if before.number >= MAX_ROUNDS:
@@ -216,7 +218,7 @@ def close_state(
         "round": before.number,
         "answers": before.answers,
     }
-    return seal.close("requestState", state)
+    return signer.sign("requestState", state)
 
 
 def _binding(method: str, params: dict[str, Any], principal: Principal | None) -> str:

@@ -18,14 +18,14 @@ from ...errors import InputRequired, InvalidRequest, McpError, RpcError
 from ..identity import Identity, Principal
 from ..methods import MethodTable
 from ..shaping import SUBSCRIPTION_ID, explain, is_result, shape, shape_question
-from ..signing import Seal
+from ..signing import Signer
 from ..types.lifecycle import CancelledParams
 from ..wire.jsonrpc import Batch, Failure, Malformed, Message, Notification, Request, RequestId, Response, failure
 from .admission import Admission
 from .batches import MAX_BATCH, Batches
 from .events import Answered, Call, Cancelled, Change, Event, Outcome, Outgoing
 from .handshake import Handshake, Snapshot, State
-from .questions import Asked, Question, brought_answers, close_state, require_capabilities
+from .questions import Asked, Question, brought_answers, require_capabilities, sign_state
 from .subscriptions import Listen, Subscriptions
 
 __all__ = ["ServerSession"]
@@ -43,7 +43,7 @@ class ServerSession:
         "_handshake",
         "_identity",
         "_now",
-        "_seal",
+        "_signer",
         "principal",
         "roots_changed",
         "subscriptions",
@@ -54,7 +54,7 @@ class ServerSession:
         self,
         identity: Identity,
         methods: MethodTable,
-        seal: Seal,
+        signer: Signer,
         *,
         principal: Principal | None = None,
         now: Callable[[], float],
@@ -67,10 +67,10 @@ class ServerSession:
         self.roots_changed = 0
         """How often the peer has said that its roots are others now."""
         self._identity = identity
-        self._seal = seal
+        self._signer = signer
         self._now = now
         self._handshake = Handshake(principal, replica)
-        self._admission = Admission(methods, self._handshake, seal, now)
+        self._admission = Admission(methods, self._handshake, signer, now)
         self._calls: dict[RequestId, Call] = {}
         self._asked = Asked(replica)
         self._batches: Batches | None = None
@@ -175,7 +175,7 @@ class ServerSession:
 
     def finish(self, call: Call, outcome: Outcome) -> None:
         """Answers `call`; does nothing where it is over. A result is one of the newest version; an error becomes what
-        this version wants in its place; questions go along with a sealed state that comes back with the answers."""
+        this version wants in its place; questions go along with a signed state that comes back with the answers."""
         if call.is_over:
             return
         told = outcome if isinstance(outcome, dict) else self._told(call, outcome)
@@ -299,7 +299,7 @@ class ServerSession:
         if isinstance(outcome, InputRequired):
             name, before = call.method.name, call.round
             try:
-                state = close_state(name, call.raw, self.principal, before, seal=self._seal, now=self._now())
+                state = sign_state(name, call.raw, self.principal, before, signer=self._signer, now=self._now())
             except RpcError as error:
                 return error
             return {"resultType": "input_required", "inputRequests": outcome.requests, "requestState": state}

@@ -7,15 +7,15 @@ from shared.protocol.identity import Identity, Principal
 from shared.protocol.methods import method_table
 from shared.protocol.session.admission import Admission
 from shared.protocol.session.handshake import Handshake
-from shared.protocol.session.questions import Round, close_state
-from shared.protocol.signing import Seal
+from shared.protocol.session.questions import Round, sign_state
+from shared.protocol.signing import Signer
 from shared.protocol.types.base import Implementation
 from shared.protocol.types.lifecycle import InitializeParams
 from shared.protocol.wire.jsonrpc import Request
 
 ADA = Principal("ada")
 IDENTITY = Identity(Implementation(name="a", version="1"), capabilities={"tools": {}})
-SEAL = Seal(b"key")
+SIGNER = Signer(b"key")
 ENVELOPE = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
     "io.modelcontextprotocol/clientCapabilities": {},
@@ -27,7 +27,7 @@ def gate(version=None):
     handshake = Handshake(ADA)
     if version is not None:
         handshake.initialize(InitializeParams.model_validate({**HELLO, "protocolVersion": version}), IDENTITY)
-    return Admission(method_table(IDENTITY), handshake, SEAL, lambda: 0.0)
+    return Admission(method_table(IDENTITY), handshake, SIGNER, lambda: 0.0)
 
 
 def admit(method, params=None, *, version=None):
@@ -121,7 +121,7 @@ CALL = {"name": "echo", "arguments": {}}
 
 
 def test_a_state_brings_the_round_back():
-    state = close_state("tools/call", CALL, ADA, Round(3), seal=SEAL, now=0)
+    state = sign_state("tools/call", CALL, ADA, Round(3), signer=SIGNER, now=0)
     call = admit("tools/call", {**CALL, "requestState": state, "_meta": ENVELOPE})
     assert call.round.number == 4
 

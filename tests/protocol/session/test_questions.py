@@ -10,7 +10,6 @@ from shared.protocol.session.questions import (
     Asked,
     Round,
     brought_answers,
-    close_state,
     elicit_form,
     elicit_url,
     list_roots,
@@ -19,8 +18,9 @@ from shared.protocol.session.questions import (
     read_answer,
     require_capabilities,
     sample,
+    sign_state,
 )
-from shared.protocol.signing import Seal
+from shared.protocol.signing import Signer
 from shared.protocol.versions import V2025_06_18, V2025_11_25, V2026_07_28, VERSIONS, find_version
 
 TEXT = {"type": "object", "properties": {"a": {"type": "string"}}}
@@ -162,26 +162,26 @@ def test_an_answer_under_another_id_is_about_nothing(id):
 
 
 ADA = Principal("ada")
-SEAL = Seal(b"key")
+SIGNER = Signer(b"key")
 PARAMS = {"name": "order", "arguments": {"table": 1}}
 
 
 def closed(before=None, params=PARAMS, *, method="tools/call", principal=ADA, now=0.0):
-    return close_state(method, params, principal, before or Round(), seal=SEAL, now=now)
+    return sign_state(method, params, principal, before or Round(), signer=SIGNER, now=now)
 
 
 def opened(state, answers=None, params=PARAMS, *, method="tools/call", principal=ADA, now=0.0):
     brought = {**params, "requestState": state, "inputResponses": answers or {}}
-    return open_round(method, brought, principal, seal=SEAL, now=now)
+    return open_round(method, brought, principal, signer=SIGNER, now=now)
 
 
 def test_without_a_state_it_is_the_first_round():
-    assert open_round("tools/call", PARAMS, None, seal=SEAL, now=0) == Round(1, {})
+    assert open_round("tools/call", PARAMS, None, signer=SIGNER, now=0) == Round(1, {})
 
 
 def test_answers_may_come_along_in_the_first_round():
     params = {**PARAMS, "inputResponses": {"a": {"x": 1}}}
-    assert open_round("tools/call", params, None, seal=SEAL, now=0).answers == {"a": {"x": 1}}
+    assert open_round("tools/call", params, None, signer=SIGNER, now=0).answers == {"a": {"x": 1}}
 
 
 def test_the_state_brings_earlier_answers_back():
@@ -222,7 +222,7 @@ def test_a_state_is_good_until_it_expires():
         opened(closed(now=100), now=101 + LIFETIME)
 
 
-@pytest.mark.parametrize("state", ["", "forged", "Mg.Mg", SEAL.close("cursor:tools", 2)])
+@pytest.mark.parametrize("state", ["", "forged", "Mg.Mg", SIGNER.sign("cursor:tools", 2)])
 def test_a_state_we_did_not_make_is_refused(state):
     with pytest.raises(InvalidParams, match="not issued here"):
         opened(state)

@@ -20,7 +20,7 @@ from shared.protocol.session.events import Answered, Call, Cancelled, Change, Ou
 from shared.protocol.session.questions import elicit_form, list_roots
 from shared.protocol.session.server import ServerSession
 from shared.protocol.session.subscriptions import Listen
-from shared.protocol.signing import Seal
+from shared.protocol.signing import Signer
 from shared.protocol.types.base import Implementation
 from shared.protocol.versions import HANDSHAKE_VERSIONS
 from shared.protocol.wire.codec import decode
@@ -42,8 +42,8 @@ HANDSHAKES = [version.date for version in HANDSHAKE_VERSIONS]
 def session(
     version: str | None = "2025-11-25", capabilities: dict[str, Any] | None = None, replica: int = 0
 ) -> ServerSession:
-    table, seal = method_table(IDENTITY), Seal(b"key")
-    made = ServerSession(IDENTITY, table, seal, principal=ADA, now=lambda: 0.0, replica=replica)
+    table, signer = method_table(IDENTITY), Signer(b"key")
+    made = ServerSession(IDENTITY, table, signer, principal=ADA, now=lambda: 0.0, replica=replica)
     if version is not None:
         info = {"name": "c", "version": "1"}
         params = {"protocolVersion": version, "capabilities": capabilities or {}, "clientInfo": info}

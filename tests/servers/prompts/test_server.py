@@ -15,7 +15,7 @@ from servers.prompts.arguments import parse_values
 from servers.prompts.format.definitions import Prompt
 from servers.prompts.server import app
 from servers.prompts.settings import Settings
-from shared.protocol.signing import Seal
+from shared.protocol.signing import Signer
 from shared.server.running import Running
 from tests.servers.prompts.folders import SIMPLE, asking, front, put
 from tests.servers.prompts.serving import ERAS, asked, completed, error, folder, got, inside, names, served
@@ -90,28 +90,28 @@ def test_what_checks_the_first_request_is_built_before_it_comes(tmp_path: Path) 
     assert (done.returncode, done.stderr) == (0, "")
 
 
-class NotingSeal(Seal):
+class NotingSigner(Signer):
     """Notes what it is used for."""
 
     def __init__(self) -> None:
         super().__init__(b"key")
         self.purposes: list[str] = []
 
-    def close(self, purpose: str, value: Any) -> str:
+    def sign(self, purpose: str, value: Any) -> str:
         self.purposes.append(purpose)
-        return super().close(purpose, value)
+        return super().sign(purpose, value)
 
 
 @pytest.mark.parametrize(("count", "expected"), [(2, []), (3, ["cursor:prompts"])])
 async def test_a_first_cursor_is_made_before_a_client_comes_where_there_will_be_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int, expected: list[str]
 ) -> None:
-    seal = NotingSeal()
+    signer = NotingSigner()
     monkeypatch.setattr(app, "page_size", 2)
-    monkeypatch.setattr(Running, "seal", seal)
+    monkeypatch.setattr(Running, "signer", signer)
     library = folder(tmp_path, {f"{number}.md": SIMPLE for number in range(count)})
     async with app.open(Settings(libraries=[library])):
-        assert seal.purposes == expected
+        assert signer.purposes == expected
 
 
 @every_era

@@ -375,14 +375,14 @@ async def test_changes_are_one_servers_own() -> None:
         assert [mount.figures().subscriptions for mount in site.mounts] == [1, 0]
 
 
-async def test_what_one_has_sealed_is_nothing_to_another(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_one_has_signed_is_nothing_to_another(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MCP_STATE_KEY", "of both")
     async with a_server("one").open() as one, a_server("one").open() as same, a_server("two").open() as other:
-        sealed = one.seal.close("cursor:tools", 1)
-        assert same.seal.open("cursor:tools", sealed) == 1
-        refusing = other.seal
+        signed = one.signer.sign("cursor:tools", 1)
+        assert same.signer.verify("cursor:tools", signed) == 1
+        refusing = other.signer
     with pytest.raises(InvalidParams):
-        refusing.open("cursor:tools", sealed)
+        refusing.verify("cursor:tools", signed)
 
 
 async def test_the_token_is_needed_for_all_of_them() -> None:
