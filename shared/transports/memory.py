@@ -9,7 +9,7 @@ import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
 from ..protocol.session.events import Outgoing
-from ..protocol.wire.codec import Codec, encode
+from ..protocol.wire.codec import Codec
 from ..protocol.wire.jsonrpc import Message
 
 __all__ = ["MemoryTransport", "memory_pair"]
@@ -21,7 +21,7 @@ class MemoryTransport:
     def __init__(self, outbox: MemoryObjectSendStream[bytes], inbox: MemoryObjectReceiveStream[bytes]) -> None:
         self._outbox = outbox
         self._inbox = inbox
-        self._codec = Codec()
+        self._codec = Codec(line_end=b"")
 
     async def receive(self) -> Sequence[Message]:
         """The next message. Raises EndOfStream when the other end is closed."""
@@ -34,7 +34,7 @@ class MemoryTransport:
         """Sends messages. Raises BrokenResourceError when the other end is closed."""
         for one in outgoing:
             if one.message is not None:
-                await self.send_bytes(encode(one.message))
+                await self.send_bytes(self._codec.encode(one.message))
 
     async def send_bytes(self, data: bytes) -> None:
         """Sends what may or may not be a message. Raises BrokenResourceError."""

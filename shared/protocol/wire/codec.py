@@ -53,13 +53,15 @@ class Codec:
     """What one connection reads and writes. A stream of bytes is given to `feed` piece by piece and to `end`, and
     written by `encode`; what has bounds of its own, the body of a POST or an item of a queue, is a `body`."""
 
-    __slots__ = ("_is_client", "_lines", "_max_message")
+    __slots__ = ("_end", "_is_client", "_lines", "_max_message")
 
-    def __init__(self, max_message: int = MAX_MESSAGE, *, is_client: bool = False) -> None:
+    def __init__(self, max_message: int = MAX_MESSAGE, *, is_client: bool = False, line_end: bytes = b"\n") -> None:
         """A message of more than `max_message` bytes is dropped, and what follows it is read. A server tells its peer
-        so, under the id of a request where its ends show that; a client tells nobody."""
+        so, under the id of a request where its ends show that; a client tells nobody. Where bodies are written, they
+        have no `line_end`."""
         self._max_message = max_message
         self._is_client = is_client
+        self._end = line_end
         self._lines: LineBuffer | None = None
 
     def feed(self, data: bytes) -> list[Message]:
@@ -75,8 +77,19 @@ class Codec:
         return [decode(line) if isinstance(line, bytes) else self._dropped(line) for line in left]
 
     def encode(self, message: Message) -> bytes:
-        """`message` as a line of the stream. `Malformed` is never sent."""
-        return encode(message) + b"\n"
+        """`message` as compact JSON in UTF-8, and the line end of a stream. `Malformed` is never sent."""
+        if not isinstance(message, Response):
+            value = _plain(message)
+        elif isinstance(message.result, Prepared):
+            result = message.result.json
+            return b'{"jsonrpc":"2.0","id":%b,"result":%b}%b' % (json_of(message.id), result, self._end)
+        else:
+            value = {"jsonrpc": "2.0", "id": message.id, "result": message.result}
+        try:
+            return to_json(value, inf_nan_mode="null") + self._end
+        except PydanticSerializationError:
+            # What an author has logged that is no JSON at all must not end the connection either.
+            return _scrubbed_json(value) + self._end
 
     def decode_body(self, body: bytes | bytearray) -> Message:
         """The message that is the whole of `body`."""
@@ -192,21 +205,14 @@ def _answer(value: dict[str, Any], known_id: RequestId | None) -> Message:
     return Malformed(failure(None, InvalidRequest("an answer has an id and either a result or an error")), True)
 
 
-def encode(message: Message) -> bytes:
-    """`message` as compact JSON in UTF-8 without a line end. `Malformed` is never sent."""
-    if not isinstance(message, Response):
-        value = _plain(message)
-    elif isinstance(message.result, Prepared):
-        return b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (json_of(message.id), message.result.json)
-    else:
-        value = {"jsonrpc": "2.0", "id": message.id, "result": message.result}
-    try:
-        return to_json(value, inf_nan_mode="null")
-    except PydanticSerializationError:
-        # What an author has logged that is no JSON at all must not end the connection either.
-        return to_json(
-            scrubbed(value), inf_nan_mode="null", bytes_mode="base64", fallback=_name_of, serialize_unknown=True
-        )
+encode = Codec(line_end=b"").encode
+"""A message as a body, where it is no matter who takes it."""
+
+
+def _scrubbed_json(value: Any) -> bytes:
+    return to_json(
+        scrubbed(value), inf_nan_mode="null", bytes_mode="base64", fallback=_name_of, serialize_unknown=True
+    )
 
 
 def _name_of(value: Any) -> str:

@@ -20,7 +20,7 @@ from ...protocol.http.client_headers import ClientHeaders
 from ...protocol.http.rules import EVENT_STREAM, SESSION_ID
 from ...protocol.session.envelope import claims_envelope
 from ...protocol.session.events import Outgoing
-from ...protocol.wire.codec import MAX_MESSAGE, Codec, encode
+from ...protocol.wire.codec import MAX_MESSAGE, Codec
 from ...protocol.wire.framing import Oversized
 from ...protocol.wire.jsonrpc import (
     Batch,
@@ -65,7 +65,7 @@ class HttpTransport:
         self._http = http
         self._tasks = tasks
         self._headers = ClientHeaders()
-        self._codec = Codec(is_client=True)
+        self._codec = Codec(is_client=True, line_end=b"")
         self._posts: dict[RequestId, _Post] = {}
         self._streams = anyio.CancelScope()
         self._outbox, self._inbox = anyio.create_memory_object_stream[Message](256)
@@ -118,7 +118,7 @@ class HttpTransport:
     async def _tell(self, message: Notification | Response | Failure) -> None:
         headers = {**self._fixed, **self._headers.of_post(message)}
         try:
-            await self._http.post(self._url, content=encode(message), headers=headers)
+            await self._http.post(self._url, content=self._codec.encode(message), headers=headers)
         except httpx.HTTPError:
             raise anyio.BrokenResourceError from None
         if isinstance(message, Notification) and message.method == "notifications/initialized":
@@ -137,9 +137,10 @@ class HttpTransport:
 
     async def _exchange(self, post: _Post) -> None:
         events, request = EventStream(MAX_MESSAGE), post.request
+        body = self._codec.encode(request)
         headers = {**self._fixed, **self._headers.of_post(request)}
         try:
-            async with self._http.stream("POST", self._url, content=encode(request), headers=headers) as response:
+            async with self._http.stream("POST", self._url, content=body, headers=headers) as response:
                 if _is_stream(response):
                     await self._read(response, events, post)
                 else:

@@ -323,6 +323,13 @@ def test_a_message_is_written_as_a_line(read):
     assert read(Codec(), data) == sent
 
 
+def test_a_body_is_written_without_a_line_end():
+    codec = Codec(line_end=b"")
+    for result in ({"x": 1}, Prepared({"x": 1})):
+        assert codec.encode(Response(1, result)) == b'{"jsonrpc":"2.0","id":1,"result":{"x":1}}'
+        assert Codec().encode(Response(1, result)) == b'{"jsonrpc":"2.0","id":1,"result":{"x":1}}\n'
+
+
 def test_a_body_is_one_message_whatever_its_lines():
     assert Codec().decode_body(b'{"jsonrpc": "2.0",\n\n "id": 1,\n "method": "ping"}\n') == Request(1, "ping")
 
