@@ -24,10 +24,11 @@ from shared.kit.yaml import YamlError, read_yaml
 __all__ = ["Definition", "QueryFiles", "QueryParameter", "parse_definition", "require_compiles"]
 
 log = logging.getLogger("servers.sqlite")
-_MOST_BYTES = 1_000_000
+
 Signature = tuple[int, int, int]
 """Another one says that a file was written or replaced."""
 
+_MOST_BYTES = 1_000_000
 _FORM = re.compile(r"---[ \t]*\r?\n(.*?)^---[ \t]*\r?\n(.*)", re.DOTALL | re.MULTILINE)
 _TOOL = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 _PARAMETER = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")

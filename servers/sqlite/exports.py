@@ -30,21 +30,19 @@ from servers.sqlite.engine.database import Database
 from servers.sqlite.engine.limits import StatementDeadline, retry_locked
 from servers.sqlite.engine.temporary import temporary_directory
 from servers.sqlite.errors import SqliteError
-from servers.sqlite.query.cells import encode_cells
-from servers.sqlite.query.pages import fetch
+from servers.sqlite.query.pages import encode_cells, fetch
 from servers.sqlite.query.query import Query
 
 __all__ = ["FORMATS", "Export", "Exports", "Format", "FormatName"]
-
-_MOST = 16
-_MOST_IN_ALL = 64
-_BATCH_ROWS, _BATCH_BYTES = 1_000, 1_000_000
-_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 FormatName = Literal["csv", "json", "jsonl"]
 Rows = Sequence[Sequence[Any]]
 Writer = Callable[[Sequence[str], Iterable[Rows]], Iterator[bytes]]
 
+_MOST = 16
+_MOST_IN_ALL = 64
+_BATCH_ROWS, _BATCH_BYTES = 1_000, 1_000_000
+_FULL = (errno.ENOSPC, errno.EDQUOT)
 _QUOTED = re.compile(r'[",\r\n]|^$')
 
 

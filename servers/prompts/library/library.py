@@ -8,26 +8,59 @@ is read whole at once, so it is known whether that is right.
 A look makes a new state and puts it in the place of the old one at its end, so nobody sees half of it.
 """
 
-from collections.abc import Mapping
+from collections import OrderedDict
+from collections.abc import Hashable, Mapping
 from pathlib import Path
+from threading import Lock
+from typing import Generic, TypeVar
 
 from servers.prompts.errors import Problem, PromptError
 from servers.prompts.format.definitions import Prompt
 from servers.prompts.format.forms import SKILL, Kind, find_kind, parse_file
 from servers.prompts.format.front_matter import parse_document
 from servers.prompts.format.skills import MOST_BYTES, find_unfitting, format_manifest, require_named, require_size
-from servers.prompts.library.cache import Cache
 from servers.prompts.library.folder import Folder, Signature, is_hidden
 from servers.prompts.library.snapshot import NOTHING, Changed, File, Snapshot, advance, compare
 from servers.prompts.templates.limits import MOST_FILE_BYTES
 from servers.prompts.templates.rendering import Read, Rendering
 from servers.prompts.templates.wording import put_in_words
 
-__all__ = ["Library"]
+__all__ = ["Cache", "Library"]
+
+V = TypeVar("V")
 
 _MOST_PARSED, _MOST_COMPILED = 2_000_000, 2_000_000
 """What prompts, or templates, that are kept ready may weigh: about the bytes of their files, and some for each."""
 _ENTERED = frozenset({".claude"})
+
+
+class Cache(Generic[V]):
+    """The values used last, up to a weight in all. Thread-safe."""
+
+    def __init__(self, most: int) -> None:
+        self._left = most
+        self._lock = Lock()
+        self._values: OrderedDict[Hashable, tuple[V, int]] = OrderedDict()
+
+    def get(self, key: Hashable) -> V | None:
+        """The value, or None where there is none, or none any more."""
+        with self._lock:
+            found = self._values.get(key)
+            if found is None:
+                return None
+            self._values.move_to_end(key)
+            return found[0]
+
+    def put(self, key: Hashable, value: V, weight: int) -> None:
+        """Keeps a value, in place of those that were not used for longest."""
+        with self._lock:
+            if key in self._values:
+                self._left += self._values.pop(key)[1]
+            self._values[key] = value, weight
+            self._left -= weight
+            while self._left < 0:
+                _, (_, freed) = self._values.popitem(last=False)
+                self._left += freed
 
 
 class Library:

@@ -50,7 +50,7 @@ from servers.sqlite.engine.worker import main
 main()
 """
 
-_places: RunVar[anyio.Semaphore] = RunVar("servers.sqlite.aside")
+_places: RunVar[anyio.Semaphore] = RunVar("servers.sqlite.processes")
 
 
 class WorkerProcess:

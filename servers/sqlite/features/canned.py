@@ -16,7 +16,7 @@ from shared.kit.notices import Notices
 from shared.server.tools import RegisteredTool, ToolOptions, signed
 
 from ..canned import Definition, QueryFiles, QueryParameter, require_compiles
-from ..query.cells import decode_value
+from ..query.pages import decode_value
 from ..query.query import Query
 from ..watch.watch import watch_events
 from ..write.execution import WriteResult

@@ -9,8 +9,7 @@ from shared import Features
 
 from ..engine.database import Database
 from ..errors import SqliteError
-from ..query.plans import explain, format_plan
-from ..query.query import Query, bind
+from ..query.query import Query, bind, explain, format_plan
 from ..schema.lines import ByteBudget
 from ..schema.overview import (
     DatabaseSummary,

@@ -31,6 +31,7 @@ __all__ = [
     "suggest_names",
 ]
 
+Kind = Literal["table", "view", "virtual", "shadow"]
 Hidden = Callable[[str], bool]
 """Whether no statement may read the table of that name."""
 _COLUMNS = 5_000
@@ -40,8 +41,6 @@ _TABLES = 3
 _LONGEST = 500
 """Characters of SQLite's words."""
 _NO_TABLE, _NO_COLUMN, _NO_COLUMN_OF = "no such table: ", "no such column: ", " has no column named "
-
-Kind = Literal["table", "view", "virtual", "shadow"]
 
 # A name that is no UTF-8 can't be sent, and no statement could name it either.
 _READABLE = dict.fromkeys(range(0xDC80, 0xDD00), "\ufffd")

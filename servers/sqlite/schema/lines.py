@@ -6,8 +6,7 @@ from typing import TypeVar
 
 from pydantic_core import to_json
 
-from servers.sqlite.schema.parts import ForeignKey, Index, TableColumn
-from servers.sqlite.schema.statistics import ColumnStatistics
+from servers.sqlite.schema.parts import ColumnStatistics, ForeignKey, Index, TableColumn
 from servers.sqlite.texts import format_name, format_names
 
 __all__ = [

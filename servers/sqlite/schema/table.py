@@ -17,14 +17,15 @@ from servers.sqlite.schema.lines import ByteBudget
 from servers.sqlite.schema.parts import (
     ForeignKey,
     Index,
+    Statistics,
     TableColumn,
+    compute_statistics,
     read_columns,
     read_foreign_keys,
     read_indexes,
     read_row_estimates,
     read_triggers,
 )
-from servers.sqlite.schema.statistics import Statistics, compute_statistics
 from servers.sqlite.texts import fence, format_name, format_row, shorten
 
 __all__ = ["Sample", "TableDescription", "TableRequest", "describe", "format_table"]

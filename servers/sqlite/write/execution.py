@@ -12,15 +12,13 @@ from pydantic_core import to_json
 from typing_extensions import TypedDict
 
 from servers.sqlite.errors import SqliteError
-from servers.sqlite.query.cells import encode_cells
-from servers.sqlite.query.pages import AnswerLimits
+from servers.sqlite.query.pages import AnswerLimits, encode_cells
 from servers.sqlite.texts import NOTE, fence, format_name, format_names, format_row
 from servers.sqlite.write.previews import Preview, TableChange
 from servers.sqlite.write.session import Consent, Figures, Session
 from servers.sqlite.write.statements import Effect, Statement, run_all, sum_figures
 
 __all__ = ["ResponseLimits", "WriteResult", "Written", "dry_run", "execute", "make_result"]
-
 
 _ROWID = 1_000
 """Bytes that a rowid may have: more than any takes."""

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from servers.prompts.errors import PromptError
-from servers.prompts.library.cache import Cache
 from servers.prompts.library.folder import Folder
 from servers.prompts.library.libraries import Libraries
+from servers.prompts.library.library import Cache
 from servers.prompts.library.snapshot import Changed
 from tests.servers.prompts.folders import SIMPLE, front, library, texts, write
 
