@@ -58,43 +58,12 @@ class StdioTransport:
     """Messages on two file descriptors, which it owns."""
 
     def __init__(self, fd_in: int, fd_out: int, max_message: int = MAX_MESSAGE) -> None:
-        self.ended = anyio.Event()
+        codec = Codec(max_message)
+        self._in, self._out = _Input(fd_in, codec), _Output(fd_out, codec)
+        self.ended = self._in.ended
         """Set when no more is read: the peer has ended its stream, or `stop` was called."""
-        self._in = _Descriptor(fd_in)
-        self._out = _Descriptor(fd_out)
-        self._codec = Codec(max_message)
-
-    async def receive(self) -> Sequence[Message]:
-        """The messages that the next bytes complete. Raises EndOfStream at the end of the input, or when stopped."""
-        while not self.ended.is_set():
-            chunk = await self._in.read()
-            if self.ended.is_set():
-                break
-            if not chunk:
-                self.ended.set()
-            if len(chunk) >= _LARGE:
-                count_bytes(len(chunk))
-            messages = self._codec.feed(chunk) if chunk else self._codec.end()
-            if messages:
-                return messages
-        raise anyio.EndOfStream
-
-    async def send(self, outgoing: Sequence[Outgoing]) -> None:
-        """Writes messages, those that are small in one go. Raises BrokenResourceError when nobody reads any more."""
-        ready: list[bytes] = []
-        size = 0
-        try:
-            for one in outgoing:
-                if one.message is not None:
-                    ready.append(self._codec.encode(one.message))
-                    size += len(ready[-1])
-                if size >= _CHUNK:
-                    await self._out.write(b"".join(ready))
-                    ready, size = [], 0
-            if ready:
-                await self._out.write(b"".join(ready))
-        except OSError:
-            raise anyio.BrokenResourceError from None
+        # Methods that call these would be a coroutine more for each message.
+        self.receive, self.send = self._in.receive, self._out.send
 
     async def gone(self) -> None:
         """Waits until the peer has ended its stream, or `stop` was called, and nobody reads ours any more."""
@@ -104,7 +73,6 @@ class StdioTransport:
 
     def stop(self) -> None:
         """Ends the input as if the peer had ended it: what is under way is finished."""
-        self.ended.set()
         self._in.stop()
 
     def close(self) -> None:
@@ -116,8 +84,9 @@ class StdioTransport:
 class _Descriptor:
     """One file descriptor, read or written without holding up the loop."""
 
-    def __init__(self, fd: int) -> None:
+    def __init__(self, fd: int, codec: Codec) -> None:
         self._fd = fd
+        self._codec = codec
         mode = os.fstat(fd).st_mode
         self._is_file = stat.S_ISREG(mode)
         self._waits = _CAN_WAIT and (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode))
@@ -128,37 +97,69 @@ class _Descriptor:
         if sys.platform != "win32" and _PIPE_SIZE is not None and stat.S_ISFIFO(mode):
             with suppress(OSError):  # where one user's pipes hold much already
                 fcntl.fcntl(fd, _PIPE_SIZE, _PIPE)
+
+    def close(self) -> None:
+        """Closes it and leaves it as it was found, but for the size of a pipe."""
+        if sys.platform != "win32" and self._was_blocking:
+            os.set_blocking(self._fd, True)
+        os.close(self._fd)
+
+
+class _Input(_Descriptor):
+    """The end that is read."""
+
+    def __init__(self, fd: int, codec: Codec) -> None:
+        super().__init__(fd, codec)
+        self.ended = anyio.Event()
         self._arrival: asyncio.Future[bytes] | None = None
         self._is_armed = False
 
-    async def read(self) -> bytes:
-        """The next bytes; none at the end, when the other side has failed, or after `stop`."""
+    async def receive(self) -> Sequence[Message]:
+        """The messages that the next bytes complete. Raises EndOfStream at the end of the input, or when stopped."""
         # Each way passes through the loop: a peer that never pauses must not keep those from running whom it called.
-        if self._is_file:
-            await anyio.lowlevel.checkpoint()
-            return _read(self._fd)
-        loop = asyncio.get_running_loop()
-        self._arrival = loop.create_future()
-        if not self._waits:
-            threading.Thread(target=self._read_in_thread, args=(loop,), name="stdin", daemon=True).start()
-        elif not self._is_armed:
-            # Stays from one read to the next: to come and go costs more than a message.
-            loop.add_reader(self._fd, self._readable)
-            self._is_armed = True
-        return await self._arrival
-
-    @property
-    def is_deserted(self) -> bool:
-        """Whether the other side is closed, as far as can be told without writing."""
-        if sys.platform == "win32" or not self._waits:
-            return False
-        poll = select.poll()
-        poll.register(self._fd, 0)
-        return any(events & (select.POLLERR | select.POLLHUP) for _, events in poll.poll(0))
+        while not self.ended.is_set():
+            if self._is_file:
+                await anyio.lowlevel.checkpoint()
+                chunk = _read(self._fd)
+            else:
+                self._arrival = asyncio.get_running_loop().create_future()
+                if not self._is_armed:
+                    self._arm()
+                chunk = await self._arrival
+            if self.ended.is_set():
+                break
+            if not chunk:
+                self.ended.set()
+            if len(chunk) >= _LARGE:
+                count_bytes(len(chunk))
+            messages = self._codec.feed(chunk) if chunk else self._codec.end()
+            if messages:
+                return messages
+        raise anyio.EndOfStream
 
     def stop(self) -> None:
-        """Has a read return."""
+        """Ends it as if the peer had ended it."""
+        self.ended.set()
         self._arrive(b"")
+
+    def close(self) -> None:
+        """Closes it and leaves it as it was found, but for the size of a pipe."""
+        self._disarm()
+        super().close()
+
+    def _arm(self) -> None:
+        """Has the next bytes arrive. A reader stays from then on: to come and go costs more than a message."""
+        loop = asyncio.get_running_loop()
+        if self._waits:
+            loop.add_reader(self._fd, self._readable)
+            self._is_armed = True
+        else:
+            threading.Thread(target=self._read_in_thread, args=(loop,), name="stdin", daemon=True).start()
+
+    def _disarm(self) -> None:
+        if self._is_armed:
+            asyncio.get_running_loop().remove_reader(self._fd)
+            self._is_armed = False
 
     def _readable(self) -> None:
         if self._arrival is None or self._arrival.done():
@@ -180,12 +181,37 @@ class _Descriptor:
         if self._arrival is not None and not self._arrival.done():
             self._arrival.set_result(data)
 
-    def _disarm(self) -> None:
-        if self._is_armed:
-            asyncio.get_running_loop().remove_reader(self._fd)
-            self._is_armed = False
 
-    async def write(self, data: bytes) -> None:
+class _Output(_Descriptor):
+    """The end that is written."""
+
+    async def send(self, outgoing: Sequence[Outgoing]) -> None:
+        """Writes messages, those that are small in one go. Raises BrokenResourceError when nobody reads any more."""
+        ready: list[bytes] = []
+        size = 0
+        try:
+            for one in outgoing:
+                if one.message is not None:
+                    ready.append(self._codec.encode(one.message))
+                    size += len(ready[-1])
+                if size >= _CHUNK:
+                    await self._write(b"".join(ready))
+                    ready, size = [], 0
+            if ready:
+                await self._write(b"".join(ready))
+        except OSError:
+            raise anyio.BrokenResourceError from None
+
+    @property
+    def is_deserted(self) -> bool:
+        """Whether the other side is closed, as far as can be told without writing."""
+        if sys.platform == "win32" or not self._waits:
+            return False
+        poll = select.poll()
+        poll.register(self._fd, 0)
+        return any(events & (select.POLLERR | select.POLLHUP) for _, events in poll.poll(0))
+
+    async def _write(self, data: bytes) -> None:
         """Writes all of `data`. Raises OSError where that can't be done."""
         if len(data) >= _LARGE:
             count_bytes(len(data))
@@ -198,13 +224,6 @@ class _Descriptor:
                 view = view[os.write(self._fd, view) :]
             except BlockingIOError:
                 await anyio.wait_writable(self._fd)
-
-    def close(self) -> None:
-        """Closes it and leaves it as it was found, but for the size of a pipe."""
-        self._disarm()
-        if sys.platform != "win32" and self._was_blocking:
-            os.set_blocking(self._fd, True)
-        os.close(self._fd)
 
 
 def _read(fd: int) -> bytes:
