@@ -23,7 +23,8 @@ from .features.skills import LibrarySkills
 from .library.folder import Folder
 from .library.libraries import Libraries
 from .library.skills import SkillCache
-from .library.watch import News, Watch
+from .library.snapshot import Changed
+from .library.watch import Watch
 from .settings import Settings
 
 __all__ = ["app"]
@@ -77,9 +78,9 @@ def _prepare(libraries: Libraries, watch: Watch, opening: Opening) -> None:
         opening.signer.sign("cursor:prompts", "")
 
 
-def _tell(opened: Opened, changes: Changes, news: News) -> None:
-    opened.skills.forget(news)
-    resources.tell(opened, changes, news)
+def _tell(opened: Opened, changes: Changes, changed: Changed) -> None:
+    opened.skills.forget(changed)
+    resources.tell(opened, changes, changed)
 
 
 @app.on_ready

@@ -27,7 +27,7 @@ from ..arguments import parse_values
 from ..errors import PromptError
 from ..format.definitions import Prompt
 from ..library.libraries import Libraries
-from ..library.watch import News
+from ..library.snapshot import Changed
 from ..templates.rendering import Embedded, Rendered, Text
 from .context import Ctx, Opened, make_refusal
 
@@ -140,17 +140,17 @@ async def unsubscribe(running: Running[Opened], key: str) -> None:
     running.state.subscribed.pop(key, None)
 
 
-def tell(opened: Opened, changes: Changes, news: News) -> None:
+def tell(opened: Opened, changes: Changes, changed: Changed) -> None:
     """Says what became of a burst of changes to those who subscribe to it."""
     changes.resource(INDEX)
-    if news.names:
+    if changed.names:
         changes.prompts()
-    if not news.names and not news.others:
+    if not changed.names and not changed.others:
         return
     changes.resources()
     for key, name in opened.subscribed.items():
         # Only the source of a prompt has nothing of other files, which may be prompts as well.
-        if name in news.names or key != format_uri(name):
+        if name in changed.names or key != format_uri(name):
             changes.resource(key)
 
 

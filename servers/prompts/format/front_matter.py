@@ -1,7 +1,8 @@
 """Front matter: how a file is parted into it and its body, and what its keys may hold. That is one table, by which
-readers check files, and from which the JSON Schema for editors is made.
+readers check files.
 
-`front-matter.schema.json` beside this file holds that schema.
+`front-matter.schema.json` beside this file says the same as a JSON Schema, for editors. It is made of that table by
+`tests/servers/prompts/test_front_matter.py`, which sees to it that they agree.
 """
 
 import json
@@ -23,7 +24,6 @@ __all__ = [
     "TYPES",
     "Document",
     "Key",
-    "build_schema",
     "parse_document",
     "parse_mapping",
     "refuse",
@@ -46,7 +46,6 @@ TYPES = ("string", "number", "boolean", "enum", "file", "url", "list")
 _SPECIAL = frozenset(["and", "else", "false", "if", "in", "is", "loop", "none", "not", "or", "range", "self", "true"])
 """Words that mean something in a template."""
 _ROLES = ("user", "assistant")
-_FILE_KINDS = ("text", "image", "audio", "resource")
 
 
 class Document(NamedTuple):
@@ -202,40 +201,3 @@ def _check_plain(value: Any) -> str | None:
     if isinstance(value, float) and not math.isfinite(value):
         return "is no finite number"
     return None if isinstance(value, str | int | float) else "is no value of an argument"
-
-
-def build_schema() -> dict[str, Any]:
-    """What front matter is valid, as far as a schema can say."""
-    argument, message = _build_object(ARGUMENT, {}), _build_object(MESSAGE, {})
-    message["oneOf"] = [{"required": [kind]} for kind in _FILE_KINDS]
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "Front matter of a prompt",
-        **_build_object(PROMPT, {"arguments": argument, "messages": message}),
-    }
-
-
-def _build_object(keys: Mapping[str, Key], items: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
-    required = [name for name, key in keys.items() if key.required]
-    return {
-        "type": "object",
-        "properties": {name: _build_key(key, items.get(name)) for name, key in keys.items()},
-        **({"required": required} if required else {}),
-        "additionalProperties": False,
-    }
-
-
-def _build_key(key: Key, item: dict[str, Any] | None) -> dict[str, Any]:
-    text = {"type": "string", "maxLength": 500}
-    forms: dict[str, dict[str, Any]] = {
-        "text": {"type": "string", "maxLength": key.most},
-        "name": {"type": "string", "minLength": 1, "maxLength": key.most},
-        "argument": {"type": "string", "pattern": "^[A-Za-z][A-Za-z0-9_]{0,63}$"},
-        "boolean": {"type": "boolean"},
-        "value": {"type": ["string", "number", "boolean", "array"], "items": {"type": "string"}},
-        "texts": {"type": "array", "items": text, "minItems": 1, "maxItems": key.most},
-        "items": {"type": "array", "items": item, "maxItems": key.most},
-        "type": {"enum": list(TYPES)},
-        "role": {"enum": ["user", "assistant"]},
-    }
-    return {"description": key.description, **forms[key.kind]}

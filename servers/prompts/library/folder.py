@@ -16,8 +16,9 @@ from servers.prompts.errors import PromptError
 from servers.prompts.format.front_matter import MOST_BYTES
 from shared.kit.rooted.directories import Directory, enter, entry_in, leave, open_directory, read_file
 from shared.kit.rooted.entries import current
+from shared.kit.rooted.names import is_device
 
-__all__ = ["MOST_TOTAL", "Entry", "Folder", "Signature", "check_path", "is_device", "is_hidden"]
+__all__ = ["MOST_TOTAL", "Entry", "Folder", "Signature", "check_path", "is_hidden"]
 
 MOST_TOTAL = 64_000_000
 """Bytes of all files of prompts together."""
@@ -26,7 +27,6 @@ _DEEPEST = 16
 _MOST_FILES = 50_000
 """Entries that are looked at, of one folder with all that it has."""
 
-_DEVICES = re.compile(r"(?:CON|PRN|AUX|NUL|CONIN\$|CONOUT\$|(?:COM|LPT)[1-9\u00b9\u00b2\u00b3])", re.IGNORECASE)
 _IMPOSSIBLE = re.compile(r'[\x00-\x1f<>"|?*:\\]')
 
 Signature = tuple[int, int, int]
@@ -196,8 +196,3 @@ def check_path(path: str) -> str | None:
 def is_hidden(path: str) -> bool:
     """Whether a file or a directory on the way to it has a name like .x."""
     return any(name.startswith(".") and name.strip(".") for name in path.split("/"))
-
-
-def is_device(name: str) -> bool:
-    """Whether Windows takes the name for that of a device, whatever extension it has."""
-    return _DEVICES.fullmatch(name.partition(".")[0].rstrip(" ")) is not None

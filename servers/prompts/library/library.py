@@ -28,7 +28,6 @@ from servers.prompts.templates.wording import put_in_words
 __all__ = ["Cache", "Library"]
 
 V = TypeVar("V")
-
 _MOST_PARSED, _MOST_COMPILED = 2_000_000, 2_000_000
 """What prompts, or templates, that are kept ready may weigh: about the bytes of their files, and some for each."""
 _ENTERED = frozenset({".claude"})

@@ -8,10 +8,10 @@ from servers.prompts.format.definitions import Argument, Prompt
 from servers.prompts.format.forms import Kind, parse_file
 from servers.prompts.format.front_matter import parse_document
 from servers.prompts.format.skills import MOST_DESCRIPTION, NAME
-from servers.prompts.library.folder import is_device
 from servers.prompts.library.library import Library
 from servers.prompts.templates.limits import MOST_FILE_BYTES
 from servers.prompts.templates.rendering import Read, Rendering, find_used_names
+from shared.kit.rooted.names import is_device
 from shared.kit.yaml import YamlMapping
 
 __all__ = ["estimate_tokens", "find_objections", "lint", "lint_file"]

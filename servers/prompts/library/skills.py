@@ -20,7 +20,7 @@ from servers.prompts.format.front_matter import parse_document
 from servers.prompts.format.skills import MOST_BYTES, NAME, require_size
 from servers.prompts.library.libraries import Libraries
 from servers.prompts.library.library import Library
-from servers.prompts.library.watch import News
+from servers.prompts.library.snapshot import Changed
 
 __all__ = ["MOST_LISTED", "Bundle", "Digest", "SkillCache", "make_bundle", "read_content"]
 
@@ -99,14 +99,13 @@ class SkillCache:
         self._libraries = libraries
         self._kept: dict[str, Bundle | None] = {}
 
-    def forget(self, news: News) -> None:
+    def forget(self, changed: Changed) -> None:
         """Has what may have changed be made anew."""
-        if not news.names and not news.others:
+        if not changed.names and not changed.others:
             return
         # What is being made goes into the old one, for it may be made of what was there before.
-        self._kept = {
-            name: one for name, one in self._kept.items() if name not in news.names and one is not None and one.alone
-        }
+        kept = ((name, one) for name, one in self._kept.items() if one is not None and one.alone)
+        self._kept = {name: one for name, one in kept if name not in changed.names}
 
     async def get(self, name: str) -> Bundle | None:
         """The skill; None where no prompt has this name, or it can be no skill."""

@@ -8,6 +8,7 @@ from servers.prompts.format.forms import SKILL, Kind, find_kind, find_name, pars
 from servers.prompts.format.front_matter import MOST_BYTES, NAME
 from servers.prompts.format.skills import LIMIT, find_unfitting
 from servers.prompts.library.folder import MOST_TOTAL, Entry, Signature, is_hidden
+from servers.prompts.templates.rendering import Read
 from shared.kit.text import is_unicode
 
 __all__ = ["NOTHING", "Changed", "File", "Snapshot", "advance", "compare"]
@@ -58,10 +59,6 @@ class Changed(NamedTuple):
 
 Wrong = Callable[[File], Problem | None]
 """Reads a file whole, and says what is wrong with it."""
-
-
-Read = Callable[[str, int], bytes]
-"""Gives what is in a file, of at most so many bytes. Raises PromptError."""
 
 
 def advance(old: Snapshot, entries: Iterable[Entry], root: tuple[str, ...], wrong: Wrong, read: Read) -> Snapshot:

@@ -11,17 +11,17 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 import anyio
 from anyio import CapacityLimiter, to_thread
 
 from servers.prompts.errors import PromptError
 from servers.prompts.library.libraries import Found, Libraries
+from servers.prompts.library.snapshot import Changed
 from shared.kit.notices import Notices, until_stopped
 from shared.kit.text import escape
 
-__all__ = ["News", "Watch"]
+__all__ = ["Watch"]
 
 log = logging.getLogger("servers.prompts")
 
@@ -35,16 +35,7 @@ _SHARE = 20
 """Of the time, the looks without a notice take one part in so many at most."""
 
 
-class News(NamedTuple):
-    """What became of a burst of changes."""
-
-    names: frozenset[str]
-    """The prompts on offer that came, went, or have another file or text."""
-    others: bool
-    """Whether a file changed that prompts may include or embed."""
-
-
-def _ignore(_news: News) -> None:
+def _ignore(_changed: Changed) -> None:
     """Nobody is told before the watch runs."""
 
 
@@ -58,7 +49,7 @@ class Watch:
         """For what waits for notices, and arms."""
         self._looks = CapacityLimiter(1)
         """For looks, of which there may be one at a time."""
-        self._told: Callable[[News], None] = _ignore
+        self._told: Callable[[Changed], None] = _ignore
         self._broken: frozenset[str] = frozenset()
         self._said: frozenset[Found] = frozenset()
         self._took = 0.0
@@ -77,9 +68,9 @@ class Watch:
         """Whether no look has come to its end for much too long."""
         return time.monotonic() - self._looked_at > _STALLED + _SHARE * self._took
 
-    async def run(self, told: Callable[[News], None]) -> None:
+    async def run(self, told: Callable[[Changed], None]) -> None:
         """Watches until it is cancelled; calls `told` once for each burst of changes, when the libraries have what is
-        new. They were looked at before, and then `arm` was called."""
+        new, with the names of prompts on offer alone. They were looked at before, and then `arm` was called."""
         self._told = told
         self._log_problems()
         # To look at thousands of files again at once would keep the first client waiting.
@@ -134,12 +125,12 @@ class Watch:
     async def look(self) -> None:
         """Looks now. What was there when it began is served, and told, when it ends: so whoever has written something
         has a look before they say so."""
-        news = await to_thread.run_sync(self._find_news, limiter=self._looks)
+        changed = await to_thread.run_sync(self._find_changed, limiter=self._looks)
         self._log_problems()
-        if news is not None:
-            self._told(news)
+        if changed is not None:
+            self._told(changed)
 
-    def _find_news(self) -> News | None:
+    def _find_changed(self) -> Changed | None:
         begun = time.monotonic()
         before = frozenset(self._libraries.names) - self._broken
         changed = self._libraries.look()
@@ -151,7 +142,7 @@ class Watch:
         broken = frozenset(name for name in there if self._is_broken(name))
         self._broken = self._broken - changed.names | broken
         # A prompt that is broken from the beginning is not on offer: it is no news before it is right.
-        return News(changed.names & before | there - broken, changed.others)
+        return Changed(changed.names & before | there - broken, changed.others)
 
     def _is_broken(self, name: str) -> bool:
         try:

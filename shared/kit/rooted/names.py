@@ -25,6 +25,7 @@ __all__ = [
     "composed",
     "differ_in_case",
     "folded",
+    "is_device",
     "path_from_uri",
     "path_of",
     "refusal_of_name",
@@ -191,9 +192,12 @@ def refusal_of_name(name: str) -> str | None:
         return "a name in the path ends in a dot or a space, which Windows leaves out"
     if not _IMPOSSIBLE.isdisjoint(name):
         return "a name in the path holds a character that no file name can have"
-    if name.partition(".")[0].rstrip(" ").upper() in _DEVICES:
-        return "a name in the path is that of a device"
-    return None
+    return "a name in the path is that of a device" if is_device(name) else None
+
+
+def is_device(name: str) -> bool:
+    """Whether Windows takes `name` for that of a device, whatever extension it has."""
+    return name.partition(".")[0].rstrip(" ").upper() in _DEVICES
 
 
 def windows_uri(path: str) -> str:

@@ -3,7 +3,9 @@
 import json
 import random
 import time
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -12,7 +14,7 @@ from jsonschema import Draft202012Validator
 from servers.prompts.errors import PromptError
 from servers.prompts.format.definitions import Argument, Message, Prompt
 from servers.prompts.format.forms import Kind, find_name, parse_file
-from servers.prompts.format.front_matter import build_schema, parse_document, parse_mapping
+from servers.prompts.format.front_matter import ARGUMENT, MESSAGE, PROMPT, TYPES, Key, parse_document, parse_mapping
 from servers.prompts.format.prompts import parse_prompt
 from servers.prompts.library.libraries import STARTER
 from shared.kit.yaml import write_yaml
@@ -157,7 +159,47 @@ def test_what_is_written_reads_the_same(value: str) -> None:
     assert parse_mapping(write_yaml(whole)) == whole
 
 
-def test_the_schema_beside_the_code_is_the_one_that_it_makes() -> None:
+# The schema for editors
+
+
+def build_schema() -> dict[str, Any]:
+    """What front matter is valid, as far as a schema can say."""
+    argument, message = _object(ARGUMENT, {}), _object(MESSAGE, {})
+    message["oneOf"] = [{"required": [kind]} for kind in ("text", "image", "audio", "resource")]
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Front matter of a prompt",
+        **_object(PROMPT, {"arguments": argument, "messages": message}),
+    }
+
+
+def _object(keys: Mapping[str, Key], items: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
+    required = [name for name, key in keys.items() if key.required]
+    return {
+        "type": "object",
+        "properties": {name: _of(key, items.get(name)) for name, key in keys.items()},
+        **({"required": required} if required else {}),
+        "additionalProperties": False,
+    }
+
+
+def _of(key: Key, item: dict[str, Any] | None) -> dict[str, Any]:
+    text = {"type": "string", "maxLength": 500}
+    forms: dict[str, dict[str, Any]] = {
+        "text": {"type": "string", "maxLength": key.most},
+        "name": {"type": "string", "minLength": 1, "maxLength": key.most},
+        "argument": {"type": "string", "pattern": "^[A-Za-z][A-Za-z0-9_]{0,63}$"},
+        "boolean": {"type": "boolean"},
+        "value": {"type": ["string", "number", "boolean", "array"], "items": {"type": "string"}},
+        "texts": {"type": "array", "items": text, "minItems": 1, "maxItems": key.most},
+        "items": {"type": "array", "items": item, "maxItems": key.most},
+        "type": {"enum": list(TYPES)},
+        "role": {"enum": ["user", "assistant"]},
+    }
+    return {"description": key.description, **forms[key.kind]}
+
+
+def test_the_schema_beside_the_code_is_the_one_of_the_table() -> None:
     assert json.loads(SCHEMA.read_text()) == build_schema()
     Draft202012Validator.check_schema(build_schema())
 

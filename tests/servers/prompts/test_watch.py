@@ -12,7 +12,8 @@ import pytest
 
 from servers.prompts.library import watch
 from servers.prompts.library.libraries import Libraries
-from servers.prompts.library.watch import News, Watch
+from servers.prompts.library.snapshot import Changed
+from servers.prompts.library.watch import Watch
 from shared.kit.notices import Notices, open_watch
 from tests.servers.prompts.folders import SIMPLE, front, put, texts, write
 
@@ -35,9 +36,9 @@ class Told:
     """What a watch says."""
 
     def __init__(self) -> None:
-        self.send, self.receive = anyio.create_memory_object_stream[News](100)
+        self.send, self.receive = anyio.create_memory_object_stream[Changed](100)
 
-    async def next(self) -> News:
+    async def next(self) -> Changed:
         """What it says next."""
         with anyio.fail_after(30):
             return await self.receive.receive()
@@ -75,8 +76,8 @@ async def watching(libraries: Libraries, opener: Opener | None = None) -> AsyncI
         tasks.cancel_scope.cancel()
 
 
-def news(*names: str, others: bool = False) -> News:
-    return News(frozenset(names), others)
+def news(*names: str, others: bool = False) -> Changed:
+    return Changed(frozenset(names), others)
 
 
 async def test_a_file_that_comes_changes_and_goes_is_told_once_each(lib: Path) -> None:
