@@ -8,18 +8,24 @@ and nowhere else.
 Where watchfiles is missing or the system refuses (its limit on watches for one) there is no watch: `degraded` says
 so, and another is tried after a while. A watch that errs, for which one name that is no UTF-8 is enough, gives no
 more notices at all, so it is replaced.
+
+What follows a notice each watch does in its own way, so there is no loop here for all of them. Of files each thing
+has a pace of its own, and a thread as its file system is near or remote; of libraries one look is the reason for the
+next watch, and its length for how seldom it is taken; a database is told of at once and then rests, and what it wrote
+itself takes another way. What would be left in common is a call with a switch for each of these.
 """
 
 import logging
 import os
 import threading
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 import anyio
+from anyio import CapacityLimiter, to_thread
 
-__all__ = ["FLOOD", "Notices", "open_watch", "until_stopped"]
+__all__ = ["FLOOD", "Notices", "open_watch", "wait_in_thread"]
 
 T = TypeVar("T")
 
@@ -136,12 +142,19 @@ class Notices:
             self._armed, self._again = armed, now + _ERRED_SECONDS
 
 
-async def until_stopped(stop: threading.Event, waiting: Awaitable[T]) -> T:
-    """What comes of `waiting` for a thread that ends when `stop` is set, as it is when this is cancelled."""
+async def wait_in_thread(
+    wait: Callable[[threading.Event, float], T],
+    seconds: float,
+    limiter: CapacityLimiter,
+    stop: threading.Event | None = None,
+) -> T:
+    """What `wait` gives in a thread of the `limiter`, after `seconds` at most. It ends when `stop` is set, as it is
+    when this is cancelled."""
+    stop = stop or threading.Event()
     async with anyio.create_task_group() as tasks:
         # The thread can't be cancelled, so a task that can be tells it to stop.
         tasks.start_soon(_stop_when_cancelled, stop)
-        found = await waiting
+        found = await to_thread.run_sync(wait, stop, seconds, limiter=limiter)
         tasks.cancel_scope.cancel()
     return found
 

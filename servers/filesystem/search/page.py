@@ -7,12 +7,10 @@ entry that exists throughout comes exactly once. It is only compared with names 
 
 import os
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from json import JSONEncoder
 from typing import NamedTuple
 
 from servers.filesystem.errors import FilesError
-
-_json = JSONEncoder(ensure_ascii=False).encode
+from servers.filesystem.read.pages import json_size
 
 
 class Page(NamedTuple):
@@ -35,7 +33,7 @@ class ByteBudget:
 
         False, and nothing is taken, where they do not fit. The first fits always, or there would be no going on.
         """
-        cost = more + sum(len(_json(text).encode()) for text in texts)
+        cost = more + sum(json_size(text) + len('""') for text in texts)
         if cost > self._left and not self._empty:
             return False
         self._empty = False

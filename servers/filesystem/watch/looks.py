@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, Protocol
 import anyio
 from anyio import to_thread
 
-from shared.kit.notices import until_stopped
+from shared.kit.notices import wait_in_thread
 from shared.kit.rooted.entries import Place
 
 MAX_NOTICED = 2_000
@@ -121,4 +121,4 @@ class Threads:
 
     async def wait(self, function: Callable[..., Any], stop: threading.Event, seconds: float) -> Any:
         """The result of `function`, which ends when `stop` is set, and so when this is cancelled."""
-        return await until_stopped(stop, self.run(function, stop, seconds))
+        return await wait_in_thread(function, seconds, self._local, stop)

@@ -18,7 +18,7 @@ from anyio import CapacityLimiter, to_thread
 from servers.prompts.errors import PromptError
 from servers.prompts.library.libraries import Found, Libraries
 from servers.prompts.library.snapshot import Changed
-from shared.kit.notices import Notices, until_stopped
+from shared.kit.notices import Notices, wait_in_thread
 from shared.kit.text import escape
 
 __all__ = ["Watch"]
@@ -117,10 +117,7 @@ class Watch:
         return path in self._roots or str(Path(path).parent) not in self._around
 
     async def _wait(self, seconds: float) -> bool:
-        stop = threading.Event()
-        return await until_stopped(
-            stop, to_thread.run_sync(self._wait_for_notice, stop, seconds, limiter=self._limiter)
-        )
+        return await wait_in_thread(self._wait_for_notice, seconds, self._limiter)
 
     async def look(self) -> None:
         """Looks now. What was there when it began is served, and told, when it ends: so whoever has written something

@@ -5,7 +5,6 @@ wants to know looks every now and then anyway.
 """
 
 import asyncio
-import threading
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator
 from functools import partial
@@ -19,7 +18,7 @@ from servers.sqlite.engine.database import Databases
 from servers.sqlite.errors import SqliteError
 from servers.sqlite.uris import Target, format_uri, parse_uri
 from servers.sqlite.watch.watched import LISTING, UNSEEN, Watched, fold_name, read_fingerprint
-from shared.kit.notices import Notices, until_stopped
+from shared.kit.notices import Notices, wait_in_thread
 
 __all__ = ["Watch", "watch_events"]
 
@@ -149,9 +148,7 @@ async def watch_events(notices: Notices, directories: Collection[str], noticed: 
         while True:
             if await to_thread.run_sync(notices.arm, directories, limiter=limiter):
                 noticed(None)
-            stop = threading.Event()
-            waiting = to_thread.run_sync(notices.wait, stop, _AGAIN_SECONDS, limiter=limiter)
-            paths = await until_stopped(stop, waiting)
+            paths = await wait_in_thread(notices.wait, _AGAIN_SECONDS, limiter)
             if paths is None or paths:
                 noticed(paths)
     finally:
