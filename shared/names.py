@@ -3,6 +3,7 @@
 from .errors import InvalidParams, MissingCapability, ResourceNotFound, RpcError, ToolError
 from .protocol.session.questions import Question, elicit_form, elicit_url, list_roots, sample
 from .protocol.types.base import Annotations, Icon, Implementation
+from .protocol.types.client import LogLevel
 from .protocol.types.content import (
     AudioContent,
     BlobResourceContents,
@@ -12,7 +13,6 @@ from .protocol.types.content import (
     TextContent,
     TextResourceContents,
 )
-from .protocol.types.lifecycle import LogLevel
 from .protocol.types.prompts import CompletionArgument, GetPromptResult, Prompt, PromptArgument, PromptMessage
 from .protocol.types.resources import Resource
 from .protocol.types.tools import CallToolResult

@@ -1,12 +1,13 @@
-"""Tasks that live no longer than the block they serve."""
+"""Tasks that live no longer than the block they serve, what they fail of, and the signals that others wait for."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import anyio
 from anyio.abc import TaskGroup
 
-__all__ = ["background"]
+__all__ = ["Signal", "background", "first_error"]
 
 
 @asynccontextmanager
@@ -26,3 +27,40 @@ async def background() -> AsyncIterator[TaskGroup]:
             raise
         only = group.exceptions[0]
         raise only from only.__cause__
+
+
+def first_error(error: BaseException) -> BaseException:
+    """What a group of tasks failed of first; any other error is its own."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+class Signal:
+    """Wakes everybody who waits at that moment; they look for themselves whether it concerns them.
+
+    Thousands of sessions have a few each, and each message wakes some: unlike an event this takes no memory while
+    nobody waits, and need not be replaced after use. It is for one event loop, without threads.
+    """
+
+    __slots__ = ("_waiting",)
+
+    def __init__(self) -> None:
+        self._waiting: tuple[asyncio.Future[None], ...] = ()
+
+    async def wait(self) -> None:
+        """Waits for the next `wake`."""
+        future = asyncio.get_running_loop().create_future()
+        self._waiting = (*self._waiting, future)
+        try:
+            await future
+        finally:
+            if self._waiting:
+                self._waiting = tuple(one for one in self._waiting if one is not future)
+
+    def wake(self) -> None:
+        """Wakes all who wait."""
+        waiting, self._waiting = self._waiting, ()
+        for future in waiting:
+            if not future.done():
+                future.set_result(None)

@@ -3,11 +3,14 @@
 Exit codes: 0 when it ended in order, 2 for a refused option or a busy port, 1 for a failure of ours.
 """
 
+import asyncio
 import errno
 import logging
 import os
 import re
+import signal
 import sys
+import threading
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -20,9 +23,9 @@ from anyio.abc import TaskGroup
 from pydantic import AfterValidator, BaseModel, Field
 
 from ..kit.program import exit_with_error
+from ..kit.tasks import first_error
 from ..ops.footprint import settle
 from ..ops.logs import set_up_logging
-from ..ops.signals import ending_signals
 from ..server.server import Server
 from .options import hidden
 
@@ -32,6 +35,7 @@ __all__ = [
     "announce",
     "bound",
     "end_in_time",
+    "ending_signals",
     "leave_behind",
     "missing_extra",
     "open_standard_streams",
@@ -181,7 +185,7 @@ def run_to_the_end(program: str, main: Callable[[], Awaitable[None]], *, fast: b
     try:
         anyio.run(main, backend_options={"use_uvloop": fast and find_spec("uvloop") is not None})
     except* _CannotStart as group:
-        refusal = str(_first(group))
+        refusal = str(first_error(group))
     except* KeyboardInterrupt:
         code = 130
     if refusal is not None:
@@ -189,9 +193,33 @@ def run_to_the_end(program: str, main: Callable[[], Awaitable[None]], *, fast: b
     return code
 
 
-def _first(group: BaseExceptionGroup[Any]) -> BaseException:
-    inner = group.exceptions[0]
-    return _first(inner) if isinstance(inner, BaseExceptionGroup) else inner
+@contextmanager
+def ending_signals(stop: Callable[[], None]) -> Iterator[None]:
+    """Calls `stop` at SIGTERM or SIGINT; a second signal ends the program at once, even if the loop is held up."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    loop = asyncio.get_running_loop()
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+
+    def end(number: int, _frame: object) -> None:
+        for one in before:
+            signal.signal(one, signal.SIG_DFL)
+            before[one] = signal.SIG_DFL
+        loop.call_soon_threadsafe(_end, number, stop)
+
+    for number in before:
+        signal.signal(number, end)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _end(number: int, stop: Callable[[], None]) -> None:
+    log.info("%s: ending", signal.Signals(number).name)
+    stop()
 
 
 @contextmanager

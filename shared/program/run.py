@@ -17,7 +17,6 @@ from anyio.abc import TaskGroup
 from pydantic import BaseModel
 
 from ..kit.program import exit_with_error, needs_extra, program_name
-from ..ops.signals import ending_signals
 from ..protocol.wire.codec import MAX_MESSAGE
 from ..server.connection import serve
 from ..server.running import Running
@@ -28,6 +27,7 @@ from .process import (
     announce,
     bound,
     end_in_time,
+    ending_signals,
     missing_extra,
     open_standard_streams,
     run_to_the_end,

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from .identity import Identity
 from .records import record
 from .types.base import Params
-from .types.lifecycle import DiscoverParams, InitializeParams, SetLevelParams
+from .types.client import DiscoverParams, InitializeParams, SetLevelParams
 from .types.prompts import CompleteParams, GetPromptParams
 from .types.resources import ListenParams, ReadResourceParams, UriParams
 from .types.tools import CallToolParams, ListParams

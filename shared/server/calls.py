@@ -19,7 +19,7 @@ from anyio import CancelScope
 
 from ..errors import CallTimeout, InputRequired, InternalError
 from ..kit.expiry import ExpiryQueue
-from ..kit.signal import Signal
+from ..kit.tasks import Signal
 from ..protocol.session.events import Call, Outcome
 from .context import Context, Link
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 from anyio import CancelScope, create_task_group
 
-from ..kit.signal import Signal
+from ..kit.tasks import Signal
 from ..protocol.identity import Principal
 from ..protocol.session.events import Call, Cancelled, Change, Outgoing
 from ..protocol.session.server import ServerSession

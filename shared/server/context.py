@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from ..errors import DeclarationError, InvalidParams, PeerError
-from ..kit.signal import Signal
+from ..kit.tasks import Signal
 from ..protocol.identity import Peer
 from ..protocol.records import record
 from ..protocol.session.events import Call
 from ..protocol.session.questions import Question, elicit_form, elicit_url, list_roots, read_answer, sample
 from ..protocol.session.server import ServerSession
-from ..protocol.types.client import CreateMessageResult, ElicitResult, Root
-from ..protocol.types.lifecycle import LogLevel
+from ..protocol.types.client import CreateMessageResult, ElicitResult, LogLevel, Root
 from ..protocol.wire.jsonrpc import Failure, RequestId, Response
 from .changes import Changes
 from .functions import JsonSchema

@@ -85,7 +85,6 @@ class Function:
 
     def __init__(self, function: Callable[..., Any], what: str, context: type) -> None:
         self.call = function
-        self._context = context
         self.name = getattr(function, "__name__", "")
         self.doc = inspect.cleandoc(function.__doc__ or "")
         self._what = f"{what} {self.name!r}"
@@ -93,7 +92,7 @@ class Function:
             raise DeclarationError(f"{self._what} must be an `async def`")
         self.hints = _hints(function, self._what)
         self.returns = self.hints.pop("return", None)
-        self.context_name = self._context_name()
+        self._takes_context = [name for name, hint in self.hints.items() if (get_origin(hint) or hint) is context]
         self._fields = self._parameters()
 
     @cached_property
@@ -116,30 +115,27 @@ class Function:
         """What `Field(description=...)` says of the argument."""
         return self._model.model_fields[name].description
 
-    def bind(self, arguments: dict[str, Any]) -> dict[str, Any]:
-        """`arguments` as the function takes them. Raises InvalidArguments that says what does not fit."""
+    def bind(self, arguments: dict[str, Any], context: object = None) -> dict[str, Any]:
+        """`arguments` as the function takes them, with the `context` where it wants one. Raises InvalidArguments that
+        says what does not fit."""
         try:
             checked: BaseModel = self._model.__pydantic_validator__.validate_json(to_json(arguments), strict=True)
         except ValidationError as error:
             raise InvalidArguments(describe(error, self.schema)) from None
-        return vars(checked)
+        return {**vars(checked), **dict.fromkeys(self._takes_context, context)}
 
-    def bind_text(self, arguments: dict[str, str]) -> dict[str, Any]:
+    def bind_text(self, arguments: dict[str, str], context: object = None) -> dict[str, Any]:
         """Like `bind`, for arguments that are always strings: "5" may become an integer."""
         try:
             checked = self._model.model_validate_strings(arguments)
         except ValidationError as error:
             raise InvalidArguments(describe(error, self.schema)) from None
-        return vars(checked)
-
-    def _context_name(self) -> str | None:
-        names = [name for name, hint in self.hints.items() if (get_origin(hint) or hint) is self._context]
-        return names[0] if names else None
+        return {**vars(checked), **dict.fromkeys(self._takes_context, context)}
 
     def _parameters(self) -> dict[str, Any]:
         fields: dict[str, Any] = {}
         for name, parameter in inspect.signature(self.call).parameters.items():
-            if name == self.context_name:
+            if name in self._takes_context:
                 continue
             if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
                 raise DeclarationError(f"{self._what}: {name!r} must be an ordinary parameter")

@@ -17,7 +17,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from ..errors import DeclarationError, InvalidParams
-from ..protocol.types.base import Icon, Meta
 from ..protocol.types.prompts import CompletionArgument, GetPromptResult, Prompt, PromptArgument, PromptMessage
 from .context import Context
 from .functions import Function
@@ -51,14 +50,7 @@ class PromptSource(Protocol):
 class RegisteredPrompt:
     """One prompt, read from its function. Its arguments arrive as strings and may be typed all the same."""
 
-    def __init__(
-        self,
-        function: Callable[..., Any],
-        name: str | None = None,
-        title: str | None = None,
-        icons: list[Icon] | None = None,
-        meta: Meta | None = None,
-    ) -> None:
+    def __init__(self, function: Callable[..., Any], name: str | None, title: str | None) -> None:
         self.function = Function(function, "prompt", Context)
         self.name = name or self.function.name
         if not self.function.doc:
@@ -68,8 +60,6 @@ class RegisteredPrompt:
             title=title,
             description=self.function.doc,
             arguments=[self._argument(argument) for argument in self.function.names()],
-            icons=icons,
-            meta=meta,
         )
         self.listed = prompt.to_wire()
 
@@ -79,10 +69,7 @@ class RegisteredPrompt:
 
     async def render(self, context: Context[Any], arguments: dict[str, str]) -> dict[str, Any]:
         """The rendered prompt. Raises InvalidArguments, and what the function raises."""
-        bound = self.function.bind_text(arguments)
-        if self.function.context_name is not None:
-            bound[self.function.context_name] = context
-        value = await self.function.call(**bound)
+        value = await self.function.call(**self.function.bind_text(arguments, context))
         if isinstance(value, GetPromptResult):
             return value.to_wire()
         return {"description": self.function.doc, "messages": _messages(value)}

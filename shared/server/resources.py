@@ -58,10 +58,7 @@ class RegisteredResource:
 
     async def read(self, context: Context[Any], uri: str, variables: dict[str, str]) -> dict[str, Any]:
         """What stands at `uri`. Raises ResourceNotFound and what the function raises."""
-        bound = self.function.bind_text(variables)
-        if self.function.context_name is not None:
-            bound[self.function.context_name] = context
-        value = await self.function.call(**bound)
+        value = await self.function.call(**self.function.bind_text(variables, context))
         values = value if isinstance(value, list) else [value]
         return {"contents": [self._contents(uri, item) for item in values]}
 

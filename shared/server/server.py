@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pydantic import BaseModel
 
 from ..errors import DeclarationError, InputRequired, InternalError, McpError
+from ..kit.tasks import first_error
 from ..protocol.types.base import Implementation
 from .calls import Calls
 from .extension import Extension
@@ -181,8 +182,7 @@ class Server(Features[State]):
         """What becomes of a call that raised `error`: the client is told nothing but "internal error", unless it was
         raised to be told, or the author said more. Raises what no handler may raise."""
         # Where a task group failed, what it failed of first counts: authors may raise a ToolError, or ask, in a task.
-        while isinstance(error, BaseExceptionGroup):
-            error = error.exceptions[0]
+        error = first_error(error)
         if isinstance(error, McpError | InputRequired) and not isinstance(error, DeclarationError):
             return error
         if not isinstance(error, Exception):

@@ -146,10 +146,7 @@ class Tools:
 async def call_tool(running: "Running[Any]", context: Context[Any], params: CallToolParams) -> dict[str, Any]:
     """`tools/call`. Raises InvalidParams, InvalidArguments, ToolError, and what the tool's function raises."""
     tool = running.features.tools.find(params.name, running.settings)
-    arguments = tool.function.bind(params.arguments)
-    if tool.function.context_name is not None:
-        arguments[tool.function.context_name] = context
-    value = await tool.function.call(**arguments)
+    value = await tool.function.call(**tool.function.bind(params.arguments, context))
     return tool.result.to_wire(value, context.budget.result_bytes)
 
 

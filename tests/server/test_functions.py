@@ -59,7 +59,7 @@ async def many(
 
 def test_the_context_is_no_argument():
     function = read(many)
-    assert function.context_name == "ctx"
+    assert function.bind({"path": "a"}, "here")["ctx"] == "here"
     assert function.names() == ("path", "count", "day", "kind", "point")
 
 
@@ -103,8 +103,9 @@ def test_a_function_without_arguments_has_an_empty_schema():
 
 
 def test_arguments_become_what_the_function_takes():
-    bound = read(many).bind({"path": "/a", "day": "2025-01-31", "point": {"x": 1}})
-    assert bound == {"path": Path("/a"), "count": 5, "day": dt.date(2025, 1, 31), "kind": "a", "point": Point(x=1)}
+    bound = read(many).bind({"path": "/a", "day": "2025-01-31", "point": {"x": 1}}, "here")
+    made = {"path": Path("/a"), "count": 5, "day": dt.date(2025, 1, 31), "kind": "a", "point": Point(x=1)}
+    assert bound == {"ctx": "here", **made}
 
 
 @pytest.mark.parametrize(

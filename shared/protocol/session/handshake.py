@@ -17,7 +17,7 @@ from typing import Any
 from ...errors import InvalidRequest
 from ..identity import Identity, Peer, Principal
 from ..records import record
-from ..types.lifecycle import InitializeParams
+from ..types.client import InitializeParams
 from ..versions import NEWEST_HANDSHAKE, Version, find_version
 from .envelope import discover
 from .events import Call

@@ -19,7 +19,7 @@ from ..identity import Identity, Principal
 from ..methods import MethodTable
 from ..shaping import SUBSCRIPTION_ID, explain, is_result, shape, shape_question
 from ..signing import Signer
-from ..types.lifecycle import CancelledParams
+from ..types.client import CancelledParams
 from ..wire.jsonrpc import Batch, Failure, Malformed, Message, Notification, Request, RequestId, Response, failure
 from .admission import Admission
 from .batches import MAX_BATCH, Batches
@@ -148,13 +148,13 @@ class ServerSession:
 
     def _told_of(self, message: Message) -> list[Event]:
         match message:
-            case Notification("notifications/initialized"):
+            case Notification(method="notifications/initialized"):
                 self._handshake.initialized()
-            case Notification("notifications/cancelled"):
+            case Notification(method="notifications/cancelled"):
                 return self._cancelled(message)
-            case Notification("notifications/roots/list_changed"):
+            case Notification(method="notifications/roots/list_changed"):
                 self.roots_changed += 1
-            case Response(id_) | Failure(id_) if id_ is not None and self._asked.settle(id_) is not None:
+            case Response(id=id_) | Failure(id=id_) if id_ is not None and self._asked.settle(id_) is not None:
                 return [Answered(id_, message)]
             case Malformed(silent=False):
                 self._reply(message.failure)

@@ -1,12 +1,60 @@
-"""What a server may ask of a client: elicitation, sampling, roots (2026-07-28, Client Features)."""
+"""What a client says for itself: how it opens a session, which logs it wants, what it cancels (2025-11-25, Lifecycle;
+Utilities), and what it answers when it is asked (2026-07-28, Client Features)."""
 
 from typing import Any, Literal
 
 from pydantic import Field
 
-from .base import Meta, Role, Wire
+from .base import Meta, Params, Role, Wire
 
-__all__ = ["CreateMessageResult", "ElicitResult", "ListRootsResult", "Root"]
+__all__ = [
+    "CancelledParams",
+    "CreateMessageResult",
+    "DiscoverParams",
+    "ElicitResult",
+    "InitializeParams",
+    "ListRootsResult",
+    "LogLevel",
+    "PeerInfo",
+    "Root",
+    "SetLevelParams",
+]
+
+
+LogLevel = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
+
+
+class PeerInfo(Wire):
+    """What a client calls itself. Untrusted, so only the shape that is relied on is checked."""
+
+    name: str
+    version: str = ""
+    title: str | None = None
+
+
+class InitializeParams(Params):
+    """What a client offers."""
+
+    protocol_version: str
+    capabilities: dict[str, Any]
+    client_info: PeerInfo
+
+
+class DiscoverParams(Params):
+    """`server/discover` takes nothing but `_meta`."""
+
+
+class SetLevelParams(Params):
+    """The mildest level the client wants."""
+
+    level: LogLevel
+
+
+class CancelledParams(Params):
+    """Which request is no longer wanted."""
+
+    request_id: str | int = Field(union_mode="left_to_right")
+    reason: str | None = None
 
 
 class ElicitResult(Wire):

@@ -60,8 +60,6 @@ class HttpOptions:
     """Bearer tokens, one of which every request needs; none: no token is needed."""
     limits: EndpointLimits = field(default_factory=EndpointLimits)
     backlog: int = 2_048
-    connections: int | None = None
-    """Connections served at once; more get 503."""
 
 
 class HttpApp:

@@ -17,6 +17,7 @@ from anyio.abc import TaskGroup
 from pydantic import BaseModel
 
 from ...contracts import Observer
+from ...kit.tasks import first_error
 from ...ops.logs import server_name
 from ...ops.metrics import Figures, Metrics
 from ...ops.readiness import Phase, Readiness, State
@@ -168,7 +169,7 @@ class Mount:
             if error is not None:
                 log.error("the server did not end in order", exc_info=error)
             return
-        begun, first = self._opened.is_set(), _first(error)
+        begun, first = self._opened.is_set(), None if error is None else first_error(error)
         kind = "it ended by itself" if first is None else type(first).__name__
         self._fail(f"{_FAILING if begun else 'it could not start'} ({kind}); the log says more")
         # What an operator can mend is told as it is where a server runs alone: in one line.
@@ -180,9 +181,3 @@ class Mount:
     def _fail(self, reason: str) -> None:
         self.endpoint.fail(_FAILED)
         self.readiness.failed(reason)
-
-
-def _first(error: BaseException | None) -> BaseException | None:
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error

@@ -91,7 +91,6 @@ def _config(asgi: HttpApp, options: HttpOptions, stop_seconds: int) -> uvicorn.C
         server_header=False,
         date_header=False,
         proxy_headers=False,
-        limit_concurrency=options.connections,
         backlog=options.backlog,
         timeout_keep_alive=KEEP_ALIVE,
         timeout_graceful_shutdown=stop_seconds,

@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
-from ...kit.signal import Signal
+from ...kit.tasks import Signal
 from ...protocol.http.rules import refuse, stateless_status
 from ...protocol.session.events import Outgoing
 from ...protocol.wire.codec import encode

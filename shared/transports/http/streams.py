@@ -15,7 +15,7 @@ from anyio import CancelScope
 
 from ...contracts import EventStream, SessionEvents, SessionStore
 from ...errors import InternalError
-from ...kit.signal import Signal
+from ...kit.tasks import Signal
 from ...protocol.http.rules import Refusal, negotiated, read_event_id, refuse
 from ...protocol.session.events import Outgoing
 from ...protocol.versions import Version

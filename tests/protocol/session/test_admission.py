@@ -10,7 +10,7 @@ from shared.protocol.session.handshake import Handshake
 from shared.protocol.session.questions import Round, sign_state
 from shared.protocol.signing import Signer
 from shared.protocol.types.base import Implementation
-from shared.protocol.types.lifecycle import InitializeParams
+from shared.protocol.types.client import InitializeParams
 from shared.protocol.wire.jsonrpc import Request
 
 ADA = Principal("ada")

@@ -6,7 +6,7 @@ from shared.errors import InvalidRequest
 from shared.protocol.identity import Identity, Principal
 from shared.protocol.session.handshake import Handshake, State
 from shared.protocol.types.base import Implementation
-from shared.protocol.types.lifecycle import InitializeParams
+from shared.protocol.types.client import InitializeParams
 from shared.protocol.versions import HANDSHAKE_VERSIONS
 
 ADA = Principal("ada")
