@@ -17,7 +17,7 @@ def main() -> None:
     """Runs the server, or what the first argument says; exits with its code."""
     arguments = sys.argv[1:]
     if arguments and arguments[0] in COMMANDS:
-        from servers.prompts.cli.parser import run  # noqa: PLC0415 (a server needs none of it)
+        from servers.prompts.cli.parser import run
 
         sys.exit(run(arguments))
     start("servers.prompts", epilog=HELP)

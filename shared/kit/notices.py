@@ -43,7 +43,7 @@ log = logging.getLogger("shared.kit.notices")
 
 def open_watch(directories: list[str]) -> Any:
     """A watch of watchfiles on these directories. Raises ImportError, OSError, RuntimeError."""
-    from watchfiles._rust_notify import RustNotify  # noqa: PLC0415 (costs nothing until something is watched)
+    from watchfiles._rust_notify import RustNotify
 
     # Told to ignore what it may not read, it ignores the limit on watches as well.
     return RustNotify(directories, False, False, 0, False, False)

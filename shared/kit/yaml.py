@@ -82,7 +82,7 @@ class _Open(NamedTuple):
 def read_yaml(text: str, *, what: str = "it", line: int = 1, limits: YamlLimits = _LIMITS) -> Any:
     """The value that stands in `text`, None where none does. `what` names it in errors; its first line is `line` of
     its file. Raises YamlError."""
-    import yaml  # noqa: PLC0415 (where there is something to read)
+    import yaml
 
     if len(text) > limits.characters:
         raise YamlError(f"{what} has more than {limits.characters:,} characters", line)
@@ -102,7 +102,7 @@ def read_yaml(text: str, *, what: str = "it", line: int = 1, limits: YamlLimits 
 
 def write_yaml(value: Any) -> str:
     """The YAML of a mapping of plain values, which `read_yaml` reads as the same; texts of several lines as such."""
-    import yaml  # noqa: PLC0415 (where there is something to write)
+    import yaml
 
     class Dumper(yaml.SafeDumper):
         """The dumper that this style is added to."""

@@ -48,7 +48,7 @@ class LazyFetcher:
 
 
 def _load() -> Callable[[Settings, Endpoints], AbstractAsyncContextManager["Fetcher"]]:
-    from ..pages.fetcher import open_fetcher  # noqa: PLC0415 (see above)
+    from ..pages.fetcher import open_fetcher
 
     return open_fetcher
 

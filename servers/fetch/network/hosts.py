@@ -54,7 +54,7 @@ def _in_ascii(text: str) -> str:
         text = unquote_to_bytes(text).decode("utf-8", "replace")
     if text.isascii():
         return text
-    import idna  # noqa: PLC0415 (most names are ASCII already, and the tables take a while to load)
+    import idna
 
     try:
         mapped = idna.uts46_remap(text, std3_rules=False, transitional=False)

@@ -188,7 +188,7 @@ def _legacy(sample: bytes) -> str | None:
 
 
 def _matches(sample: bytes, candidates: list[str]) -> "CharsetMatches":
-    from charset_normalizer import from_bytes  # noqa: PLC0415 (costs nothing while all is UTF-8)
+    from charset_normalizer import from_bytes
 
     return from_bytes(sample, cp_isolation=candidates)
 

@@ -99,8 +99,8 @@ def _parsed(data: bytes) -> list["GitIgnoreSpec"]:
 
 def _compiled(lines: list[str]) -> "GitIgnoreSpec | None":
     try:
-        import re2  # noqa: PLC0415 (both are an extra, which a tree without .gitignore does not need)
-        from pathspec import GitIgnoreSpec  # noqa: PLC0415
+        import re2
+        from pathspec import GitIgnoreSpec
     except ImportError:
         reason = "what .gitignore files say can't be read without the packages pathspec and google-re2"
         suggestion = "Install the extra 'filesystem', or set includeIgnored."

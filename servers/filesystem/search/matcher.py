@@ -80,7 +80,7 @@ def compiled(query: Query) -> Matcher:
 
 def _regex(query: Query, pattern: bytes) -> Matcher:
     try:
-        import re2  # noqa: PLC0415 (an extra, which the other tools do not need)
+        import re2
     except ImportError:
         reason = "searching for more than a plain text needs the package google-re2"
         raise FilesError("not_installed", "", reason, "Install the extra 'filesystem'.") from None

@@ -141,7 +141,7 @@ def _read_sources(prompt: Prompt, read: Read) -> dict[str, str]:
 
 @cache
 def _get_sandbox() -> "Sandbox":
-    from servers.prompts.templates.sandbox import Sandbox  # noqa: PLC0415 (Jinja is loaded with the first rendering)
+    from servers.prompts.templates.sandbox import Sandbox
 
     return Sandbox()
 
@@ -216,7 +216,7 @@ def _join_pieces(pieces: Iterable[str], budget: RenderBudget) -> str:
 @contextmanager
 def _translate_errors(name: str, line: int) -> Iterator[None]:
     """Makes a PromptError of what a template raises. It begins at `line` of its file, or is the include `name`."""
-    from jinja2 import TemplateError, TemplateSyntaxError  # noqa: PLC0415 (as above)
+    from jinja2 import TemplateError, TemplateSyntaxError
 
     try:
         yield

@@ -167,7 +167,7 @@ def _exchanged(one: Entry, other: Entry) -> bool:
 @cache
 def _renameat2() -> Callable[[int, bytes, int, bytes, int], int]:
     """The function of the system's C library, which gives the number of the error, or 0; ENOSYS where it has none."""
-    import ctypes  # noqa: PLC0415 (takes 3 ms, and nobody needs it before the first edit)
+    import ctypes
 
     found = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None) if os.name == "posix" else None
     if found is None:

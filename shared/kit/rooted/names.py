@@ -162,7 +162,7 @@ def composed(name: str) -> str:
     """`name` with each accent and its letter as one character, where there is such a character."""
     if name.isascii():
         return name
-    from unicodedata import normalize  # noqa: PLC0415 (most names need none of it)
+    from unicodedata import normalize
 
     return normalize("NFC", name)
 
