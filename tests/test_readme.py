@@ -49,7 +49,7 @@ def described(model: type[BaseModel], prefix: str) -> list[list[str]]:
     found = []
     for name, field in model.model_fields.items():
         extra = field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
-        flag = "" if extra.get("hidden") else str(extra.get("positional", "--" + name.replace("_", "-")))
+        flag = "" if extra.get("secret") else str(extra.get("positional", "--" + name.replace("_", "-")))
         default = field.get_default(call_default_factory=True, validated_data={})
         shown = "" if default in (None, False, []) else str(default)
         found.append([flag, f"{prefix}_{name}".upper(), shown, field.description or ""])

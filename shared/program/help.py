@@ -6,7 +6,7 @@ from typing import Any, Literal, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
-from .options import Group, OptionParser, flag_of, is_hidden, positional_field, variable_of
+from .options import Group, OptionParser, flag_of, is_secret, positional_field, variable_of
 
 __all__ = ["help_text"]
 
@@ -33,7 +33,7 @@ def _add_group(parser: argparse.ArgumentParser, group: Group) -> None:
             text = _with_variable(str(field.description), variable and f"{variable}, separated by {os.pathsep!r}")
             parser.usage = f"{parser.usage} [{metavar} ...]"
             place.add_argument(name, nargs="*", metavar=metavar, help=text)
-        elif not is_hidden(field):
+        elif not is_secret(field):
             place.add_argument(flag_of(name), **_shape(name, field), help=_help(field, variable))
 
 

@@ -26,13 +26,13 @@ __all__ = [
     "Words",
     "Written",
     "flag_of",
-    "hidden",
-    "is_hidden",
+    "is_secret",
     "option_spellings",
     "paths_after",
     "positional",
     "positional_field",
     "read_options",
+    "secret",
     "split_list",
     "variable_of",
 ]
@@ -136,14 +136,14 @@ def positional(description: str, metavar: str, *, required: bool = False) -> Any
     return Field(default=[], description=description, json_schema_extra=extra)
 
 
-def hidden(default: Any, description: str) -> Any:
+def secret(default: Any, description: str) -> Any:
     """A field for a secret, which no command line sets, because that would show it to every process."""
-    return Field(default=default, description=description, json_schema_extra={"hidden": True})
+    return Field(default=default, description=description, json_schema_extra={"secret": True})
 
 
-def is_hidden(field: FieldInfo) -> bool:
+def is_secret(field: FieldInfo) -> bool:
     """Whether the field is a secret."""
-    return bool(_extra(field).get("hidden"))
+    return bool(_extra(field).get("secret"))
 
 
 def paths_after(field: FieldInfo) -> str | None:
@@ -161,7 +161,7 @@ def option_spellings(fields: Mapping[str, FieldInfo]) -> dict[str, Spelling]:
     """How the options of these fields can be written on a command line."""
     found: dict[str, Spelling] = {}
     for name, field in fields.items():
-        if not is_hidden(field) and "positional" not in _extra(field):
+        if not is_secret(field) and "positional" not in _extra(field):
             choices = get_args(field.annotation) if get_origin(field.annotation) is Literal else ()
             found |= spellings(name, flag_of(name), is_switch=field.annotation is bool, choices=choices)
     return found

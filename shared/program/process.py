@@ -27,7 +27,7 @@ from ..kit.tasks import first_error
 from ..ops.footprint import settle
 from ..ops.logs import set_up_logging
 from ..server.server import Server
-from .options import hidden
+from .options import secret
 
 __all__ = [
     "LOOPBACK",
@@ -80,7 +80,7 @@ class Options(BaseModel):
         description="file with the token that every HTTP request must carry",
         json_schema_extra={"metavar": "FILE"},
     )
-    token: Annotated[str, AfterValidator(_one_word)] | None = hidden(None, "the token itself")
+    token: Annotated[str, AfterValidator(_one_word)] | None = secret(None, "the token itself")
     no_auth: bool = Field(False, description="serve beyond loopback without a token")
     log_level: Literal["debug", "info", "warning", "error"] = Field("warning", description="what is logged to stderr")
     log_format: Literal["text", "json"] = Field("text", description="how log lines look")

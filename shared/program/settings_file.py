@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from pydantic.fields import FieldInfo
 
 from ..kit.text import nearest
-from .options import Written, is_hidden, paths_after
+from .options import Written, is_secret, paths_after
 
 __all__ = ["SettingsFile", "placed", "read_settings_file", "read_text", "settings_in"]
 
@@ -42,7 +42,7 @@ def read_settings_file(path: Path, fields: Mapping[str, FieldInfo]) -> SettingsF
     except tomllib.TOMLDecodeError as error:
         raise ValueError(f"{path}: is no TOML: {error}") from None
     options = settings_in(content, fields, path)
-    secret = next((found.source for name, found in options.items() if is_hidden(fields[name])), None)
+    secret = next((found.source for name, found in options.items() if is_secret(fields[name])), None)
     return SettingsFile(options, secret if exposed else None)
 
 

@@ -19,7 +19,7 @@ from ..protocol.types.client import CreateMessageResult, ElicitResult, LogLevel,
 from ..protocol.wire.jsonrpc import Failure, RequestId, Response
 from .changes import Changes
 from .functions import JsonSchema
-from .limits import Budget
+from .limits import CallLimits
 from .mistakes import describe
 from .turns import Turns
 
@@ -130,7 +130,7 @@ class Context(Generic[State]):
     running: "Running[Any]"
     state: State
     """What the server's lifespan yielded."""
-    budget: Budget
+    budget: CallLimits
     """What the call may cost."""
 
     @property

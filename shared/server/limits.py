@@ -2,7 +2,7 @@
 
 from ..protocol.records import record
 
-__all__ = ["Budget", "Limits"]
+__all__ = ["CallLimits", "Limits"]
 
 
 @record
@@ -26,7 +26,7 @@ class Limits:
 
 
 @record
-class Budget:
+class CallLimits:
     """Caps for one call. The operator sets them; a model's arguments can only tighten them.
 
     The defaults stay under what hosts accept: results over 1 MB are dropped by Claude Desktop, and calls over

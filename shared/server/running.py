@@ -23,7 +23,7 @@ from .connection import Connection
 from .extension import Extension
 from .features import Features, Handler
 from .handlers import CORE
-from .limits import Budget, Limits
+from .limits import CallLimits, Limits
 from .listings import Listings
 from .turns import Turns
 
@@ -40,7 +40,7 @@ State = TypeVar("State")
 class Running(Generic[State]):
     """A server that serves, made by `Server.open`. One process may serve many peers with it."""
 
-    def __init__(self, server: "Server[State]", settings: Any, limits: Limits, budget: Budget) -> None:
+    def __init__(self, server: "Server[State]", settings: Any, limits: Limits, budget: CallLimits) -> None:
         self.server = server
         self.settings = settings
         self.limits = limits

@@ -24,7 +24,7 @@ from ..protocol.types.base import Implementation
 from .calls import Calls
 from .extension import Extension
 from .features import Features
-from .limits import Budget, Limits
+from .limits import CallLimits, Limits
 from .running import Opening, Running
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class Server(Features[State]):
         self.extensions = tuple(extensions)
         if len({extension.name for extension in extensions}) < len(self.extensions):
             raise DeclarationError("a server has one extension of a name")
-        self.budget = Budget()
+        self.budget = CallLimits()
         self.limits = Limits()
         """What a call may cost and a peer may take, where `open` is told nothing else."""
         self.page_size = 100
@@ -156,7 +156,7 @@ class Server(Features[State]):
         settings: BaseModel | None = None,
         *,
         limits: Limits | None = None,
-        budget: Budget | None = None,
+        budget: CallLimits | None = None,
         stores: "Stores | None" = None,
     ) -> AsyncIterator[Running[State]]:
         """Runs the server until the end of the block, with `settings` or the defaults: opens what the lifespan opens,

@@ -6,7 +6,7 @@ from typing import Any
 from shared.ops.metrics import BUCKETS, Labels, Meter, Metrics, Series
 from shared.protocol.session.events import Outgoing
 from shared.protocol.wire.jsonrpc import Batch, Failure, Message, Notification, Request, Response
-from shared.server.limits import Budget, Limits
+from shared.server.limits import CallLimits, Limits
 from shared.server.running import Running
 from shared.server.server import NoSettings
 from tests.transports.http.http_wire import make_server
@@ -19,7 +19,7 @@ def call(id: int, tool: Any) -> Request:
 def counting() -> tuple[Metrics, Meter]:
     """Counts, and what counts for one connection."""
     metrics = Metrics()
-    metrics.count(Running(make_server(), NoSettings(), Limits(), Budget()))
+    metrics.count(Running(make_server(), NoSettings(), Limits(), CallLimits()))
     return metrics, metrics.meter()
 
 

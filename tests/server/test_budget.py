@@ -4,13 +4,13 @@ import anyio
 import pytest
 
 from shared import Context
-from shared.server.limits import Budget
+from shared.server.limits import CallLimits
 from tests.clock import forward
 from tests.quiet import quiet
 from tests.server.peer import ERAS, NEWEST_HANDSHAKE, server, talking
 
-BRIEF = Budget(seconds=0.02)
-LONG = Budget(seconds=60)
+BRIEF = CallLimits(seconds=0.02)
+LONG = CallLimits(seconds=60)
 """More than anything here takes; see `forward`."""
 
 
@@ -23,7 +23,7 @@ def app_with_brief(function, budget=BRIEF):
 
 @pytest.mark.parametrize(("asked", "given"), [(None, 100), (5, 5), (100, 100), (101, 100)])
 def test_arguments_can_only_tighten_the_caps(asked, given):
-    assert Budget(entries=100).entries_within(asked) == given
+    assert CallLimits(entries=100).entries_within(asked) == given
 
 
 async def slow() -> str:

@@ -11,7 +11,7 @@ from shared import Context, ToolError
 from shared.errors import CallTimeout
 from shared.protocol.wire.codec import decode
 from shared.server.connection import serve
-from shared.server.limits import Budget
+from shared.server.limits import CallLimits
 from shared.transports.memory import memory_pair
 from tests.clock import forward
 from tests.quiet import quiet
@@ -129,7 +129,7 @@ async def test_it_ends_with_the_server_at_the_latest():
 
 async def test_it_has_no_deadline():
     later = Later()
-    later.app.budget = Budget(seconds=5)
+    later.app.budget = CallLimits(seconds=5)
     async with later.open():
         await later.begin()
         forward(10)

@@ -11,7 +11,7 @@ from servers.sqlite.server import app as sqlite
 from servers.sqlite.settings import Settings as Databases
 from shared import Context, Features, Opening, Running
 from shared.errors import DeclarationError
-from shared.server.limits import Budget, Limits
+from shared.server.limits import CallLimits, Limits
 from tests.server.peer import STATELESS, server, talking
 
 
@@ -85,9 +85,9 @@ async def test_a_cursor_of_one_run_is_nothing_to_another():
 
 async def test_each_run_has_limits_of_its_own():
     app = greeter()
-    async with app.open(limits=Limits(subscriptions=1), budget=Budget(entries=2)) as one, app.open() as other:
+    async with app.open(limits=Limits(subscriptions=1), budget=CallLimits(entries=2)) as one, app.open() as other:
         assert (one.limits.subscriptions, one.budget.entries) == (1, 2)
-        assert (other.limits, other.budget) == (Limits(), Budget())
+        assert (other.limits, other.budget) == (Limits(), CallLimits())
 
 
 @pytest.mark.parametrize("era", ["2025-11-25", STATELESS])

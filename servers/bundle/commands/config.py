@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from shared.kit.program import exit_with_error
 from shared.program.command_line import Spelling, read_command_line
-from shared.program.options import is_hidden, variable_of
+from shared.program.options import is_secret, variable_of
 from shared.program.run import Options
 
 from ..catalog import CATALOG, Entry, load_catalog
@@ -143,7 +143,7 @@ def _secrets_of(url: str) -> frozenset[str]:
 def _hidden(entry: Entry, environment: Mapping[str, str]) -> frozenset[str]:
     """The values of variables of which nobody says that they are no secrets."""
     known = {argument.environment for argument in entry.arguments if not argument.secret}
-    known |= {variable_of(name, "MCP") for name, field in Options.model_fields.items() if not is_hidden(field)}
+    known |= {variable_of(name, "MCP") for name, field in Options.model_fields.items() if not is_secret(field)}
     return frozenset(value for name, value in environment.items() if name not in known)
 
 

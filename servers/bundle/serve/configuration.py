@@ -23,7 +23,7 @@ from pydantic.fields import FieldInfo
 
 from shared import Implementation, Server
 from shared.kit.yaml import YamlError, read_yaml
-from shared.program.options import Written, is_hidden, read_options
+from shared.program.options import Written, is_secret, read_options
 from shared.program.process import Options
 from shared.program.run import own_prefix
 from shared.program.settings_file import read_text, settings_in
@@ -68,7 +68,7 @@ class Configuration(NamedTuple):
         """The first secret among `settings` that others on this machine can read."""
         if not self.readable_by_others:
             return None
-        return next((found.source for name, found in settings.items() if is_hidden(fields[name])), None)
+        return next((found.source for name, found in settings.items() if is_secret(fields[name])), None)
 
 
 def read_configuration(path: Path) -> Configuration:
