@@ -3,11 +3,8 @@ time, and killed; so many at once, and callers in the order they came.
 """
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from typing import NamedTuple
 
 import anyio
@@ -17,6 +14,7 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 from servers.fetch.errors import FetchError
 from servers.fetch.read.frames import LENGTHS, Head, lengths_of, pack
 from servers.fetch.read.page import KindName
+from shared.kit.worker import kill_worker, start_worker
 
 __all__ = ["Limits", "Pool", "Worker"]
 
@@ -24,9 +22,6 @@ STARTING = 60
 """Seconds that a worker may take to start and to load what it needs: a slow disk is not the fault of a page."""
 _CHUNK = 262_144
 _BROKEN = (anyio.EndOfStream, anyio.IncompleteRead, anyio.BrokenResourceError, OSError, RecursionError, ValueError)
-# What Python needs of the environment; the rest, keys and tokens perhaps, is no business of a process that hostile
-# pages are read in.
-_ENVIRONMENT = {"PYTHONHOME", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT", "__PYVENV_LAUNCHER__"}
 # OpenSSL is a tenth of the memory: no connection is made here, and Python has hashes of its own.
 _START = """
 import sys
@@ -89,8 +84,7 @@ class Worker:
         self._prepared.clear()
         if process is None:
             return
-        with anyio.CancelScope(shield=True):
-            await _killed(process)
+        await kill_worker(process)
 
     @asynccontextmanager
     async def _killed_on_failure(self) -> AsyncIterator[None]:
@@ -113,23 +107,13 @@ class Worker:
         try:
             with anyio.fail_after(STARTING):
                 if self._process is None:
-                    await self._start()
+                    self._process = await start_worker(_START, *map(str, self._limits))
                 answer, _ = await self._answer({"kind": kind}, b"")
         except TimeoutError:
             raise FetchError("unreadable", f"no process to read it was ready within {STARTING} s") from None
         if "error" in answer:
             raise FetchError("unreadable", "what reads such pages can't be loaded")
         self._prepared.add(kind)
-
-    async def _start(self) -> None:
-        arguments = [*map(str, self._limits), *filter(None, sys.path)]
-        command = [sys.executable, "-P", "-s", "-W", "ignore", "-c", _START, *arguments]
-        environment = {name: value for name, value in os.environ.items() if name.upper() in _ENVIRONMENT}
-        # A process that was started while nobody waits for it any more would be known to nobody.
-        with anyio.CancelScope(shield=True):
-            self._process = await anyio.open_process(
-                command, stderr=subprocess.DEVNULL, env=environment, start_new_session=True
-            )
 
     async def _answer(self, head: Head, body: bytes) -> tuple[Head, bytes]:
         process = self._process
@@ -145,17 +129,6 @@ class Worker:
         if not isinstance(answer, dict):
             raise ValueError("an answer is an object")
         return answer, await answers.receive_exactly(body_length)
-
-
-async def _killed(process: Process) -> None:
-    if process.returncode is None:
-        process.kill()
-    assert process.stdout is not None
-    # asyncio calls a process ended when its output is, which it stops reading where nobody takes it.
-    with suppress(anyio.BrokenResourceError):
-        async for _ in process.stdout:
-            pass
-    await process.aclose()
 
 
 class Pool:

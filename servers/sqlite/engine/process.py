@@ -5,10 +5,7 @@ more; what it had changed by then is rolled back. Few are at work at once, since
 """
 
 import asyncio
-import os
 import sqlite3
-import subprocess
-import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Any, TypeVar
@@ -24,6 +21,7 @@ from servers.sqlite.engine.limits import StatementDeadline
 from servers.sqlite.engine.opening import OpenOptions, recover
 from servers.sqlite.engine.worker import LENGTH, HeldCursor, pack, unpack
 from servers.sqlite.errors import SqliteError
+from shared.kit.worker import kill_worker, start_worker
 
 __all__ = ["WorkerProcess"]
 
@@ -41,8 +39,6 @@ _STARTING = 60
 _IDLE_SECONDS = 45.0
 """How long a process is kept for the next statement: longer than a query is kept to go on."""
 _BROKEN = (TimeoutError, anyio.EndOfStream, anyio.IncompleteRead, anyio.BrokenResourceError, OSError)
-# What Python needs of the environment; the rest, keys and tokens perhaps, is no business of the process.
-_ENVIRONMENT = {"PYTHONHOME", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT", "__PYVENV_LAUNCHER__"}
 _START = """
 import sys
 sys.path[:] = sys.argv[1:]
@@ -110,8 +106,7 @@ class WorkerProcess:
         process, self._process = self._process, None
         if process is None:
             return
-        with anyio.CancelScope(shield=True):
-            await _kill(process)
+        await kill_worker(process)
 
     def _retire(self) -> None:
         """Nobody has needed it for long: it ends at the end of its input."""
@@ -139,13 +134,7 @@ class WorkerProcess:
                 await to_thread.run_sync(recover, self._opening.path, StatementDeadline(seconds, seconds))
 
     async def _start(self) -> None:
-        command = [sys.executable, "-P", "-s", "-W", "ignore", "-c", _START, *filter(None, sys.path)]
-        environment = {name: value for name, value in os.environ.items() if name.upper() in _ENVIRONMENT}
-        # A process that was started while nobody waits for it any more would be known to nobody.
-        with anyio.CancelScope(shield=True):
-            process = self._process = await anyio.open_process(
-                command, stderr=subprocess.DEVNULL, env=environment, start_new_session=True
-            )
+        process = self._process = await start_worker(_START)
         assert process.stdout is not None
         self._answers = BufferedByteReceiveStream(process.stdout)
         await self._send(self._opening)
@@ -191,15 +180,3 @@ async def _place(seconds: float) -> AsyncIterator[None]:
         yield
     finally:
         places.release()
-
-
-async def _kill(process: Process) -> None:
-    if process.returncode is None:
-        with suppress(ProcessLookupError):
-            process.kill()
-    assert process.stdout is not None
-    # asyncio calls a process ended when its output is, which it stops reading where nobody takes it.
-    with suppress(anyio.BrokenResourceError):
-        async for _ in process.stdout:
-            pass
-    await process.aclose()
