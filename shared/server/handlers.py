@@ -1,7 +1,7 @@
 """One function per method of the protocol that needs the application, and CORE, the extension that they are.
 
 Each takes the running server, the call's context and its validated params, and returns a result of the newest
-version.
+version. The pages of lists that don't depend on who asks are kept in `Listings`.
 """
 
 from contextlib import suppress
@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from ..errors import InvalidParams, ResourceNotFound
 from ..protocol.methods import REQUESTS
 from ..protocol.session.subscriptions import LISTS, Listen
-from ..protocol.signing import cursor_at, position_of
+from ..protocol.shaping import CachedResult
+from ..protocol.signing import Signer, cursor_at, page, position_of
 from ..protocol.types.prompts import CompleteParams, GetPromptParams, PromptReference
 from ..protocol.types.resources import ListenParams, ReadResourceParams, SubscriptionFilter, UriParams
 from ..protocol.types.tools import ListParams
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CORE",
+    "FRESH_MS",
+    "Listings",
     "complete",
     "get_prompt",
     "list_prompts",
@@ -35,6 +38,38 @@ __all__ = [
     "subscribe",
     "unsubscribe",
 ]
+
+
+FRESH_MS = 60_000
+"""Milliseconds a client may keep a list of tools, prompts or templates; changes are announced besides."""
+
+_Entries = list[dict[str, Any]]
+_NOTHING: tuple[_Entries | None, CachedResult] = (None, CachedResult({}))
+
+
+class Listings:
+    """The pages of the lists that are the same for every caller: each is made once, for as long as the entries on
+    offer stay the same ones. These are compared each time, so nobody has to say that something changed. There are as
+    many pages as cursors were issued."""
+
+    def __init__(self) -> None:
+        self._pages: dict[tuple[str, str | None, int], tuple[_Entries | None, CachedResult]] = {}
+
+    def page(self, what: str, entries: _Entries, cursor: str | None, *, size: int, signer: Signer) -> CachedResult:
+        """The page of the list `what` that begins at `cursor`, as a result that anyone may cache.
+
+        Raises InvalidParams for a cursor that was not issued for this list.
+        """
+        made_of, made = self._pages.get((what, cursor, size), _NOTHING)
+        if made_of == entries:
+            return made
+        shown, following = page(entries, cursor, name=what, size=size, signer=signer)
+        result = {what: shown, "ttlMs": FRESH_MS, "cacheScope": "public"}
+        if following is not None:
+            result["nextCursor"] = following
+        made = CachedResult(result)
+        self._pages[what, cursor, size] = list(entries), made
+        return made
 
 
 def _listing(running: "Running[Any]", what: str, items: list[dict[str, Any]], params: ListParams) -> dict[str, Any]:

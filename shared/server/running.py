@@ -22,9 +22,8 @@ from .changes import Changes
 from .connection import Connection
 from .extension import Extension
 from .features import Features, Handler
-from .handlers import CORE
+from .handlers import CORE, Listings
 from .limits import CallLimits, Limits
-from .listings import Listings
 from .turns import Turns
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ import pytest
 
 from shared.errors import InvalidParams
 from shared.protocol.signing import Signer
-from shared.server.listings import Listings
+from shared.server.handlers import Listings
 from tests.server.peer import ERAS, server, talking
 
 SIGNER = Signer(b"key")

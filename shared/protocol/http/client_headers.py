@@ -10,12 +10,10 @@ from typing import Any
 
 from ..session.envelope import PROTOCOL_VERSION, claims_envelope
 from ..wire.jsonrpc import Failure, Message, Notification, Request, Response
-from .routing_headers import METHOD_HEADER, NAME_HEADER, parameter_headers
+from .routing_headers import METHOD_HEADER, NAME_HEADER, NAMED_BY, parameter_headers
 from .rules import EVENT_STREAM, JSON, SESSION_ID, VERSION_HEADER, is_session_id
 
 __all__ = ["ClientHeaders", "encode_value"]
-
-_NAMED_BY = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 
 
 def encode_value(text: str) -> str:
@@ -69,7 +67,7 @@ class ClientHeaders:
             VERSION_HEADER: request.params["_meta"][PROTOCOL_VERSION],
             METHOD_HEADER: encode_value(request.method),
         }
-        name = request.params.get(_NAMED_BY.get(request.method, ""))
+        name = request.params.get(NAMED_BY.get(request.method, ""))
         if not isinstance(name, str):
             return headers
         headers[NAME_HEADER] = encode_value(name)
@@ -78,9 +76,7 @@ class ClientHeaders:
     def _parameters(self, tool: str, arguments: Any) -> dict[str, str]:
         headers: dict[str, str] = {}
         for parameter in parameter_headers(self._schemas.get(tool, {})):
-            value = arguments
-            for name in parameter.path:
-                value = value.get(name) if isinstance(value, Mapping) else None
+            value = parameter.value_in(arguments)
             if value is not None:
                 headers[parameter.header] = encode_value(_text(value))
         return headers

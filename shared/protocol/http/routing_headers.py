@@ -19,7 +19,7 @@ from typing import Any
 from ...errors import InvalidRequest, RpcError
 from ..session.envelope import PROTOCOL_VERSION, check_envelope, unsupported_version
 from ..versions import find_version
-from ..wire.jsonrpc import Batch, Failure, Malformed, Message, Request, RequestId, Response, failure
+from ..wire.jsonrpc import Batch, Failure, Malformed, Message, Request, Response, failure
 from .rules import REPEATED, VERSION_HEADER, Headers, Refusal, stateless_status
 
 __all__ = [
@@ -39,7 +39,7 @@ METHOD_HEADER = "mcp-method"
 NAME_HEADER = "mcp-name"
 PARAM_PREFIX = "mcp-param-"
 
-_NAMED_BY = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+NAMED_BY = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 """The param that `Mcp-Name` repeats; other methods have none, and a stray header is ignored."""
 
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -71,12 +71,8 @@ def check_stateless(headers: Headers, request: Request, parameters_of: Parameter
         if request.method == "tools/call":
             _check_parameters(headers, request.params, parameters_of)
     except RpcError as error:
-        return _refusal(request.id, error)
+        return Refusal(stateless_status(error), failure(request.id, error))
     return None
-
-
-def _refusal(id: RequestId, error: RpcError) -> Refusal:
-    return Refusal(stateless_status(error), failure(id, error))
 
 
 def _check_routing(headers: Headers, request: Request) -> None:
@@ -87,7 +83,7 @@ def _check_routing(headers: Headers, request: Request) -> None:
         raise HeaderMismatch("the MCP-Protocol-Version header must equal the version in params._meta")
     if _decoded(headers, METHOD_HEADER) != request.method:
         raise HeaderMismatch("the Mcp-Method header must equal the method")
-    named_by = _NAMED_BY.get(request.method)
+    named_by = NAMED_BY.get(request.method)
     name = request.params.get(named_by) if named_by is not None else None
     # A name that is no string can't be repeated; the params' own check refuses it.
     if isinstance(name, str) and _decoded(headers, NAME_HEADER) != name:
@@ -130,14 +126,16 @@ class Parameter:
     header: str
     path: tuple[str, ...]
 
+    def value_in(self, arguments: Any) -> Any:
+        """Its value among the `arguments` of a call; None where they have none."""
+        for name in self.path:
+            arguments = arguments.get(name) if isinstance(arguments, Mapping) else None
+        return arguments
 
-def parameter_headers(schema: Mapping[str, Any]) -> Iterator[Parameter]:
+
+def parameter_headers(schema: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[Parameter]:
     """The arguments that `schema` marks with a usable `x-mcp-header`: strings, integers and booleans that can
-    be reached through `properties` alone."""
-    yield from _marked(schema, ())
-
-
-def _marked(schema: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[Parameter]:
+    be reached through `properties` alone. `path` leads to the schema."""
     properties = schema.get("properties")
     for name, field in properties.items() if isinstance(properties, Mapping) else ():
         if not isinstance(field, Mapping):
@@ -145,25 +143,19 @@ def _marked(schema: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[Parame
         here, mark = (*path, name), field.get("x-mcp-header")
         if isinstance(mark, str) and _TOKEN.fullmatch(mark) and field.get("type") in _TEXTS:
             yield Parameter(PARAM_PREFIX + mark.lower(), here)
-        yield from _marked(field, here)
+        yield from parameter_headers(field, here)
 
 
 def _check_parameters(headers: Headers, params: Mapping[str, Any], parameters_of: ParametersOf) -> None:
     name, arguments = params.get("name"), params.get("arguments", {})
     for parameter in parameters_of(name) if isinstance(name, str) else ():
-        value = _argument(arguments, parameter.path)
+        value = parameter.value_in(arguments)
         sent = headers.get(parameter.header)
         if value is None and sent is None:
             continue
         said = None if sent is None else decode_value(sent)
         if value is None or said is None or not _says(said, value):
             raise HeaderMismatch(f"the header {parameter.header} must equal the argument {'.'.join(parameter.path)}")
-
-
-def _argument(arguments: Any, path: tuple[str, ...]) -> Any:
-    for name in path:
-        arguments = arguments.get(name) if isinstance(arguments, Mapping) else None
-    return arguments
 
 
 def _says(text: str, value: Any) -> bool:
