@@ -6,7 +6,7 @@ from typing import Any, Literal, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
-from .options import Group, OptionParser, flag_of, is_secret, positional_field, variable_of
+from .options import Group, OptionParser, extra_of, flag_of, is_secret, positional_field, variable_of
 
 __all__ = ["help_text"]
 
@@ -29,7 +29,7 @@ def _add_group(parser: argparse.ArgumentParser, group: Group) -> None:
     for name, field in group.fields.items():
         variable = None if group.prefix is None else variable_of(name, group.prefix)
         if name == unnamed:
-            metavar = _extra(field)["positional"]
+            metavar = extra_of(field)["positional"]
             text = _with_variable(str(field.description), variable and f"{variable}, separated by {os.pathsep!r}")
             parser.usage = f"{parser.usage} [{metavar} ...]"
             place.add_argument(name, nargs="*", metavar=metavar, help=text)
@@ -55,8 +55,4 @@ def _shape(name: str, field: FieldInfo) -> dict[str, Any]:
         return {"action": action, "default": argparse.SUPPRESS}
     if get_origin(field.annotation) is Literal:
         return {"choices": get_args(field.annotation)}
-    return {"metavar": _extra(field).get("metavar", "VALUE")}
-
-
-def _extra(field: FieldInfo) -> dict[str, Any]:
-    return field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
+    return {"metavar": extra_of(field).get("metavar", "VALUE")}

@@ -25,6 +25,7 @@ __all__ = [
     "OptionParser",
     "Words",
     "Written",
+    "extra_of",
     "flag_of",
     "is_secret",
     "option_spellings",
@@ -143,25 +144,25 @@ def secret(default: Any, description: str) -> Any:
 
 def is_secret(field: FieldInfo) -> bool:
     """Whether the field is a secret."""
-    return bool(_extra(field).get("secret"))
+    return bool(extra_of(field).get("secret"))
 
 
 def paths_after(field: FieldInfo) -> str | None:
     """What a path in a value of the field follows: nothing where the value is a path, by its type or by `paths_after`
     in `json_schema_extra`, which may be as well what ends a name before it. None where there is no path."""
-    return "" if Path in (field.annotation, *get_args(field.annotation)) else _extra(field).get("paths_after")
+    return "" if Path in (field.annotation, *get_args(field.annotation)) else extra_of(field).get("paths_after")
 
 
 def positional_field(fields: Mapping[str, FieldInfo]) -> str | None:
     """The field that takes the arguments without a name."""
-    return next((name for name, field in fields.items() if "positional" in _extra(field)), None)
+    return next((name for name, field in fields.items() if "positional" in extra_of(field)), None)
 
 
 def option_spellings(fields: Mapping[str, FieldInfo]) -> dict[str, Spelling]:
     """How the options of these fields can be written on a command line."""
     found: dict[str, Spelling] = {}
     for name, field in fields.items():
-        if not is_secret(field) and "positional" not in _extra(field):
+        if not is_secret(field) and "positional" not in extra_of(field):
             choices = get_args(field.annotation) if get_origin(field.annotation) is Literal else ()
             found |= spellings(name, flag_of(name), is_switch=field.annotation is bool, choices=choices)
     return found
@@ -192,7 +193,7 @@ def read_options(
     sources: dict[str, str] = {}
     for name, field in model.model_fields.items():
         variable = variable_of(name, prefix)
-        sources[name] = _extra(field).get("positional") or flag_of(name)
+        sources[name] = extra_of(field).get("positional") or flag_of(name)
         if name in given:
             values[name] = given[name]
         elif environment.get(variable):
@@ -211,7 +212,8 @@ def split_list(value: str, separator: str) -> list[str]:
     return [part.strip() for part in value.split(separator) if part.strip()]
 
 
-def _extra(field: FieldInfo) -> dict[str, Any]:
+def extra_of(field: FieldInfo) -> dict[str, Any]:
+    """What the field says besides its type: `json_schema_extra`."""
     return field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
 
 

@@ -1,18 +1,26 @@
 """Who is who: what a server says of itself, whom it serves, and who sent a request and what it can do."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, get_args
 
 from .records import record
 from .types.base import Implementation
+from .types.client import LogLevel
 from .versions import Version
 
-__all__ = ["LOG_LEVELS", "Identity", "Peer", "Principal"]
+__all__ = ["LOG_LEVELS", "Identity", "Peer", "Principal", "declared"]
 
-LOG_LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
+LOG_LEVELS = get_args(LogLevel)
 """RFC 5424 severities, mildest first (2025-11-25, Utilities, Logging)."""
+
+
+def declared(capabilities: Any, path: Sequence[str]) -> Any:
+    """What stands at `path` among `capabilities`; None where nothing does. They may be of any shape."""
+    for name in path:
+        capabilities = capabilities.get(name) if isinstance(capabilities, dict) else None
+    return capabilities
 
 
 @record
@@ -42,12 +50,7 @@ class Identity:
 
     def has(self, path: tuple[str, ...]) -> bool:
         """Whether the capability `path` is declared."""
-        node: Any = self.capabilities
-        for name in path:
-            if not isinstance(node, dict) or node.get(name) in (None, False):
-                return False
-            node = node[name]
-        return True
+        return declared(self.capabilities, path) not in (None, False)
 
     def capabilities_in(self, version: Version) -> dict[str, Any]:
         """What peers of a `version` with a handshake are told it can do.
@@ -94,12 +97,7 @@ class Peer:
 
     def can(self, *path: str) -> bool:
         """Whether it declared this capability, e.g. `can("sampling", "tools")`."""
-        node: Any = self.capabilities
-        for name in path:
-            if not isinstance(node, dict) or node.get(name) is None:
-                return False
-            node = node[name]
-        return True
+        return declared(self.capabilities, path) is not None
 
     def wants_log(self, level: str) -> bool:
         """Whether a message of this level should reach it."""

@@ -21,9 +21,10 @@ from ..errors import CallTimeout, InputRequired, InternalError
 from ..kit.expiry import ExpiryQueue
 from ..kit.tasks import Signal
 from ..protocol.session.events import Call, Outcome
-from .context import Context, Link
+from .context import Context
 
 if TYPE_CHECKING:
+    from .connection import Connection
     from .running import Running
 
 __all__ = ["Calls", "Outlet"]
@@ -49,7 +50,7 @@ class Calls:
     def __len__(self) -> int:
         return len(self._tasks)
 
-    def begin(self, link: Link, call: Call) -> None:
+    def begin(self, link: "Connection", call: Call) -> None:
         """Begins `call`, or lets it wait until its link has a place for it, or refuses it."""
         limits = self._running.limits
         call.link, call.outlet = link, link.session
@@ -100,7 +101,7 @@ class Calls:
             if left < math.inf:
                 scope.deadline = self._loop.time() + left
 
-    async def drain(self, link: Link | None = None) -> None:
+    async def drain(self, link: "Connection | None" = None) -> None:
         """Waits for the end of all calls, or of those of one link."""
         if link is None:
             while self._tasks:
@@ -150,7 +151,7 @@ class Calls:
             if self._ended is not None:
                 self._ended.wake()
 
-    def _wait(self, link: Link, call: Call, most: int) -> None:
+    def _wait(self, link: "Connection", call: Call, most: int) -> None:
         if len(link.queue or ()) >= most:
             link.session.finish(call, InternalError("too many calls are waiting; send fewer at once"))
             return

@@ -12,7 +12,7 @@ may be interested in its changes.
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AsyncExitStack, ExitStack
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from anyio import CancelScope
 from anyio.lowlevel import checkpoint_if_cancelled
@@ -20,7 +20,10 @@ from anyio.lowlevel import checkpoint_if_cancelled
 from ..errors import InvalidParams, ResourceNotFound
 from ..protocol.session.events import Change
 
-__all__ = ["Changes", "Listener"]
+if TYPE_CHECKING:
+    from .connection import Connection
+
+__all__ = ["Changes"]
 
 MAX_HELD = 10_000
 """Subscriptions of all clients together."""
@@ -28,13 +31,6 @@ MAX_HELD = 10_000
 Subscribed = Callable[[Any, str], Awaitable[str]]
 Wanted = Callable[[], Awaitable[None]]
 Unsubscribed = Callable[[str], Awaitable[None]]
-
-
-class Listener(Protocol):
-    """A connection as the bus sees it."""
-
-    def changed(self, change: Change) -> None:
-        """Takes note of `change`; never waits."""
 
 
 class Changes:
@@ -45,7 +41,7 @@ class Changes:
         self.on_unsubscribe: Unsubscribed | None = None
         self.on_wanted: Wanted | None = None
         self._wanted = False
-        self._listeners: dict[Listener, None] = {}
+        self._listeners: dict[Connection, None] = {}
         self._holders: Counter[str] = Counter()
         self._shares: Counter[str] = Counter()
         self._total = 0
@@ -67,11 +63,11 @@ class Changes:
         if key in self._holders:
             self._publish(Change("resource", key))
 
-    def join(self, listener: Listener) -> None:
+    def join(self, listener: "Connection") -> None:
         """Tells `listener` of changes from now on."""
         self._listeners[listener] = None
 
-    def leave(self, listener: Listener) -> None:
+    def leave(self, listener: "Connection") -> None:
         """No longer."""
         self._listeners.pop(listener, None)
 

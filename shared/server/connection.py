@@ -95,12 +95,15 @@ class Connection:
 
     def __init__(self, running: "Running[Any]", session: ServerSession, due: Callable[[], None], client: str) -> None:
         self.client = client
+        """A name for whoever is served, an address and a principal; empty where nobody else is."""
         self.session = session
         self._running = running
         self._due = due
         self._loop = asyncio.get_running_loop()
         self.running = self.streams = self._sending = 0
+        """How many calls run now, how many listen streams are open, and how many messages are on their way."""
         self.queue: deque[Call] | None = None
+        """The calls that wait for a place, where any ever did."""
         self.answers = Answers()
         self._changes: dict[Change, None] = {}
         self._moved: Signal | None = None

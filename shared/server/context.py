@@ -1,10 +1,9 @@
 """What a handler may do besides returning a value: report, ask the client, announce changes."""
 
 import secrets
-from collections import deque
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -14,7 +13,6 @@ from ..protocol.identity import Peer
 from ..protocol.records import record
 from ..protocol.session.events import Call
 from ..protocol.session.questions import Question, elicit_form, elicit_url, list_roots, read_answer, sample
-from ..protocol.session.server import ServerSession
 from ..protocol.types.client import CreateMessageResult, ElicitResult, LogLevel, Root
 from ..protocol.wire.jsonrpc import Failure, RequestId, Response
 from .changes import Changes
@@ -24,9 +22,10 @@ from .mistakes import describe
 from .turns import Turns
 
 if TYPE_CHECKING:
+    from .connection import Connection
     from .running import Running
 
-__all__ = ["Answer", "Answers", "Context", "Link", "form_schema"]
+__all__ = ["Answer", "Answers", "Context", "form_schema"]
 
 State = TypeVar("State")
 Form = TypeVar("Form", bound=BaseModel)
@@ -78,40 +77,6 @@ class Answers:
             self._come.wake()
 
 
-class Link(Protocol):
-    """The connection as its calls see it."""
-
-    session: ServerSession
-    answers: Answers
-    client: str
-    """A name for whoever is served, an address and a principal; empty where nobody else is."""
-    running: int
-    """How many of its calls run now."""
-    streams: int
-    """How many listen streams are open."""
-    queue: deque[Call] | None
-    """The calls that wait for a place, where any ever did."""
-
-    @property
-    def is_behind(self) -> bool:
-        """Whether the peer is too slow to take what waits for it."""
-
-    async def room(self) -> None:
-        """Waits until the peer has taken enough of what waits for it."""
-
-    async def flush(self) -> None:
-        """Lets waiting messages leave; waits while the peer is too slow to take them."""
-
-    async def closing(self) -> None:
-        """Waits until the server ends the listen streams."""
-
-    async def move(self) -> None:
-        """Waits until a call is over, or something was sent."""
-
-    def ended(self, call: Call) -> None:
-        """`call` is over, or detached: its place goes to the next that waits for one."""
-
-
 @record
 class Answer(Generic[Form]):
     """What the user did with a form; `data` is there when it was accepted."""
@@ -125,7 +90,7 @@ class Context(Generic[State]):
     """One call's view of its server and its client."""
 
     call: Call
-    link: Link
+    link: "Connection"
     """The connection. It and the call are for the handlers of this package, not for authors."""
     running: "Running[Any]"
     state: State

@@ -12,6 +12,7 @@ from ...errors import InvalidParams, InvalidRequest, MethodNotFound
 from ..identity import Principal
 from ..methods import MethodTable
 from ..signing import Signer
+from ..types.base import first_fault
 from ..wire.jsonrpc import Request
 from .envelope import admit, claims_envelope
 from .events import Call
@@ -53,7 +54,7 @@ class Admission:
             # What `model_validate` does, without its own arguments: this runs for every request.
             params = method.params.__pydantic_validator__.validate_python(request.params)
         except ValidationError as error:
-            raise InvalidParams(_first_fault(error)) from None
+            raise InvalidParams(first_fault(error)) from None
         token = params.meta.get("progressToken")
         if token is not None and type(token) not in (str, int):
             raise InvalidParams('"progressToken" must be a string or an integer')
@@ -62,8 +63,3 @@ class Admission:
         else:
             round_ = FIRST_ROUND
         return Call(request.id, method, params, peer, request.params, round_, token)
-
-
-def _first_fault(error: ValidationError) -> str:
-    first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-    return f"{'.'.join(str(part) for part in first['loc'])}: {first['msg']}"

@@ -19,6 +19,7 @@ from enum import Enum
 from typing import Any
 
 from ...errors import InternalError, InvalidParams, InvalidRequest, McpError, RpcError
+from ..identity import declared
 from ..shaping import SERVER_INFO, SUBSCRIPTION_ID
 from ..versions import HANDSHAKE_VERSIONS, NEWEST, NEWEST_HANDSHAKE, Version, find_version
 from ..wire.jsonrpc import Batch, Failure, Malformed, Message, Notification, Request, RequestId, Response, failure
@@ -62,12 +63,7 @@ class ServerDescription:
 
     def can(self, *path: str) -> bool:
         """Whether it declared this capability, e.g. `can("resources", "subscribe")`."""
-        node: Any = self.capabilities
-        for name in path:
-            if not isinstance(node, dict) or node.get(name) in (None, False):
-                return False
-            node = node[name]
-        return True
+        return declared(self.capabilities, path) not in (None, False)
 
 
 class Era(Enum):

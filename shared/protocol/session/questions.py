@@ -20,7 +20,7 @@ from ..identity import Peer, Principal
 from ..records import record
 from ..shaping import shape_question
 from ..signing import Signer, digest
-from ..types.base import Wire
+from ..types.base import Wire, first_fault
 from ..types.client import CreateMessageResult, ElicitResult, ListRootsResult
 from ..versions import V2024_11_05, V2025_06_18, V2025_11_25, Version
 from ..wire.jsonrpc import RequestId
@@ -144,9 +144,7 @@ def read_answer(question: Question, answer: Any) -> Any:
     try:
         return _ANSWERS[question.method].model_validate(answer)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise InvalidParams(f"the answer to {question.method} does not fit: {where}: {first['msg']}") from None
+        raise InvalidParams(f"the answer to {question.method} does not fit: {first_fault(error)}") from None
 
 
 def asker(id: RequestId | None) -> int | None:

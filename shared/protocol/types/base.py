@@ -2,10 +2,10 @@
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
-__all__ = ["Annotations", "Icon", "Implementation", "Meta", "Params", "Role", "Wire"]
+__all__ = ["Annotations", "Icon", "Implementation", "Meta", "Params", "Role", "Wire", "first_fault"]
 
 Meta = dict[str, Any]
 """The `_meta` of a message or an object: keys are `name` or `prefix/name`."""
@@ -57,3 +57,9 @@ class Implementation(Wire):
     description: str | None = None
     website_url: str | None = None
     icons: list[Icon] | None = None
+
+
+def first_fault(error: ValidationError) -> str:
+    """The first of what does not fit a model, after its place: names with dots between."""
+    first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+    return f"{'.'.join(str(part) for part in first['loc'])}: {first['msg']}"

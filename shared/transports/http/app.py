@@ -24,7 +24,7 @@ from ...contracts import Authenticator
 from ...protocol.http.hosts import HostPolicy, is_loopback
 from ...protocol.http.rules import Denial, Headers, Refusal, accepts_gzip, check_single, read_headers, refuse
 from ...protocol.identity import Principal
-from .endpoint import Endpoint, EndpointLimits
+from .endpoint import EndpointLimits
 from .mount import Mount
 from .probes import HEALTH, METRICS, READY, Probes, refused
 from .reply import Http, Reply
@@ -106,11 +106,6 @@ class HttpApp:
         self._rest.router.redirect_slashes = False
         self._nowhere = self._rest.router.default = _Nowhere(self._gates)
         self._pages = _PROBED if front is None else {*_PROBED, "/"}
-
-    @property
-    def endpoint(self) -> Endpoint:
-        """The endpoint of the first server, or the only one."""
-        return self.mounts[0].endpoint
 
     def stop(self) -> None:
         """Takes no more requests; what is under way is finished."""

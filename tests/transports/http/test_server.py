@@ -251,7 +251,7 @@ async def test_unusable_options(options: HttpOptions) -> None:
     async with make_server().open() as running:
         with pytest.raises(ValueError, match=r"token|host"):
             await run_http(running, options)
-        assert http_app(running, HttpOptions()).endpoint.sessions == 0
+        assert http_app(running, HttpOptions()).mounts[0].endpoint.sessions == 0
 
 
 async def test_nothing_is_kept_of_a_connection_that_was_reset() -> None:
