@@ -21,7 +21,10 @@ class StaticTokens:
 
     def __init__(self, tokens: Iterable[str]) -> None:
         """Raises ValueError for an empty token, which everybody would have."""
-        digests = [sha256(token.encode()).digest() for token in tokens if _usable(token)]
+        tokens = tuple(tokens)
+        if not all(token.strip() for token in tokens):
+            raise ValueError("an empty token would let everybody in")
+        digests = [sha256(token.encode()).digest() for token in tokens]
         self._principals = {digest: Principal(f"token-{digest.hex()[:12]}") for digest in digests}
 
     async def authenticate(self, headers: Headers) -> Principal | Denial | None:
@@ -45,9 +48,3 @@ def _sent(headers: Headers) -> str | None:
         return headers.get("x-api-key")
     scheme, _, token = authorization.partition(" ")
     return token.strip(" \t") if scheme.lower() == "bearer" else None
-
-
-def _usable(token: str) -> bool:
-    if not token.strip():
-        raise ValueError("an empty token would let everybody in")
-    return True

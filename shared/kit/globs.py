@@ -154,8 +154,5 @@ def _names(pattern: str) -> list[str]:
 
 def _compiled(pattern: str) -> list[re.Pattern[str] | None]:
     names = _names(pattern)
-    return [_component(names[i]) for i in range(len(names)) if names[i : i + 2] != ["**", "**"]]
-
-
-def _component(name: str) -> re.Pattern[str] | None:
-    return _ANY if name == "**" else re.compile(fnmatch.translate(name))
+    names = [name for i, name in enumerate(names) if names[i : i + 2] != ["**", "**"]]
+    return [_ANY if name == "**" else re.compile(fnmatch.translate(name)) for name in names]

@@ -17,8 +17,7 @@ from decimal import Decimal
 from typing import Any
 
 from ...errors import InvalidRequest, RpcError
-from ..session.envelope import PROTOCOL_VERSION, check_envelope, unsupported_version
-from ..versions import find_version
+from ..session.envelope import PROTOCOL_VERSION, check_envelope, stateless_version
 from ..wire.jsonrpc import Batch, Failure, Malformed, Message, Request, Response, failure
 from .rules import REPEATED, VERSION_HEADER, Headers, Refusal, stateless_status
 
@@ -67,7 +66,7 @@ def check_stateless(headers: Headers, request: Request, parameters_of: Parameter
     """The first fault of a stateless request, in the order above, with its HTTP status."""
     try:
         _check_routing(headers, request)
-        _check_version(request.params)
+        stateless_version(request.params["_meta"][PROTOCOL_VERSION])
         if request.method == "tools/call":
             _check_parameters(headers, request.params, parameters_of)
     except RpcError as error:
@@ -88,13 +87,6 @@ def _check_routing(headers: Headers, request: Request) -> None:
     # A name that is no string can't be repeated; the params' own check refuses it.
     if isinstance(name, str) and _decoded(headers, NAME_HEADER) != name:
         raise HeaderMismatch(f"the Mcp-Name header must equal params.{named_by}")
-
-
-def _check_version(params: Mapping[str, Any]) -> None:
-    requested = params["_meta"][PROTOCOL_VERSION]
-    version = find_version(requested)
-    if version is None or not version.stateless:
-        raise unsupported_version(requested)
 
 
 def _decoded(headers: Headers, name: str) -> str | None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...errors import InvalidParams, RpcError
 from ..identity import LOG_LEVELS, Identity, Peer, Principal
-from ..versions import VERSIONS, find_version
+from ..versions import VERSIONS, Version, find_version
 
 __all__ = [
     "CLIENT_CAPABILITIES",
@@ -19,7 +19,7 @@ __all__ = [
     "check_envelope",
     "claims_envelope",
     "discover",
-    "unsupported_version",
+    "stateless_version",
 ]
 
 PROTOCOL_VERSION = "io.modelcontextprotocol/protocolVersion"
@@ -42,9 +42,7 @@ def admit(params: dict[str, Any], principal: Principal | None) -> Peer:
     Raises InvalidParams for an incomplete envelope, and RpcError -32022 for a version we don't serve here.
     """
     meta = check_envelope(params)
-    version = find_version(meta[PROTOCOL_VERSION])
-    if version is None or not version.stateless:
-        raise unsupported_version(meta[PROTOCOL_VERSION])
+    version = stateless_version(meta[PROTOCOL_VERSION])
     info, level = meta.get(CLIENT_INFO), meta.get(LOG_LEVEL)
     if level is not None and level not in LOG_LEVELS:
         raise InvalidParams(f"{LOG_LEVEL} must be one of {', '.join(LOG_LEVELS)}")
@@ -63,10 +61,13 @@ def check_envelope(params: dict[str, Any]) -> dict[str, Any]:
     return meta
 
 
-def unsupported_version(requested: str) -> RpcError:
-    """The error for a version that can't be served without a handshake."""
-    data = {"supported": [version.date for version in _STATELESS], "requested": requested}
-    return RpcError("unsupported protocol version", code=-32022, data=data)
+def stateless_version(requested: str) -> Version:
+    """The version of that date. Raises RpcError -32022 for one that can't be served without a handshake."""
+    version = find_version(requested)
+    if version is None or not version.stateless:
+        data = {"supported": [version.date for version in _STATELESS], "requested": requested}
+        raise RpcError("unsupported protocol version", code=-32022, data=data)
+    return version
 
 
 def discover(identity: Identity) -> dict[str, Any]:
