@@ -47,6 +47,7 @@ LATE_IMPORTS: dict[str, str] = {
     "shared/kit/yaml.py": "pyyaml is an extra, loaded with the first text in YAML",
     "shared/client/connect.py": "httpx is an extra, and a client of processes needs none",
     "shared/program/options.py": "who asks for help waits for argparse, and nobody else",
+    "shared/program/process.py": "what says how much a listener takes stands with the web server, for HTTP alone",
     "shared/program/run.py": "a transport is imported when it is chosen, a reader of settings where there is a file",
     "shared/kit/program.py": "most copies have what they need; what says how to add it is loaded where they have not",
     "servers/bundle/commands/serve.py": "it says which extra is missing, where there is no web server to load",

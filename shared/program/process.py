@@ -1,6 +1,7 @@
 """What every program does that runs servers, be it one or several: its options, how it starts, and how it ends.
 
-Exit codes: 0 when it ended in order, 2 for a refused option or a busy port, 1 for a failure of ours.
+Exit codes: 0 when it ended in order, 2 for a refused option or a busy port, 1 for a failure of ours. Nothing of HTTP
+is loaded before somebody asks for what a listener needs.
 """
 
 import asyncio
@@ -16,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import anyio
 from anyio.abc import TaskGroup
@@ -29,13 +30,18 @@ from ..ops.logs import set_up_logging
 from ..server.server import Server
 from .options import secret
 
+if TYPE_CHECKING:
+    from ..transports.http.app import HttpOptions
+
 __all__ = [
     "LOOPBACK",
     "Options",
+    "address",
     "announce",
     "bound",
     "end_in_time",
     "ending_signals",
+    "http_options",
     "leave_behind",
     "missing_extra",
     "open_standard_streams",
@@ -123,6 +129,29 @@ def _read_token(path: Path) -> str:
         return _one_word(token)
     except ValueError as error:
         raise ValueError(f"--token-file: {path}: {error}") from None
+
+
+def http_options(options: Options, token: str | None) -> "HttpOptions":
+    """Where an HTTP listener is, whom it serves, and how much."""
+    from ..transports.http.app import HttpOptions
+    from ..transports.http.endpoint import EndpointLimits
+    from ..transports.http.limits import SessionLimits
+
+    limits = EndpointLimits(sessions=SessionLimits(options.max_sessions, options.idle_seconds))
+    return HttpOptions(
+        host=options.host,
+        port=options.port,
+        path=options.path,
+        allowed_hosts=tuple(options.allowed_host),
+        allowed_origins=tuple(options.allowed_origin),
+        tokens=() if token is None else (token,),
+        limits=replace(limits, body_bytes=options.max_message or limits.body_bytes),
+    )
+
+
+def address(host: str, port: int) -> str:
+    """The URL of a listener, without a path."""
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
 
 def missing_extra() -> bool:

@@ -24,10 +24,12 @@ from ..server.server import Server
 from .options import Group, OptionParser, Words, Written, read_options
 from .process import (
     Options,
+    address,
     announce,
     bound,
     end_in_time,
     ending_signals,
+    http_options,
     missing_extra,
     open_standard_streams,
     run_to_the_end,
@@ -163,7 +165,6 @@ async def _run_stdio(running: Running[Any], options: Options, tasks: TaskGroup) 
 
 async def _run_http(running: Running[Any], options: Options, token: str | None, tasks: TaskGroup) -> None:
     from ..transports.http.server import run_http
-    from .listening import address, http_options
 
     def started(host: str, port: int) -> None:
         announce(options, f"listening on {address(host, port)}{options.path}")

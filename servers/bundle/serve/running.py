@@ -12,11 +12,12 @@ import anyio
 from anyio import to_thread
 
 from shared.kit.program import exit_with_error
-from shared.program.listening import address, http_options
 from shared.program.process import (
     Options,
+    address,
     announce,
     bound,
+    http_options,
     leave_behind,
     run_to_the_end,
     set_limits,
