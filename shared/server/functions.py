@@ -92,7 +92,8 @@ class Function:
             raise DeclarationError(f"{self._what} must be an `async def`")
         self.hints = _hints(function, self._what)
         self.returns = self.hints.pop("return", None)
-        self._takes_context = [name for name, hint in self.hints.items() if (get_origin(hint) or hint) is context]
+        takes_context = (name for name, hint in self.hints.items() if (get_origin(hint) or hint) is context)
+        self._context_name = next(takes_context, None)
         self._fields = self._parameters()
 
     @cached_property
@@ -122,7 +123,10 @@ class Function:
             checked: BaseModel = self._model.__pydantic_validator__.validate_json(to_json(arguments), strict=True)
         except ValidationError as error:
             raise InvalidArguments(describe(error, self.schema)) from None
-        return {**vars(checked), **dict.fromkeys(self._takes_context, context)}
+        bound = vars(checked)
+        if self._context_name is not None:
+            bound[self._context_name] = context
+        return bound
 
     def bind_text(self, arguments: dict[str, str], context: object = None) -> dict[str, Any]:
         """Like `bind`, for arguments that are always strings: "5" may become an integer."""
@@ -130,12 +134,15 @@ class Function:
             checked = self._model.model_validate_strings(arguments)
         except ValidationError as error:
             raise InvalidArguments(describe(error, self.schema)) from None
-        return {**vars(checked), **dict.fromkeys(self._takes_context, context)}
+        bound = vars(checked)
+        if self._context_name is not None:
+            bound[self._context_name] = context
+        return bound
 
     def _parameters(self) -> dict[str, Any]:
         fields: dict[str, Any] = {}
         for name, parameter in inspect.signature(self.call).parameters.items():
-            if name in self._takes_context:
+            if name == self._context_name:
                 continue
             if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
                 raise DeclarationError(f"{self._what}: {name!r} must be an ordinary parameter")
