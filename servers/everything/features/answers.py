@@ -21,24 +21,7 @@ from shared import (
 
 from . import Ctx
 
-__all__ = [
-    "PNG",
-    "WAV",
-    "Client",
-    "Weather",
-    "all_content",
-    "echo",
-    "features",
-    "large_answer",
-    "result_with_meta",
-    "show_client",
-    "structured_answer",
-    "test_audio_content",
-    "test_embedded_resource",
-    "test_image_content",
-    "test_multiple_content_types",
-    "test_simple_text",
-]
+__all__ = ["PNG", "features"]
 
 features = Features[None]()
 

@@ -9,17 +9,7 @@ from shared import Features, LogLevel, MissingCapability, ResourceNotFound, RpcE
 
 from . import Ctx
 
-__all__ = [
-    "fail",
-    "features",
-    "long_call",
-    "test_error_handling",
-    "test_logging_tool",
-    "test_missing_capability",
-    "test_reconnection",
-    "test_tool_with_logging",
-    "test_tool_with_progress",
-]
+__all__ = ["features"]
 
 features = Features[None]()
 

@@ -10,15 +10,7 @@ from . import Ctx
 from .answers import PNG
 from .schemas import Background
 
-__all__ = [
-    "conversation_prompt",
-    "features",
-    "test_input_required_result_prompt",
-    "test_prompt_with_arguments",
-    "test_prompt_with_embedded_resource",
-    "test_prompt_with_image",
-    "test_simple_prompt",
-]
+__all__ = ["features"]
 
 features = Features[None]()
 

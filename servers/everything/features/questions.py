@@ -14,28 +14,7 @@ from shared import Answer, Features, Question, ToolError, elicit_form, list_root
 from . import Ctx
 from .schemas import Choices, Colour, Confirmation, Contact, Defaults, Everything, Name
 
-__all__ = [
-    "elicit_every_field",
-    "elicit_visit",
-    "features",
-    "rounds",
-    "sample_with_tools",
-    "show_roots",
-    "test_elicitation",
-    "test_elicitation_sep1034_defaults",
-    "test_elicitation_sep1330_enums",
-    "test_input_required_result_capabilities",
-    "test_input_required_result_elicitation",
-    "test_input_required_result_list_roots",
-    "test_input_required_result_multi_round",
-    "test_input_required_result_multiple_inputs",
-    "test_input_required_result_request_state",
-    "test_input_required_result_sampling",
-    "test_input_required_result_tampered_state",
-    "test_sampling",
-    "test_streaming_elicitation",
-    "user_message",
-]
+__all__ = ["features", "rounds"]
 
 features = Features[None]()
 rounds = Features[None]()

@@ -11,22 +11,7 @@ from shared import Features, TextResourceContents
 from . import Ctx
 from .answers import PNG
 
-__all__ = [
-    "WATCHED",
-    "Watched",
-    "extra_prompt",
-    "extra_resource",
-    "extra_tool",
-    "features",
-    "static_binary",
-    "static_text",
-    "template_data",
-    "test_trigger_prompt_change",
-    "test_trigger_tool_change",
-    "trigger_resource_change",
-    "trigger_resource_update",
-    "watched_resource",
-]
+__all__ = ["WATCHED", "features"]
 
 features = Features[None]()
 

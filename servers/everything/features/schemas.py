@@ -22,8 +22,6 @@ __all__ = [
     "Everything",
     "Name",
     "features",
-    "json_schema_2020_12_tool",
-    "test_x_mcp_header",
 ]
 
 features = Features[None]()
