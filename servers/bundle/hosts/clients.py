@@ -64,27 +64,27 @@ class HttpShape(NamedTuple):
 
 
 class Client(NamedTuple):
-    """One client."""
+    """One client; what most have in common is the default."""
 
     name: str
     """What `--client` takes."""
     title: str
     user: Callable[[Machine], PurePath]
     """The file for all of the user's projects."""
-    project: str | None
-    """The file for one project, from the project's directory, with `/`; None where there is no such file."""
-    key: str
-    """The key of the file under which its servers stand, each under its name."""
-    format: Literal["json", "jsonc", "toml"]
-    """`jsonc` is JSON with comments and trailing commas, as the client itself reads it."""
-    stdio: Mapping[str, str]
-    """What stands in the entry of a server that is started, besides `command`, `args` and `env`."""
-    http: HttpShape | None
-    """None where its file takes no server that is reached over HTTP."""
     renewal: str
     """What makes it see a changed file."""
     source: str
     """The documentation of it."""
+    http: HttpShape | None
+    """None where its file takes no server that is reached over HTTP."""
+    project: str | None = None
+    """The file for one project, from the project's directory, with `/`; None where there is no such file."""
+    key: str = "mcpServers"
+    """The key of the file under which its servers stand, each under its name."""
+    format: Literal["json", "jsonc", "toml"] = "json"
+    """`jsonc` is JSON with comments and trailing commas, as the client itself reads it."""
+    stdio: Mapping[str, str] = {}
+    """What stands in the entry of a server that is started, besides `command`, `args` and `env`."""
 
     def file(self, machine: Machine, scope: Scope, project: Path) -> Path:
         """The file of one scope. Raises ValueError where the client has no such scope."""
@@ -126,10 +126,6 @@ CLIENTS = (
         name="claude-desktop",
         title="Claude Desktop",
         user=lambda machine: machine.settings() / "Claude" / "claude_desktop_config.json",
-        project=None,
-        key="mcpServers",
-        format="json",
-        stdio={},
         # It reaches others as connectors, which are set up in its window.
         http=None,
         renewal="quit Claude Desktop and start it again",
@@ -140,8 +136,6 @@ CLIENTS = (
         title="Claude Code",
         user=_claude_code,
         project=".mcp.json",
-        key="mcpServers",
-        format="json",
         stdio={"type": "stdio"},
         http=HttpShape(fixed={"type": "http"}, variable="${{{}}}"),
         renewal="start a new session of Claude Code",
@@ -164,7 +158,6 @@ CLIENTS = (
         title="Cursor",
         user=lambda machine: machine.home / ".cursor" / "mcp.json",
         project=".cursor/mcp.json",
-        key="mcpServers",
         # The examples of its documentation have comments.
         format="jsonc",
         stdio={"type": "stdio"},
@@ -176,10 +169,6 @@ CLIENTS = (
         name="windsurf",
         title="Windsurf",
         user=lambda machine: machine.home / ".codeium" / "windsurf" / "mcp_config.json",
-        project=None,
-        key="mcpServers",
-        format="json",
-        stdio={},
         http=HttpShape(url="serverUrl", variable="${{env:{}}}"),
         renewal="press Refresh in Windsurf, under MCP servers",
         source="https://docs.devin.ai/desktop/cascade/mcp",
@@ -201,10 +190,6 @@ CLIENTS = (
         name="cline",
         title="Cline",
         user=_cline,
-        project=None,
-        key="mcpServers",
-        format="json",
-        stdio={},
         http=HttpShape(fixed={"type": "streamableHttp"}),
         renewal="Cline starts it at once",
         source="https://docs.cline.bot/mcp/mcp-overview",
@@ -214,9 +199,7 @@ CLIENTS = (
         title="Gemini CLI",
         user=_gemini,
         project=".gemini/settings.json",
-        key="mcpServers",
         format="jsonc",
-        stdio={},
         http=HttpShape(url="httpUrl", variable="${{{}}}"),
         # In others it starts no server, nor says why unless it is asked.
         renewal="start Gemini CLI again, in a folder that it trusts",
@@ -229,7 +212,6 @@ CLIENTS = (
         project=".codex/config.toml",
         key="mcp_servers",
         format="toml",
-        stdio={},
         http=HttpShape(headers="http_headers", bearer="bearer_token_env_var"),
         renewal="start Codex again",
         source="https://github.com/openai/codex/blob/main/docs/config.md",
