@@ -20,9 +20,10 @@ from servers.fetch.read.html.tree import drop, length, squeeze
 from servers.fetch.read.invisible import strip_invisible
 from servers.fetch.read.page import Removed
 
-__all__ = ["hides", "remove_hidden", "strip_machinery"]
+__all__ = ["hides", "remove_hidden"]
 
 _MACHINERY = ("script", "style", "template", "noscript", "noframes", "noembed", "object", "embed", "applet", "canvas")
+"""What no page shows: scripts, sheets, templates, and what stands in for them."""
 _MOST_CHARACTERS = 500_000
 """Of all sheets of a page."""
 _LONGEST_VALUE = 200
@@ -43,15 +44,10 @@ _NOT_HIDING = frozenset(("html", "body", "main", "article"))
 """Elements that a rule of a sheet hides only until a script has run."""
 
 
-def strip_machinery(root: HtmlElement) -> None:
-    """Take out what no page shows: scripts, sheets, templates, and what stands in for them."""
-    strip_elements(root, *_MACHINERY, with_tail=False)
-
-
 def remove_hidden(root: HtmlElement) -> Removed:
     """Take out what attributes and styles hide, and invisible characters."""
     rules = _rules_of(root)
-    strip_machinery(root)
+    strip_elements(root, *_MACHINERY, with_tail=False)
     hidden = _outermost(root, lambda element: _is_hidden(element) or rules.hide(element))
     elements = sum(bool(length(element)) for element in hidden)
     for element in hidden:
