@@ -30,15 +30,11 @@ MODES = ("handshake", "stateless")
 
 
 def main(argv: Sequence[str]) -> int:
-    """Runs the demo; the exit code."""
+    """Runs the demo; 0 when all of it worked. It tells a line for each thing that was done, and with `--verbose`
+    every call with its answer. Raises what went wrong."""
     parser = CommandParser("demo", "Start the servers as a desktop host would, and do real work through them.")
     parser.add_argument("--verbose", action="store_true", help="show every call, and all that came of it")
-    return _run(parser.parse_args(argv).verbose)
-
-
-def _run(verbose: bool) -> int:
-    """Runs the demo; 0 when all of it worked. It tells a line for each thing that was done, and every call with its
-    answer where it is to be `verbose`. Raises what went wrong."""
+    verbose: bool = parser.parse_args(argv).verbose
     for part in PARTS:
         with tempfile.TemporaryDirectory(prefix="mcp-demo-") as folder:
             anyio.run(_show, part, Path(folder).resolve(), verbose)

@@ -29,7 +29,8 @@ def main(argv: Sequence[str]) -> int:
         "as its client would, and speak to it. Say in plain words what to do.",
     )
     parser.add_argument("names", nargs="*", metavar="NAME", help="servers to look at (default: all)")
-    parser.add_argument("--client", metavar="CLIENT", help=f"the only client to look at: {_clients()}")
+    known = ", ".join(client.name for client in CLIENTS)
+    parser.add_argument("--client", metavar="CLIENT", help=f"the only client to look at: {known}")
     parser.add_catalog()
     parser.add_json()
     given = parser.parse_args(argv)
@@ -49,10 +50,6 @@ def main(argv: Sequence[str]) -> int:
     else:
         _show(found)
     return 1 if any(finding.severity is Severity.FAULT for finding in found) else 0
-
-
-def _clients() -> str:
-    return ", ".join(client.name for client in CLIENTS)
 
 
 def _show(found: Sequence[Finding]) -> None:
