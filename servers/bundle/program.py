@@ -93,7 +93,7 @@ def _run(name: str, words: Sequence[str]) -> int:
             raise
         if name == "doctor":
             # It is there to say what is missing.
-            shown: int = import_module(".doctor.bare", __package__).report(words)
+            shown: int = import_module(".doctor.findings", __package__).report_libraries(words)
             return shown
         from shared.kit.program import exit_with_error, needs_extra
 

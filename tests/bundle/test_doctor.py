@@ -16,9 +16,8 @@ import anyio
 import pytest
 
 from servers.bundle.doctor.arguments import read_arguments
-from servers.bundle.doctor.bare import look
 from servers.bundle.doctor.examination import SECONDS, Examination, examine
-from servers.bundle.doctor.findings import Severity
+from servers.bundle.doctor.findings import Severity, look_at_libraries
 from servers.bundle.doctor.installation import check_installation, interpreter_of, this_installation
 from servers.bundle.program import main
 from shared.kit.installation import Installation as BareInstallation
@@ -593,7 +592,7 @@ def test_without_libraries_of_its_own_it_says_which() -> None:
 
 def test_without_libraries_of_its_own_it_looks_at_those_of_the_servers(tmp_path: Path) -> None:
     installation = installed(tmp_path, requires="no-such-library>=1")
-    found = list(look(BareInstallation.in_site(installation.python, tmp_path / "lib")))
+    found = list(look_at_libraries(BareInstallation.in_site(installation.python, tmp_path / "lib")))
     assert [(one.severity, one.where) for one in found][1:] == [
         (Severity.WARNING, "sqlite"), (Severity.FAULT, "doctor"),
     ]  # fmt: skip

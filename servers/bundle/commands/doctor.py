@@ -6,7 +6,7 @@ from pathlib import Path
 import anyio
 from rich.text import Text
 
-from shared.kit.program import exit_with_error, plain
+from shared.kit.program import exit_with_error
 
 from ..catalog import load_catalog
 from ..doctor.examination import Examination, examine
@@ -54,10 +54,9 @@ def main(argv: Sequence[str]) -> int:
 
 def _show(found: Sequence[Finding]) -> None:
     out = console()
-    for severity, where, what, fix in found:
-        line = f"{where}: {what}" + (f". Fix: {fix}" if fix else "")
-        told = Text(wrap(out, plain(f"{severity:8}{line}"), " " * 8))
-        told.stylize(_STYLES[severity], 0, 8)
+    for finding in found:
+        told = Text(wrap(out, finding.line, " " * 8))
+        told.stylize(_STYLES[finding.severity], 0, 8)
         out.print(told)
     faults, warnings = (
         sum(finding.severity is severity for finding in found) for severity in (Severity.FAULT, Severity.WARNING)

@@ -1,9 +1,20 @@
-"""What a check found."""
+"""What a check found; and what a doctor can say where its own libraries are missing: which are, and those of the
+servers.
 
+So nothing is imported here but the standard library, and what needs nothing else.
+"""
+
+import json
+import platform
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
-__all__ = ["Finding", "Severity", "fault", "fine", "warning"]
+from shared.kit.installation import NAME, Installation, this_installation
+from shared.kit.program import plain
+from shared.version import __version__
+
+__all__ = ["Finding", "Severity", "fault", "fine", "look_at_libraries", "report_libraries", "warning"]
 
 
 class Severity(StrEnum):
@@ -25,6 +36,11 @@ class Finding(NamedTuple):
     fix: str = ""
     """What to do about it; empty where there is nothing to do."""
 
+    @property
+    def line(self) -> str:
+        """What people are told; how much it matters stands in the first eight columns."""
+        return plain(f"{self.severity:8}{self.where}: {self.what}" + (f". Fix: {self.fix}" if self.fix else ""))
+
 
 def fine(where: str, what: str) -> Finding:
     """All is well."""
@@ -39,3 +55,35 @@ def warning(where: str, what: str, fix: str) -> Finding:
 def fault(where: str, what: str, fix: str) -> Finding:
     """It does not work."""
     return Finding(Severity.FAULT, where, what, fix)
+
+
+_OWN = "catalog"
+# These are for all servers, and for developers.
+_OTHERS = ("all", "client", "dev", "http")
+
+
+def report_libraries(words: Sequence[str]) -> int:
+    """Prints what is there and what is missing; the exit code."""
+    found = list(look_at_libraries(this_installation()))
+    if "--json" in words:
+        print(json.dumps([finding._asdict() for finding in found], indent=2))  # noqa: T201 - it is the output
+        return 1
+    for finding in found:
+        print(finding.line)  # noqa: T201 - it is the output
+    return 1
+
+
+def look_at_libraries(copy: Installation) -> Iterator[Finding]:
+    """What is there of an installation, and what is missing."""
+    yield fine(str(copy.python), f"Python {platform.python_version()}, with {NAME} {__version__}")
+    lacking = copy.lacking()
+    for extra, libraries in sorted(lacking.items()):
+        if extra == _OWN or extra in _OTHERS:
+            continue
+        if libraries:
+            yield warning(extra, f"its extra {extra!r} is not installed: {', '.join(libraries)}", copy.line(extra))
+        else:
+            yield fine(extra, f"the libraries of its extra {extra!r} are installed")
+    missing = ", ".join(lacking.get(_OWN, [])) or "libraries of its own"
+    what = f"it looks at no client, and starts no server, since its extra {_OWN!r} is not installed: {missing}"
+    yield fault("doctor", what, copy.line(_OWN))
