@@ -26,9 +26,8 @@ from typing import Any, BinaryIO, Literal, NamedTuple, Self
 from anyio import to_thread
 from pydantic_core import to_json
 
-from servers.sqlite.engine.database import Database
+from servers.sqlite.engine.database import Database, temporary_directory
 from servers.sqlite.engine.limits import StatementDeadline, retry_locked
-from servers.sqlite.engine.temporary import temporary_directory
 from servers.sqlite.errors import SqliteError
 from servers.sqlite.query.pages import encode_cells, fetch
 from servers.sqlite.query.query import Query

@@ -12,7 +12,7 @@ import anyio
 
 from shared.client.client import Client
 
-from ...sqlite.engine.temporary import make_sample
+from ...sqlite.engine.database import make_sample
 from .telling import Teller
 
 __all__ = ["PARTS", "Part"]

@@ -1,9 +1,12 @@
-"""The databases under the names that clients use, with the connections to each."""
+"""The databases under the names that clients use, with the connections to each; and what ends with the server: those
+in memory, and a small shop for first steps.
+"""
 
+import sqlite3
 import stat
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, ExitStack, asynccontextmanager, closing
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple, TypeVar
@@ -13,10 +16,20 @@ from servers.sqlite.engine.limits import Limits
 from servers.sqlite.engine.opening import Mode
 from servers.sqlite.engine.pool import Pool
 from servers.sqlite.engine.sql import find_declared_types
-from servers.sqlite.engine.temporary import make_sample, temporary_directory
 from servers.sqlite.errors import SqliteError
 
-__all__ = ["MEMORY", "Committed", "Database", "Databases", "Source", "ignore_commit", "open_databases"]
+__all__ = [
+    "MEMORY",
+    "Committed",
+    "Database",
+    "Databases",
+    "Source",
+    "ignore_commit",
+    "make_sample",
+    "open_databases",
+    "temporary_directory",
+]
+
 
 T = TypeVar("T")
 
@@ -196,3 +209,21 @@ def _lacks_directory(path: Path) -> bool:
         return False  # nobody can tell; opening the file says what is wrong
     except OSError:
         return True
+
+
+def temporary_directory(what: str) -> AbstractContextManager[str]:
+    """A new directory for `what`, whose path it gives; all that is in it goes at the end of the block."""
+    # It loads three kinds of compression, and most servers never need it.
+    import tempfile
+
+    return tempfile.TemporaryDirectory(prefix=f"sqlite-{what}-", ignore_cleanup_errors=True)
+
+
+def make_sample(path: Path) -> None:
+    """Makes the shop, some 600 rows, in a new file at `path`. Raises ValueError where it can't be made."""
+    script = Path(__file__).with_name("sample.sql").read_text(encoding="utf-8")
+    try:
+        with closing(sqlite3.connect(path)) as connection:
+            connection.executescript(script)
+    except sqlite3.Error as error:
+        raise ValueError(f"the sample can't be made at {path}: {error}") from None

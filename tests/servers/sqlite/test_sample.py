@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from servers.sqlite.engine.database import Source
-from servers.sqlite.engine.temporary import make_sample
+from servers.sqlite.engine.database import Source, make_sample
 from servers.sqlite.settings import Settings
 from tests.servers.sqlite.serving import served
 from tests.servers.sqlite.test_settings import start
