@@ -124,7 +124,7 @@ class Calls:
     async def _run(self, call: Call) -> None:
         """The work on one call. This is the one place where exceptions become answers."""
         running, link, deadlines, is_stream = self._running, call.link, self._deadlines, call.method.is_stream
-        outcome: Outcome | None = None
+        outcome: Any = None  # an author's handler may return anything
         try:
             with call.scope:
                 if call.is_over:
@@ -137,15 +137,19 @@ class Calls:
                     deadlines.arm()
                 context = Context(call, link, running, running.state, running.budget)
                 outcome = await running.handlers[call.method.name](running, context, call.params)
+                if outcome is None:
+                    raise TypeError(f"what handles {call.method.name} returned None")
+            if call.outlet is not None:
+                # Where nothing came of a call that nobody has cancelled, its time was up.
+                call.outlet.finish(call, CallTimeout(deadlines.seconds) if outcome is None else outcome)
         except (Exception, InputRequired, BaseExceptionGroup) as error:
-            outcome = running.server.translate(error)
+            told = running.server.translate(error)
             _release(error)
+            if call.outlet is not None:
+                call.outlet.finish(call, told)
         finally:
             deadlines.pop(call, None)
             del self._tasks[call]
-            # Where nothing came of a call that nobody has cancelled, its time was up.
-            if call.outlet is not None:
-                call.outlet.finish(call, CallTimeout(deadlines.seconds) if outcome is None else outcome)
             if call.link is not None:
                 call.link.ended(call)
             if self._ended is not None:

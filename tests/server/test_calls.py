@@ -11,11 +11,12 @@ from shared import Context, ToolError
 from shared.errors import CallTimeout
 from shared.protocol.wire.codec import decode
 from shared.server.connection import serve
+from shared.server.extension import Extension
 from shared.server.limits import CallLimits
 from shared.transports.memory import memory_pair
 from tests.clock import forward
 from tests.quiet import quiet
-from tests.server.peer import PATIENCE, STATELESS, Peer, server
+from tests.server.peer import PATIENCE, STATELESS, Peer, server, talking
 from tests.wire import with_envelope
 
 
@@ -213,3 +214,18 @@ async def test_it_waits_for_no_peer_that_is_behind():
         await link.close()
     ((_, outcome),) = later.told
     assert outcome["content"] == [{"type": "text", "text": "done"}]
+
+
+@pytest.mark.parametrize("result", [None, [1], {"content": 5}], ids=["nothing", "no object", "what no version has"])
+async def test_a_result_that_can_not_be_sent_is_an_internal_error_and_frees_its_place(result):
+    async def odd(_running, _context, _params):
+        return result
+
+    extension = Extension("odd", around=lambda row, handler: odd if row.name == "tools/call" else handler)
+    app = server(extensions=[extension])
+    app.tool()(Later().ready)
+    app.limits = replace(app.limits, concurrent_calls=1)
+    async with talking(app, "2024-11-05") as peer:
+        for _ in range(2):
+            answer = await peer.request("tools/call", {"name": "ready", "arguments": {}})
+            assert answer["error"] == {"code": -32603, "message": "internal error"}

@@ -179,14 +179,14 @@ class ServerSession:
         if call.is_over:
             return
         told = outcome if isinstance(outcome, dict) else self._told(call, outcome)
-        call.is_over, call.params, call.raw = True, None, None
-        del self._calls[call.id]
-        self._calls = self._calls or {}  # one that was used keeps room, a tenth of what an idle session is
         answer: Response | Failure
         if isinstance(told, dict):
             answer = Response(call.id, shape(call.method, told, call.peer.version, self._identity.server_info))
         else:
             answer = failure(call.id, told)
+        call.is_over, call.params, call.raw = True, None, None
+        del self._calls[call.id]
+        self._calls = self._calls or {}  # one that was used keeps room, a tenth of what an idle session is
         if self._batches is None:
             self.waiting.append(Outgoing(answer, call.id))
         else:
