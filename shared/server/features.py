@@ -115,11 +115,18 @@ class Features(Generic[State]):
         return declare
 
     def include(self, other: "Features[State]") -> None:
-        """Offers all that `other` has as well. Raises DeclarationError for what there is already."""
+        """Offers all that `other` has as well. Raises DeclarationError for what there is already, or where both have
+        a source of prompts."""
         self.require_changeable()
-        self.tools.include(other.tools)
-        self.resources.include(other.resources)
-        self.prompts.include(other.prompts)
+        for tool in other.tools.all():
+            self.tools.add(tool)
+        for resource in other.resources.all():
+            self.resources.add(resource)
+        for prompt in other.prompts.all():
+            self.prompts.add(prompt)
+        if other.prompts.source is not None:
+            self.prompts.draw_from(other.prompts.source)
+        self.resources.listers += other.resources.listers
         self.completions.include(other.completions)
         self.methods += other.methods
         self.handlers.update(other.handlers)

@@ -104,13 +104,6 @@ class Prompts:
         """Takes a prompt out; whether there was one."""
         return self._prompts.pop(name, None) is not None
 
-    def include(self, other: "Prompts") -> None:
-        """Adds all of `other`. Raises DeclarationError where a name is taken, or there are two sources."""
-        for prompt in other.all():
-            self.add(prompt)
-        if other.source is not None:
-            self.draw_from(other.source)
-
     def draw_from(self, source: PromptSource) -> None:
         """Serves those of `source` as well. Raises DeclarationError where there is a source already."""
         if self.source is not None:

@@ -95,12 +95,6 @@ class Resources:
         """Takes a resource or a template out; whether there was one."""
         return self._resources.pop(uri, None) is not None
 
-    def include(self, other: "Resources") -> None:
-        """Adds all of `other`. Raises DeclarationError where a URI is taken."""
-        for resource in other.all():
-            self.add(resource)
-        self.listers += other.listers
-
     def __len__(self) -> int:
         return len(self._resources) + len(self.listers)
 

@@ -108,11 +108,6 @@ class Tools:
         """Takes a tool out; whether there was one."""
         return self._tools.pop(name, None) is not None
 
-    def include(self, other: "Tools") -> None:
-        """Adds all of `other`. Raises DeclarationError where a name is taken."""
-        for tool in other.all():
-            self.add(tool)
-
     def __len__(self) -> int:
         return len(self._tools)
 

@@ -65,10 +65,6 @@ class HostPolicy:
         self._hosts = {_known(_host(one), one) for one in hosts if one != "*"}
         self._origins = {_known(_origin(one), one) for one in origins if one != "*"}
 
-    def check(self, headers: Headers) -> Refusal | None:
-        """403 for a host or an origin that is not allowed."""
-        return self.check_host(headers) or self.check_origin(headers)
-
     def check_host(self, headers: Headers) -> Refusal | None:
         """403 for a `Host` that is not allowed."""
         host = _host(headers.get("host") or "")

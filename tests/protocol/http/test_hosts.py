@@ -69,7 +69,7 @@ def test_loopback(host: str, local: bool) -> None:
     ],
 )
 def test_hosts(policy: HostPolicy, host: str | None, allowed: bool) -> None:
-    refusal = policy.check(Headers({} if host is None else {"host": host}))
+    refusal = policy.check_host(Headers({} if host is None else {"host": host}))
     assert (refusal is None) is allowed
     assert refusal is None or (refusal.status, refusal.failure.id) == (403, None)
 
