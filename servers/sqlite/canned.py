@@ -21,7 +21,7 @@ from servers.sqlite.errors import SqliteError
 from shared.kit.rooted.entries import open_unblocked
 from shared.kit.yaml import YamlError, read_yaml
 
-__all__ = ["Definition", "QueryFiles", "QueryParameter", "parse_definition", "require_compiles"]
+__all__ = ["TYPES", "Definition", "QueryFiles", "QueryParameter", "parse_definition", "require_compiles"]
 
 log = logging.getLogger("servers.sqlite")
 
@@ -36,13 +36,8 @@ _OURS = frozenset({"max_rows", "cursor"})
 """Parameters that each query that reads has besides its own."""
 _KEYS = {"name": str, "description": str, "parameters": dict, "writable": bool, "database": str}
 _OF_PARAMETER = {"type": str, "description": str, "default": object, "optional": bool}
-_TYPES: dict[str, tuple[type, ...]] = {
-    "integer": (int,),
-    "number": (int, float),
-    "string": (str,),
-    "boolean": (bool,),
-    "blob": (str,),
-}
+TYPES: dict[str, type] = {"integer": int, "number": float, "string": str, "boolean": bool, "blob": str}
+"""The types of parameters, and what each is in Python; a blob is base64."""
 
 
 class QueryParameter(NamedTuple):
@@ -114,10 +109,11 @@ def _parse_parameter(name: Any, written: Any) -> QueryParameter:
         raise ValueError(f"{where} is no mapping with a type")
     _require_kinds(written, _OF_PARAMETER, where)
     kind, default = written.get("type"), written.get("default")
-    if kind not in _TYPES:
-        raise ValueError(f"{where} has no type (there are: {', '.join(_TYPES)})")
+    if kind not in TYPES:
+        raise ValueError(f"{where} has no type (there are: {', '.join(TYPES)})")
     # A bool is an int in Python, and nowhere else.
-    fits = isinstance(default, _TYPES[kind]) and isinstance(default, bool) == (kind == "boolean")
+    fits = isinstance(default, (int, float) if kind == "number" else TYPES[kind])
+    fits &= isinstance(default, bool) == (kind == "boolean")
     if default is not None and not fits:
         raise ValueError(f"{where}: its default is no {kind}")
     optional = default is not None or written.get("optional", False)

@@ -15,7 +15,7 @@ from shared.errors import DeclarationError
 from shared.kit.notices import Notices
 from shared.server.tools import RegisteredTool, ToolOptions, signed
 
-from ..canned import Definition, QueryFiles, QueryParameter, require_compiles
+from ..canned import TYPES, Definition, QueryFiles, QueryParameter, require_compiles
 from ..query.pages import decode_value
 from ..query.query import Query
 from ..watch.watch import watch_events
@@ -27,7 +27,6 @@ from .write import execute_statements
 
 __all__ = ["serve"]
 
-_TYPES: dict[str, Any] = {"integer": int, "number": float, "string": str, "boolean": bool, "blob": str}
 _SCHEMA: dict[str, Any] = {"contentEncoding": "base64"}
 _PAGING = (
     Parameter("max_rows", Parameter.KEYWORD_ONLY, annotation=MaxRowsArgument, default=None),
@@ -127,7 +126,7 @@ def _make_tool(definition: Definition) -> RegisteredTool:
 
 def _make_parameter(given: QueryParameter) -> Parameter:
     field = Field(description=given.description, json_schema_extra=_SCHEMA if given.type == "blob" else None)
-    kind = _TYPES[given.type]
+    kind: Any = TYPES[given.type]
     annotation: Any = Annotated[kind | None if given.optional else kind, field]
     default = given.default if given.optional else Parameter.empty
     return Parameter(given.name, Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
