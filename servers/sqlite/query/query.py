@@ -17,6 +17,7 @@ from typing_extensions import TypedDict
 from servers.sqlite.engine.limits import StatementDeadline, retry_locked
 from servers.sqlite.engine.sql import replace_parameters
 from servers.sqlite.query.pages import AnswerLimits, Page, Row, decode_value, fill_page
+from servers.sqlite.schema.entries import keeps_snapshots
 from servers.sqlite.schema.lines import ByteBudget
 from servers.sqlite.texts import fence, format_name, shorten
 
@@ -102,7 +103,7 @@ def run_query(
         names = tuple(column[0] for column in cursor.description or ())
         _skip(cursor, query.offset, deadline)
         page, rest = _fill(names, Remainder(cursor, ()), limits, deadline)
-        kept = rest if rest is not None and _keeps_snapshots(connection) else None
+        kept = rest if rest is not None and keeps_snapshots(connection) else None
         if kept is not None:
             unless_kept.pop_all()
     return Answer(names, page, rest is not None, kept, schema_version, data_version, time.monotonic() - began)
@@ -124,12 +125,6 @@ def resume(
 def _read_pragma(connection: sqlite3.Connection, name: str) -> int:
     (value,) = connection.execute(f"PRAGMA {name}").fetchone()
     return int(value)
-
-
-def _keeps_snapshots(connection: sqlite3.Connection) -> bool:
-    # Without a write-ahead log, a statement that is not finished keeps all writers out.
-    (mode,) = connection.execute("PRAGMA journal_mode").fetchone()
-    return bool(mode == "wal")
 
 
 def _skip(cursor: sqlite3.Cursor, offset: int, deadline: StatementDeadline) -> None:

@@ -25,6 +25,7 @@ __all__ = [
     "build_schema_sql",
     "get_entry",
     "hold_snapshot",
+    "keeps_snapshots",
     "list_all_entries",
     "list_entries",
     "select_unnameable",
@@ -97,6 +98,12 @@ def hold_snapshot(connection: sqlite3.Connection, deadline: StatementDeadline) -
     holding = "SELECT count(*) FROM sqlite_schema UNION ALL SELECT 0"
     with closing(retry_locked(deadline, partial(connection.execute, holding))):
         yield
+
+
+def keeps_snapshots(connection: sqlite3.Connection) -> bool:
+    """Whether a statement that is not finished hinders no writer; without a write-ahead log it keeps all out."""
+    (mode,) = connection.execute("PRAGMA journal_mode").fetchone()
+    return bool(mode == "wal")
 
 
 def ask(connection: sqlite3.Connection, question: str, *values: Any) -> list[tuple[Any, ...]]:

@@ -5,13 +5,15 @@ import os
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from servers.sqlite.engine.limits import StatementDeadline, retry_locked
 from servers.sqlite.errors import SqliteError
+from servers.sqlite.schema.entries import hold_snapshot, keeps_snapshots
 from servers.sqlite.texts import fence
 from shared.kit.rooted.atomic import rename, sync, sync_directory
 from shared.kit.rooted.entries import create, entry_at
@@ -46,7 +48,8 @@ def back_up(directory: Path, name: str, connection: sqlite3.Connection, deadline
     began = time.monotonic()
     stem = f"{name}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
     with reserve_name(directory, stem) as (part, file):
-        with _one_snapshot(connection, deadline):
+        is_kept = retry_locked(deadline, partial(keeps_snapshots, connection))
+        with hold_snapshot(connection, deadline) if is_kept else nullcontext():
             _copy(connection, part, deadline)
         with part.open("rb+") as copy:
             sync(copy.fileno())
@@ -60,18 +63,6 @@ def format_backup(done: Backup) -> str:
     """The name and size of the copy, and what SQLite finds wrong with it."""
     facts = f"{done.file}: {done.bytes:,} bytes; {done.seconds * 1_000:.4g} ms; integrity check:"
     return f"{facts}\n{fence(done.integrity)}"
-
-
-@contextmanager
-def _one_snapshot(connection: sqlite3.Connection, deadline: StatementDeadline) -> Iterator[None]:
-    (mode,) = retry_locked(deadline, lambda: connection.execute("PRAGMA journal_mode").fetchone())
-    if mode != "wal":
-        # A lock for reading that is held keeps all writers out.
-        yield
-        return
-    # A statement whose row is not fetched is not over, and so keeps what it sees.
-    with closing(retry_locked(deadline, lambda: connection.execute("SELECT count(*) FROM sqlite_schema"))):
-        yield
 
 
 def _copy(connection: sqlite3.Connection, part: Path, deadline: StatementDeadline) -> None:
