@@ -10,22 +10,16 @@ from itertools import pairwise
 
 from lxml.html import HtmlElement
 
-from servers.fetch.read.html.tree import BLOCKS, HEADINGS, Span, Texts
+from servers.fetch.read.html.tree import BLOCKS, HEADINGS, Span, Texts, names_in
 
 __all__ = ["introduces", "is_around", "is_list_of_pages", "is_list_of_tags", "is_teaser", "leads_away"]
 
 _TAGS = frozenset(("nav", "footer", "menu", "dialog", "iframe", "select", "datalist", "textarea"))
 _AROUND_BUTTONS = ("p", "li", "dd", "td", *HEADINGS)
-_ROLES = frozenset(
-    re.findall(
-        r"\w+",
-        "navigation search contentinfo complementary banner dialog alertdialog menu menubar toolbar tablist",
-    )
+_ROLES = names_in(
+    "navigation search contentinfo complementary banner dialog alertdialog menu menubar toolbar tablist"
 )
-_NAMES = frozenset(
-    re.findall(
-        r"\w+",
-        """
+_NAMES = names_in("""
     ad ads adsense adslot adv advert advertisement author avatar banner basket breadcrumb breadcrumbs byline
     caption captions carousel cart comment comments consent cookie cookies copyright credit credits crosssell
     crumb crumbs cta date dates disqus editsection feedback footer gdpr helpful jumpbox latest login menu modal
@@ -34,18 +28,11 @@ _NAMES = frozenset(
     recommendations recommended related replies respond share shares sharing sidebar signup skip slider
     slideshow social sponsor sponsored subscribe subscription swiper taboola taglist tags teaser timestamp toc
     toolbar trending upsell vote votes widget wishlist
-""",
-    )
-)
-_INTRODUCTIONS = frozenset(
-    re.findall(
-        r"\w+",
-        """
+""")
+_INTRODUCTIONS = names_in("""
     abstract chapo deck dek desc description excerpt intro introduction lead lede sapo standfirst subhead subheading
     subheadline subtitle summary
-""",
-    )
-)
+""")
 _NEVER = frozenset(("body", "caption", "figcaption", "a", *HEADINGS))
 """What its names say little of: a heading may be an anchor below a navbar."""
 _ABOUT = re.compile(r"(?<![\w-])(?:has|is|with|without|no|not)-[\w-]+")

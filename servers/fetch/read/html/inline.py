@@ -10,7 +10,7 @@ from urllib.parse import urldefrag, urljoin, urlsplit
 from lxml.html import HtmlElement
 
 from servers.fetch.read.html.blocks import tex_of
-from servers.fetch.read.html.tree import squeeze
+from servers.fetch.read.html.tree import names_in, squeeze
 
 __all__ = ["Inline", "absolute_url", "escape", "escape_label", "picture_url"]
 
@@ -30,15 +30,10 @@ _EMPHASIS = {
     **dict.fromkeys(("del", "s", "strike"), "~~"),
 }
 _CODE = frozenset(("code", "kbd", "samp", "tt"))
-_SILENT = frozenset(
-    re.findall(
-        r"\w+",
-        """
+_SILENT = names_in("""
     script style template noscript head title meta link svg object embed iframe canvas map area audio video
     source select textarea datalist rp
-""",
-    )
-)
+""")
 
 
 def escape(text: str) -> str:

@@ -1,13 +1,12 @@
 """The links of a page, and its markup with nothing but what a reader sees."""
 
-import re
 from collections.abc import Iterable
 from urllib.parse import urldefrag
 
 from lxml.html import HtmlElement, tostring
 
 from servers.fetch.read.html.inline import absolute_url, escape_label, picture_url
-from servers.fetch.read.html.tree import squeeze
+from servers.fetch.read.html.tree import names_in, squeeze
 
 __all__ = ["clean_markup", "list_links"]
 
@@ -15,15 +14,10 @@ _MOST = 1_000
 """Links that are listed."""
 _LONGEST = 200
 """Characters of a link's words."""
-_KEPT = frozenset(
-    re.findall(
-        r"[a-z-]+",
-        """
+_KEPT = names_in("""
     id class href src alt title lang dir colspan rowspan headers scope start value reversed datetime cite name type
     checked open role aria-label itemprop
-""",
-    )
-)
+""")
 _SILENT = ("link", "meta", "base", "iframe", "frame")
 
 

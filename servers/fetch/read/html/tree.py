@@ -17,7 +17,19 @@ from lxml import etree
 from lxml.etree import SubElement
 from lxml.html import HtmlElement, HTMLParser, document_fromstring, fragment_fromstring
 
-__all__ = ["BLOCKS", "HEADINGS", "LONGEST_CAPTION", "Span", "Texts", "drop", "flatten", "length", "parse", "squeeze"]
+__all__ = [
+    "BLOCKS",
+    "HEADINGS",
+    "LONGEST_CAPTION",
+    "Span",
+    "Texts",
+    "drop",
+    "flatten",
+    "length",
+    "names_in",
+    "parse",
+    "squeeze",
+]
 
 _DEEPEST = 100
 """Levels of elements that are kept; what is deeper stands flat in the last of them."""
@@ -30,19 +42,20 @@ _REFERENCE = re.compile(r"&#(?:[xX]0*([0-9a-fA-F]{1,8})(?![0-9a-fA-F])|0*([0-9]{
 _ONE_CLASS = etree.ElementDefaultClassLookup(element=HtmlElement)
 _IN_HEAD = frozenset(("base", "link", "meta", "noscript", "script", "style", "template", "title"))
 
+
+def names_in(text: str) -> frozenset[str]:
+    """The names that stand between blanks in a text: a set of many is read best so."""
+    return frozenset(text.split())
+
+
 LONGEST_CAPTION = 500
 """Characters of text in a figure that are its picture's caption; more is a text of its own."""
 HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
-BLOCKS = frozenset(
-    re.findall(
-        r"\w+",
-        """
+BLOCKS = names_in("""
     address article aside blockquote body caption center dd details dialog div dl dt fieldset figcaption figure
     footer form frameset h1 h2 h3 h4 h5 h6 header hgroup hr html legend li listing main menu nav ol option
     optgroup p plaintext pre search section select summary table tbody td tfoot th thead tr ul video audio
-""",
-    )
-)
+""")
 """Elements that begin on a line of their own."""
 
 Span = tuple[int, int]
