@@ -327,7 +327,8 @@ class MemoryEvents:
         """The session has ended: ends all that were shown, those without an answer with `refusal`, and forgets
         them."""
         shown, self._shown = self._shown or {}, None
-        for stream in {*shown.values(), *([self._own] if self._own else [])}:
+        own, self._own = self._own, None  # which has this: else both stay until the garbage collector comes
+        for stream in {*shown.values(), *([own] if own else [])}:
             stream.end(refusal)
             self.unread.stop(stream)
             if stream.reader is None:

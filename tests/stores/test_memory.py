@@ -1,10 +1,13 @@
 """What the stores in memory keep: nothing of what is over, for they live as long as the server does."""
 
+from weakref import ref
+
+from shared.kit.expiry import ExpiryQueue
 from shared.protocol.http.rules import refuse
 from shared.protocol.session.handshake import NEW
 from shared.protocol.session.sharing import SessionRecord
 from shared.stores.memory import Stores
-from shared.stores.memory_log import MemoryLog
+from shared.stores.memory_log import MemoryEvents, MemoryLog, Room
 from shared.transports.http.limits import SessionLimits
 from tests.clock import forward
 from tests.quiet import quiet
@@ -39,6 +42,19 @@ async def test_a_session_that_has_ended_leaves_nothing_behind() -> None:
         events.close(refuse(404, "the session has ended"))
         log.drop("s")
         assert kept(log) == (0, 0)
+
+
+class Traced(MemoryEvents):
+    """The streams of a session, of which a weak reference can be had."""
+
+
+async def test_the_streams_of_a_session_that_has_ended_are_free_at_once() -> None:
+    events = Traced(LIMITS, Room(1), ExpiryQueue(60))
+    traced = ref(events)
+    events.own().put(b"x")
+    events.close(refuse(404, "the session has ended"))
+    del events
+    assert traced() is None  # without the garbage collector
 
 
 async def test_what_nobody_hears_of_is_no_topic() -> None:
