@@ -41,6 +41,7 @@ QUIET_SECONDS = 1.0
 _SUBSCRIBING = ("resources/subscribe", "resources/unsubscribe")
 _UNKNOWN = refuse(404, "there is no such session; initialize a new one")
 TOO_MANY = refuse(503, "too many sessions are open", Retry_After="60")
+_STOPPING = refuse(503, "the server is stopping", Connection="close")
 
 
 class Sessions:
@@ -60,6 +61,8 @@ class Sessions:
         self._opening: set[HttpSession] = set()
         self._lapsed: list[HttpSession] = []
         self._ended = 0
+        self._is_leaving = False
+        """Whether what comes now has to go to the other replicas."""
         self._bus.receive(self._hear)
 
     def __len__(self) -> int:
@@ -92,9 +95,9 @@ class Sessions:
     ) -> tuple[HttpSession, bool] | Refusal:
         """The session of that id, and whether the requests `ids` are served here from now on, none of which is being
         served. Somebody else's is as unknown as one that never was."""
-        entered = await self._store.enter(id, principal, ids)
+        entered = None if self._is_leaving else await self._store.enter(id, principal, ids)
         if entered is None:
-            return _UNKNOWN
+            return _STOPPING if self._is_leaving else _UNKNOWN
         record, is_free = entered
         session = self._by_id.get(id)
         if session is None:
@@ -147,6 +150,7 @@ class Sessions:
     def end_all(self, *, orderly: bool) -> None:
         """Ends every session, or where there are other replicas what is here of it; lets each finish what is under
         way, if `orderly`, else cancels it."""
+        self._is_leaving = not self.is_alone
         for session in (*self._opening, *self._by_id.values()):
             self._tasks.start_soon(partial(self._finish, session, orderly=orderly, goes_on=not self.is_alone))
 
@@ -203,7 +207,7 @@ class Sessions:
         if session.leave(goes_on=goes_on):
             self._count_ended()
         else:
-            self._tasks.start_soon(partial(self._finish, session, orderly=False))
+            self._tasks.start_soon(partial(self._finish, session, orderly=False, goes_on=goes_on))
 
     def _forget(self, session: HttpSession) -> bool:
         known = session in self._opening or session.id in self._by_id
@@ -220,6 +224,8 @@ class Sessions:
             log.exception("a session failed")
         finally:
             self._forget(session)
+            if not goes_on:
+                self._store.delete(session.id)
             self._count_ended()
 
     def _count_ended(self) -> None:

@@ -8,6 +8,7 @@ import anyio
 import httpx
 import pytest
 
+from shared.protocol.http.rules import Refusal
 from shared.protocol.wire.codec import decode
 from shared.protocol.wire.framing import ServerSentEvent
 from shared.server.context import Context
@@ -16,6 +17,7 @@ from shared.server.server import Server
 from shared.testing import replicas
 from shared.transports.http.endpoint import EndpointLimits
 from shared.transports.http.limits import SessionLimits
+from shared.transports.http.sessions import Sessions
 from tests.transports.http.http_wire import (
     PATIENCE,
     Json,
@@ -324,6 +326,17 @@ async def test_a_call_at_a_replica_that_stops_is_refused_when_its_time_is_up() -
             here.stop.set()
         assert answers[0].status_code == 503
         assert (await there.post(there.message("ping", id="w"), session)).status_code == 200
+
+
+async def test_a_replica_that_has_stopped_begins_nothing() -> None:
+    async with replicas(app(), 2) as (one, other), listening(other) as there, anyio.create_task_group() as tasks:
+        session = await there.initialize()
+        stopped = Sessions(one, tasks, SessionLimits())
+        stopped.end_all(orderly=True)
+        found = await stopped.enter(session["Mcp-Session-Id"], None, (1,))
+        assert isinstance(found, Refusal)
+        assert (found.status, len(stopped)) == (503, 0)
+        assert (await there.post(there.message("ping", id=1), session)).status_code == 200
 
 
 async def test_who_reads_at_a_replica_that_stops_is_sent_to_another() -> None:

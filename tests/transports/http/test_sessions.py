@@ -9,6 +9,7 @@ from shared.server.limits import Limits
 from shared.transports.http.endpoint import EndpointLimits
 from shared.transports.http.limits import SessionLimits
 from shared.transports.http.sessions import Sessions
+from tests.quiet import quiet
 from tests.transports.http.http_wire import Json, Site, events, first_lines, make_server, merged, served, visited
 
 VERSIONS = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"]
@@ -385,6 +386,21 @@ async def test_a_stop_has_its_limit() -> None:
             await anyio.lowlevel.checkpoint()
         site.stop.set()
     assert [one.status_code for one in answers] == [503, 503]
+
+
+async def test_a_session_that_a_stop_has_ended_is_unknown() -> None:
+    async with make_server().open() as running, anyio.create_task_group() as tasks:
+        sessions = Sessions(running, tasks, SessionLimits())
+        session = sessions.open(None, "one")
+        assert session is not None
+        await sessions.confirm(session)
+        assert not isinstance(await sessions.enter(session.id, None), Refusal)
+        sessions.end_all(orderly=True)
+        await quiet()
+        # A body that takes long to read comes here after the stop.
+        found = await sessions.enter(session.id, None, (1,))
+        assert isinstance(found, Refusal)
+        assert (found.status, len(sessions)) == (404, 0)
 
 
 async def test_a_session_that_is_being_opened_counts() -> None:
