@@ -8,6 +8,7 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from itertools import count
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ..contracts import Observer
@@ -62,6 +63,7 @@ class Running(Generic[State]):
         """Makes what counts for a new connection, where somebody wants the counts."""
         self.replica: Replica | None = None
         """What it shares with other runs of the server; None where it is alone."""
+        self._questions = count(1)
         self.endpoints: list[tuple[str, int]] = []
         """The addresses and ports that its HTTP transport listens on."""
 
@@ -113,6 +115,8 @@ class Running(Generic[State]):
         session = ServerSession(
             self.identity, self.method_table, self.signer, principal=principal, now=time.time, replica=number
         )
+        if self.replica is not None:
+            session.share_ids(self._questions)
         return Connection(self, session, due, client)
 
     def observer(self) -> Observer | None:

@@ -9,7 +9,7 @@ for whom, until when, how many rounds there were, and the answers so far. A stat
 with another request or by somebody else is refused.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import field
 from typing import Any
 
@@ -155,16 +155,21 @@ def asker(id: RequestId | None) -> int | None:
 class Asked:
     """Our own requests that have no answer yet, each with the request of the peer's it is about."""
 
-    __slots__ = ("_about", "_last_id")
+    __slots__ = ("_about", "_last_id", "numbers")
 
     def __init__(self, replica: int = 0) -> None:
         """The ids tell which `replica` has asked: see `asker`."""
         self._about: dict[RequestId, RequestId] = {}
         self._last_id = replica << 32
+        self.numbers: Iterator[int] | None = None
+        """Where its ids come from; else they count up from 1."""
 
     def enter(self, about: RequestId) -> int:
         """A fresh id for a request of ours, made while serving the peer's request `about`."""
-        self._last_id += 1
+        if self.numbers is None:
+            self._last_id += 1
+        else:
+            self._last_id = self._last_id >> 32 << 32 | next(self.numbers)
         self._about[self._last_id] = about
         return self._last_id
 

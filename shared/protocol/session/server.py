@@ -9,7 +9,7 @@ Both eras live side by side: a request whose `_meta` names a protocol version is
 to the handshake.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from pydantic import ValidationError
@@ -87,6 +87,11 @@ class ServerSession:
         """Goes on from `snapshot`; calls, questions and subscriptions stay as they are."""
         self._handshake.state, self._handshake.peer = snapshot.state, snapshot.peer
         self.roots_changed = snapshot.roots_changed
+
+    def share_ids(self, numbers: Iterator[int]) -> None:
+        """Takes the ids of its questions from `numbers`, as all sessions of this replica do: one that was given up
+        here, and came back, must not use an id twice."""
+        self._asked.numbers = numbers
 
     def is_at(self, snapshot: Snapshot) -> bool:
         """Whether a snapshot made now would be `snapshot`. It takes less than making one."""
