@@ -161,6 +161,10 @@ class SessionStore(Protocol):
         """This replica was not asked for the session for as long as one may be idle. Whether it ended by that, which
         it does where no other replica has it. Else this one no longer has it, unless it is `busy` with it."""
 
+    def release(self, id: str) -> None:
+        """This replica no longer has the session, which goes on, for as long as one may be idle where no replica has
+        it. Never waits."""
+
     def delete(self, id: str) -> None:
         """Ends a session. The other replicas that have it are told, by their bus. Never waits."""
 

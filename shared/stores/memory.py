@@ -182,6 +182,12 @@ class MemorySessions:
             self._stores.release(id, self._number)
         return False
 
+    def release(self, id: str) -> None:
+        """This replica does not have the session after all, which goes on."""
+        session = self._sessions.get(id)
+        if session is not None and self._number in session.holders:
+            self._stores.release(id, self._number)
+
     def delete(self, id: str) -> None:
         """Ends a session."""
         session = self._sessions.pop(id, None)

@@ -100,6 +100,20 @@ class TestSessionStore:
             assert await there.sessions.lapse("s", busy=True)
             assert await here.sessions.enter("s", ADA) is None
 
+    async def test_a_session_that_the_last_replica_releases_goes_on_for_a_while(self, stores: Stores) -> None:
+        async with joined(stores, 2) as (here, there):
+            await here.sessions.create(RECORD)
+            here.sessions.release("s")
+            forward(59)
+            await quiet()
+            assert await there.sessions.enter("s", ADA) is not None
+            there.sessions.release("s")
+            there.sessions.release("s")
+            forward(61)
+            await quiet()
+            assert await there.sessions.enter("s", ADA) is None
+            there.sessions.release("s")
+
     async def test_a_busy_replica_keeps_a_session_that_others_have(self, stores: Stores) -> None:
         async with joined(stores, 2) as (here, there):
             heard = heard_by(here)

@@ -103,7 +103,7 @@ class Sessions:
         if session is None:
             if not self._has_room(record.client):
                 self._store.leave(id, ids if is_free else ())
-                await self._store.lapse(id, busy=False)
+                self._store.release(id)
                 return TOO_MANY
             session = self._by_id[id] = self._add(record)
         self._shares.use(session)

@@ -239,6 +239,17 @@ async def test_a_question_is_answered_through_another_replica() -> None:
         assert asked == [1, 1 << 32 | 1]
 
 
+async def test_the_questions_of_a_replica_are_numbered_over_all_sessions() -> None:
+    # One that is given up here, and comes back, is a session like any other: an id of it is never used twice.
+    async with two() as (_, there):
+        asked = []
+        for _ in range(2):
+            session = await there.initialize(capabilities=FORMS)
+            async with there.stream(call(there, "favourite", "f"), session) as response:
+                asked.append((await anext(events(response)))["id"])
+        assert asked == [1 << 32 | 1, 1 << 32 | 2]
+
+
 async def test_a_cancellation_reaches_the_call_at_another_replica() -> None:
     async with two() as (here, there):
         session = await here.initialize()
@@ -366,8 +377,22 @@ async def test_a_full_replica_leaves_a_session_to_the_others() -> None:
             refused = await there.post(there.message("ping", id="p"), session)
             assert (refused.status_code, refused.headers["retry-after"]) == (503, "60")
             assert (await here.post(here.message("ping", id="p"), session)).status_code == 200
-        # Nobody else has it, so that it ends with its time here.
+        # The one that had no room does not have it.
         assert await one.replica.sessions.lapse(session["Mcp-Session-Id"], busy=False)
+
+
+async def test_a_full_replica_keeps_a_session_that_nobody_has() -> None:
+    limits = EndpointLimits(sessions=SessionLimits(sessions=1))
+    async with replicas(app(), 2) as (one, other), listening(other, limits=limits) as there:
+        async with listening(one) as here:
+            session = await here.initialize()
+            here.stop.set()
+        one.replica.sessions.release(session["Mcp-Session-Id"])
+        blocking = await there.initialize()
+        async with there.client.stream("GET", "/mcp", headers=merged(blocking)):
+            assert (await there.post(there.message("ping", id="p"), session)).status_code == 503
+        assert (await there.client.delete("/mcp", headers=merged(blocking))).status_code == 200
+        assert (await there.post(there.message("ping", id="p"), session)).status_code == 200
 
 
 @pytest.mark.slow
