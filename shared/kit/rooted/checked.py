@@ -3,15 +3,20 @@
 The path is resolved as a whole and must lie beneath a root; after the open it is resolved again and must
 still be the very file that was opened. Someone who swaps a directory for a link and back between the two
 checks is not noticed. `entries.RACE_FREE` tells which of the two walkers is at work.
+
+What the path is resolved to has the long name of each file that could be asked. The last name stays as it was written
+where no link is followed, though, and so does one that may not be looked at: a short one, which no rule knows, counts
+only where the directory lists it.
 """
 
+import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from shared.kit.errors import PathError, os_errors
-from shared.kit.rooted.entries import Entry, Place, is_same
-from shared.kit.rooted.names import components
+from shared.kit.rooted.entries import Entry, Place, is_same, scanned
+from shared.kit.rooted.names import components, is_short
 from shared.kit.rooted.roots import Roots
 
 __all__ = ["PathWalker"]
@@ -35,6 +40,7 @@ class PathWalker:
                 raise self._roots.outside(place.written)
             found_at = Place(*beneath, place.written)
             self._roots.require_allowed(found_at)
+            self._require_listed(found_at)
             try:
                 found = os.lstat(resolved)
             except FileNotFoundError:
@@ -69,9 +75,21 @@ class PathWalker:
     def close(self) -> None:
         """Nothing is held."""
 
+    def _require_listed(self, place: Place) -> None:
+        """Raise FileNotFoundError for a short name of what has a long one."""
+        path = self._roots.path(Place(place.root_index, (), ""))
+        for name in place.parts:
+            above, path = path, os.path.join(path, name)  # noqa: PTH118
+            if is_short(name) and os.path.lexists(path) and not _lists(above, name):
+                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+
     @staticmethod
     def _resolve(path: str, parts: tuple[str, ...], follow: bool) -> str:
         if follow or not parts:
             return os.path.realpath(path)
         parent, name = os.path.split(path)
         return os.path.join(os.path.realpath(parent), name)  # noqa: PTH118
+
+
+def _lists(directory: str, name: str) -> bool:
+    return name.upper() in (one.name.upper() for one in scanned(directory))

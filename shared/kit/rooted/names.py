@@ -26,6 +26,7 @@ __all__ = [
     "differ_in_case",
     "folded",
     "is_device",
+    "is_short",
     "path_from_uri",
     "path_of",
     "refusal_of_name",
@@ -47,6 +48,7 @@ _DEVICE_PATHS = ("\\\\?\\", "\\\\.\\", "\\??\\")
 _DEVICES = {"CON", "PRN", "AUX", "NUL", "CONIN$", "CONOUT$"} | {
     port + digit for port in ("COM", "LPT") for digit in "123456789\u00b9\u00b2\u00b3"
 }
+_SHORT = re.compile(r"~\d")
 _IMPOSSIBLE = frozenset(map(chr, range(32))) | frozenset('<>"|?*')
 
 
@@ -198,6 +200,12 @@ def refusal_of_name(name: str) -> str | None:
 def is_device(name: str) -> bool:
     """Whether Windows takes `name` for that of a device, whatever extension it has."""
     return name.partition(".")[0].rstrip(" ").upper() in _DEVICES
+
+
+def is_short(name: str) -> bool:
+    """Whether `name` has what every second, short name has that Windows gives a file, such as `ENV~1` for `.env`; few
+    others have it."""
+    return _SHORT.search(name) is not None
 
 
 def windows_uri(path: str) -> str:

@@ -15,7 +15,6 @@ run over a simulation (`tests/kit/rooted/simulated.py`), and the native calls of
 
 import errno
 import os
-import re
 import stat
 import time
 from collections.abc import Callable, Iterator
@@ -25,7 +24,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple, Protocol, TypeVar, cast
 
-from shared.kit.rooted.names import refusal_of_name
+from shared.kit.rooted.names import is_short, refusal_of_name
 from shared.kit.rooted.posix import DescriptorWalker
 from shared.kit.rooted.roots import Roots
 from shared.kit.rooted.system import Name, Opened, System
@@ -36,8 +35,6 @@ T = TypeVar("T")
 
 _ATTEMPTS = 8
 """How often an act is tried that others stand in the way of: for half a second in all."""
-_SHORT = re.compile(r"~\d")
-"""What every short name has, and few others."""
 
 
 class SharingViolation(PermissionError):
@@ -234,7 +231,7 @@ class Handles(System):
         # On POSIX a file can have such a name; here it can be nobody's, or is another way to say one.
         if name in ("", "..") or "\\" in name or "/" in name or refusal_of_name(name) is not None:
             raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
-        if _SHORT.search(name) and not self._lists(directory, name):
+        if is_short(name) and not self._lists(directory, name):
             number = errno.EINVAL if is_new else errno.ENOENT
             raise OSError(number, os.strerror(number))
         return directory

@@ -5,6 +5,7 @@ import pytest
 from shared.kit.errors import PathError
 from shared.kit.rooted.files import RootedFiles
 from shared.kit.rooted.roots import Roots
+from tests.kit.rooted.conftest import SECRET
 
 
 @pytest.fixture
@@ -35,3 +36,60 @@ def test_the_trail_has_both_ways(checked, root):
     (root / "link").symlink_to("a")
     trail = checked.trail(checked.roots.place("link/x"))
     assert trail == (f"{root}/link", f"{root}/link/x", f"{root}/a", f"{root}/a/x")
+
+
+@pytest.fixture
+def short(root, monkeypatch):
+    """Short names in the root, and what they stand for, as Windows has them."""
+    names = {}
+
+    def long(path):
+        above, name = os.path.split(path)
+        return os.path.join(above, names.get(name.upper(), name))
+
+    def short_too(act):
+        return lambda path, *more, **named: act(long(path) if isinstance(path, str) else path, *more, **named)
+
+    for module, act in ((os, "lstat"), (os, "stat"), (os.path, "realpath"), (os.path, "lexists")):
+        monkeypatch.setattr(module, act, short_too(getattr(module, act)))
+    return names
+
+
+@pytest.mark.parametrize("follow", [True, False])
+def test_a_short_name_is_not_a_way_to_what_is_denied(checked, root, short, follow):
+    (root / ".env").write_text(SECRET)
+    short["ENV~1"] = ".env"
+    for written in (".env", "ENV~1", "env~1"):
+        with pytest.raises(PathError) as caught, checked.locate(checked.roots.place(written), follow):
+            pass
+        assert caught.value.code == ("denied" if follow or written == ".env" else "not_found")
+
+
+@pytest.mark.parametrize("follow", [True, False])
+def test_a_short_name_is_not_a_way_to_an_inner_root(root, short, follow):
+    (root / "inner dir").mkdir()
+    short["INNERD~1"] = "inner dir"
+    roots = Roots([root, root / "inner dir"], writable=[True, False])
+    files = RootedFiles(roots, race_free=False)
+    with pytest.raises(PathError) as caught, files.locate(roots.place("root/INNERD~1"), follow) as entry:
+        roots.require_movable(entry.place)
+    assert caught.value.code == ("bad_path" if follow else "not_found")
+
+
+def test_a_short_name_on_the_way_is_none_where_it_can_not_be_resolved(checked, root, short, monkeypatch):
+    (root / ".ssh").mkdir()
+    (root / ".ssh" / "config").write_text(SECRET)
+    short["SSH~1"] = ".ssh"
+    monkeypatch.setattr(os.path, "realpath", lambda path: path)
+    with pytest.raises(PathError) as caught, checked.locate(checked.roots.place("SSH~1/config")):
+        pass
+    assert caught.value.code == "not_found"
+
+
+@pytest.mark.parametrize("follow", [True, False])
+def test_a_name_of_that_form_is_found_where_it_is_one(checked, root, follow):
+    (root / "copy~1").touch()
+    with checked.locate(checked.roots.place("copy~1"), follow) as entry:
+        assert entry.stat is not None
+    with checked.locate(checked.roots.place("copy~2"), follow) as entry:
+        assert entry.stat is None
