@@ -11,6 +11,7 @@ There are no further types of results, and no lifespan of an extension: they com
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ..errors import DeclarationError
 from ..protocol.methods import Method
 from ..protocol.records import record
 from ..protocol.versions import V2024_11_05, Version
@@ -50,9 +51,12 @@ class Extension(Features[State]):
         declares: Sequence[Capability] = (),
     ) -> None:
         """A server has one of each `name`. `methods` say in which versions they exist and which capability they
-        need, `handlers` who answers them. `around` is asked about all methods of the server; of several extensions
-        the last one is outermost."""
+        need, `handlers` who answers each of them. `around` is asked about all methods of the server; of several
+        extensions the last one is outermost. Raises DeclarationError for a handler of no method."""
         super().__init__()
+        strange = sorted(set(handlers or ()) - {method.name for method in methods})
+        if strange:
+            raise DeclarationError(f"the extension {name!r} handles {strange[0]!r}, which is none of its methods")
         self.name = name
         self.methods += methods
         self.handlers.update(handlers or {})

@@ -12,6 +12,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ..contracts import Observer
+from ..errors import DeclarationError
 from ..protocol.identity import Identity, Principal
 from ..protocol.methods import MethodTable, method_table
 from ..protocol.session.events import Outgoing
@@ -69,6 +70,8 @@ class Running(Generic[State]):
 
     def extend(self, extension: Extension[Any]) -> None:
         """Has it speak `extension` as well. Raises DeclarationError for what there is already."""
+        if any(one.name == extension.name for one in self.extensions):
+            raise DeclarationError(f"there is an extension {extension.name!r} already")
         self.features.include(extension)
         self.extensions.append(extension)
 

@@ -118,3 +118,14 @@ async def test_a_lifespan_extends_its_own_run_only() -> None:
 def test_a_server_has_one_extension_of_a_name() -> None:
     with pytest.raises(DeclarationError, match="one extension of a name"):
         server(extensions=[stars({}), stars(None)])
+
+
+async def test_a_lifespan_adds_no_second_extension_of_a_name() -> None:
+    async with server(extensions=[stars({})]).open() as running:
+        with pytest.raises(DeclarationError, match="'stars' already"):
+            running.extend(Extension("stars"))
+
+
+def test_a_handler_is_of_a_method_that_is_added() -> None:
+    with pytest.raises(DeclarationError, match="'stars' handles 'stars/count'"):
+        Extension("stars", handlers={"stars/count": count_stars})
