@@ -7,7 +7,7 @@ import os
 import re
 import stat
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, closing
+from contextlib import AbstractContextManager
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
@@ -17,6 +17,7 @@ from servers.prompts.format.front_matter import MOST_BYTES
 from shared.kit.rooted.directories import Directory, enter, entry_in, leave, open_directory, read_file
 from shared.kit.rooted.entries import current
 from shared.kit.rooted.names import is_device
+from shared.kit.rooted.system import system_of
 
 __all__ = ["MOST_TOTAL", "Entry", "Folder", "Signature", "check_path", "is_hidden"]
 
@@ -153,7 +154,7 @@ class _Walk:
 
 def _list_children(directory: Directory, above: str) -> list[Entry]:
     found = []
-    with closing(os.scandir(directory)) as entries:
+    with system_of(directory).scan(directory) as entries:
         # One more than there may be, to be seen by whoever counts them.
         for one in islice(entries, _MOST_FILES + 1):
             try:

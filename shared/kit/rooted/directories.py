@@ -21,7 +21,7 @@ __all__ = ["Directory", "enter", "entry_in", "leave", "open_directory", "open_to
 _SYSTEM = SYSTEM if RACE_FREE else None
 
 Directory = int | str
-"""An open directory: its descriptor, or its path where there is none. `os.scandir` takes both."""
+"""An open directory: its descriptor, or its path where there is none. `System.scan` takes both."""
 
 
 @contextmanager

@@ -96,7 +96,7 @@ class RootedFiles:
 
     @contextmanager
     def open_directory(self, place: Place, follow: bool = True) -> Iterator[int | str]:
-        """What `os.scandir` takes for the directory at `place`: a descriptor, or a path where there is none."""
+        """What `entries.scanned` takes for the directory at `place`: a descriptor, or a path where there is none."""
         with self.locate(place, follow) as entry:
             if entry.stat is None:
                 raise missing(entry, place.written)

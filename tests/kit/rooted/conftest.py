@@ -11,7 +11,7 @@ from shared.kit.rooted.files import RootedFiles
 from shared.kit.rooted.roots import Roots
 from shared.kit.rooted.windows import HandleWalker, Native
 from tests.descriptors import left_open, settled_descriptors
-from tests.kit.rooted.simulated import SimulatedWindows
+from tests.kit.rooted.simulated import SimulatedWindows, refuse_descriptors
 
 SECRET = "TOP SECRET"
 
@@ -56,9 +56,11 @@ def native() -> Native:
 
 
 @pytest.fixture(params=["race-free", "checked", "windows"])
-def way(request: pytest.FixtureRequest) -> str:
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """How files are found."""
     asked: str = request.param
+    if asked == "windows":
+        refuse_descriptors(monkeypatch)
     return asked
 
 

@@ -8,6 +8,9 @@ import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
+
+import pytest
 
 from shared.kit.rooted.windows import Access, Listed, SharingViolation
 
@@ -114,6 +117,18 @@ class SimulatedWindows:
         if self.at_the_end:
             self.at_the_end -= 1
             raise SharingViolation(errno.EACCES, "somebody has it open")
+
+
+def refuse_descriptors(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Has `os.scandir` take paths only, as on Windows."""
+    scandir: Any = os.scandir
+
+    def by_path(path: Any = ".") -> Any:
+        if isinstance(path, int):
+            raise TypeError("scandir: path should be string, bytes, os.PathLike or None, not int")
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", by_path)
 
 
 def _path(descriptor: int) -> str:
