@@ -8,7 +8,6 @@ act follows a link at its end.
 import errno
 import hashlib
 import os
-import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -203,8 +202,8 @@ def copy_link(old: Entry, new: Entry) -> None:
 
 def narrow_mode(directory: int | None, mode: int) -> None:
     """Take from the open directory, where there is a descriptor of it, the permissions that are not in `mode`."""
-    if directory is not None and os.chmod in os.supports_fd:
-        os.chmod(directory, stat.S_IMODE(os.fstat(directory).st_mode) & mode)  # noqa: PTH101 (a descriptor)
+    if directory is not None:
+        system_of(directory).narrow_mode(directory, mode)
 
 
 def is_writable(entry: Entry) -> bool:

@@ -33,6 +33,8 @@ __all__ = ["Access", "HandleWalker", "Handles", "Listed", "Native", "SharingViol
 
 T = TypeVar("T")
 
+_LONGEST = 255
+"""Units of UTF-16 in a name. The kernel counts the bytes of one in 16 bits: far longer, it would be another."""
 _ATTEMPTS = 8
 """How often an act is tried that others stand in the way of: for half a second in all."""
 
@@ -181,7 +183,7 @@ class Handles(System):
         """Gives a file a second name, which must be free."""
         directory = self._checked(*new, is_new=True)
         with self._opened(*old, Access.LINK) as descriptor:
-            self._native.link(descriptor, directory, new[1])
+            self._retry_locked(partial(self._native.link, descriptor, directory, new[1]))
 
     def unlink(self, directory: int | None, name: str) -> None:
         """Takes away what is no directory."""
@@ -194,6 +196,9 @@ class Handles(System):
     def is_writable(self, _directory: int | None, _name: str) -> bool:
         """Whoever may not write to it is told so when he does."""
         return True
+
+    def narrow_mode(self, _directory: int, _mode: int) -> None:
+        """Nothing: a directory has no bits of permission."""
 
     def set_times(self, descriptor: int, _directory: int | None, _name: str) -> None:
         """Has an open file be changed now, whatever the clock of its file system says."""
@@ -231,6 +236,8 @@ class Handles(System):
         # On POSIX a file can have such a name; here it can be nobody's, or is another way to say one.
         if name in ("", "..") or "\\" in name or "/" in name or refusal_of_name(name) is not None:
             raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
+        if len(name.encode("utf-16-le", "surrogatepass")) > 2 * _LONGEST:
+            raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG))
         if is_short(name) and not self._lists(directory, name):
             number = errno.EINVAL if is_new else errno.ENOENT
             raise OSError(number, os.strerror(number))

@@ -1,7 +1,8 @@
 """Windows as `shared.kit.rooted.windows` knows it, over a directory of this system.
 
 What it does as Windows does: names have no case, and keep theirs; nothing follows a link; what is open is renamed and
-removed by its handle, wherever it is by then; a file with a short name answers to it; and others may be in the way.
+removed by its handle, wherever it is by then, and only where it was opened for that; a file with a short name answers
+to it; and others may be in the way.
 """
 
 import errno
@@ -26,11 +27,19 @@ class SimulatedWindows:
         self.short: dict[str, str] = {}
         self.asked: list[str] = []
         """The names that were opened."""
+        self._rights: dict[int, Access] = {}
 
     def open_root(self, path: str) -> int:
-        return os.open(path, PASSED | os.O_DIRECTORY)
+        descriptor = os.open(path, PASSED | os.O_DIRECTORY)
+        self._rights[descriptor] = Access.PASS
+        return descriptor
 
     def open_relative(self, directory: int, name: str, access: Access) -> int:
+        descriptor = self._opened(directory, name, access)
+        self._rights[descriptor] = access
+        return descriptor
+
+    def _opened(self, directory: int, name: str, access: Access) -> int:
         self.asked.append(name)
         self._may_fail()
         here = int(directory)
@@ -51,6 +60,7 @@ class SimulatedWindows:
             return os.open(actual, PASSED, dir_fd=here)
 
     def list(self, directory: int) -> list[Listed]:
+        self._require(directory, Access.LIST)
         with os.scandir(_path(directory)) as entries:
             return [Listed(entry.name, entry.stat(follow_symlinks=False).st_mode) for entry in entries]
 
@@ -61,6 +71,7 @@ class SimulatedWindows:
         return os.readlink("", dir_fd=int(descriptor))
 
     def rename(self, descriptor: int, directory: int, name: str, replace: bool) -> None:
+        self._require(descriptor, Access.MOVE)
         self._may_fail_at_the_end()
         here, actual = int(directory), self._actual(directory, name)
         with _parent(descriptor) as (parent, own):
@@ -73,19 +84,27 @@ class SimulatedWindows:
             os.rename(actual, name, src_dir_fd=here, dst_dir_fd=here)
 
     def link(self, descriptor: int, directory: int, name: str) -> None:
+        self._require(descriptor, Access.LINK)
+        self._may_fail_at_the_end()
         if self._actual(directory, name) is not None:
             raise FileExistsError(errno.EEXIST, name)
         with _parent(descriptor) as (parent, own):
             os.link(own, name, src_dir_fd=parent, dst_dir_fd=int(directory), follow_symlinks=False)
 
     def remove(self, descriptor: int) -> None:
+        self._require(descriptor, Access.MOVE)
         self._may_fail_at_the_end()
         is_directory = os.path.isdir(_path(descriptor)) and not os.path.islink(os.readlink(_path(descriptor)))
         with _parent(descriptor) as (parent, own):
             (os.rmdir if is_directory else os.unlink)(own, dir_fd=parent)
 
     def set_times(self, descriptor: int, nanoseconds: int) -> None:
+        self._require(descriptor, Access.CREATE)
         os.utime(descriptor, ns=(nanoseconds, nanoseconds))
+
+    def _require(self, descriptor: int, access: Access) -> None:
+        if self._rights.get(int(descriptor)) is not access:
+            raise PermissionError(errno.EACCES, f"it was not opened to {access.name}")
 
     def _made(self, here: int, name: str, access: Access) -> int:
         if self._actual(here, name) is not None:

@@ -10,7 +10,16 @@ import pytest
 from shared.kit.errors import PathError
 from shared.kit.rooted.atomic import rename_to_free, replace
 from shared.kit.rooted.directories import entry_in
-from shared.kit.rooted.entries import current, make_directory, open_to_append, open_to_read, remove_directory, unlink
+from shared.kit.rooted.entries import (
+    current,
+    make_directory,
+    narrow_mode,
+    open_to_append,
+    open_to_read,
+    remove_directory,
+    unlink,
+)
+from shared.kit.rooted.entries import opened as entry_opened
 from shared.kit.rooted.files import RootedFiles
 from shared.kit.rooted.roots import Roots
 from shared.kit.rooted.windows import Handles, HandleWalker
@@ -72,6 +81,14 @@ def test_what_is_not_one_name_is_not_asked_for(opened, system, outside, name):
     assert system.asked == asked
 
 
+@pytest.mark.parametrize("name", ["a" * 256, "\U0001f600" * 128, "a" * 32_768])
+def test_a_name_that_is_too_long_is_not_asked_for(opened, system, name):
+    asked = list(system.asked)
+    with pytest.raises(OSError, match="too long") as caught:
+        opened.system.stat(opened, name)
+    assert (caught.value.errno, system.asked) == (errno.ENAMETOOLONG, asked)
+
+
 def test_a_link_leads_to_no_device_either(windows, system, root):
     (root / "link").symlink_to("con")
     assert code(windows, "link") == "bad_path"
@@ -108,6 +125,7 @@ ACTS = {
     "read": lambda here: os.close(open_to_read(entry_in(here, "file"))),
     "add": lambda here: os.close(open_to_append(entry_in(here, "file"))),
     "rename": lambda here: rename_to_free(entry_in(here, "file"), entry_in(here, "new")),
+    "link": lambda here: here.system.link((here, "file"), (here, "new")),
     "remove": lambda here: unlink(entry_in(here, "file")),
     "make": lambda here: make_directory(entry_in(here, "made")),
 }
@@ -121,7 +139,7 @@ def test_who_is_in_the_way_is_waited_for(opened, system, root, act):
     assert system.in_the_way == 0
 
 
-@pytest.mark.parametrize("act", ["rename", "remove"])
+@pytest.mark.parametrize("act", ["rename", "link", "remove"])
 def test_who_comes_in_the_way_of_what_is_open_is_waited_for(opened, system, root, act):
     (root / "file").touch()
     system.at_the_end = 7
@@ -138,6 +156,14 @@ def test_who_stays_in_the_way_is_not_waited_for_without_end(opened, system, root
         act(opened)
     assert left_open(before) == []
     assert system.in_the_way > 900
+
+
+def test_a_directory_has_no_permissions_to_take(opened, root):
+    (root / "dir").mkdir()
+    before = (root / "dir").stat().st_mode
+    with entry_opened(entry_in(opened, "dir")) as directory:
+        narrow_mode(directory, 0)
+    assert (root / "dir").stat().st_mode == before
 
 
 def test_a_link_is_not_opened_and_nothing_is_taken_for_another_kind(opened, root, outside):
