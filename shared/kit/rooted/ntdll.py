@@ -4,8 +4,10 @@
 the rest as Windows would. The forms are those of Microsoft's documentation of NtCreateFile, NtSetInformationFile,
 NtQueryDirectoryFile (ntifs.h) and of reparse points ([MS-FSCC] 2.1.2).
 
-Placeholders of cloud storage are reparse points as well. Windows hides that from programs that did not ask to see it
-(RtlSetProcessPlaceholderCompatibilityMode), and opens them as the files they stand for.
+Placeholders of cloud storage are reparse points as well, and most programs are shown that
+(RtlSetProcessPlaceholderCompatibilityMode). So a link is only what stands for another name, as the tag of a reparse
+point says; all others count as the files or directories they are in. What is read of one whose content is not on this
+machine has not been tried.
 """
 
 import ctypes
@@ -17,7 +19,7 @@ import sys
 from collections.abc import Iterator
 
 from shared.kit.rooted.names import windows_refusal
-from shared.kit.rooted.windows import Access, Listed, SharingViolation
+from shared.kit.rooted.windows import Access, Listed, Native, SharingViolation
 
 __all__ = ["error_of", "link_target", "listed", "native_path", "renaming"]
 
@@ -29,34 +31,47 @@ _NUMBERS = {
     0xC0000034: errno.ENOENT,
     0xC0000035: errno.EEXIST,
     0xC000003A: errno.ENOENT,
+    0xC0000044: errno.ENOSPC,
+    0xC0000054: errno.EACCES,
     0xC000007F: errno.ENOSPC,
     0xC00000A2: errno.EROFS,
     0xC00000BA: errno.EISDIR,
+    0xC00000BE: errno.ENOENT,
+    0xC00000CC: errno.ENOENT,
     0xC00000D4: errno.EXDEV,
     0xC0000101: errno.ENOTEMPTY,
     0xC0000103: errno.ENOTDIR,
     0xC0000106: errno.ENAMETOOLONG,
+    0xC000011F: errno.EMFILE,
     0xC0000121: errno.EACCES,
+    0xC0000123: errno.ENOENT,
+    0xC0000243: errno.EACCES,
+    0xC0000265: errno.EMLINK,
     0xC0000275: errno.EINVAL,
 }
 """What POSIX calls the failures of ntstatus.h; any other is EIO."""
 _IN_THE_WAY = {0xC0000043, 0xC0000056}
 """STATUS_SHARING_VIOLATION, STATUS_DELETE_PENDING"""
+_HELD = {0xC0000022, 0xC0000121}
+"""STATUS_ACCESS_DENIED, STATUS_CANNOT_DELETE: also what is said when a file loses its name while others have it open,
+such as a virus scanner."""
 _NO_MORE_FILES, _NO_SUCH_FILE = 0x80000006, 0xC000000F
 _UNKNOWN_CLASS = {0xC0000003, 0xC000000D, 0xC0000010, 0xC00000BB}
 """How a file system refuses the newer forms of an act, which leave open files alone."""
 
 _SYMLINK, _MOUNT_POINT = 0xA000000C, 0xA0000003
+_STANDS_FOR_A_NAME = 0x20000000
+"""The bit of a tag that IsReparseTagNameSurrogate looks at."""
 _IS_DIRECTORY, _IS_REPARSE_POINT = 0x10, 0x400
 _LISTED = struct.Struct("<II 4q qq III")
 """FILE_FULL_DIR_INFORMATION up to the name; where a reparse point stands, the last number is its tag."""
 _EXACT = ("st_atime", "st_mtime", "st_ctime", "st_atime_ns", "st_mtime_ns", "st_ctime_ns")
 
 
-def error_of(status: int) -> OSError:
-    """The error for an NTSTATUS that tells of a failure."""
+def error_of(status: int, takes_name: bool = False) -> OSError:
+    """The error for an NTSTATUS that tells of a failure; `takes_name` where the act was to take a name away."""
     status &= 0xFFFFFFFF
-    if status in _IN_THE_WAY:
+    if status in _IN_THE_WAY or (takes_name and status in _HELD):
         return SharingViolation(errno.EACCES, os.strerror(errno.EACCES))
     number = _NUMBERS.get(status, errno.EIO)
     return OSError(number, os.strerror(number))
@@ -110,8 +125,8 @@ def renaming(flags: int, directory: int, name: str) -> bytes:
 
 
 def _mode(attributes: int, tag: int) -> int:
-    # Whatever else a reparse point may be, it is not for us to open: a link that leads nowhere.
-    if attributes & _IS_REPARSE_POINT and tag:
+    # One that is neither a symbolic link nor a junction is not for us to open either: a link that leads nowhere.
+    if attributes & _IS_REPARSE_POINT and tag & _STANDS_FOR_A_NAME:
         return stat.S_IFLNK
     return stat.S_IFDIR if attributes & _IS_DIRECTORY else stat.S_IFREG
 
@@ -220,7 +235,7 @@ if sys.platform == "win32":
             target = _handle(directory).value or 0
             # FileRenameInformationEx with POSIX semantics, or else FileRenameInformation.
             forms = (65, renaming(2 | replace, target, name)), (10, renaming(replace, target, name))
-            self._set(descriptor, *forms)
+            self._set(descriptor, *forms, takes_name=replace)
 
         def link(self, descriptor: int, directory: int, name: str) -> None:
             """Gives the file that is open a second name."""
@@ -229,7 +244,7 @@ if sys.platform == "win32":
         def remove(self, descriptor: int) -> None:
             """Takes away the name of what is open."""
             # FileDispositionInformationEx with POSIX semantics, or else FileDispositionInformation.
-            self._set(descriptor, (64, struct.pack("<I", 3)), (13, b"\1"))
+            self._set(descriptor, (64, struct.pack("<I", 3)), (13, b"\1"), takes_name=True)
 
         def set_times(self, descriptor: int, nanoseconds: int) -> None:
             """Sets the times of the last change and the last access."""
@@ -256,8 +271,9 @@ if sys.platform == "win32":
                 self._kernel.CloseHandle(handle)
                 raise
 
-        def _set(self, descriptor: int, *forms: tuple[int, bytes]) -> None:
-            """Sets information in the first of these forms that the file system knows."""
+        def _set(self, descriptor: int, *forms: tuple[int, bytes], takes_name: bool = False) -> None:
+            """Sets information in the first of these forms that the file system knows; for `takes_name` see
+            `error_of`."""
             result = 0
             for kind, data in forms:
                 status = _Status()
@@ -266,11 +282,14 @@ if sys.platform == "win32":
                 )
                 if result & 0xFFFFFFFF not in _UNKNOWN_CLASS:
                     break
-            _require(result)
+            _require(result, takes_name)
 
     def _handle(descriptor: int) -> wintypes.HANDLE:
         return wintypes.HANDLE(msvcrt.get_osfhandle(descriptor))
 
-    def _require(status: int) -> None:
+    def _require(status: int, takes_name: bool = False) -> None:
         if status < 0:
-            raise error_of(status)
+            raise error_of(status, takes_name)
+
+    _IS_NATIVE: type[Native] = Ntdll
+    """Has the types of all calls compared."""

@@ -10,7 +10,7 @@ from shared.kit.rooted.ntdll import error_of, link_target, listed, native_path, 
 from shared.kit.rooted.windows import Listed, SharingViolation
 
 DIRECTORY, REPARSE, PLAIN = 0x10, 0x400, 0x20
-SYMLINK, JUNCTION, DEDUPLICATED = 0xA000000C, 0xA0000003, 0x80000013
+SYMLINK, JUNCTION, DEDUPLICATED, CLOUD, OF_LINUX = 0xA000000C, 0xA0000003, 0x80000013, 0x9000601A, 0xA000001D
 
 
 def entry(name, attributes, tag=0, last=False):
@@ -29,6 +29,9 @@ def test_a_listing_has_names_and_kinds():
             entry("dir", DIRECTORY),
             entry("a file \U0001f600\ud800", PLAIN, tag=12),
             entry("link", PLAIN | REPARSE, SYMLINK),
+            entry("placeholder", PLAIN | REPARSE, CLOUD),
+            entry("in the cloud", DIRECTORY | REPARSE, CLOUD),
+            entry("link of Linux", PLAIN | REPARSE, OF_LINUX),
             entry("junction", DIRECTORY | REPARSE, JUNCTION, last=True),
             entry("of an older listing", PLAIN, last=True),
         ]
@@ -37,6 +40,9 @@ def test_a_listing_has_names_and_kinds():
         Listed("dir", stat.S_IFDIR),
         Listed("a file \U0001f600\ud800", stat.S_IFREG),
         Listed("link", stat.S_IFLNK),
+        Listed("placeholder", stat.S_IFREG),
+        Listed("in the cloud", stat.S_IFDIR),
+        Listed("link of Linux", stat.S_IFLNK),
         Listed("junction", stat.S_IFLNK),
     ]
 
@@ -113,3 +119,26 @@ def test_failures_have_the_names_of_posix(status, kind):
 
 def test_an_unknown_failure_is_one_of_input_and_output():
     assert error_of(0xC0000001).errno == errno.EIO
+
+
+@pytest.mark.parametrize(
+    ("status", "number"),
+    [
+        (0xC0000044, errno.ENOSPC),
+        (0xC0000054, errno.EACCES),
+        (0xC00000BE, errno.ENOENT),
+        (0xC00000CC, errno.ENOENT),
+        (0xC000011F, errno.EMFILE),
+        (0xC0000123, errno.ENOENT),
+        (0xC0000243, errno.EACCES),
+        (0xC0000265, errno.EMLINK),
+    ],
+)
+def test_what_others_cause_is_no_failure_of_input_and_output(status, number):
+    assert error_of(status).errno == number
+
+
+@pytest.mark.parametrize("status", [0xC0000022, 0xC0000121])
+def test_who_may_not_take_a_name_may_be_waiting_for_others(status):
+    assert type(error_of(status)) is PermissionError
+    assert type(error_of(status, takes_name=True)) is SharingViolation
