@@ -14,7 +14,7 @@ import anyio
 from shared import Implementation, Opening, Running, Server, ToolError, __version__
 from shared.kit.rooted.entries import CHECKED_TWICE, RACE_FREE
 from shared.ops.footprint import share_one_arena, stay_small
-from shared.server.turns import Turns
+from shared.server.thread_turns import Turns
 
 from .engine.database import open_databases
 from .errors import SqliteError

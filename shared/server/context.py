@@ -19,7 +19,7 @@ from .changes import Changes
 from .functions import JsonSchema
 from .limits import CallLimits
 from .mistakes import describe
-from .turns import Turns
+from .thread_turns import Turns
 
 if TYPE_CHECKING:
     from .connection import Connection

@@ -26,7 +26,7 @@ from .extension import Extension
 from .features import Features, Handler
 from .handlers import CORE, Listings
 from .limits import CallLimits, Limits
-from .turns import Turns
+from .thread_turns import Turns
 
 if TYPE_CHECKING:
     from ..contracts import Replica

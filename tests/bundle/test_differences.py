@@ -11,7 +11,7 @@ from servers.bundle.commands.install import main as install
 from servers.bundle.hosts import toml_edits
 from servers.bundle.hosts.clients import client_named
 from servers.bundle.hosts.differences import MAX_LINE, Line, find_differences
-from servers.bundle.hosts.edits import put
+from servers.bundle.hosts.json_edits import put
 
 CURSOR, CODEX = client_named("cursor"), client_named("codex")
 ENTRY = {"command": "/opt/mcp", "args": ["--header", "X:hush"], "env": {"TOKEN": "hush"}}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from servers.bundle.doctor.talks import MODES, Outcome, Talk, Tried, judge, mask, split_secrets
+from servers.bundle.doctor.trials import MODES, Outcome, Talk, Tried, judge, mask, split_secrets
 from tests.bundle.machines import CATALOG
 
 TOKEN = "do-not-show-this-7c1f"

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from servers.bundle.hosts.clients import client_named
-from servers.bundle.hosts.edits import Receipt
+from servers.bundle.hosts.json_edits import Receipt
 from servers.bundle.hosts.toml_edits import put, take
 from tests.bundle.documents import Document
 from tests.bundle.toml_documents import toml_documents

@@ -18,7 +18,7 @@ from pathlib import Path
 from shared.kit.rooted.files import RootedFiles
 from shared.kit.rooted.roots import Roots
 from servers.filesystem.errors import FilesError
-from servers.filesystem.edit.edits import Edit
+from servers.filesystem.edit.replacements import Edit
 from servers.filesystem.edit.edit import FileEdits, edit_files
 from servers.filesystem.edit.move import copy
 from servers.filesystem.edit.write import write_file

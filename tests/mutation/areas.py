@@ -11,7 +11,7 @@ class Area:
     tests: tuple[str, ...]
 
 
-HOSTS = ("changing", "clients", "config", "differences", "edits", "install", "toml_edits")
+HOSTS = ("changing", "clients", "config", "differences", "json_edits", "install", "toml_edits")
 AREAS = {
     "protocol": Area(
         ("shared/protocol/*",), ("tests/protocol", "tests/server", "tests/extensions", "tests/test_transcripts.py")
@@ -21,11 +21,11 @@ AREAS = {
             "shared/kit/expiry.py",
             "shared/server/limits.py",
             "shared/server/calls.py",
-            "shared/server/turns.py",
+            "shared/server/thread_turns.py",
             "shared/stores/*",
             "shared/transports/http/connections.py",
             "shared/transports/http/limits.py",
-            "shared/transports/http/shares.py",
+            "shared/transports/http/quotas.py",
             "shared/transports/http/streams.py",
             "shared/transports/stdio.py",
         ),

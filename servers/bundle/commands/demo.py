@@ -17,7 +17,7 @@ from shared.client.connect import connect_http, connect_stdio
 from shared.client.options import ClientOptions
 
 from ..catalog import load_catalog
-from ..demo.telling import Teller, say
+from ..demo.printing import Teller, say
 from ..demo.work import PARTS, Part
 from ..hosts.clients import client_named
 from ..hosts.configured import Configured, write_snippet

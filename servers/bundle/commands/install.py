@@ -19,7 +19,7 @@ from ..doctor.configurations import Launch
 from ..doctor.examination import try_launch
 from ..doctor.findings import Severity
 from ..doctor.installation import this_installation
-from ..doctor.talks import MODES
+from ..doctor.trials import MODES
 from ..hosts import installing
 from ..hosts.clients import Machine, client_named, this_machine
 from ..hosts.differences import find_differences

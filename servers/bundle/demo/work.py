@@ -13,7 +13,7 @@ import anyio
 from shared.client.client import Client
 
 from ...sqlite.engine.database import make_sample
-from .telling import Teller
+from .printing import Teller
 
 __all__ = ["PARTS", "Part"]
 

@@ -17,7 +17,7 @@ from .configurations import Configuration, Launch, find_servers
 from .findings import Finding, Severity, fault, fine, warning
 from .installation import Installation, check_installation
 from .launches import check_launch, check_token_file, is_filled_in
-from .talks import MODES, Start, Tried, judge, split_secrets, talk
+from .trials import MODES, Start, Tried, judge, split_secrets, talk
 from .urls import check_url
 
 __all__ = ["Examination", "Trial", "check_shell", "examine", "start", "try_launch"]

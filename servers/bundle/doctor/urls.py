@@ -15,7 +15,7 @@ from .arguments import environment_from
 from .configurations import Launch
 from .findings import Finding, Severity, fault, fine, warning
 from .installation import Installation
-from .talks import MODES, Outcome, Talk, Tried, converse, judge_version, mask, split_secrets
+from .trials import MODES, Outcome, Talk, Tried, converse, judge_version, mask, split_secrets
 
 __all__ = ["check_url"]
 

@@ -12,15 +12,15 @@ from typing import Any, NamedTuple
 
 from pydantic import TypeAdapter, ValidationError
 
-from . import edits, toml_edits
+from . import json_edits, toml_edits
 from .clients import Client, Machine, Scope
 from .configured import Configured, as_entry, read_bytes, read_entries
-from .edits import Receipt, digest_of
 from .files import back_up, hold_lock, remove_file, write_atomically
+from .json_edits import Receipt, digest_of
 
 __all__ = ["Change", "Receipts", "Record", "Target", "install", "state_folder", "uninstall"]
 
-_EDITS = {"json": edits, "jsonc": edits, "toml": toml_edits}
+_EDITS = {"json": json_edits, "jsonc": json_edits, "toml": toml_edits}
 
 
 class Record(NamedTuple):

@@ -11,7 +11,7 @@ from typing import Any
 import tomli_w
 
 from .clients import Client
-from .edits import Edit, Receipt, digest_of
+from .json_edits import Edit, Receipt, digest_of
 from .toml_tree import parse_toml, toml_value
 
 __all__ = ["put", "take"]

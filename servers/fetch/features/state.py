@@ -13,7 +13,7 @@ from anyio import to_thread
 from anyio.abc import TaskGroup
 
 from shared import Context
-from shared.server.turns import Turns
+from shared.server.thread_turns import Turns
 
 from ..network.policy import Endpoint
 from ..pages.snapshots import Snapshot, Snapshots, Wanted

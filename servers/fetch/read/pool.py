@@ -12,8 +12,8 @@ from anyio.abc import Process
 from anyio.streams.buffered import BufferedByteReceiveStream
 
 from servers.fetch.errors import FetchError
-from servers.fetch.read.frames import LENGTHS, Head, lengths_of, pack
 from servers.fetch.read.page import KindName
+from servers.fetch.read.pipe_frames import LENGTHS, Head, lengths_of, pack
 from shared.kit.worker import kill_worker, start_worker
 
 __all__ = ["Limits", "Pool", "Worker"]

@@ -9,9 +9,9 @@ from contextlib import asynccontextmanager, suppress
 import anyio
 
 from servers.fetch.errors import FetchError
-from servers.fetch.read.frames import page_of
 from servers.fetch.read.kinds import as_source, check, kind_of
 from servers.fetch.read.page import Form, Format, Loaded, Page, describe
+from servers.fetch.read.pipe_frames import page_of
 from servers.fetch.read.pool import Limits, Pool
 
 __all__ = ["Reader", "open_reader", "read_image", "size_of"]

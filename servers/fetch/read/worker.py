@@ -17,9 +17,9 @@ from types import ModuleType
 from typing import BinaryIO
 
 from servers.fetch.errors import FetchError
-from servers.fetch.read.frames import LENGTHS, Head, head_of, lengths_of, pack
 from servers.fetch.read.invisible import strip_invisible
 from servers.fetch.read.page import Found, Kind, KindName, Page, Removed, Source
+from servers.fetch.read.pipe_frames import LENGTHS, Head, head_of, lengths_of, pack
 
 __all__ = ["main", "reader_of"]
 

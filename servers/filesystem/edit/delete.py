@@ -13,7 +13,7 @@ import stat
 from collections.abc import Callable, Iterator
 from itertools import islice
 
-from servers.filesystem.edit.write import require_file_name, require_same
+from servers.filesystem.edit.preconditions import require_file_name, require_same
 from servers.filesystem.errors import FilesError
 from shared.kit.rooted.atomic import sync_directory
 from shared.kit.rooted.entries import Entry, Place, child, current, opened, remove_directory, unlink

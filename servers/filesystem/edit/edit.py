@@ -14,16 +14,10 @@ from contextlib import ExitStack, suppress
 from typing import NamedTuple
 
 from servers.filesystem.edit.diff import unified_diff
-from servers.filesystem.edit.edits import Edit, apply_edits
+from servers.filesystem.edit.preconditions import require_file_name, require_replaceable, require_same
+from servers.filesystem.edit.replacements import Edit, apply_edits
 from servers.filesystem.edit.text import Edited
-from servers.filesystem.edit.write import (
-    MAX_EDITED,
-    Contents,
-    read_contents,
-    require_file_name,
-    require_replaceable,
-    require_same,
-)
+from servers.filesystem.edit.write import MAX_EDITED, Contents, read_contents
 from servers.filesystem.errors import FilesError
 from servers.filesystem.read.charsets import encode
 from shared.kit.errors import os_errors

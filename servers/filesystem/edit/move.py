@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import ExitStack, suppress
 
 from servers.filesystem.edit.delete import Bounds, children, empty, is_directory, stat_of
-from servers.filesystem.edit.write import require_file_name
+from servers.filesystem.edit.preconditions import require_file_name
 from servers.filesystem.errors import FilesError
 from shared.kit.errors import os_errors
 from shared.kit.rooted.atomic import beside, discard, give_name, rename_to_free, sync, sync_directory, write_all

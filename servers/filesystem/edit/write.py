@@ -1,4 +1,4 @@
-"""Writing whole files, adding to them, and making directories; and what has to hold before a file is changed.
+"""Writing whole files, adding to them, and making directories.
 
 All of it needs a writable place, takes the lock of the name it changes, and works in a directory held open. Files
 are replaced atomically (see `atomic`). Adding to a file is a write at its end (`O_APPEND`), so that what other
@@ -12,13 +12,14 @@ import stat
 from functools import partial
 from typing import Literal, NamedTuple
 
+from servers.filesystem.edit.preconditions import require_file_name, require_replaceable, require_same
 from servers.filesystem.edit.text import eol_of, lf
 from servers.filesystem.errors import FilesError
 from servers.filesystem.read.charsets import UTF8, Charset, decode, encode
 from shared.kit.rooted.atomic import add, replace, sync, sync_directory
-from shared.kit.rooted.entries import Entry, Place, current, etag_of, is_writable, make_directory, open_to_append
+from shared.kit.rooted.entries import Entry, Place, current, etag_of, make_directory, open_to_append
 from shared.kit.rooted.exchange import exchange, persistently
-from shared.kit.rooted.files import RootedFiles, missing, require_regular
+from shared.kit.rooted.files import RootedFiles, missing
 from shared.kit.rooted.locks import locked
 from shared.kit.text import quoted
 
@@ -92,45 +93,6 @@ def read_contents(beneath: RootedFiles, entry: Entry, written: str, limit: int =
             "too_large", written, f"has {size:,} bytes; the limit is {MAX_EDITED:,} for all files of a call"
         )
     return Contents(handle.stat, data, *decode(data, written))
-
-
-def require_file_name(place: Place) -> None:
-    """Raise `bad_path` where the path ends as only that of a directory does, and a file is meant."""
-    end = place.written.replace("\\", "/") if os.sep == "\\" else place.written
-    if end.endswith(("/", "/.", "/..")):
-        raise FilesError("bad_path", place.written, "ends as only a directory does", "Leave the slash out.")
-
-
-def require_same(found: os.stat_result | None, etag: str | None, written: str) -> None:
-    """Raise `changed` unless what was found has `etag`, where one is given."""
-    if etag is None:
-        return
-    if found is None:
-        raise FilesError("changed", written, "was deleted by someone else meanwhile", "List its directory.")
-    if etag_of(found) != etag:
-        reason = f"was changed by someone else meanwhile; its etag is {etag_of(found)} now"
-        raise FilesError("changed", written, reason, "Read it again.")
-
-
-def require_replaceable(entry: Entry, found: os.stat_result | None, written: str, protected: bool = False) -> None:
-    """Raise unless the entry can be written: a new name, or a regular, writable file with one name.
-
-    With `protected`, any regular file can be.
-    """
-    if found is None:
-        if entry.linked:
-            raise missing(entry, written)
-        return
-    require_regular(found.st_mode, written)
-    if protected:
-        return
-    if not found.st_mode & stat.S_IWUSR:
-        raise FilesError("read_only", written, "is write-protected", "Ask the user to change its permissions.")
-    if found.st_nlink > 1:
-        reason = f"has {found.st_nlink} hard links; replacing it would separate them"
-        raise FilesError("hard_links", written, reason, "Write to another name.")
-    if not is_writable(entry):
-        raise FilesError("permission_denied", written, "the operating system denies access")
 
 
 def _written(beneath: RootedFiles, place: Place, wanted: _Wanted) -> Written:

@@ -11,7 +11,7 @@ from shared.kit.rooted.entries import Place, etag_of
 from shared.kit.text import quoted
 
 from ..edit import delete, edit, move, write
-from ..edit.edits import Edit
+from ..edit.replacements import Edit
 from ..errors import FilesError
 from ..files import Files
 from ..names import unbroken

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import Field, WithJsonSchema
 
 from shared import Context
-from shared.server.turns import Turns
+from shared.server.thread_turns import Turns
 
 from ..engine.database import Database, Databases
 from ..exports import Exports

@@ -27,8 +27,8 @@ from ...protocol.identity import Principal
 from .endpoint import EndpointLimits
 from .mount import Mount
 from .probes import HEALTH, METRICS, READY, Probes, refused
+from .quotas import client_name
 from .reply import Http, Reply
-from .shares import client_name
 
 __all__ = ["Front", "HttpApp", "HttpOptions"]
 

@@ -20,6 +20,8 @@ from weakref import WeakKeyDictionary
 from anyio import lowlevel
 from anyio.abc import TaskGroup
 
+from shared.server.thread_turns import Turns
+
 from ...errors import McpError
 from ...protocol.http.routing_headers import Parameter, check_stateless, check_stateless_body, parameter_headers
 from ...protocol.http.rules import (
@@ -41,13 +43,12 @@ from ...protocol.wire.codec import Codec
 from ...protocol.wire.jsonrpc import Malformed, Message, Request
 from ...server.running import Running
 from ...server.tools import RegisteredTool
-from ...server.turns import Turns
 from .follow import follow
 from .limits import SessionLimits
+from .quotas import Portions
 from .reply import Gone, Http, Stage, read_body
 from .session import HttpSession
 from .sessions import TOO_MANY, Sessions
-from .shares import Portions
 from .stateless import StatelessRequest
 
 __all__ = ["Endpoint", "EndpointLimits"]

@@ -28,8 +28,8 @@ from ...protocol.wire.jsonrpc import Batch, Failure, Message, Request, RequestId
 from ...server.running import Running
 from ...stores.memory import Stores
 from .limits import Keeping, SessionLimits
+from .quotas import Shares
 from .session import HttpSession
-from .shares import Shares
 
 __all__ = ["TOO_MANY", "Sessions"]
 

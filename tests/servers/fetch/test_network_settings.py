@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from servers.fetch.read.frames import MAX_BODY
+from servers.fetch.read.pipe_frames import MAX_BODY
 from servers.fetch.server import app
 from servers.fetch.settings import Settings
 from shared.program.run import check_arguments

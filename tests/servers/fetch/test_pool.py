@@ -11,7 +11,7 @@ import anyio
 import pytest
 
 from servers.fetch.errors import FetchError
-from servers.fetch.read.frames import lengths_of
+from servers.fetch.read.pipe_frames import lengths_of
 from servers.fetch.read.pool import Limits, Pool
 from servers.fetch.read.reader import Reader, open_reader
 from tests.descriptors import descriptors, settled_descriptors

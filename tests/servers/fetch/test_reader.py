@@ -3,8 +3,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from servers.fetch.errors import FetchError
-from servers.fetch.read.frames import Head
 from servers.fetch.read.kinds import KindName
+from servers.fetch.read.pipe_frames import Head
 from servers.fetch.read.pool import Limits, Pool
 from servers.fetch.read.reader import Reader, open_reader
 from tests.servers.fetch.pages import loaded

@@ -1,7 +1,7 @@
 """The edit of one file in short, for tests."""
 
 from servers.filesystem.edit.edit import FileEdits, edit_files
-from servers.filesystem.edit.edits import Edit
+from servers.filesystem.edit.replacements import Edit
 
 
 def edit_file(files, place, edits, etag=None, **more):

@@ -6,7 +6,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from servers.filesystem.edit import diff
-from servers.filesystem.edit.edits import Edit, apply_edits
+from servers.filesystem.edit.replacements import Edit, apply_edits
 from servers.filesystem.edit.text import Edited
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from servers.filesystem.edit import edit as editing
 from servers.filesystem.edit.edit import FileEdits, edit_files
-from servers.filesystem.edit.edits import Edit
+from servers.filesystem.edit.replacements import Edit
 from servers.filesystem.errors import FilesError
 
 

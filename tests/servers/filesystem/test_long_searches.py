@@ -9,7 +9,7 @@ import pytest
 from servers.filesystem.errors import FilesError
 from servers.filesystem.features import search as tools
 from servers.filesystem.features.search import _searched
-from shared.server.turns import Turns
+from shared.server.thread_turns import Turns
 
 PATIENCE = 30
 

@@ -11,8 +11,8 @@ from servers.filesystem.edit import move as moving
 from servers.filesystem.edit import write as writing
 from servers.filesystem.edit.delete import Bounds, delete
 from servers.filesystem.edit.edit import FileEdits, edit_files
-from servers.filesystem.edit.edits import Edit
 from servers.filesystem.edit.move import copy, move
+from servers.filesystem.edit.replacements import Edit
 from servers.filesystem.edit.write import create_directory, write_file
 from servers.filesystem.errors import FilesError, explained
 from shared.kit.rooted import locks

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from servers.bundle.hosts.clients import Client, client_named
-from servers.bundle.hosts.edits import Receipt, put, take
+from servers.bundle.hosts.json_edits import Receipt, put, take
 from servers.bundle.hosts.jsonc import parse
 from tests.bundle.documents import Document, documents
 

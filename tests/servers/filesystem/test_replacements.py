@@ -1,14 +1,16 @@
+"""None"""
+
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from servers.filesystem.edit import edits
-from servers.filesystem.edit.edits import Edit
+from servers.filesystem.edit import replacements
+from servers.filesystem.edit.replacements import Edit
 from servers.filesystem.errors import FilesError
 
 
 def apply_edits(text, wanted, path=""):
-    return edits.apply_edits(text, [Edit(*one) for one in wanted], path).after
+    return replacements.apply_edits(text, [Edit(*one) for one in wanted], path).after
 
 
 def refused(text, *wanted):
@@ -134,7 +136,7 @@ def test_no_place_is_not_any_number_of_places():
 
 
 def test_too_many_places_are_refused(monkeypatch):
-    monkeypatch.setattr(edits, "MAX_PLACES", 100)
+    monkeypatch.setattr(replacements, "MAX_PLACES", 100)
     assert "more than 100 places" in refused("x" * 101, ("x", "y", 0)).reason
 
 
@@ -147,7 +149,7 @@ WANTED = st.lists(
 @given(TEXTS, WANTED)
 def test_spans_say_what_is_new_and_the_rest_is_as_it_was(text, wanted):
     try:
-        before, after, spans = edits.apply_edits(text, [Edit(*one, places=0) for one in wanted])
+        before, after, spans = replacements.apply_edits(text, [Edit(*one, places=0) for one in wanted])
     except FilesError:
         return
     assert before == text

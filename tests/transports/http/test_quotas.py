@@ -7,10 +7,10 @@ import anyio
 import httpx
 import pytest
 
-from shared.transports.http import shares as http_shares
+from shared.transports.http import quotas
 from shared.transports.http.endpoint import EndpointLimits
 from shared.transports.http.limits import SessionLimits
-from shared.transports.http.shares import Portions, client_name
+from shared.transports.http.quotas import Portions, client_name
 from tests.transports.http.http_wire import NEWEST_HANDSHAKE, PATIENCE, Json, Site, merged, served
 
 SESSIONS = 6
@@ -102,7 +102,7 @@ async def test_a_handshake_that_was_never_used_lapses_for_its_own_client(monkeyp
         unused, used = await site.initialize(), await site.initialize()
         assert await lives(site, used)
         assert (await handshake(site)).status_code == 503
-        monkeypatch.setattr(http_shares, "UNUSED_SECONDS", 0.0)
+        monkeypatch.setattr(quotas, "UNUSED_SECONDS", 0.0)
         again = await site.initialize()
         assert [await lives(site, session) for session in (used, again, unused)] == [True, True, False]
 

@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 from ipaddress import ip_address, ip_network
 
-from ...kit.expiry import ExpiryQueue
+from shared.kit.expiry import ExpiryQueue
+
 from .session import HttpSession
 
 __all__ = ["Portions", "Shares", "client_name"]
