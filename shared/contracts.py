@@ -151,8 +151,9 @@ class SessionStore(Protocol):
     async def owner(self, id: str, request_id: "RequestId") -> int | None:
         """The replica that serves that request; None where none does."""
 
-    async def update(self, id: str, snapshot: "Snapshot") -> None:
-        """What lasts of a session is this from now on. The other replicas that have it are told, by their bus."""
+    async def update(self, id: str, before: "Snapshot", after: "Snapshot") -> None:
+        """What lasts of a session has changed here, from `before` to `after`, which is merged with what changed
+        elsewhere: see `merge`. Who has the session and knows something else is told how it is, by its bus."""
 
     async def tell(self, news: "News") -> None:
         """Tells the other replicas that have the session of `news`, by their bus."""

@@ -9,13 +9,14 @@ import os
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from itertools import count
 
 from ..contracts import ReplayLimits
 from ..kit.expiry import ExpiryQueue
 from ..protocol.http.rules import refuse
 from ..protocol.identity import Principal
-from ..protocol.session.handshake import Snapshot
+from ..protocol.session.handshake import Snapshot, merge
 from ..protocol.session.sharing import News, SessionRecord
 from ..protocol.wire.jsonrpc import RequestId
 from .memory_log import MemoryLog
@@ -69,8 +70,8 @@ class Stores:
         self._log = self._log or MemoryLog(limits)
         return self._log
 
-    def tell(self, session: _Session, news: News, teller: int) -> None:
-        """Tells the other replicas that have a session."""
+    def tell(self, session: _Session, news: News, teller: int | None) -> None:
+        """Tells the replicas that have a session, but for the teller."""
         for holder in session.holders:
             if holder != teller:
                 self.buses[holder].put(news)
@@ -158,13 +159,13 @@ class MemorySessions:
         session = self._sessions.get(id)
         return None if session is None or session.claims is None else session.claims.get(request_id)
 
-    async def update(self, id: str, snapshot: Snapshot) -> None:
-        """What lasts of a session is this from now on."""
+    async def update(self, id: str, before: Snapshot, after: Snapshot) -> None:
+        """What lasts of a session has changed here, which is merged with what changed elsewhere."""
         session = self._sessions.get(id)
         if session is not None:
-            old = session.record
-            session.record = SessionRecord(id, old.principal, old.client, old.idle_seconds, snapshot)
-            self._stores.tell(session, News(id, snapshot=snapshot), self._number)
+            merged = merge(session.record.snapshot, before, after)
+            session.record = replace(session.record, snapshot=merged)
+            self._stores.tell(session, News(id, snapshot=merged), self._number if merged is after else None)
 
     async def tell(self, news: News) -> None:
         """Tells the other replicas that have the session of `news`."""

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from shared.contracts import Replica, Stores
 from shared.protocol.identity import Principal
-from shared.protocol.session.handshake import NEW
+from shared.protocol.session.handshake import FIRST_PEER, NEW, Snapshot, State
 from shared.protocol.session.sharing import News, SessionRecord
 from shared.protocol.wire.jsonrpc import Notification
 from tests.clock import forward
@@ -54,7 +54,7 @@ class TestSessionStore:
     async def test_what_is_left_of_an_unknown_session_is_nothing(self, stores: Stores) -> None:
         async with joined(stores, 1) as (here,):
             here.sessions.leave("s", (1,))
-            await here.sessions.update("s", CHANGED)
+            await here.sessions.update("s", NEW, CHANGED)
             here.sessions.delete("s")
             assert await here.sessions.owner("s", 1) is None
 
@@ -64,10 +64,25 @@ class TestSessionStore:
             heard = [heard_by(one) for one in replicas]
             await here.sessions.create(RECORD)
             await there.sessions.enter("s", ADA)
-            await here.sessions.update("s", CHANGED)
+            await here.sessions.update("s", NEW, CHANGED)
             await quiet()
             assert heard == [[], [News("s", snapshot=CHANGED)], []]
             assert await there.sessions.enter("s", ADA) == (replace(RECORD, snapshot=CHANGED), True)
+
+    async def test_changes_at_two_replicas_are_merged_and_told_to_both(self, stores: Stores) -> None:
+        async with joined(stores, 2) as (here, there):
+            heard = [heard_by(one) for one in (here, there)]
+            begun = Snapshot(State.OPENING, FIRST_PEER)
+            await here.sessions.create(replace(RECORD, snapshot=begun))
+            await there.sessions.enter("s", ADA)
+            opened = replace(begun, state=State.OPEN, roots_changed=1)
+            verbose = replace(begun, peer=replace(FIRST_PEER, log_level="debug"), roots_changed=1)
+            await here.sessions.update("s", begun, opened)
+            await there.sessions.update("s", begun, verbose)
+            await quiet()
+            merged = Snapshot(State.OPEN, verbose.peer, 2)
+            assert heard == [[News("s", snapshot=merged)], [News("s", snapshot=opened), News("s", snapshot=merged)]]
+            assert await here.sessions.enter("s", ADA) == (replace(RECORD, snapshot=merged), True)
 
     async def test_news_of_a_session_are_told_to_the_others_that_have_it(self, stores: Stores) -> None:
         async with joined(stores, 3) as replicas:

@@ -22,7 +22,7 @@ from ..versions import NEWEST_HANDSHAKE, Version, find_version
 from .envelope import discover
 from .events import Call
 
-__all__ = ["FIRST_PEER", "NEW", "Handshake", "Snapshot", "State"]
+__all__ = ["FIRST_PEER", "NEW", "Handshake", "Snapshot", "State", "merge"]
 
 FIRST_PEER = Peer(NEWEST_HANDSHAKE)
 """Whoever speaks before `initialize`: nothing is known of it."""
@@ -55,6 +55,18 @@ class Snapshot:
 
 NEW = Snapshot(State.NEW, None)
 """Before `initialize`."""
+
+
+def merge(current: Snapshot, before: Snapshot, after: Snapshot) -> Snapshot:
+    """`current` with what has changed from `before` to `after`, which is `after` itself where nothing else did."""
+    peer, was, is_ = current.peer, before.peer, after.peer
+    if peer is None or is_ is None:
+        peer = peer or is_
+    elif was is None or was.log_level != is_.log_level:
+        peer = replace(peer, log_level=is_.log_level)
+    state = max(current.state, after.state, key=list(State).index)
+    merged = Snapshot(state, peer, current.roots_changed + after.roots_changed - before.roots_changed)
+    return after if merged == after else merged
 
 
 class Handshake:

@@ -13,7 +13,7 @@ from typing import Any
 
 from ...protocol.http.rules import Refusal, refuse
 from ...protocol.session.events import Outgoing
-from ...protocol.session.handshake import NEW, Snapshot
+from ...protocol.session.handshake import NEW, Snapshot, State
 from ...protocol.session.sharing import SessionRecord
 from ...protocol.versions import Version
 from ...protocol.wire.framing import ServerSentEvent
@@ -51,8 +51,8 @@ class HttpSession:
     def __init__(self, running: Running[Any], record: SessionRecord, keeping: Keeping) -> None:
         """`record` is what its store has, or what it begins with. `keeping` is that of all sessions."""
         self.id, self.client = record.id, record.client
-        self.uses = 0
-        """How many requests it has had since this replica has it."""
+        self.uses = int(record.snapshot.state is State.OPEN)
+        """How many requests it has had, as far as this replica knows: where it came from another one, the first."""
         self._keeping = keeping
         self._known = NEW
         self._streams = Streams(record.id, keeping.log.session(record.id), keeping.store, keeping.limits.retry_ms)
@@ -73,13 +73,17 @@ class HttpSession:
         """The version negotiated, once `initialize` is answered."""
         return self._streams.spoken
 
-    def learn(self) -> Snapshot | None:
-        """What lasts of it, where that is no more what other replicas know; now they will."""
-        session = self._connection.session
-        if session.is_at(self._known):
+    def learn(self) -> tuple[Snapshot, Snapshot] | None:
+        """What other replicas know, and what lasts of it now, where that is something else; now they will know."""
+        session, before = self._connection.session, self._known
+        if session.is_at(before):
             return None
         self._known = session.snapshot()
-        return self._known
+        return before, self._known
+
+    def unlearn(self, before: Snapshot) -> None:
+        """They know what they knew before, after all: they are told again when the next message comes."""
+        self._known = before
 
     def restore(self, snapshot: Snapshot) -> None:
         """Goes on from what another replica knows."""
@@ -90,7 +94,8 @@ class HttpSession:
     def record(self) -> SessionRecord:
         """What its store has to know when it is opened."""
         principal, seconds = self._connection.session.principal, self._keeping.limits.idle_seconds
-        return SessionRecord(self.id, principal, self.client, seconds, self.learn() or self._known)
+        self.learn()
+        return SessionRecord(self.id, principal, self.client, seconds, self._known)
 
     def post(self, message: Message, ids: tuple[RequestId, ...]) -> Reader | None:
         """Takes a message in; who reads the answers to the requests `ids` in it, or None where none is due."""

@@ -11,6 +11,7 @@ would be more memory than the sessions were.
 import logging
 import secrets
 from collections.abc import Sequence
+from contextlib import ExitStack
 from functools import partial
 from typing import Any
 
@@ -118,7 +119,10 @@ class Sessions:
         for: who asked, who serves what is cancelled, who tells of a resource."""
         changed = session.learn()
         if changed is not None:
-            await self._store.update(session.id, changed)
+            with ExitStack() as undoing:
+                undoing.callback(session.unlearn, changed[0])
+                await self._store.update(session.id, *changed)
+                undoing.pop_all()
         for one in message.messages if isinstance(message, Batch) else (message,):
             if isinstance(one, Request):
                 await self._take_over(session, one)
@@ -164,8 +168,18 @@ class Sessions:
             yielding = self._shares.yielding(client)
             if yielding is None:
                 return False
-            self.end(yielding)
+            if self.is_alone or yielding in self._opening:
+                self.end(yielding)
+            else:
+                self._forget(yielding)
+                self._tasks.start_soon(self._let_go, yielding)
         return True
+
+    async def _let_go(self, session: HttpSession) -> None:
+        """Has no more to do here with a session that has made room; it ends where no other replica has it."""
+        is_back = session.id in self._by_id
+        goes_on = is_back or not await self._store.lapse(session.id, busy=False)
+        await self._finish(session, orderly=False, goes_on=goes_on)
 
     def _hear(self, news: News) -> None:
         """Another replica has told something of a session that is here too."""
@@ -210,11 +224,11 @@ class Sessions:
             self._tasks.start_soon(partial(self._finish, session, orderly=False, goes_on=goes_on))
 
     def _forget(self, session: HttpSession) -> bool:
-        known = session in self._opening or session.id in self._by_id
+        known = session in self._opening or self._by_id.get(session.id) is session
         if known:
             self._shares.remove(session)
-        self._opening.discard(session)
-        self._by_id.pop(session.id, None)
+            self._opening.discard(session)
+            self._by_id.pop(session.id, None)
         return known
 
     async def _finish(self, session: HttpSession, *, orderly: bool, goes_on: bool = False) -> None:

@@ -18,6 +18,7 @@ from shared.testing import replicas
 from shared.transports.http.endpoint import EndpointLimits
 from shared.transports.http.limits import SessionLimits
 from shared.transports.http.sessions import Sessions
+from tests.quiet import quiet
 from tests.transports.http.http_wire import (
     PATIENCE,
     Json,
@@ -379,6 +380,22 @@ async def test_a_full_replica_leaves_a_session_to_the_others() -> None:
             assert (await here.post(here.message("ping", id="p"), session)).status_code == 200
         # The one that had no room does not have it.
         assert await one.replica.sessions.lapse(session["Mcp-Session-Id"], busy=False)
+
+
+async def test_a_session_that_makes_room_goes_on_where_it_is_used() -> None:
+    async with replicas(app(), 2) as (one, other), listening(one) as here, anyio.create_task_group() as tasks:
+        there = Sessions(other, tasks, SessionLimits(sessions=2))
+        session, another = await here.initialize(), await here.initialize()
+        for each in (session, another):
+            assert not isinstance(await there.enter(each["Mcp-Session-Id"], None), Refusal)
+        async with here.client.stream("GET", "/mcp", headers=merged(session)) as stream:
+            messages = events(stream)
+            assert there.open(None, "another client") is not None
+            await quiet()
+            assert len(there) == 1
+            here.running.changes.tools()
+            assert (await anext(messages))["method"] == "notifications/tools/list_changed"
+            assert (await here.post(here.message("ping"), session)).status_code == 200
 
 
 async def test_a_full_replica_keeps_a_session_that_nobody_has() -> None:
