@@ -4,7 +4,12 @@ Typed protocols only, and nothing that runs.
 
 Several processes may serve one server together: its replicas. What they share is behind `Stores`. There a request may
 wait for what is `async`; what callbacks call never waits, and takes effect in the order of the calls. In memory none
-of it ever suspends. Nothing here is for what no part of the package shares yet: counts of requests, tasks, pages.
+of it ever suspends; elsewhere what is `async` raises OSError where the others are out of reach. Nothing here is for
+what no part of the package shares yet: counts of requests, tasks, pages.
+
+What comes with stores that several processes share, and is not there yet: a lease, by which the others know that a
+replica has died, so that they end the streams of its calls and drop its readers; and who takes over the subscriptions
+of one that stops, which end with it now, while its session goes on.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -160,7 +165,8 @@ class SessionStore(Protocol):
 
     async def lapse(self, id: str, *, busy: bool) -> bool:
         """This replica was not asked for the session for as long as one may be idle. Whether it ended by that, which
-        it does where no other replica has it. Else this one no longer has it, unless it is `busy` with it."""
+        it does where all that have it said so since somebody asked for it last. Else this one no longer has it,
+        unless it is `busy` with it."""
 
     def release(self, id: str) -> None:
         """This replica no longer has the session, which goes on, for as long as one may be idle where no replica has

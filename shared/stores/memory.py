@@ -27,13 +27,15 @@ _ENDED = refuse(404, "the session has ended")
 
 
 class _Session:
-    """A session, the replicas that have it, and which of them serves each request of it."""
+    """A session, the replicas that have it, those that let it lapse since anybody asked for it, and which of them
+    serves each request of it."""
 
-    __slots__ = ("claims", "holders", "record")
+    __slots__ = ("claims", "holders", "lapsed", "record")
 
     def __init__(self, record: SessionRecord, holders: tuple[int, ...]) -> None:
         self.record = record
         self.holders = holders
+        self.lapsed: tuple[int, ...] = ()
         self.claims: dict[RequestId, int] | None = None
 
 
@@ -99,6 +101,10 @@ class Stores:
             self._log.drop(id)
 
 
+def _key(principal: Principal | None) -> object:
+    return None if principal is None else principal.key
+
+
 class MemoryReplica:
     """One of those who share stores."""
 
@@ -133,8 +139,9 @@ class MemorySessions:
         """The session of that id, for a request of `principal`; None where there is none of his. With it, whether the
         requests `ids` are served here from now on."""
         session = self._sessions.get(id)
-        if session is None or session.record.principal != principal:
+        if session is None or _key(session.record.principal) != _key(principal):
             return None
+        session.lapsed = ()
         if self._number not in session.holders:
             session.holders = (*session.holders, self._number) if session.holders else self._alone
             self._stores.orphans.stop(id)
@@ -176,7 +183,9 @@ class MemorySessions:
     async def lapse(self, id: str, *, busy: bool) -> bool:
         """This replica was not asked for the session for as long as one may be idle. Whether it ended by that."""
         session = self._sessions.get(id)
-        if session is None or session.holders == self._alone:
+        if session is not None:
+            session.lapsed = (*session.lapsed, self._number)
+        if session is None or set(session.holders) <= set(session.lapsed):
             self.delete(id)
             return True
         if not busy:

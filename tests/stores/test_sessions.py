@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from shared.contracts import Replica, Stores
 from shared.protocol.identity import Principal
+from shared.protocol.records import record
 from shared.protocol.session.handshake import FIRST_PEER, NEW, Snapshot, State
 from shared.protocol.session.sharing import News, SessionRecord
 from shared.protocol.wire.jsonrpc import Notification
@@ -14,6 +15,13 @@ from tests.stores.conftest import joined
 ADA = Principal("ada")
 RECORD = SessionRecord("s", ADA, "ada@here", 60, NEW)
 CHANGED = replace(NEW, roots_changed=1)
+
+
+@record
+class Scoped(Principal):
+    """One who may do more or less from request to request."""
+
+    scopes: tuple[str, ...] = ()
 
 
 def heard_by(replica: Replica) -> list[News]:
@@ -35,6 +43,11 @@ class TestSessionStore:
             await here.sessions.create(RECORD)
             for id_, principal in (("s", Principal("bob")), ("s", None), ("t", ADA)):
                 assert await here.sessions.enter(id_, principal) is None
+
+    async def test_a_session_is_his_whatever_he_may_do_now(self, stores: Stores) -> None:
+        async with joined(stores, 1) as (here,):
+            await here.sessions.create(RECORD)
+            assert await here.sessions.enter("s", Scoped("ada", ("write",))) == (RECORD, True)
 
     async def test_an_id_is_served_once_over_all_replicas(self, stores: Stores) -> None:
         async with joined(stores, 2) as (here, there):
@@ -136,6 +149,20 @@ class TestSessionStore:
             await there.sessions.enter("s", ADA)
             assert not await here.sessions.lapse("s", busy=True)
             there.sessions.delete("s")
+            await quiet()
+            assert heard == [News("s")]
+
+    async def test_a_session_ends_when_all_that_are_busy_with_it_let_it_lapse(self, stores: Stores) -> None:
+        async with joined(stores, 2) as (here, there):
+            heard = heard_by(there)
+            await here.sessions.create(RECORD)
+            await there.sessions.enter("s", ADA)
+            assert not await there.sessions.lapse("s", busy=True)
+            await here.sessions.enter("s", ADA)
+            assert not await here.sessions.lapse("s", busy=True)
+            assert await here.sessions.enter("s", ADA) is not None
+            assert not await there.sessions.lapse("s", busy=True)
+            assert await here.sessions.lapse("s", busy=True)
             await quiet()
             assert heard == [News("s")]
 

@@ -10,6 +10,7 @@ The checks run from the cheap to the dear and before anything is started: header
 Each handler gives back the refusal to answer with, or None once it has answered itself.
 """
 
+import logging
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -50,13 +51,17 @@ from .reply import Gone, Http, Stage, read_body
 from .session import HttpSession
 from .sessions import TOO_MANY, Sessions
 from .stateless import StatelessRequest
+from .streams import Reader
 
 __all__ = ["Endpoint", "EndpointLimits"]
+
+log = logging.getLogger("shared.transports.http")
 
 _LARGE = 65_536
 """Bytes of a body that takes a millisecond to read, and more where a tool validates it."""
 _STARTING = refuse(503, "the server is starting; try again in a moment", Retry_After="2")
 _BUSY = refuse(429, "too many of your requests are being served; wait for their answers", Retry_After="1")
+_OUT_OF_REACH = refuse(503, "the other replicas are out of reach; try again in a moment", Retry_After="2")
 _STOPPING = refuse(503, "the server is stopping", Connection="close")
 
 
@@ -225,8 +230,8 @@ class Endpoint:
         if refusal is not None or not is_free:
             return refusal or refuse(400, "this id is in use by a request that has no answer yet")
         reader = session.post(message, ids)
-        if not sessions.is_alone:
-            await sessions.share(session, message)
+        if not sessions.is_alone and not await _share(sessions, session, message, reader):
+            return _OUT_OF_REACH
         await follow(http, session, reader, self._limits.keep_alive_seconds)
         return None
 
@@ -276,6 +281,20 @@ async def _opening(sessions: Sessions, session: HttpSession) -> tuple[tuple[str,
         return ()
     await sessions.confirm(session)
     return ((SESSION_ID, session.id),)
+
+
+async def _share(sessions: Sessions, session: HttpSession, message: Message, reader: Reader | None) -> bool:
+    """Has other replicas know what they must of a message that was taken in. Where they can't, nobody reads the
+    answer to it."""
+    try:
+        await sessions.share(session, message)
+    except OSError:
+        log.exception("a message could not be shared with the other replicas")
+        if reader is not None:
+            session.opened()
+            session.closed(reader)
+        return False
+    return True
 
 
 def _session_id(http: Http) -> str | Refusal:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...protocol.http.rules import Refusal, refuse
+from ...protocol.identity import Principal
 from ...protocol.session.events import Outgoing
 from ...protocol.session.handshake import NEW, Snapshot, State
 from ...protocol.session.sharing import SessionRecord
@@ -93,9 +94,9 @@ class HttpSession:
 
     def record(self) -> SessionRecord:
         """What its store has to know when it is opened."""
-        principal, seconds = self._connection.session.principal, self._keeping.limits.idle_seconds
+        seconds = self._keeping.limits.idle_seconds
         self.learn()
-        return SessionRecord(self.id, principal, self.client, seconds, self._known)
+        return SessionRecord(self.id, self.principal, self.client, seconds, self._known)
 
     def post(self, message: Message, ids: tuple[RequestId, ...]) -> Reader | None:
         """Takes a message in; who reads the answers to the requests `ids` in it, or None where none is due."""
@@ -104,6 +105,11 @@ class HttpSession:
         if reader is None:
             self.rest()
         return reader
+
+    @property
+    def principal(self) -> Principal | None:
+        """Whose it is."""
+        return self._connection.session.principal
 
     def take(self, message: Message) -> None:
         """Takes in what another replica was sent for a call that is here."""

@@ -10,6 +10,7 @@ would be more memory than the sessions were.
 
 import logging
 import secrets
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import ExitStack
 from functools import partial
@@ -62,6 +63,9 @@ class Sessions:
         self._opening: set[HttpSession] = set()
         self._lapsed: list[HttpSession] = []
         self._ended = 0
+        self._entering: Counter[str] = Counter()
+        self._gone: set[str] = set()
+        """Of those that the store is being asked for, which have ended meanwhile."""
         self._is_leaving = False
         """Whether what comes now has to go to the other replicas."""
         self._bus.receive(self._hear)
@@ -96,7 +100,8 @@ class Sessions:
     ) -> tuple[HttpSession, bool] | Refusal:
         """The session of that id, and whether the requests `ids` are served here from now on, none of which is being
         served. Somebody else's is as unknown as one that never was."""
-        entered = None if self._is_leaving else await self._store.enter(id, principal, ids)
+        ask = self._store.enter if self.is_alone else self._ask
+        entered = await ask(id, principal, ids)
         if entered is None:
             return _STOPPING if self._is_leaving else _UNKNOWN
         record, is_free = entered
@@ -109,6 +114,22 @@ class Sessions:
             session = self._by_id[id] = self._add(record)
         self._shares.use(session)
         return session, is_free
+
+    async def _ask(
+        self, id: str, principal: Principal | None, ids: Sequence[RequestId]
+    ) -> tuple[SessionRecord, bool] | None:
+        """What the store says of a session; None where meanwhile it has ended, or this replica stops."""
+        self._entering[id] += 1
+        try:
+            entered = await self._store.enter(id, principal, ids)
+            if entered is not None and self._is_leaving:
+                self._store.leave(id, ids if entered[1] else ())
+            return None if self._is_leaving or id in self._gone else entered
+        finally:
+            self._entering[id] -= 1
+            if not self._entering[id]:
+                del self._entering[id]
+                self._gone.discard(id)
 
     def leave(self, session: HttpSession, ids: Sequence[RequestId]) -> None:
         """The requests `ids` are not served after all."""
@@ -149,6 +170,7 @@ class Sessions:
     def end(self, session: HttpSession) -> None:
         """Ends one session at once, everywhere: its id is unknown from now on, what is under way is cancelled."""
         self._store.delete(session.id)
+        self._note_end(session.id)
         self._end(session)
 
     def end_all(self, *, orderly: bool) -> None:
@@ -183,6 +205,8 @@ class Sessions:
 
     def _hear(self, news: News) -> None:
         """Another replica has told something of a session that is here too."""
+        if news.message is None and news.snapshot is None:
+            self._note_end(news.session)
         session = self._by_id.get(news.session)
         if session is None:
             return
@@ -193,6 +217,10 @@ class Sessions:
         else:
             self._end(session)
 
+    def _note_end(self, id: str) -> None:
+        if id in self._entering:
+            self._gone.add(id)
+
     def _lapse(self, session: HttpSession) -> None:
         """Nobody has used the session here for too long."""
         self._lapsed.append(session)
@@ -201,14 +229,24 @@ class Sessions:
 
     async def _end_lapsed(self) -> None:
         while self._lapsed:
-            await self._end_unused(self._lapsed[0])
-            del self._lapsed[0]
+            try:
+                await self._end_unused(self._lapsed[0])
+            except OSError:
+                log.exception("a session that nobody uses could not be given up; it is tried again later")
+                self._lapsed[0].rest()
+            finally:
+                del self._lapsed[0]
 
     async def _end_unused(self, session: HttpSession) -> None:
         if session.streams or session in self._keeping.idle:
             return  # it was used meanwhile
-        if await self._store.lapse(session.id, busy=session.is_busy):
+        uses = session.uses
+        if session.id in self._entering:
+            session.rest()
+        elif await self._store.lapse(session.id, busy=session.is_busy):
             self._end(session)
+        elif session.uses != uses:
+            await self._store.enter(session.id, session.principal)  # it was used here while it was given up
         elif session.is_busy:
             session.rest()
         else:

@@ -9,6 +9,8 @@ import httpx
 import pytest
 
 from shared.protocol.http.rules import Refusal
+from shared.protocol.session.handshake import NEW
+from shared.protocol.session.sharing import SessionRecord
 from shared.protocol.wire.codec import decode
 from shared.protocol.wire.framing import ServerSentEvent
 from shared.server.context import Context
@@ -18,6 +20,7 @@ from shared.testing import replicas
 from shared.transports.http.endpoint import EndpointLimits
 from shared.transports.http.limits import SessionLimits
 from shared.transports.http.sessions import Sessions
+from tests.clock import forward
 from tests.quiet import quiet
 from tests.transports.http.http_wire import (
     PATIENCE,
@@ -425,3 +428,94 @@ async def test_a_replica_that_is_not_asked_forgets_and_the_session_stays() -> No
             while (await site.health())["sessions"]:
                 await anyio.lowlevel.checkpoint()
         assert (await here.post(here.message("ping"), session)).status_code == 404
+
+
+class Far:
+    """A session store that is far away: one of its methods is `slow`, and answers when `answer` is set; one is
+    `lost`."""
+
+    def __init__(self, running: Any) -> None:
+        self.near = running.replica.sessions
+        self.slow = self.lost = ""
+        self.answer = anyio.Event()
+        running.replica.sessions = self
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self.near, name)
+
+        async def call(*args: Any, **options: Any) -> Any:
+            if name == self.lost:
+                raise ConnectionError("the store is gone")
+            found = await method(*args, **options)
+            if name == self.slow:
+                await self.answer.wait()
+            return found
+
+        return method if name in ("leave", "delete", "release") else call
+
+
+@asynccontextmanager
+async def far_away() -> AsyncIterator[tuple[Any, Far, Sessions]]:
+    """The store of one replica, which has a session, and another replica, whose store is far away."""
+    async with replicas(app(), 2) as (one, other), anyio.create_task_group() as tasks:
+        near: Any = one.replica
+        await near.sessions.create(SessionRecord("s", None, "c", 60, NEW))
+        far = Far(other)
+        yield near.sessions, far, Sessions(other, tasks, SessionLimits(idle_seconds=60))
+
+
+async def test_a_session_that_ends_while_it_is_entered_elsewhere_is_unknown() -> None:
+    async with far_away() as (near, far, there), anyio.create_task_group() as tasks:
+        found: list[Any] = []
+
+        async def enter() -> None:
+            found.append(await there.enter("s", None, (1,)))
+
+        far.slow = "enter"
+        tasks.start_soon(enter)
+        await quiet()
+        near.delete("s")
+        await quiet()
+        far.answer.set()
+        await quiet()
+        assert (found[0].status, len(there)) == (404, 0)
+
+
+async def test_a_session_that_is_used_while_it_is_given_up_stays() -> None:
+    async with far_away() as (near, far, there):
+        await there.enter("s", None)
+        far.slow = "lapse"
+        forward(61)
+        await quiet()
+        await there.enter("s", None)
+        far.answer.set()
+        await quiet()
+        assert len(there) == 1
+        assert not await near.lapse("s", busy=False)  # for the other one has it
+
+
+async def test_a_session_that_could_not_be_given_up_is_given_up_later() -> None:
+    async with far_away() as (_, far, there):
+        await there.enter("s", None)
+        far.lost = "lapse"
+        forward(61)
+        await quiet()
+        assert len(there) == 1
+        far.lost = ""
+        forward(61)
+        await quiet()
+        assert len(there) == 0
+
+
+async def test_what_could_not_be_shared_is_refused_and_shared_later() -> None:
+    async with replicas(app(), 2) as (one, other), listening(one) as here:
+        far = Far(other)
+        async with listening(other) as there:
+            session = await there.initialize()
+            far.lost = "update"
+            refused = await there.post(there.message("logging/setLevel", {"level": "emergency"}), session)
+            assert (refused.status_code, refused.headers["retry-after"]) == (503, "2")
+            assert (await there.health())["streams"] == 0
+            far.lost = ""
+            assert (await there.post(there.message("ping"), session)).status_code == 200
+            assert await logged(here, session) == ["released"]
