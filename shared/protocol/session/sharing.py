@@ -24,9 +24,10 @@ class SessionRecord:
 
 @record
 class News:
-    """What one replica tells another one about `session`: a message for what runs there, or how the session is now.
-    Neither: it has ended."""
+    """What one replica tells another one about `session`: a message for what runs there, how the session is now,
+    or a resource that is no longer told of there. None of them: it has ended."""
 
     session: str
     message: Message | None = None
     snapshot: Snapshot | None = None
+    uri: str | None = None

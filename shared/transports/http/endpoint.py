@@ -233,6 +233,8 @@ class Endpoint:
         if not sessions.is_alone and not await _share(sessions, session, message, reader):
             return _OUT_OF_REACH
         await follow(http, session, reader, self._limits.keep_alive_seconds)
+        if not sessions.is_alone:
+            await _take_over(sessions, session, message)
         return None
 
     async def _initialize(self, http: Http, sessions: Sessions, message: Message) -> Refusal | None:
@@ -295,6 +297,13 @@ async def _share(sessions: Sessions, session: HttpSession, message: Message, rea
             session.closed(reader)
         return False
     return True
+
+
+async def _take_over(sessions: Sessions, session: HttpSession, message: Message) -> None:
+    try:
+        await sessions.take_over(session, message)
+    except OSError:
+        log.exception("a subscription could not be taken over from the other replicas")
 
 
 def _session_id(http: Http) -> str | Refusal:

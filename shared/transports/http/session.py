@@ -111,6 +111,14 @@ class HttpSession:
         """Whose it is."""
         return self._connection.session.principal
 
+    def subscribes(self, uri: str) -> bool:
+        """Whether its client is told of that resource from here."""
+        return uri in self._connection.session.subscriptions.subscribed
+
+    def unsubscribe(self, uri: str) -> list[str]:
+        """Tells no more of that resource; the key that was held for it, or nothing."""
+        return self._connection.session.subscriptions.unsubscribe(uri)
+
     def take(self, message: Message) -> None:
         """Takes in what another replica was sent for a call that is here."""
         self._connection.take(message)

@@ -11,7 +11,7 @@ would be more memory than the sessions were.
 import logging
 import secrets
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from contextlib import ExitStack
 from functools import partial
 from typing import Any
@@ -137,24 +137,24 @@ class Sessions:
 
     async def share(self, session: HttpSession, message: Message) -> None:
         """Has other replicas know what `message`, which was taken in, has changed, and has it reach those that it is
-        for: who asked, who serves what is cancelled, who tells of a resource."""
+        for: who asked, who serves what is cancelled."""
         changed = session.learn()
         if changed is not None:
             with ExitStack() as undoing:
                 undoing.callback(session.unlearn, changed[0])
                 await self._store.update(session.id, *changed)
                 undoing.pop_all()
-        for one in message.messages if isinstance(message, Batch) else (message,):
-            if isinstance(one, Request):
-                await self._take_over(session, one)
-            else:
-                await self._pass_on(session, one)
+        for one in _single(message):
+            await self._pass_on(session, one)
 
-    async def _take_over(self, session: HttpSession, request: Request) -> None:
-        """Has no other replica tell of a resource that the client has subscribed to here, or has done with."""
-        if request.method in _SUBSCRIBING:
-            ending = Request(request.id, "resources/unsubscribe", request.params)
-            await self._store.tell(News(session.id, ending))
+    async def take_over(self, session: HttpSession, message: Message) -> None:
+        """Has no other replica tell of a resource that the client has subscribed to here, or has done with, by
+        `message`, which was answered."""
+        for one in _single(message):
+            if isinstance(one, Request) and one.method in _SUBSCRIBING:
+                uri = one.params.get("uri")
+                if isinstance(uri, str) and session.subscribes(uri) is (one.method == _SUBSCRIBING[0]):
+                    await self._store.tell(News(session.id, uri=uri))
 
     async def _pass_on(self, session: HttpSession, message: Message) -> None:
         """Has a message reach the replica that it is for."""
@@ -205,7 +205,7 @@ class Sessions:
 
     def _hear(self, news: News) -> None:
         """Another replica has told something of a session that is here too."""
-        if news.message is None and news.snapshot is None:
+        if news == News(news.session):
             self._note_end(news.session)
         session = self._by_id.get(news.session)
         if session is None:
@@ -214,8 +214,14 @@ class Sessions:
             session.take(news.message)
         elif news.snapshot is not None:
             session.restore(news.snapshot)
+        elif news.uri is not None:
+            self._tasks.start_soon(self._unsubscribe, session, news.uri)
         else:
             self._end(session)
+
+    async def _unsubscribe(self, session: HttpSession, uri: str) -> None:
+        """The client has subscribed at another replica, or has done with a resource."""
+        await _logged(self._running.changes.release(session.unsubscribe(uri), session.client))
 
     def _note_end(self, id: str) -> None:
         if id in self._entering:
@@ -271,9 +277,7 @@ class Sessions:
 
     async def _finish(self, session: HttpSession, *, orderly: bool, goes_on: bool = False) -> None:
         try:
-            await session.finish(orderly=orderly, goes_on=goes_on)
-        except Exception:
-            log.exception("a session failed")
+            await _logged(session.finish(orderly=orderly, goes_on=goes_on))
         finally:
             self._forget(session)
             if not goes_on:
@@ -293,3 +297,15 @@ class Sessions:
             await anyio.sleep(QUIET_SECONDS)
         self._ended = 0
         give_back()
+
+
+async def _logged(ending: Awaitable[None]) -> None:
+    """Awaits the end of something of a session: where the server's own code fails, it takes nobody with it."""
+    try:
+        await ending
+    except Exception:
+        log.exception("a session failed")
+
+
+def _single(message: Message) -> Sequence[Message]:
+    return message.messages if isinstance(message, Batch) else (message,)

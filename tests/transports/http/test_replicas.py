@@ -8,6 +8,7 @@ import anyio
 import httpx
 import pytest
 
+from shared.errors import ResourceNotFound
 from shared.protocol.http.rules import Refusal
 from shared.protocol.session.handshake import NEW
 from shared.protocol.session.sharing import SessionRecord
@@ -285,6 +286,25 @@ async def test_a_subscription_is_where_the_client_asked_last() -> None:
             assert (updated["method"], updated["params"]["uri"]) == ("notifications/resources/updated", "memo://one")
         assert "result" in (await here.post(here.message("resources/unsubscribe", uri), session)).json()
         await until(lambda: not there.running.changes.held)
+
+
+async def test_a_subscription_that_fails_leaves_the_one_elsewhere_and_its_id_is_free() -> None:
+    server, refuses = app(), []
+
+    @server.on_subscribe
+    async def begin(_ctx: object, uri: str) -> str:
+        if refuses:
+            raise ResourceNotFound(uri)
+        return uri
+
+    async with replicas(server, 2) as (one, other), listening(one) as here, listening(other) as there:
+        session, uri = await here.initialize(), {"uri": "memo://one"}
+        assert "result" in (await here.post(here.message("resources/subscribe", uri), session)).json()
+        refuses.append(True)
+        assert "error" in (await there.post(there.message("resources/subscribe", uri, "s"), session)).json()
+        assert "result" in (await here.post(here.message("ping", id="s"), session)).json()
+        await quiet()
+        assert (here.running.changes.held, there.running.changes.held) == (1, 0)
 
 
 async def until(is_so: Callable[[], bool]) -> None:
