@@ -1,6 +1,6 @@
 """The seams between the parts: what stands behind each of them can be replaced by something of one's own.
 
-Typed protocols only, and nothing that runs.
+Typed protocols, the records that pass through them, and nothing that runs.
 
 Several processes may serve one server together: its replicas. What they share is behind `Stores`. There a request may
 wait for what is `async`; what callbacks call never waits, and takes effect in the order of the calls. In memory none
@@ -16,14 +16,14 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Protocol
 
+from .protocol.identity import Principal
+from .protocol.records import record
 from .protocol.session.events import Outgoing
+from .protocol.session.handshake import Snapshot
 from .protocol.wire.jsonrpc import Message
 
-if TYPE_CHECKING:  # what only HTTP needs, and a server on stdio does not load
+if TYPE_CHECKING:  # what only HTTP needs
     from .protocol.http.rules import Denial, Headers, Refusal
-    from .protocol.identity import Principal
-    from .protocol.session.handshake import Snapshot
-    from .protocol.session.sharing import News, SessionRecord
     from .protocol.wire.framing import ServerSentEvent
     from .protocol.wire.jsonrpc import RequestId
 
@@ -35,10 +35,12 @@ __all__ = [
     "EventLog",
     "EventReader",
     "EventStream",
+    "News",
     "Observer",
     "ReplayLimits",
     "Replica",
     "SessionEvents",
+    "SessionRecord",
     "SessionStore",
     "Stores",
     "Transport",
@@ -134,6 +136,31 @@ class Replica(Protocol):
 
     def log(self, limits: "ReplayLimits") -> "EventLog":
         """What streams keep, within limits, which are the same for all replicas."""
+
+
+@record
+class SessionRecord:
+    """A session as its store has it."""
+
+    id: str
+    principal: Principal | None
+    """Whose it is: to anybody else it is unknown."""
+    client: str
+    """A name for whoever has opened it, an address and a principal."""
+    idle_seconds: float
+    """How long it is kept where no replica has it."""
+    snapshot: Snapshot
+
+
+@record
+class News:
+    """What one replica tells another one about `session`: a message for what runs there, how the session is now,
+    or a resource that is no longer told of there. None of them: it has ended."""
+
+    session: str
+    message: Message | None = None
+    snapshot: Snapshot | None = None
+    uri: str | None = None
 
 
 class SessionStore(Protocol):

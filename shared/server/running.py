@@ -11,7 +11,8 @@ from functools import cached_property
 from itertools import count
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from ..contracts import Observer
+from shared.contracts import Observer
+
 from ..errors import DeclarationError
 from ..protocol.identity import Identity, Principal
 from ..protocol.methods import MethodTable, method_table
@@ -29,7 +30,8 @@ from .limits import CallLimits, Limits
 from .thread_turns import Turns
 
 if TYPE_CHECKING:
-    from ..contracts import Replica
+    from shared.contracts import Replica
+
     from .calls import Calls
     from .server import Server
 

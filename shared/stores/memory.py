@@ -12,12 +12,12 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from itertools import count
 
-from ..contracts import ReplayLimits
+from shared.contracts import News, ReplayLimits, SessionRecord
+
 from ..kit.expiry import ExpiryQueue
 from ..protocol.http.rules import refuse
 from ..protocol.identity import Principal
 from ..protocol.session.handshake import Snapshot, merge
-from ..protocol.session.sharing import News, SessionRecord
 from ..protocol.wire.jsonrpc import RequestId
 from .memory_log import MemoryLog
 

@@ -17,7 +17,8 @@ import logging
 import secrets
 from itertools import islice
 
-from ..contracts import EventReader, ReplayLimits
+from shared.contracts import EventReader, ReplayLimits
+
 from ..kit.expiry import ExpiryQueue
 from ..protocol.http.rules import Refusal
 from ..protocol.wire.framing import ServerSentEvent

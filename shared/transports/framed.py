@@ -10,7 +10,8 @@ from collections.abc import Sequence
 
 import anyio
 
-from ..contracts import ByteStream, ClosableTransport
+from shared.contracts import ByteStream, ClosableTransport
+
 from ..protocol.session.events import Outgoing
 from ..protocol.wire.codec import Codec
 from ..protocol.wire.jsonrpc import Message

@@ -1,7 +1,6 @@
 """What a Bus promises: news reach one replica once and in order, wake-ups whoever listens."""
 
-from shared.contracts import Stores
-from shared.protocol.session.sharing import News
+from shared.contracts import News, Stores
 from shared.protocol.wire.jsonrpc import Notification
 from tests.quiet import quiet
 from tests.stores.conftest import joined

@@ -3,10 +3,9 @@
 How much is kept, and what goes first, is tested where streams are served: tests/transports/http/test_replay.py.
 """
 
-from shared.contracts import EventReader, Replica, SessionEvents, Stores
+from shared.contracts import EventReader, Replica, SessionEvents, SessionRecord, Stores
 from shared.protocol.http.rules import refuse
 from shared.protocol.session.handshake import NEW
-from shared.protocol.session.sharing import SessionRecord
 from shared.transports.http.limits import SessionLimits
 from tests.clock import forward
 from tests.quiet import quiet

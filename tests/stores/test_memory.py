@@ -2,10 +2,10 @@
 
 from weakref import ref
 
+from shared.contracts import SessionRecord
 from shared.kit.expiry import ExpiryQueue
 from shared.protocol.http.rules import refuse
 from shared.protocol.session.handshake import NEW
-from shared.protocol.session.sharing import SessionRecord
 from shared.stores.memory import Stores
 from shared.stores.memory_log import MemoryEvents, MemoryLog, Room
 from shared.transports.http.limits import SessionLimits

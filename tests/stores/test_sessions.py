@@ -2,11 +2,10 @@
 
 from dataclasses import replace
 
-from shared.contracts import Replica, Stores
+from shared.contracts import News, Replica, SessionRecord, Stores
 from shared.protocol.identity import Principal
 from shared.protocol.records import record
 from shared.protocol.session.handshake import FIRST_PEER, NEW, Snapshot, State
-from shared.protocol.session.sharing import News, SessionRecord
 from shared.protocol.wire.jsonrpc import Notification
 from tests.clock import forward
 from tests.quiet import quiet

@@ -4,7 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from ...contracts import Replica
+from shared.contracts import Replica
+
 from ...kit.expiry import ExpiryQueue
 
 __all__ = ["Keeping", "SessionLimits"]

@@ -11,11 +11,12 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from shared.contracts import SessionRecord
+
 from ...protocol.http.rules import Refusal, refuse
 from ...protocol.identity import Principal
 from ...protocol.session.events import Outgoing
 from ...protocol.session.handshake import NEW, Snapshot, State
-from ...protocol.session.sharing import SessionRecord
 from ...protocol.versions import Version
 from ...protocol.wire.framing import ServerSentEvent
 from ...protocol.wire.jsonrpc import Message, RequestId

@@ -19,13 +19,14 @@ from typing import Any
 import anyio
 from anyio.abc import TaskGroup
 
+from shared.contracts import News, SessionRecord
+
 from ...ops.footprint import give_back
 from ...protocol.http.rules import Refusal, refuse
 from ...protocol.identity import Principal
 from ...protocol.session.events import cancelled_id
 from ...protocol.session.handshake import NEW
 from ...protocol.session.questions import asker
-from ...protocol.session.sharing import News, SessionRecord
 from ...protocol.wire.jsonrpc import Batch, Failure, Message, Request, RequestId, Response
 from ...server.running import Running
 from ...stores.memory import Stores

@@ -13,7 +13,8 @@ from collections.abc import Sequence
 
 from anyio import CancelScope
 
-from ...contracts import EventStream, SessionEvents, SessionStore
+from shared.contracts import EventStream, SessionEvents, SessionStore
+
 from ...errors import InternalError
 from ...kit.tasks import Signal
 from ...protocol.http.rules import Refusal, negotiated, read_event_id, refuse

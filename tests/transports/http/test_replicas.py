@@ -8,10 +8,10 @@ import anyio
 import httpx
 import pytest
 
+from shared.contracts import SessionRecord
 from shared.errors import ResourceNotFound
 from shared.protocol.http.rules import Refusal
 from shared.protocol.session.handshake import NEW
-from shared.protocol.session.sharing import SessionRecord
 from shared.protocol.wire.codec import decode
 from shared.protocol.wire.framing import ServerSentEvent
 from shared.server.context import Context

@@ -5,12 +5,11 @@ import json
 import anyio
 import pytest
 
-from shared.contracts import SessionStore
+from shared.contracts import SessionRecord, SessionStore
 from shared.kit.expiry import ExpiryQueue
 from shared.protocol.http.rules import Refusal
 from shared.protocol.session.events import Outgoing
 from shared.protocol.session.handshake import NEW
-from shared.protocol.session.sharing import SessionRecord
 from shared.protocol.wire.jsonrpc import Notification, Request, Response
 from shared.stores.memory import Stores
 from shared.stores.memory_log import MemoryEvents, Room
