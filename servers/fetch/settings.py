@@ -10,7 +10,7 @@ from shared import __version__
 from shared.kit.program import needs_extra
 
 from .load.headers import HostHeader, default_agent, parse_host_header
-from .network.policy import Policy, Rules
+from .network.address_policy import Policy, Rules
 from .network.proxy import parse_proxy
 
 __all__ = ["Settings"]

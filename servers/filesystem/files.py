@@ -15,7 +15,7 @@ from shared.kit.rooted.files import RootedFiles
 from shared.kit.rooted.mounts import Mounts
 from shared.kit.rooted.narrowing import narrowed
 from shared.kit.rooted.roots import Roots
-from shared.kit.rooted.small import NarrowedSmallFiles, SmallFiles
+from shared.kit.rooted.small_reads import NarrowedSmallFiles, SmallFiles
 
 from .read import binary, pages
 from .read.binary import BytesRead

@@ -1,8 +1,7 @@
 """The filesystem server: eighteen tools, `file://` resources, and notice of their changes.
 
 Each function in `features/` says what a client sees; the work is done in the folders beside it, in worker threads but
-for the small reads of `shared/kit/rooted/small.py`. A cancelled call waits for its thread, so that no write is left
-half done.
+for `shared/kit/rooted/small_reads.py`. A cancelled call waits for its thread, so that no write is left half done.
 """
 
 import logging

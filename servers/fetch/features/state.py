@@ -15,7 +15,7 @@ from anyio.abc import TaskGroup
 from shared import Context
 from shared.server.thread_turns import Turns
 
-from ..network.policy import Endpoint
+from ..network.address_policy import Endpoint
 from ..pages.snapshots import Snapshot, Snapshots, Wanted
 from ..settings import Settings
 

@@ -16,7 +16,7 @@ from servers.fetch.load.exchange import REDIRECTS, Answer, Exchange, Limits, ret
 from servers.fetch.load.headers import HostHeader, headers_for, product_token
 from servers.fetch.load.limits import Pauses, Share, Slots
 from servers.fetch.load.robots import MOST, Robots
-from servers.fetch.network.policy import Policy
+from servers.fetch.network.address_policy import Policy
 from servers.fetch.network.urls import Chain, host_of, parse_url, port_of
 from servers.fetch.read.page import Loaded
 

@@ -12,8 +12,8 @@ import httpx
 from h2.exceptions import H2Error
 
 from servers.fetch.errors import FetchError
+from servers.fetch.network.address_policy import Policy
 from servers.fetch.network.connecting import CheckedBackend, Resolver, resolve_allowed
-from servers.fetch.network.policy import Policy
 from servers.fetch.network.proxy import Proxy, parse_proxy
 from servers.fetch.network.streams import Http2Stream, TlsStream, tls_context, used_streams
 from servers.fetch.network.urls import host_of, port_of

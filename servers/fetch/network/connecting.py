@@ -22,9 +22,9 @@ from httpcore import (
 )
 
 from servers.fetch.errors import FetchError
+from servers.fetch.network.address_policy import Policy
 from servers.fetch.network.addresses import parse_address
 from servers.fetch.network.hosts import bracket, normalize_host
-from servers.fetch.network.policy import Policy
 from servers.fetch.network.streams import TlsStream
 
 __all__ = ["CheckedBackend", "Resolver", "SystemResolver", "resolve_allowed"]

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 from servers.fetch.load.limits import ByteBudget
 from servers.fetch.load.loader import Loader, LoadRules
+from servers.fetch.network.address_policy import Endpoint, Policy
 from servers.fetch.network.client import ClientOptions, open_client
 from servers.fetch.network.connecting import SystemResolver
-from servers.fetch.network.policy import Endpoint, Policy
 from servers.fetch.pages.snapshots import Snapshot, Wanted
 from servers.fetch.read.reader import Reader, open_reader
 from servers.fetch.settings import Settings

@@ -19,7 +19,7 @@ import anyio
 from servers.filesystem.errors import FilesError
 from servers.filesystem.names import told
 from servers.filesystem.watch.fingerprint import trail_of
-from servers.filesystem.watch.looks import MAX_NOTICED
+from servers.filesystem.watch.pacing import MAX_NOTICED
 from servers.filesystem.watch.tree import Event, Tree
 from servers.filesystem.watch.watcher import Watcher
 from shared.kit.globs import Glob

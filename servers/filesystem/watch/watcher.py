@@ -27,7 +27,7 @@ import anyio
 
 from servers.filesystem.errors import FilesError
 from servers.filesystem.watch.fingerprint import Spot
-from servers.filesystem.watch.looks import Pace, Target, Threads, Watched, look_at
+from servers.filesystem.watch.pacing import Pace, Target, Threads, Watched, look_at
 from servers.filesystem.watch.tree import EntryQuota, Event, Tree
 from shared.kit.globs import Glob
 from shared.kit.notices import Notices

@@ -22,8 +22,8 @@ from servers.prompts.format.skills import MOST_BYTES, find_unfitting, format_man
 from servers.prompts.library.folder import Folder, Signature, is_hidden
 from servers.prompts.library.snapshot import NOTHING, Changed, File, Snapshot, advance, compare
 from servers.prompts.templates.limits import MOST_FILE_BYTES
+from servers.prompts.templates.plain_words import put_in_words
 from servers.prompts.templates.rendering import Read, Rendering
-from servers.prompts.templates.wording import put_in_words
 
 __all__ = ["Cache", "Library"]
 

@@ -17,8 +17,8 @@ from servers.sqlite.engine.limits import StatementDeadline, retry_locked
 from servers.sqlite.engine.sql import quote, select
 from servers.sqlite.errors import SqliteError
 from servers.sqlite.query.pages import AnswerLimits, Page, fill_page
+from servers.sqlite.schema.columns import read_columns
 from servers.sqlite.schema.entries import Entry, get_entry, hold_snapshot
-from servers.sqlite.schema.parts import read_columns
 from servers.sqlite.uris import join_key, split_key
 
 __all__ = ["Rows", "find_keys", "find_row", "order_by", "read_first_rows"]

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from pydantic_core import to_json
 
-from servers.sqlite.schema.parts import ColumnStatistics, ForeignKey, Index, TableColumn
+from servers.sqlite.schema.columns import ColumnStatistics, ForeignKey, Index, TableColumn
 from servers.sqlite.texts import format_name, format_names
 
 __all__ = [

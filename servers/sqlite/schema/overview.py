@@ -14,9 +14,9 @@ from typing_extensions import TypedDict
 from servers.sqlite.engine.limits import StatementDeadline
 from servers.sqlite.errors import SqliteError
 from servers.sqlite.schema import lines
+from servers.sqlite.schema.columns import read_columns, read_foreign_keys, read_indexes, read_row_estimates
 from servers.sqlite.schema.entries import Entry, Kind, hold_snapshot, list_entries
 from servers.sqlite.schema.lines import ByteBudget
-from servers.sqlite.schema.parts import read_columns, read_foreign_keys, read_indexes, read_row_estimates
 from servers.sqlite.texts import fence, format_name
 
 __all__ = [

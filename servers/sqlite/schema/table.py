@@ -12,9 +12,7 @@ from servers.sqlite.engine.sql import select
 from servers.sqlite.errors import SqliteError
 from servers.sqlite.query.pages import AnswerLimits, fill_page
 from servers.sqlite.schema import lines
-from servers.sqlite.schema.entries import Entry, Kind, get_entry, hold_snapshot
-from servers.sqlite.schema.lines import ByteBudget
-from servers.sqlite.schema.parts import (
+from servers.sqlite.schema.columns import (
     ForeignKey,
     Index,
     Statistics,
@@ -26,6 +24,8 @@ from servers.sqlite.schema.parts import (
     read_row_estimates,
     read_triggers,
 )
+from servers.sqlite.schema.entries import Entry, Kind, get_entry, hold_snapshot
+from servers.sqlite.schema.lines import ByteBudget
 from servers.sqlite.texts import fence, format_name, format_row, shorten
 
 __all__ = ["Sample", "TableDescription", "TableRequest", "describe", "format_table"]

@@ -17,7 +17,7 @@ from anyio.abc import TaskGroup
 from servers.sqlite.engine.database import Databases
 from servers.sqlite.errors import SqliteError
 from servers.sqlite.uris import Target, format_uri, parse_uri
-from servers.sqlite.watch.watched import LISTING, UNSEEN, Watched, fold_name, read_fingerprint
+from servers.sqlite.watch.watched_database import LISTING, UNSEEN, Watched, fold_name, read_fingerprint
 from shared.kit.notices import Notices, wait_in_thread
 
 __all__ = ["Watch", "watch_events"]

@@ -44,13 +44,13 @@ from ...protocol.wire.codec import Codec
 from ...protocol.wire.jsonrpc import Malformed, Message, Request
 from ...server.running import Running
 from ...server.tools import RegisteredTool
-from .follow import follow
 from .limits import SessionLimits
 from .quotas import Portions
 from .reply import Gone, Http, Stage, read_body
 from .session import HttpSession
 from .sessions import TOO_MANY, Sessions
 from .stateless import StatelessRequest
+from .stream_response import follow
 from .streams import Reader
 
 __all__ = ["Endpoint", "EndpointLimits"]

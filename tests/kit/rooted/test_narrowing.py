@@ -13,7 +13,7 @@ from shared.kit.rooted.mounts import Mounts
 from shared.kit.rooted.names import uri
 from shared.kit.rooted.narrowing import MAX_ROOTS, narrowed
 from shared.kit.rooted.roots import Roots
-from shared.kit.rooted.small import NarrowedSmallFiles, SmallFiles
+from shared.kit.rooted.small_reads import NarrowedSmallFiles, SmallFiles
 from tests.kit.rooted.conftest import SECRET, opened_by, swapping
 
 

@@ -8,8 +8,8 @@ import pytest
 
 from servers.fetch.errors import FetchError
 from servers.fetch.load.loader import Loader, LoadRules
+from servers.fetch.network.address_policy import Policy, Rules
 from servers.fetch.network.client import ClientOptions, open_client
-from servers.fetch.network.policy import Policy, Rules
 
 AGENT = "tester/1.0 (tests)"
 

@@ -10,9 +10,9 @@ import httpx
 from anyio.abc import SocketStream
 
 from servers.fetch.errors import FetchError
+from servers.fetch.network.address_policy import Endpoint, Policy, Rules
 from servers.fetch.network.client import ClientOptions, open_client
 from servers.fetch.network.connecting import Resolver
-from servers.fetch.network.policy import Endpoint, Policy, Rules
 from servers.fetch.network.urls import parse_url
 
 PATIENCE = 20

@@ -8,8 +8,8 @@ import httpcore
 import pytest
 
 from servers.fetch.errors import FetchError
+from servers.fetch.network.address_policy import Policy, Rules
 from servers.fetch.network.connecting import MOST_TRIED, CheckedBackend, SystemResolver
-from servers.fetch.network.policy import Policy, Rules
 from tests.servers.fetch.reaching import PATIENCE, Answers, listening, reaching
 
 DEAD, SILENT, LIVE = "192.0.78.1", "192.0.78.2", "192.0.78.3"

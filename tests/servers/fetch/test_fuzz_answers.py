@@ -9,8 +9,8 @@ import pytest
 from servers.fetch.errors import CODES, FetchError
 from servers.fetch.load.limits import LITTLE, ByteBudget
 from servers.fetch.load.loader import Loader, LoadRules
+from servers.fetch.network.address_policy import Policy, Rules
 from servers.fetch.network.client import ClientOptions, open_client
-from servers.fetch.network.policy import Policy, Rules
 from servers.fetch.pages.fetcher import Fetcher
 from servers.fetch.pages.snapshots import Wanted
 from servers.fetch.pages.texts import cut, explain, text_of

@@ -9,9 +9,9 @@ import pytest
 
 from servers.fetch.errors import CODES, FetchError
 from servers.fetch.load.loader import Loader, LoadRules
+from servers.fetch.network.address_policy import Policy, Rules
 from servers.fetch.network.addresses import is_public, parse_address
 from servers.fetch.network.client import ClientOptions, open_client
-from servers.fetch.network.policy import Policy, Rules
 from tests.descriptors import descriptors, settled_descriptors
 from tests.servers.fetch.hostile_urls import Urls
 from tests.servers.fetch.rawsites import opened_raw_site, redirect_to

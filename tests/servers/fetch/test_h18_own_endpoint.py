@@ -6,8 +6,8 @@ import anyio
 import pytest
 
 from servers.fetch.errors import FetchError
+from servers.fetch.network.address_policy import Policy, Rules
 from servers.fetch.network.client import ClientOptions, open_client
-from servers.fetch.network.policy import Policy, Rules
 from servers.fetch.network.urls import parse_url
 from shared import Implementation, Server
 from shared.transports.http.server import HttpOptions, run_http

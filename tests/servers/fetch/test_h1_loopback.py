@@ -5,8 +5,8 @@ import socket
 import pytest
 
 from servers.fetch.errors import FetchError
+from servers.fetch.network.address_policy import Policy, Rules
 from servers.fetch.network.connecting import CheckedBackend, SystemResolver
-from servers.fetch.network.policy import Policy, Rules
 from tests.servers.fetch.reaching import Answers, Recorder, listening, reaching
 
 

@@ -9,9 +9,9 @@ import httpcore
 import pytest
 
 from servers.fetch.errors import FetchError
+from servers.fetch.network.address_policy import Policy, Rules
 from servers.fetch.network.client import ClientOptions
 from servers.fetch.network.connecting import CheckedBackend
-from servers.fetch.network.policy import Policy, Rules
 from tests.servers.fetch.reaching import Answers, Recorder, listening, reaching
 
 PUBLIC, PRIVATE = "93.184.215.14", "127.0.0.1"

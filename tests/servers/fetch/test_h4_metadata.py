@@ -3,7 +3,7 @@
 import pytest
 
 from servers.fetch.errors import FetchError
-from servers.fetch.network.policy import Policy, Rules
+from servers.fetch.network.address_policy import Policy, Rules
 from tests.servers.fetch.reaching import Answers, reaching
 
 ADDRESSES = ["169.254.169.254", "169.254.170.2", "fd00:ec2::254", "100.100.100.200", "168.63.129.16", "fd20:ce::254"]

@@ -15,8 +15,8 @@ from h2.settings import SettingCodes
 
 from servers.fetch.errors import FetchError
 from servers.fetch.load.loader import Loader, LoadRules
+from servers.fetch.network.address_policy import Policy, Rules
 from servers.fetch.network.client import _Transport
-from servers.fetch.network.policy import Policy, Rules
 from servers.fetch.read.page import Loaded
 from tests.servers.fetch.loaders import AGENT, refused
 

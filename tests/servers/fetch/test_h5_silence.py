@@ -14,8 +14,8 @@ import httpcore
 import pytest
 
 from servers.fetch.load.loader import Loader, LoadRules
+from servers.fetch.network.address_policy import Policy, Rules
 from servers.fetch.network.client import ClientOptions, _close, open_client
-from servers.fetch.network.policy import Policy, Rules
 from servers.fetch.network.streams import Http2Stream
 from tests.servers.fetch.authority import authority, certificate, server_context
 from tests.servers.fetch.loaders import AGENT, Here, refused

@@ -6,9 +6,9 @@ from contextlib import suppress
 import pytest
 
 from servers.fetch.errors import FetchError
+from servers.fetch.network.address_policy import Policy, Rules
 from servers.fetch.network.addresses import is_public, parse_address
 from servers.fetch.network.connecting import CheckedBackend
-from servers.fetch.network.policy import Policy, Rules
 from servers.fetch.network.urls import MAX_URL, parse_url
 from tests.servers.fetch.reaching import Recorder
 

@@ -23,7 +23,7 @@ from shared.kit.rooted.denylist import HARMLESS, SECRETS, Denylist
 from shared.kit.rooted.entries import Place
 from shared.kit.rooted.files import RootedFiles
 from shared.kit.rooted.roots import Roots
-from shared.kit.rooted.small import SmallFiles
+from shared.kit.rooted.small_reads import SmallFiles
 from tests.kit.rooted.conftest import opened_by
 from tests.servers.filesystem.editing_files import edit_file
 

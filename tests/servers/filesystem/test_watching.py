@@ -11,7 +11,7 @@ from anyio import to_thread
 
 from servers.filesystem.errors import FilesError
 from servers.filesystem.watch.fingerprint import Spot
-from servers.filesystem.watch.looks import Pace
+from servers.filesystem.watch.pacing import Pace
 from servers.filesystem.watch.subscriptions import GlobTrees
 from servers.filesystem.watch.tree import EntryQuota
 from servers.filesystem.watch.watcher import Watcher
@@ -174,7 +174,7 @@ async def test_w1_a_chmod_and_a_touch_are_not_told(watching, seen, root, at):
 
 
 async def test_w5_endless_writing_is_told_while_it_goes_on(watching, seen, root, at, monkeypatch):
-    """No moment counts as quiet here, so it does not matter how fast is written. The rate: see `test_looks`."""
+    """No moment counts as quiet here, so it does not matter how fast is written. The rate: see `test_pacing`."""
     monkeypatch.setattr("servers.filesystem.watch.watcher.Pace", partial(Pace, quiet=3_600.0, leading=False))
     enough = threading.Event()
 

@@ -12,7 +12,7 @@ from servers.sqlite.engine.limits import StatementDeadline
 from servers.sqlite.engine.sql import quote
 from servers.sqlite.query.pages import AnswerLimits
 from servers.sqlite.query.rows import find_row
-from servers.sqlite.schema.parts import read_indexes, read_row_estimates
+from servers.sqlite.schema.columns import read_indexes, read_row_estimates
 from servers.sqlite.schema.table import TableRequest, describe
 from servers.sqlite.uris import join_key
 from tests.servers.sqlite.schemas import SHOP, made

@@ -14,7 +14,7 @@ from servers.sqlite.engine.database import Database, Source, open_databases
 from servers.sqlite.engine.limits import Limits
 from servers.sqlite.errors import SqliteError
 from servers.sqlite.watch.watch import Watch, watch_events
-from servers.sqlite.watch.watched import LISTING
+from servers.sqlite.watch.watched_database import LISTING
 from shared.kit.notices import Notices
 from tests.servers.sqlite.others import elsewhere
 

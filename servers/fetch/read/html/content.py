@@ -13,7 +13,7 @@ from lxml.html import HtmlElement
 from trafilatura import bare_extraction
 from trafilatura.settings import Document
 
-from servers.fetch.read.html.around import is_around, is_list_of_pages, is_list_of_tags, leads_away
+from servers.fetch.read.html.boilerplate import is_around, is_list_of_pages, is_list_of_tags, leads_away
 from servers.fetch.read.html.filling import fill
 from servers.fetch.read.html.tree import BLOCKS, HEADINGS, LONGEST_CAPTION, Texts, drop
 

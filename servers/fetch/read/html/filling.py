@@ -9,7 +9,7 @@ from itertools import islice
 
 from lxml.html import HtmlElement
 
-from servers.fetch.read.html.around import introduces, is_around, is_list_of_pages, is_teaser
+from servers.fetch.read.html.boilerplate import introduces, is_around, is_list_of_pages, is_teaser
 from servers.fetch.read.html.tree import BLOCKS, HEADINGS, Span, Texts
 
 __all__ = ["fill"]

@@ -10,10 +10,10 @@ from lxml.html import HtmlElement
 from servers.fetch.errors import FetchError
 from servers.fetch.read.html.blocks import drop_drawn_formulas, show_formulas
 from servers.fetch.read.html.content import main_content
-from servers.fetch.read.html.facts import Facts, blocks_of, facts_of, linked_data, metadata
 from servers.fetch.read.html.hidden import remove_hidden
 from servers.fetch.read.html.inline import absolute_url, escape
 from servers.fetch.read.html.links import clean_markup, list_links
+from servers.fetch.read.html.metadata import Facts, blocks_of, facts_of, linked_data, metadata
 from servers.fetch.read.html.sections import find_section
 from servers.fetch.read.html.tree import flatten, length, parse
 from servers.fetch.read.html.writer import write

@@ -3,7 +3,7 @@
 import pytest
 
 from servers.fetch.errors import FetchError
-from servers.fetch.network.policy import Policy, Rules
+from servers.fetch.network.address_policy import Policy, Rules
 
 PUBLIC, PRIVATE, OTHER = "93.184.215.14", "10.1.2.3", "192.168.1.1"
 

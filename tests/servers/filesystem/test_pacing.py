@@ -1,6 +1,6 @@
 """None"""
 
-from servers.filesystem.watch.looks import MAX_NOTICED, Pace, Watched
+from servers.filesystem.watch.pacing import MAX_NOTICED, Pace, Watched
 
 PACE = Pace(quiet=1, longest=5)
 

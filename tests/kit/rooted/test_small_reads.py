@@ -10,7 +10,7 @@ from shared.kit.rooted.entries import Place
 from shared.kit.rooted.files import RootedFiles
 from shared.kit.rooted.mounts import Mounts
 from shared.kit.rooted.roots import Roots
-from shared.kit.rooted.small import MAX_DEPTH, MAX_SIZE, SmallFiles
+from shared.kit.rooted.small_reads import MAX_DEPTH, MAX_SIZE, SmallFiles
 from tests.kit.rooted.conftest import SECRET, swapping
 
 
