@@ -15,8 +15,7 @@ from typing import Any, Self
 
 import anyio
 
-from shared.contracts import ClosableTransport
-
+from ..contracts import ClosableTransport
 from ..errors import McpError, PeerError
 from ..kit.tasks import background
 from ..protocol.session.client import ClientSession, ServerDescription, first_version

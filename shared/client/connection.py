@@ -13,8 +13,7 @@ from typing import Any
 import anyio
 from anyio.abc import TaskGroup
 
-from shared.contracts import ClosableTransport
-
+from ..contracts import ClosableTransport
 from ..errors import McpError, MethodNotFound, PeerError
 from ..kit.tasks import background
 from ..protocol.session.client import ClientSession

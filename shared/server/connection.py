@@ -25,8 +25,7 @@ from ..protocol.wire.jsonrpc import Message
 from .context import Answers
 
 if TYPE_CHECKING:
-    from shared.contracts import Transport  # a page of types, which nothing needs when it runs
-
+    from ..contracts import Transport  # a page of types, which nothing needs when it runs
     from .running import Running
 
 __all__ = ["Connection", "serve"]

@@ -11,8 +11,7 @@ from functools import cached_property
 from itertools import count
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from shared.contracts import Observer
-
+from ..contracts import Observer
 from ..errors import DeclarationError
 from ..protocol.identity import Identity, Principal
 from ..protocol.methods import MethodTable, method_table
@@ -30,8 +29,7 @@ from .limits import CallLimits, Limits
 from .thread_turns import Turns
 
 if TYPE_CHECKING:
-    from shared.contracts import Replica
-
+    from ..contracts import Replica
     from .calls import Calls
     from .server import Server
 

@@ -28,7 +28,7 @@ from .limits import CallLimits, Limits
 from .running import Opening, Running
 
 if TYPE_CHECKING:
-    from shared.contracts import Stores
+    from ..contracts import Stores
 
 __all__ = ["NoSettings", "Server"]
 

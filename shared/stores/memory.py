@@ -12,8 +12,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from itertools import count
 
-from shared.contracts import News, ReplayLimits, SessionRecord
-
+from ..contracts import News, ReplayLimits, SessionRecord
 from ..kit.expiry import ExpiryQueue
 from ..protocol.http.rules import refuse
 from ..protocol.identity import Principal

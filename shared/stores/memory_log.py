@@ -17,8 +17,7 @@ import logging
 import secrets
 from itertools import islice
 
-from shared.contracts import EventReader, ReplayLimits
-
+from ..contracts import EventReader, ReplayLimits
 from ..kit.expiry import ExpiryQueue
 from ..protocol.http.rules import Refusal
 from ..protocol.wire.framing import ServerSentEvent

@@ -10,8 +10,7 @@ from collections.abc import Sequence
 
 import anyio
 
-from shared.contracts import ByteStream, ClosableTransport
-
+from ..contracts import ByteStream, ClosableTransport
 from ..protocol.session.events import Outgoing
 from ..protocol.wire.codec import Codec
 from ..protocol.wire.jsonrpc import Message

@@ -19,9 +19,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from shared.contracts import Authenticator
-
 from ...auth.tokens import StaticTokens
+from ...contracts import Authenticator
 from ...protocol.http.hosts import HostPolicy, is_loopback
 from ...protocol.http.rules import Denial, Headers, Refusal, accepts_gzip, check_single, read_headers, refuse
 from ...protocol.identity import Principal

@@ -21,8 +21,6 @@ from weakref import WeakKeyDictionary
 from anyio import lowlevel
 from anyio.abc import TaskGroup
 
-from shared.server.thread_turns import Turns
-
 from ...errors import McpError
 from ...protocol.http.routing_headers import Parameter, check_stateless, check_stateless_body, parameter_headers
 from ...protocol.http.rules import (
@@ -43,6 +41,7 @@ from ...protocol.http.rules import (
 from ...protocol.wire.codec import Codec
 from ...protocol.wire.jsonrpc import Malformed, Message, Request
 from ...server.running import Running
+from ...server.thread_turns import Turns
 from ...server.tools import RegisteredTool
 from .limits import SessionLimits
 from .quotas import Portions

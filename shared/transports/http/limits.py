@@ -4,8 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from shared.contracts import Replica
-
+from ...contracts import Replica
 from ...kit.expiry import ExpiryQueue
 
 __all__ = ["Keeping", "SessionLimits"]

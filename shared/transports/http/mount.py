@@ -16,8 +16,7 @@ from anyio import create_task_group
 from anyio.abc import TaskGroup
 from pydantic import BaseModel
 
-from shared.contracts import Observer
-
+from ...contracts import Observer
 from ...kit.tasks import first_error
 from ...ops.logs import server_name
 from ...ops.metrics import Figures, Metrics

@@ -78,6 +78,6 @@ def _told(state: State) -> dict[str, str]:
 
 def _loaded() -> Callable[[Sequence[Figures], str], tuple[bytes, str]]:
     # A tenth of a second, during which others are answered.
-    from shared.ops.prometheus import exposition
+    from ...ops.prometheus import exposition
 
     return exposition

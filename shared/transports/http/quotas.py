@@ -12,8 +12,7 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 from ipaddress import ip_address, ip_network
 
-from shared.kit.expiry import ExpiryQueue
-
+from ...kit.expiry import ExpiryQueue
 from .session import HttpSession
 
 __all__ = ["Portions", "Shares", "client_name"]

@@ -11,8 +11,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from shared.contracts import SessionRecord
-
+from ...contracts import SessionRecord
 from ...protocol.http.rules import Refusal, refuse
 from ...protocol.identity import Principal
 from ...protocol.session.events import Outgoing

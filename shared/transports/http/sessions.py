@@ -19,8 +19,7 @@ from typing import Any
 import anyio
 from anyio.abc import TaskGroup
 
-from shared.contracts import News, SessionRecord
-
+from ...contracts import News, SessionRecord
 from ...ops.footprint import give_back
 from ...protocol.http.rules import Refusal, refuse
 from ...protocol.identity import Principal

@@ -13,8 +13,7 @@ from collections.abc import Sequence
 
 from anyio import CancelScope
 
-from shared.contracts import EventStream, SessionEvents, SessionStore
-
+from ...contracts import EventStream, SessionEvents, SessionStore
 from ...errors import InternalError
 from ...kit.tasks import Signal
 from ...protocol.http.rules import Refusal, negotiated, read_event_id, refuse
