@@ -45,7 +45,7 @@ def _read_file(words: Sequence[str], environment: Mapping[str, str]) -> dict[str
         return tomllib.loads(Path(settings).read_text(encoding="utf-8"))
     if config is None:
         return {}
-    import yaml
+    import yaml  # noqa: PLC0415 - only the image of several servers has it
 
     content: dict[str, Any] = yaml.safe_load(Path(config).read_text(encoding="utf-8"))
     return content

@@ -46,6 +46,8 @@ class Calls:
         self._tasks: dict[Call, asyncio.Task[None]] = {}
         self._deadlines = ExpiryQueue(running.budget.seconds)
         self._ended: Signal | None = None
+        self.is_closing = False
+        """Whether what waits for a place never gets one."""
 
     def __len__(self) -> int:
         return len(self._tasks)
@@ -113,9 +115,8 @@ class Calls:
 
     async def close(self) -> None:
         """Cancels what is still in flight, and waits for its end; shielded. What waits for a place never begins."""
+        self.is_closing = True
         for call in tuple(self._tasks):
-            if call.link is not None:
-                call.link.queue = None
             self.cancel(call)
         with CancelScope(shield=True):
             await self.drain()

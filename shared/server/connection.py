@@ -214,10 +214,11 @@ class Connection:
             self.streams -= 1
         else:
             self.running -= 1
-            while self.queue and self.running < self._running.limits.concurrent_calls:
+            calls = self._running.calls
+            while self.queue and not calls.is_closing and self.running < self._running.limits.concurrent_calls:
                 following = self.queue.popleft()
                 if not following.is_over:
-                    self._running.calls.begin(self, following)
+                    calls.begin(self, following)
         self._due()
         if self._moved is not None:
             self._moved.wake()

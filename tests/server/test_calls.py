@@ -192,6 +192,35 @@ async def test_a_call_that_waits_for_a_place_does_not_begin_while_the_server_clo
     theirs.close()
 
 
+async def test_a_call_that_comes_while_the_server_closes_gets_no_place_of_one_that_ends():
+    later, end = Later(concurrent_calls=1), anyio.Event()
+
+    async def stubborn() -> str:
+        """Ends when it is told to."""
+        with anyio.CancelScope(shield=True):
+            await end.wait()
+        return ""
+
+    async def come(peer):
+        await quiet()
+        await peer.start("hold")
+        await quiet()
+        end.set()
+
+    later.app.tool()(stubborn)
+    async with anyio.create_task_group() as tasks:
+        ours, theirs = memory_pair()
+        async with later.open():
+            tasks.start_soon(serve, later.running, theirs)
+            peer = Peer(ours, STATELESS, {})
+            await peer.start("stubborn")
+            await quiet()
+            tasks.start_soon(come, peer)
+        assert later.log == []
+        ours.close()
+    theirs.close()
+
+
 async def test_it_waits_for_no_peer_that_is_behind():
     later = Later(waiting_messages=2)
 
