@@ -90,6 +90,20 @@ def said(event: ServerSentEvent) -> Any:
     return message.params["data"] if hasattr(message, "params") else message.result["content"][0]["text"]
 
 
+@asynccontextmanager
+async def waiting(site: Site, session: dict[str, str]) -> AsyncIterator[list[httpx.Response]]:
+    """A call to `wait` goes on within the block; after it the list has the answer."""
+    answers: list[httpx.Response] = []
+
+    async def wait() -> None:
+        answers.append(await site.post(call(site, "wait", "w"), session))
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(wait)
+        await site.probe.started.wait()
+        yield answers
+
+
 async def test_a_session_goes_on_at_another_replica() -> None:
     async with two() as (here, there):
         session = await here.initialize()
@@ -258,14 +272,7 @@ async def test_the_questions_of_a_replica_are_numbered_over_all_sessions() -> No
 async def test_a_cancellation_reaches_the_call_at_another_replica() -> None:
     async with two() as (here, there):
         session = await here.initialize()
-        answers: list[httpx.Response] = []
-
-        async def wait() -> None:
-            answers.append(await here.post(call(here, "wait", "w"), session))
-
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(wait)
-            await here.probe.started.wait()
+        async with waiting(here, session) as answers:
             cancel = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "w"}}
             assert (await there.post(cancel, session)).status_code == 202
             await here.probe.cancelled.wait()
@@ -316,14 +323,7 @@ async def until(is_so: Callable[[], bool]) -> None:
 async def test_a_session_ends_everywhere() -> None:
     async with two() as (here, there):
         session = await here.initialize()
-        answers: list[httpx.Response] = []
-
-        async def wait() -> None:
-            answers.append(await here.post(call(here, "wait", "w"), session))
-
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(wait)
-            await here.probe.started.wait()
+        async with waiting(here, session) as answers:
             assert (await there.client.delete("/mcp", headers=merged(session))).status_code == 200
             await here.probe.cancelled.wait()
         assert answers[0].status_code == 404
@@ -348,17 +348,11 @@ async def test_a_session_outlives_the_replica_that_began_it() -> None:
 async def test_a_call_at_a_replica_that_stops_is_refused_when_its_time_is_up() -> None:
     server = app()
     server.limits = Limits(drain_seconds=0.02)
-    answers: list[httpx.Response] = []
     async with replicas(server, 2) as (one, other), listening(other) as there:
-        async with listening(one) as here, anyio.create_task_group() as tasks:
+        async with listening(one) as here:
             session = await here.initialize()
-
-            async def wait() -> None:
-                answers.append(await here.post(call(here, "wait", "w"), session))
-
-            tasks.start_soon(wait)
-            await here.probe.started.wait()
-            here.stop.set()
+            async with waiting(here, session) as answers:
+                here.stop.set()
         assert answers[0].status_code == 503
         assert (await there.post(there.message("ping", id="w"), session)).status_code == 200
 
