@@ -23,34 +23,12 @@ from ..protocol.http.rules import Refusal
 from ..protocol.wire.framing import ServerSentEvent
 from ..protocol.wire.jsonrpc import RequestId
 
-__all__ = ["MemoryEvents", "MemoryLog", "MemoryStream", "Room"]
+__all__ = ["MemoryEvents", "MemoryLog", "MemoryStream"]
 
 log = logging.getLogger("shared.stores")
 
 _OVERHEAD = 100
 """Bytes that keeping a message takes besides its own."""
-
-
-class Room:
-    """How much is kept, here and in what is around it."""
-
-    __slots__ = ("_limit", "_outer", "used")
-
-    def __init__(self, limit: int, outer: "Room | None" = None) -> None:
-        self.used = 0
-        self._limit = limit
-        self._outer = outer
-
-    def add(self, size: int) -> None:
-        """So many bytes are kept from now on; fewer, where negative."""
-        self.used += size
-        if self._outer is not None:
-            self._outer.add(size)
-
-    @property
-    def is_full(self) -> bool:
-        """Whether something must go."""
-        return self.used > self._limit or (self._outer is not None and self._outer.is_full)
 
 
 class MemoryStream:
@@ -80,7 +58,7 @@ class MemoryStream:
         self.answered = self.is_over = self.is_lost = False
         self.refusal: Refusal | None = None
         self._events = events
-        self._limits = events.limits
+        self._limits = events.log.limits
         self._kept: list[bytes] = []  # empty, a deque is ten times as large
         self._size = 0
         self._dropped = 0
@@ -152,7 +130,7 @@ class MemoryStream:
         if self.reader is not None:
             self.reader.cut()
         if self.name:
-            self._events.unread.stop(self)
+            self._events.log.unread.stop(self)
         self._sent = max(self._sent, self._dropped) if after is None else after
         self._behind = sum(map(len, islice(self._kept, self._sent - self._dropped, None)))
         self.reader = reader
@@ -171,7 +149,7 @@ class MemoryStream:
     def show(self) -> str:
         """Its name, which leaves with its events: from now on any replica finds it, and the client may come back."""
         self.name = self.name or secrets.token_hex(8)
-        self._events.add(self)
+        self._events.show(self)
         return self.name
 
     def position(self, retry_ms: int) -> ServerSentEvent:
@@ -249,7 +227,7 @@ class MemoryStream:
 
     def _count(self, size: int) -> None:
         self._size += size
-        self._events.room.add(size)
+        self._events.add(size)
 
     def _trim(self) -> None:
         limits = self._limits
@@ -264,13 +242,11 @@ class MemoryStream:
 class MemoryEvents:
     """The streams of one session."""
 
-    __slots__ = ("_own", "_shown", "limits", "room", "unread")
+    __slots__ = ("_own", "_shown", "_used", "log")
 
-    def __init__(self, limits: ReplayLimits, room: Room, unread: ExpiryQueue) -> None:
-        """`unread` has the streams that nobody reads, which are given up after a while."""
-        self.limits = limits
-        self.room = room
-        self.unread = unread
+    def __init__(self, log: "MemoryLog") -> None:
+        self.log = log
+        self._used = 0
         self._shown: dict[str, MemoryStream] | None = None  # by name, once there was one
         self._own: MemoryStream | None = None
 
@@ -287,7 +263,7 @@ class MemoryEvents:
         """A stream that was shown, or the session's own, as it is now: to be read."""
         return self.own() if name is None else (self._shown or {}).get(name)
 
-    def add(self, stream: MemoryStream) -> None:
+    def show(self, stream: MemoryStream) -> None:
         """Has `stream` found by its name."""
         if self._shown is None:
             self._shown = {}
@@ -298,11 +274,21 @@ class MemoryEvents:
         if self._shown is not None:
             self._shown.pop(stream.name, None)
 
+    def add(self, size: int) -> None:
+        """So many bytes are kept from now on; fewer, where negative."""
+        self._used += size
+        self.log.used += size
+
     def make_room(self) -> None:
         """Gives up the oldest of what the oldest streams keep, as long as it is too much."""
-        for stream in list((self._shown or {}).values()) if self.room.is_full else ():
-            while self.room.is_full and stream.shed():
+        for stream in list((self._shown or {}).values()) if self._is_full else ():
+            while self._is_full and stream.shed():
                 pass
+
+    @property
+    def _is_full(self) -> bool:
+        limits = self.log.limits
+        return self._used > limits.session_replay_bytes or self.log.used > limits.total_replay_bytes
 
     def rest(self, stream: MemoryStream) -> None:
         """Takes note of when to give `stream` up, if nobody reads it. Of those that have ended only the last few are
@@ -316,11 +302,11 @@ class MemoryEvents:
                 stream.forget()
             return
         if stream.is_over or stream is self._own:
-            self.unread.start(stream, self._give_up)
-        if stream.is_over and len(shown) > self.limits.replay_streams:
+            self.log.unread.start(stream, self._give_up)
+        if stream.is_over and len(shown) > self.log.limits.replay_streams:
             ended = [one for one in shown.values() if one.is_over and one.reader is None]
-            for one in ended[: max(len(ended) - self.limits.replay_streams, 0)]:
-                self.unread.stop(one)
+            for one in ended[: max(len(ended) - self.log.limits.replay_streams, 0)]:
+                self.log.unread.stop(one)
                 shown.pop(one.name).forget()
 
     def close(self, refusal: Refusal) -> None:
@@ -330,7 +316,7 @@ class MemoryEvents:
         own, self._own = self._own, None  # which has this: else both stay until the garbage collector comes
         for stream in {*shown.values(), *([own] if own else [])}:
             stream.end(refusal)
-            self.unread.stop(stream)
+            self.log.unread.stop(stream)
             if stream.reader is None:
                 stream.forget()
 
@@ -344,17 +330,18 @@ class MemoryLog:
     """The streams of all sessions."""
 
     def __init__(self, limits: ReplayLimits) -> None:
-        self._limits = limits
-        self._room = Room(limits.total_replay_bytes)
-        self._unread = ExpiryQueue(limits.replay_seconds)
+        self.limits = limits
+        self.used = 0
+        """How many bytes are kept in all of them."""
+        self.unread = ExpiryQueue(limits.replay_seconds)
+        """The streams that nobody reads, which are given up after a while."""
         self._sessions: dict[str, MemoryEvents] = {}
 
     def session(self, id: str) -> MemoryEvents:
         """The streams of one session, the same for all replicas."""
         events = self._sessions.get(id)
         if events is None:
-            room = Room(self._limits.session_replay_bytes, self._room)
-            events = self._sessions[id] = MemoryEvents(self._limits, room, self._unread)
+            events = self._sessions[id] = MemoryEvents(self)
         return events
 
     def drop(self, id: str) -> None:

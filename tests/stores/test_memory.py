@@ -3,11 +3,10 @@
 from weakref import ref
 
 from shared.contracts import SessionRecord
-from shared.kit.expiry import ExpiryQueue
 from shared.protocol.http.rules import refuse
 from shared.protocol.session.handshake import NEW
 from shared.stores.memory import Stores
-from shared.stores.memory_log import MemoryEvents, MemoryLog, Room
+from shared.stores.memory_log import MemoryEvents, MemoryLog
 from shared.transports.http.limits import SessionLimits
 from tests.clock import forward
 from tests.quiet import quiet
@@ -18,7 +17,7 @@ LIMITS = SessionLimits()
 
 def kept(log: MemoryLog) -> tuple[int, int]:
     """How many bytes, of how many sessions."""
-    return log._room.used, len(log._sessions)
+    return log.used, len(log._sessions)
 
 
 async def test_a_session_that_nobody_has_leaves_nothing_behind() -> None:
@@ -49,7 +48,7 @@ class Traced(MemoryEvents):
 
 
 async def test_the_streams_of_a_session_that_has_ended_are_free_at_once() -> None:
-    events = Traced(LIMITS, Room(1), ExpiryQueue(60))
+    events = Traced(MemoryLog(LIMITS))
     traced = ref(events)
     events.own().put(b"x")
     events.close(refuse(404, "the session has ended"))

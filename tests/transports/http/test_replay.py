@@ -10,7 +10,6 @@ import anyio
 import httpx
 import pytest
 
-from shared.kit.expiry import ExpiryQueue
 from shared.protocol.http.rules import Refusal, refuse
 from shared.protocol.session.events import Outgoing
 from shared.protocol.session.questions import list_roots
@@ -21,7 +20,7 @@ from shared.protocol.wire.sse import EventStream
 from shared.server.context import Context
 from shared.server.server import Server
 from shared.stores.memory import Stores
-from shared.stores.memory_log import MemoryEvents, MemoryStream, Room
+from shared.stores.memory_log import MemoryLog, MemoryStream
 from shared.transports.http.endpoint import EndpointLimits
 from shared.transports.http.limits import SessionLimits
 from shared.transports.http.streams import Reader, Streams
@@ -334,13 +333,12 @@ async def taken(reader: Reader | Refusal | None) -> list[Any]:
     return data(reader.stream.take())
 
 
-def streams(limits: SessionLimits, room: Room | None = None) -> Streams:
-    events = kept(limits, room or Room(limits.session_replay_bytes))
-    return Streams("s", events, Stores().replica().sessions)
+def streams(limits: SessionLimits) -> Streams:
+    return of_session("s", MemoryLog(limits))
 
 
-def kept(limits: SessionLimits, room: Room) -> MemoryEvents:
-    return MemoryEvents(limits, room, ExpiryQueue(limits.replay_seconds))
+def of_session(id: str, log: MemoryLog) -> Streams:
+    return Streams(id, log.session(id), Stores().replica().sessions)
 
 
 def begin(session: Streams, reader: Reader | Refusal | None) -> Reader:
@@ -385,19 +383,19 @@ async def test_what_a_reader_is_still_to_get_is_not_given_up() -> None:
 
 
 async def test_a_reader_that_was_cut_off_keeps_nothing() -> None:
-    room = Room(1_000_000)
-    one = streams(SessionLimits(stream_bytes=1_000, replay_bytes=2_000), room)
+    log = MemoryLog(SessionLimits(stream_bytes=1_000, replay_bytes=2_000))
+    one = of_session("s", log)
     reader = begin(one, one.post((1,)))
     for number in range(100):
         one.send([numbered(number)], patient=False)
     assert reader.is_cut
-    assert room.used <= 2_000
+    assert log.used <= 2_000
     assert isinstance(await one.resume(f"{reader.stream.name}_0"), Refusal)
 
 
 async def test_the_oldest_streams_make_room() -> None:
-    outer = Room(10_000)
-    one = streams(SessionLimits(session_replay_bytes=4_000), Room(4_000, outer))
+    log = MemoryLog(SessionLimits(session_replay_bytes=4_000))
+    one = of_session("s", log)
     readers = []
     for id_ in range(10):
         readers.append(begin(one, one.post((id_,))))
@@ -406,28 +404,27 @@ async def test_the_oldest_streams_make_room() -> None:
         one.leave(readers[-1])
     found = [await one.resume(f"{reader.stream.name}_0") for reader in readers]
     assert [isinstance(reader, Reader) for reader in found] == [False] * 7 + [True] * 3
-    assert 3_000 < outer.used < 4_000
-    other = streams(SessionLimits(), Room(1, outer))
-    assert not isinstance(await other.listen(), Refusal)
+    assert 3_000 < log.used < 4_000
+    assert not isinstance(await of_session("other", log).listen(), Refusal)
     one.close(refuse(404, "the session has ended"))
     for reader in found:
         if isinstance(reader, Reader):
             one.leave(reader)
-    assert outer.used == 0
+    assert log.used == 0
 
 
 async def test_all_sessions_together_keep_no_more_than_their_limit() -> None:
     message, limit = 1_000, 5_000
-    all_of_them = Room(limit)
+    log = MemoryLog(SessionLimits(total_replay_bytes=limit))
     for number in range(3):
-        one = streams(SessionLimits(), Room(100_000, all_of_them))
+        one = of_session(str(number), log)
         reader = begin(one, one.post((number,)))
         for _ in range(5):
             one.send([Outgoing(Notification("notifications/message", {"data": "x" * message}), number)])
             await taken(reader)
             # The last message of each had to wait for its reader, and so was kept.
-            assert all_of_them.used < limit + 4 * message
-    assert all_of_them.used > limit
+            assert log.used < limit + 4 * message
+    assert log.used > limit
 
 
 async def test_the_sessions_of_a_server_keep_so_much_together() -> None:
@@ -448,19 +445,19 @@ async def test_the_sessions_of_a_server_keep_so_much_together() -> None:
 @pytest.mark.parametrize("ended", ["answered", "cancelled", "open"])
 @pytest.mark.parametrize("first", ["session", "reader"])
 async def test_a_client_that_goes_gives_its_room_back(ended: str, first: str) -> None:
-    outer = Room(100_000)
-    one = streams(SessionLimits(), Room(100_000, outer))
+    log = MemoryLog(SessionLimits())
+    one = of_session("s", log)
     reader = begin(one, one.post((1,)))
     one.send([numbered(1)])
     await taken(reader)
     one.send([numbered(2)])
     if ended != "open":
         one.send([answer(1) if ended == "answered" else Outgoing(None, 1)])
-    assert outer.used > 0
+    assert log.used > 0
     leave, close = partial(one.leave, reader), partial(one.close, refuse(404, "the session has ended"))
     for act in (close, leave) if first == "session" else (leave, close):
         act()
-    assert outer.used == 0
+    assert log.used == 0
 
 
 async def test_of_ended_streams_only_the_last_are_kept() -> None:
@@ -476,15 +473,15 @@ async def test_of_ended_streams_only_the_last_are_kept() -> None:
 
 
 async def test_json_answers_leave_nothing_behind() -> None:
-    room = Room(1_000)
-    one = streams(SessionLimits(), room)
+    log = MemoryLog(SessionLimits())
+    one = of_session("s", log)
     reader = one.post((1,))
     assert reader is not None
     one.send([answer(1)])
     assert reader.stream.sole_answer is not None
-    assert room.used > 0
+    assert log.used > 0
     one.leave(reader)
-    assert room.used == 0
+    assert log.used == 0
 
 
 async def test_what_was_kept_is_given_up_in_time() -> None:
@@ -501,9 +498,8 @@ async def test_what_was_kept_is_given_up_in_time() -> None:
 
 
 async def test_the_sessions_own_stream_gives_up_what_was_sent() -> None:
-    limits = SessionLimits(replay_seconds=0)
-    room = Room(1)
-    stream = MemoryStream(kept(limits, room))
+    log = MemoryLog(SessionLimits(replay_seconds=0))
+    stream = MemoryStream(log.session("s"))
     reader = Reader(stream)
     stream.put(b"sent")
     stream.show()
@@ -513,7 +509,7 @@ async def test_the_sessions_own_stream_gives_up_what_was_sent() -> None:
     assert not stream.expire()
     assert not stream.follows(0)
     assert [event.data for event in Reader(stream).stream.take()] == [b"unsent"]
-    assert room.used > 0
+    assert log.used > 0
 
 
 async def test_a_burst_does_not_cut_a_reader_off() -> None:
@@ -534,7 +530,7 @@ def test_the_readers_of_the_tests_see_what_is_there() -> None:
 
 
 def test_a_stream_that_gave_up_everything_knows_how_far_it_was() -> None:
-    stream = MemoryStream(kept(SessionLimits(replay_events=2), Room(1)), (1,))
+    stream = MemoryStream(MemoryLog(SessionLimits(replay_events=2)).session("s"), (1,))
     for _ in range(5):
         stream.put(b"x")
     assert stream.follows(3)

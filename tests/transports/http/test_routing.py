@@ -6,20 +6,19 @@ import anyio
 import pytest
 
 from shared.contracts import SessionRecord, SessionStore
-from shared.kit.expiry import ExpiryQueue
 from shared.protocol.http.rules import Refusal
 from shared.protocol.session.events import Outgoing
 from shared.protocol.session.handshake import NEW
 from shared.protocol.wire.jsonrpc import Notification, Request, Response
 from shared.stores.memory import Stores
-from shared.stores.memory_log import MemoryEvents, Room
+from shared.stores.memory_log import MemoryLog
 from shared.transports.http.limits import SessionLimits
 from shared.transports.http.streams import Reader, Streams
 from tests.transports.http.http_wire import Json
 
 
 def streams(limits: SessionLimits | None = None, sessions: SessionStore | None = None) -> Streams:
-    events = MemoryEvents(limits or SessionLimits(stream_bytes=1_000), Room(1_000_000), ExpiryQueue(60))
+    events = MemoryLog(limits or SessionLimits(stream_bytes=1_000)).session("s")
     return Streams("s", events, sessions or Stores().replica().sessions)
 
 
