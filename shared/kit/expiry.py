@@ -8,30 +8,30 @@ call a tenth of its time; 10,000 idle sessions are 10,000 entries of a dict, and
 import asyncio
 from collections.abc import Callable
 from itertools import islice, takewhile
-from typing import Any, TypeVar
+from typing import Any
 
 __all__ = ["ExpiryQueue"]
-
-Key = TypeVar("Key")
 
 AT_ONCE = 100
 """How many expire before the event loop turns: all those of a burst expire together."""
 
 
-class ExpiryQueue(dict[Any, tuple[float, Callable[[Any], object]]]):
-    """Keys in the order in which they expire: each with the time, on the clock of the event loop, and with what is
-    called with it then. Where a function call more is too dear, an entry is made and taken out as that of any dict:
-    whoever makes one has its time come last, and arms the timer where there is none."""
+class ExpiryQueue(dict[Any, float]):
+    """Keys in the order in which they expire, each with the time, on the clock of the event loop. Where a function
+    call more is too dear, an entry is made and taken out as that of any dict: whoever makes one has its time come
+    last, and arms the timer where there is none."""
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, seconds: float, action: Callable[[Any], object]) -> None:
+        """`action` is called with each key that expires."""
         super().__init__()
         self.seconds = seconds
         self.timer: asyncio.TimerHandle | None = None
+        self._action = action
 
-    def start(self, key: Key, action: Callable[[Key], object]) -> None:
-        """Gives `key` all its seconds, from now on; then `action` is called with it."""
+    def start(self, key: object) -> None:
+        """Gives `key` all its seconds, from now on."""
         self.pop(key, None)
-        self[key] = asyncio.get_running_loop().time() + self.seconds, action
+        self[key] = asyncio.get_running_loop().time() + self.seconds
         if self.timer is None:
             self.arm()
 
@@ -41,13 +41,13 @@ class ExpiryQueue(dict[Any, tuple[float, Callable[[Any], object]]]):
 
     def waited(self, key: object) -> float:
         """For how many seconds the clock of `key` has been running; 0 where it has none."""
-        entry = self.get(key)
-        return 0.0 if entry is None else asyncio.get_running_loop().time() - entry[0] + self.seconds
+        at = self.get(key)
+        return 0.0 if at is None else asyncio.get_running_loop().time() - at + self.seconds
 
     def arm(self) -> None:
         """Sets the timer for the first of them."""
         loop = asyncio.get_running_loop()
-        at = next((at for at, _ in self.values()), None)
+        at = next(iter(self.values()), None)
         self.timer = None if at is None else loop.call_at(at, self._look, loop)
 
     def close(self) -> None:
@@ -58,8 +58,8 @@ class ExpiryQueue(dict[Any, tuple[float, Callable[[Any], object]]]):
 
     def _look(self, loop: asyncio.AbstractEventLoop) -> None:
         now = loop.time()
-        over = takewhile(lambda item: item[1][0] <= now, self.items())
-        for key, (_, action) in list(islice(over, AT_ONCE)):
+        over = takewhile(lambda item: item[1] <= now, self.items())
+        for key, _ in list(islice(over, AT_ONCE)):
             if self.pop(key, None) is not None:  # what expired just now may have stopped others
-                action(key)
+                self._action(key)
         self.arm()

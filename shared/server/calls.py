@@ -44,7 +44,7 @@ class Calls:
         self._running = running
         self._loop = asyncio.get_running_loop()
         self._tasks: dict[Call, asyncio.Task[None]] = {}
-        self._deadlines = ExpiryQueue(running.budget.seconds)
+        self._deadlines = ExpiryQueue(running.budget.seconds, _stop)
         self._ended: Signal | None = None
         self.is_closing = False
         """Whether what waits for a place never gets one."""
@@ -93,8 +93,7 @@ class Calls:
         """Stops the clock of one call while it waits for the user. It goes on by a timer of its own: it is not the
         last to end any more."""
         scope = call.scope
-        at, _ = self._deadlines.pop(call, (scope.deadline, None))
-        left = at - self._loop.time()
+        left = self._deadlines.pop(call, scope.deadline) - self._loop.time()
         scope.deadline = math.inf
         try:
             yield
@@ -133,7 +132,7 @@ class Calls:
                 if not is_stream and link.is_behind:
                     await link.room()
                 if not is_stream:
-                    deadlines[call] = self._loop.time() + deadlines.seconds, _stop
+                    deadlines[call] = self._loop.time() + deadlines.seconds
                 if deadlines.timer is None:
                     deadlines.arm()
                 context = Context(call, link, running, running.state, running.budget)

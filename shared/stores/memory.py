@@ -45,7 +45,7 @@ class Stores:
         self.sessions: dict[str, _Session] = {}
         self.buses: dict[int, MemoryBus] = {}
         self.topics: dict[str, list[Callable[[], None]]] = {}
-        self.orphans = ExpiryQueue(0)
+        self.orphans = ExpiryQueue(0, self._end_orphan)
         """The sessions that no replica has."""
         self.secret = os.urandom(32)
         self._log: MemoryLog | None = None
@@ -83,7 +83,7 @@ class Stores:
         session.holders = tuple(holder for holder in session.holders if holder != number)
         if not session.holders:
             self.orphans.seconds = session.record.idle_seconds
-            self.orphans.start(id, self._end_orphan)
+            self.orphans.start(id)
 
     def _leave(self, number: int) -> None:
         del self.buses[number]

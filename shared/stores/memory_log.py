@@ -194,10 +194,11 @@ class MemoryStream:
     # Keeping
 
     def expire(self) -> bool:
-        """Gives up what was kept long enough; whether that is the whole stream. What was never sent to anybody
-        stays, for the next one who reads."""
+        """Gives up what was kept long enough; whether that is the whole stream, which nobody finds then. What was
+        never sent to anybody stays, for the next one who reads."""
         if self.ids or self.is_over:
             self.forget()
+            self._events.drop(self)
             return True
         while self._dropped < self._sent:
             self.shed()
@@ -302,7 +303,7 @@ class MemoryEvents:
                 stream.forget()
             return
         if stream.is_over or stream is self._own:
-            self.log.unread.start(stream, self._give_up)
+            self.log.unread.start(stream)
         if stream.is_over and len(shown) > self.log.limits.replay_streams:
             ended = [one for one in shown.values() if one.is_over and one.reader is None]
             for one in ended[: max(len(ended) - self.log.limits.replay_streams, 0)]:
@@ -320,11 +321,6 @@ class MemoryEvents:
             if stream.reader is None:
                 stream.forget()
 
-    def _give_up(self, stream: MemoryStream) -> None:
-        """It was kept for long enough."""
-        if stream.expire():
-            self.drop(stream)
-
 
 class MemoryLog:
     """The streams of all sessions."""
@@ -333,7 +329,7 @@ class MemoryLog:
         self.limits = limits
         self.used = 0
         """How many bytes are kept in all of them."""
-        self.unread = ExpiryQueue(limits.replay_seconds)
+        self.unread = ExpiryQueue(limits.replay_seconds, MemoryStream.expire)
         """The streams that nobody reads, which are given up after a while."""
         self._sessions: dict[str, MemoryEvents] = {}
 

@@ -30,24 +30,27 @@ class Expired(list[str]):
 
 
 async def test_what_was_started_first_expires_first() -> None:
-    queue, expired = ExpiryQueue(SOON), Expired()
+    expired = Expired()
+    queue = ExpiryQueue(SOON, expired.append)
     for key in "abc":
-        queue.start(key, expired.append)
+        queue.start(key)
     assert await expired.wait_for(3) == ["a", "b", "c"]
     assert not queue
 
 
 async def test_what_is_started_anew_has_all_its_time_again() -> None:
-    queue, expired = ExpiryQueue(SOON), Expired()
+    expired = Expired()
+    queue = ExpiryQueue(SOON, expired.append)
     for key in "aba":
-        queue.start(key, expired.append)
+        queue.start(key)
     assert await expired.wait_for(2) == ["b", "a"]
 
 
 async def test_what_is_stopped_does_not_expire() -> None:
-    queue, expired = ExpiryQueue(SOON), Expired()
+    expired = Expired()
+    queue = ExpiryQueue(SOON, expired.append)
     for key in "ab":
-        queue.start(key, expired.append)
+        queue.start(key)
     queue.stop("a")
     queue.stop("unknown")
     assert await expired.wait_for(1) == ["b"]
@@ -55,32 +58,39 @@ async def test_what_is_stopped_does_not_expire() -> None:
 
 
 async def test_what_expires_may_stop_what_would_lapse_next() -> None:
-    queue, expired = ExpiryQueue(SOON), Expired()
-    queue.start("a", lambda _: queue.stop("b"))
-    queue.start("b", expired.append)
-    queue.start("c", expired.append)
-    assert await expired.wait_for(1) == ["c"]
+    expired = Expired()
+
+    def expire(key: str) -> None:
+        queue.stop("b")
+        expired.append(key)
+
+    queue = ExpiryQueue(SOON, expire)
+    for key in "abc":
+        queue.start(key)
+    assert await expired.wait_for(2) == ["a", "c"]
 
 
 async def test_it_goes_on_after_a_time_with_nothing_in_it() -> None:
-    queue, expired = ExpiryQueue(SOON), Expired()
-    queue.start("a", expired.append)
+    expired = Expired()
+    queue = ExpiryQueue(SOON, expired.append)
+    queue.start("a")
     await expired.wait_for(1)
-    queue.start("b", expired.append)
+    queue.start("b")
     assert await expired.wait_for(2) == ["a", "b"]
 
 
 async def test_a_burst_lets_others_have_their_turn() -> None:
-    queue, expired = ExpiryQueue(3_600), Expired()
-    loop, seen = asyncio.get_running_loop(), list[int]()
+    expired, seen = Expired(), list[int]()
+    loop = asyncio.get_running_loop()
 
-    def first(key: str) -> None:
+    def expire(key: str) -> None:
         expired.append(key)
-        loop.call_soon(lambda: seen.append(len(expired)))
+        if len(expired) == 1:
+            loop.call_soon(lambda: seen.append(len(expired)))
 
-    queue.start("first", first)
-    for number in range(3 * AT_ONCE):
-        queue.start(str(number), expired.append)
+    queue = ExpiryQueue(3_600, expire)
+    for number in range(3 * AT_ONCE + 1):
+        queue.start(str(number))
     # However long that took, all of them are due by now.
     forward(2 * 3_600)
     await expired.wait_for(3 * AT_ONCE + 1)
@@ -88,9 +98,10 @@ async def test_a_burst_lets_others_have_their_turn() -> None:
 
 
 async def test_an_entry_may_be_made_and_taken_out_by_hand() -> None:
-    queue, expired = ExpiryQueue(SOON), Expired()
+    expired = Expired()
+    queue = ExpiryQueue(SOON, expired.append)
     for key in "ab":
-        queue[key] = asyncio.get_running_loop().time() + queue.seconds, expired.append
+        queue[key] = asyncio.get_running_loop().time() + queue.seconds
     queue.arm()
     del queue["a"]
     assert await expired.wait_for(1) == ["b"]
@@ -98,8 +109,8 @@ async def test_an_entry_may_be_made_and_taken_out_by_hand() -> None:
 
 
 async def test_it_knows_how_long_each_has_waited() -> None:
-    queue = ExpiryQueue(60)
-    queue.start("a", str)
+    queue = ExpiryQueue(60, str)
+    queue.start("a")
     forward(20)
     assert 20 <= queue.waited("a") < 40
     assert queue.waited("b") == 0
@@ -107,8 +118,8 @@ async def test_it_knows_how_long_each_has_waited() -> None:
 
 
 async def test_closed_it_has_no_timer() -> None:
-    queue = ExpiryQueue(PATIENCE)
-    queue.start("a", str)
+    queue = ExpiryQueue(PATIENCE, str)
+    queue.start("a")
     timer = queue.timer
     queue.close()
     queue.close()

@@ -65,7 +65,7 @@ class HttpSession:
         self._is_closed = self._ended = False
         if record.snapshot is not NEW:
             self.restore(record.snapshot)
-        keeping.idle.start(self, keeping.unused)
+        keeping.idle.start(self)
 
     # What HTTP requests do
 
@@ -225,4 +225,4 @@ class HttpSession:
         """From now on it is idle, unless a stream is being read."""
         if not self._open and not self._is_closed:
             self._streams.compact()
-            self._keeping.idle.start(self, self._keeping.unused)
+            self._keeping.idle.start(self)
