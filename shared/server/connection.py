@@ -79,7 +79,6 @@ class Connection:
         "_changes",
         "_closing",
         "_due",
-        "_finishing",
         "_loop",
         "_moved",
         "_observer",
@@ -105,9 +104,8 @@ class Connection:
         self.queue: deque[Call] | None = None
         """The calls that wait for a place, where any ever did."""
         self.answers = Answers()
-        self._changes: dict[Change, None] = {}
+        self._changes: dict[Change, None] | None = None
         self._moved: Signal | None = None
-        self._finishing = False
         self._closing: Signal | None = None
         self._observer = running.observer()
         running.changes.join(self)
@@ -132,7 +130,7 @@ class Connection:
         """What waits for the peer. It counts as on its way until this is called again."""
         # Where too much waits already, the peer must catch up before it is told of changes.
         if self._changes and len(self.session.waiting) < self._running.limits.waiting_messages:
-            changes, self._changes = self._changes, {}
+            changes, self._changes = self._changes, None
             for change in changes:
                 self.session.deliver(change)
         outgoing = self.session.outgoing()
@@ -160,7 +158,6 @@ class Connection:
 
     def finish(self) -> None:
         """The peer sends no more: its listen streams are ended, and what it was asked it will not answer."""
-        self._finishing = True
         self.answers.finish()
         if self._closing is not None:
             self._closing.wake()
@@ -192,7 +189,8 @@ class Connection:
 
     def changed(self, change: Change) -> None:
         """Takes note of `change`; a change that waits to be told already is told once."""
-        if not self._changes:
+        if self._changes is None:
+            self._changes = {}
             self._loop.call_soon(self._due)
         self._changes[change] = None
 
@@ -204,7 +202,7 @@ class Connection:
 
     async def closing(self) -> None:
         """Waits until the server ends the listen streams."""
-        while not self._finishing:
+        while not self.answers.is_finished:
             self._closing = self._closing or Signal()
             await self._closing.wait()
 

@@ -37,12 +37,13 @@ _NONE = Failure(None, -32603, "the client ended its stream")
 class Answers:
     """What the client answers to the questions of one connection, kept until somebody asks for it."""
 
-    __slots__ = ("_by_id", "_come", "_finished")
+    __slots__ = ("_by_id", "_come", "is_finished")
 
     def __init__(self) -> None:
         self._by_id: dict[RequestId, Response | Failure | None] | None = None  # few connections are ever asked
         self._come: Signal | None = None
-        self._finished = False
+        self.is_finished = False
+        """Whether the client will answer nothing more."""
 
     def expect(self, ids: Iterable[int]) -> None:
         """Keeps the answers to our requests `ids` from now on, in whatever order they come, until `forget`."""
@@ -60,13 +61,13 @@ class Answers:
 
     def finish(self) -> None:
         """The client will answer nothing more."""
-        self._finished = True
+        self.is_finished = True
         self._wake()
 
     async def wait(self, id: int) -> Response | Failure:
         """Waits for the answer to our request `id`, which is expected."""
         while (answer := (self._by_id or {})[id]) is None:
-            if self._finished:
+            if self.is_finished:
                 return _NONE
             self._come = self._come or Signal()
             await self._come.wait()

@@ -159,7 +159,7 @@ class Asked:
 
     def __init__(self, replica: int = 0) -> None:
         """The ids tell which `replica` has asked: see `asker`."""
-        self._about: dict[RequestId, RequestId] = {}
+        self._about: dict[RequestId, RequestId] | None = None  # few peers are ever asked
         self._last_id = replica << 32
         self.numbers: Iterator[int] | None = None
         """Where its ids come from; else they count up from 1."""
@@ -170,12 +170,13 @@ class Asked:
             self._last_id += 1
         else:
             self._last_id = self._last_id >> 32 << 32 | next(self.numbers)
+        self._about = self._about or {}
         self._about[self._last_id] = about
         return self._last_id
 
     def settle(self, id: RequestId | None) -> RequestId | None:
         """Takes our request `id` out: answered or withdrawn. The request it was about, or None if unknown."""
-        return self._about.pop(id, None) if id is not None else None
+        return self._about.pop(id, None) if self._about and id is not None else None
 
 
 # Rounds

@@ -44,9 +44,9 @@ class ServerSession:
         "_identity",
         "_now",
         "_signer",
+        "_subscriptions",
         "principal",
         "roots_changed",
-        "subscriptions",
         "waiting",
     )
 
@@ -62,7 +62,6 @@ class ServerSession:
     ) -> None:
         """`replica` is the number of the process among those that share their sessions, below 2^20: its questions,
         and what a peer owns here, are told by it from those of the others. Alone it is 0."""
-        self.subscriptions = Subscriptions()
         self.principal = principal
         self.roots_changed = 0
         """How often the peer has said that its roots are others now."""
@@ -74,6 +73,7 @@ class ServerSession:
         self._calls: dict[RequestId, Call] = {}
         self._asked = Asked(replica)
         self._batches: Batches | None = None
+        self._subscriptions: Subscriptions | None = None
         self.waiting: list[Outgoing] = []
         """The messages that `outgoing` will give."""
 
@@ -273,6 +273,12 @@ class ServerSession:
             self.waiting.append(Outgoing(None, call.id, retry_ms))
 
     # Subscriptions
+
+    @property
+    def subscriptions(self) -> Subscriptions:
+        """What the peer wants to hear of."""
+        self._subscriptions = self._subscriptions or Subscriptions()  # few peers want any
+        return self._subscriptions
 
     def acknowledge(self, call: Call, listen: Listen) -> None:
         """Opens a listen stream: from here on its changes are delivered."""
