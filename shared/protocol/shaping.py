@@ -23,13 +23,11 @@ from ..errors import (
     ToolError,
 )
 from .methods import Method
+from .types.base import SERVER_INFO
 from .versions import V2025_03_26, V2025_06_18, V2025_11_25, Version
 from .wire.jsonrpc import Prepared
 
-__all__ = ["SERVER_INFO", "SUBSCRIPTION_ID", "CachedResult", "explain", "is_result", "shape", "shape_question"]
-
-SERVER_INFO = "io.modelcontextprotocol/serverInfo"
-SUBSCRIPTION_ID = "io.modelcontextprotocol/subscriptionId"
+__all__ = ["CachedResult", "explain", "is_result", "shape", "shape_question"]
 
 _LISTED = {"title": V2025_06_18, "icons": V2025_11_25, "_meta": V2025_06_18}
 

@@ -8,7 +8,8 @@ from base64 import b64encode
 from collections.abc import Mapping
 from typing import Any
 
-from ..session.envelope import PROTOCOL_VERSION, claims_envelope
+from ..session.envelope import claims_envelope
+from ..types.base import PROTOCOL_VERSION
 from ..wire.jsonrpc import Failure, Message, Notification, Request, Response
 from .routing_headers import METHOD_HEADER, NAME_HEADER, NAMED_BY, parameter_headers
 from .rules import EVENT_STREAM, JSON, SESSION_ID, VERSION_HEADER, is_session_id

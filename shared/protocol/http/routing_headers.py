@@ -17,7 +17,8 @@ from decimal import Decimal
 from typing import Any
 
 from ...errors import InvalidRequest, RpcError
-from ..session.envelope import PROTOCOL_VERSION, check_envelope, stateless_version
+from ..session.envelope import check_envelope, stateless_version
+from ..types.base import PROTOCOL_VERSION
 from ..wire.jsonrpc import Batch, Failure, Malformed, Message, Request, Response, failure
 from .rules import REPEATED, VERSION_HEADER, Headers, Refusal, stateless_status
 

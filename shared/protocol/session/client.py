@@ -20,11 +20,17 @@ from typing import Any
 
 from ...errors import InternalError, InvalidParams, InvalidRequest, McpError, RpcError
 from ..identity import declared
-from ..shaping import SERVER_INFO, SUBSCRIPTION_ID
+from ..types.base import (
+    CLIENT_CAPABILITIES,
+    CLIENT_INFO,
+    LOG_LEVEL,
+    PROTOCOL_VERSION,
+    SERVER_INFO,
+    SUBSCRIPTION_ID,
+)
 from ..versions import HANDSHAKE_VERSIONS, NEWEST, NEWEST_HANDSHAKE, Version, find_version
 from ..wire.jsonrpc import Batch, Failure, Malformed, Message, Notification, Request, RequestId, Response, failure
 from .client_events import Asked, ClientEvent, Notified, Unusable, Withdrawn, read_input_wanted
-from .envelope import CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL, PROTOCOL_VERSION
 from .events import Answered, Outgoing
 
 __all__ = ["ClientIdentity", "ClientSession", "Era", "ServerDescription", "first_version"]

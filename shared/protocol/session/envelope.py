@@ -8,24 +8,16 @@ from typing import Any
 
 from ...errors import InvalidParams, RpcError
 from ..identity import LOG_LEVELS, Identity, Peer, Principal
+from ..types.base import CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL, PROTOCOL_VERSION
 from ..versions import VERSIONS, Version, find_version
 
 __all__ = [
-    "CLIENT_CAPABILITIES",
-    "CLIENT_INFO",
-    "LOG_LEVEL",
-    "PROTOCOL_VERSION",
     "admit",
     "check_envelope",
     "claims_envelope",
     "discover",
     "stateless_version",
 ]
-
-PROTOCOL_VERSION = "io.modelcontextprotocol/protocolVersion"
-CLIENT_CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
-CLIENT_INFO = "io.modelcontextprotocol/clientInfo"
-LOG_LEVEL = "io.modelcontextprotocol/logLevel"
 
 _STATELESS = tuple(version for version in VERSIONS if version.stateless)
 

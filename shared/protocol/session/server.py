@@ -17,8 +17,9 @@ from pydantic import ValidationError
 from ...errors import InputRequired, InvalidRequest, McpError, RpcError
 from ..identity import Identity, Principal
 from ..methods import MethodTable
-from ..shaping import SUBSCRIPTION_ID, explain, is_result, shape, shape_question
+from ..shaping import explain, is_result, shape, shape_question
 from ..signing import Signer
+from ..types.base import SUBSCRIPTION_ID
 from ..types.client import CancelledParams
 from ..wire.jsonrpc import Batch, Failure, Malformed, Message, Notification, Request, RequestId, Response, failure
 from .admission import Admission

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import field
 
 from ..records import record
-from ..shaping import SUBSCRIPTION_ID
+from ..types.base import SUBSCRIPTION_ID
 from ..wire.jsonrpc import Notification, RequestId
 from .events import Change
 

@@ -5,10 +5,33 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
-__all__ = ["Annotations", "Icon", "Implementation", "Meta", "Params", "Role", "Wire", "first_fault"]
+__all__ = [
+    "CLIENT_CAPABILITIES",
+    "CLIENT_INFO",
+    "LOG_LEVEL",
+    "PROTOCOL_VERSION",
+    "SERVER_INFO",
+    "SUBSCRIPTION_ID",
+    "Annotations",
+    "Icon",
+    "Implementation",
+    "Meta",
+    "Params",
+    "Role",
+    "Wire",
+    "first_fault",
+]
 
 Meta = dict[str, Any]
-"""The `_meta` of a message or an object: keys are `name` or `prefix/name`."""
+"""The `_meta` of a message or an object: keys are `name` or `prefix/name`; those that the protocol itself
+defines follow (2026-07-28, Basic Protocol, General Fields)."""
+
+PROTOCOL_VERSION = "io.modelcontextprotocol/protocolVersion"
+CLIENT_CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
+CLIENT_INFO = "io.modelcontextprotocol/clientInfo"
+LOG_LEVEL = "io.modelcontextprotocol/logLevel"
+SERVER_INFO = "io.modelcontextprotocol/serverInfo"
+SUBSCRIPTION_ID = "io.modelcontextprotocol/subscriptionId"
 
 Role = Literal["user", "assistant"]
 
