@@ -12,6 +12,7 @@ from typing import Any
 import anyio
 from pydantic import BaseModel
 
+from .extensions.dialects import DIALECTS
 from .protocol.identity import Principal
 from .server.connection import serve
 from .server.running import Running
@@ -24,21 +25,26 @@ __all__ = ["connected", "replicas"]
 
 @asynccontextmanager
 async def connected(
-    server: Server[Any] | Running[Any], settings: BaseModel | None = None, *, principal: Principal | None = None
+    server: Server[Any] | Running[Any],
+    settings: BaseModel | None = None,
+    *,
+    principal: Principal | None = None,
+    dialects: bool = False,
 ) -> AsyncIterator[MemoryTransport]:
     """The client's end of a connection to a server that runs already, or is opened meanwhile, with `settings` or the
-    defaults. Leaving it ends the connection in order.
+    defaults, and speaks `dialects` or not. Leaving it ends the connection in order.
 
     What the body raises comes out by itself, not in a group.
     """
-    ours, theirs = memory_pair()
+    ours, theirs = memory_pair(dialects=dialects)
 
     async def run(running: Running[Any]) -> None:
         await serve(running, theirs, principal=principal)
         theirs.close()
 
     try:
-        opened = nullcontext(server) if isinstance(server, Running) else server.open(settings)
+        spoken = [DIALECTS] if dialects else []
+        opened = nullcontext(server) if isinstance(server, Running) else server.open(settings, extensions=spoken)
         async with opened as running, anyio.create_task_group() as tasks:
             tasks.start_soon(run, running)
             try:

@@ -158,10 +158,12 @@ class Server(Features[State]):
         limits: Limits | None = None,
         budget: CallLimits | None = None,
         stores: "Stores | None" = None,
+        extensions: Sequence[Extension[Any]] = (),
     ) -> AsyncIterator[Running[State]]:
         """Runs the server until the end of the block, with `settings` or the defaults: opens what the lifespan opens,
         and closes it when all calls are over. Raises what the lifespan raises. All that are open with the same
-        `stores` are replicas: each goes on with the sessions of the others."""
+        `stores` are replicas: each goes on with the sessions of the others. `extensions` are what the program adds to
+        those of the author."""
         self._is_frozen = True
         running = Running(
             self,
@@ -169,6 +171,8 @@ class Server(Features[State]):
             limits or self.limits,
             budget or self.budget,
         )
+        for extension in extensions:
+            running.extend(extension)
         joined = nullcontext() if stores is None else stores.join()
         opened = nullcontext() if self._lifespan is None else self._lifespan(Opening(running))
         async with joined as running.replica, opened as running.state:

@@ -18,23 +18,29 @@ __all__ = ["MemoryTransport", "memory_pair"]
 class MemoryTransport:
     """One end. Closing it ends the other end's stream."""
 
-    def __init__(self, outbox: MemoryObjectSendStream[bytes], inbox: MemoryObjectReceiveStream[bytes]) -> None:
+    def __init__(
+        self,
+        outbox: MemoryObjectSendStream[bytes],
+        inbox: MemoryObjectReceiveStream[bytes],
+        *,
+        dialects: bool = False,
+    ) -> None:
         self._outbox = outbox
         self._inbox = inbox
-        self._codec = Codec(line_end=b"")
+        self._codec = Codec(line_end=b"", dialects=dialects)
 
     async def receive(self) -> Sequence[Message]:
         """The next message. Raises EndOfStream when the other end is closed."""
         try:
-            return [self._codec.decode_body(await self._inbox.receive())]
+            return self._codec.feed_body(await self._inbox.receive())
         except anyio.ClosedResourceError:
             raise anyio.EndOfStream from None
 
     async def send(self, outgoing: Sequence[Outgoing]) -> None:
         """Sends messages. Raises BrokenResourceError when the other end is closed."""
         for one in outgoing:
-            if one.message is not None:
-                await self.send_bytes(self._codec.encode(one.message))
+            if one.message is not None and (data := self._codec.encode(one.message)):
+                await self.send_bytes(data)
 
     async def send_bytes(self, data: bytes) -> None:
         """Sends what may or may not be a message. Raises BrokenResourceError."""
@@ -61,8 +67,9 @@ class MemoryTransport:
         self.close()
 
 
-def memory_pair(buffered: float = 1_024) -> tuple[MemoryTransport, MemoryTransport]:
-    """Two connected ends; each direction holds `buffered` messages before its sender has to wait."""
+def memory_pair(buffered: float = 1_024, *, dialects: bool = False) -> tuple[MemoryTransport, MemoryTransport]:
+    """Two connected ends; each direction holds `buffered` messages before its sender has to wait. The second one
+    may be spoken to in `dialects`."""
     to_second, at_second = anyio.create_memory_object_stream[bytes](buffered)
     to_first, at_first = anyio.create_memory_object_stream[bytes](buffered)
-    return MemoryTransport(to_second, at_first), MemoryTransport(to_first, at_second)
+    return MemoryTransport(to_second, at_first), MemoryTransport(to_first, at_second, dialects=dialects)

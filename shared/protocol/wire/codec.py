@@ -1,8 +1,8 @@
 """The bytes of one connection and the messages in them, both ways.
 
-A `Codec` holds what a connection agrees on by what its peer sends first. Today there is one framing, lines, and one
-dialect, that of the specification. Another framing takes the place of `LineBuffer`, found by the first bytes; another
-dialect stands between a parsed value and `_message`, and between a message and `encode`.
+A `Codec` holds what a connection agrees on by what its peer sends first. Today there is one framing, lines. Another
+one takes the place of `LineBuffer`, found by the first bytes. A dialect, found by the first message that is a JSON
+object, stands between a parsed value and the messages made of it, and between a message and its bytes.
 
 Decoding never raises for what the peer sent: bad input becomes `Malformed`, which carries the answer due.
 What was decided where the specifications leave room:
@@ -20,12 +20,14 @@ What was decided where the specifications leave room:
 * on the way out NaN and Infinity become `null` and lone surrogates U+FFFD, so that what we send is JSON.
 """
 
+from collections.abc import Sequence
 from json import JSONDecodeError
 from typing import Any
 
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from ...errors import InvalidParams, InvalidRequest, ParseError, RpcError
+from .dialects import Dialect, find_dialect
 from .framing import LineBuffer, Oversized
 from .jsonrpc import (
     Batch,
@@ -37,6 +39,7 @@ from .jsonrpc import (
     Request,
     RequestId,
     Response,
+    error_object,
     failure,
     json_of,
     scrubbed,
@@ -51,34 +54,61 @@ MAX_MESSAGE = 64 * 1024 * 1024
 
 class Codec:
     """What one connection reads and writes. A stream of bytes is given to `feed` piece by piece and to `end`, and
-    written by `encode`; what has bounds of its own, the body of a POST or an item of a queue, is a `body`."""
+    written by `encode`; what has bounds of its own is given to `feed_body`, where it is an item of a stream, or to
+    `decode_body`, where it stands for itself as a POST does."""
 
-    __slots__ = ("_end", "_is_client", "_lines", "_max_message")
+    __slots__ = ("_end", "_is_client", "_is_standard", "_lines", "_max_message", "dialect")
 
-    def __init__(self, max_message: int = MAX_MESSAGE, *, is_client: bool = False, line_end: bytes = b"\n") -> None:
+    def __init__(
+        self,
+        max_message: int = MAX_MESSAGE,
+        *,
+        is_client: bool = False,
+        line_end: bytes = b"\n",
+        dialects: bool = False,
+    ) -> None:
         """A message of more than `max_message` bytes is dropped, and what follows it is read. A server tells its peer
         so, under the id of a request where its ends show that; a client tells nobody. Where bodies are written, they
-        have no `line_end`."""
+        have no `line_end`. With `dialects` a peer may begin to speak one of them instead of the specification."""
         self._max_message = max_message
         self._is_client = is_client
         self._end = line_end
         self._lines: LineBuffer | None = None
+        self._is_standard = not dialects
+        self.dialect: Dialect | None = None
+        """What the peer speaks, once its first message has settled that; None for the specification."""
 
     def feed(self, data: bytes) -> list[Message]:
         """The messages that `data` completes."""
         lines = self._lines
         if lines is None:
             lines = self._lines = LineBuffer(self._max_message)
-        return [decode(line) if isinstance(line, bytes) else self._dropped(line) for line in lines.feed(data)]
+        found = lines.feed(data)
+        if not self._is_standard:
+            return self._read_all(found)
+        return [decode(line) if isinstance(line, bytes) else self._dropped(line) for line in found]
 
     def end(self) -> list[Message]:
         """What the stream has ended in: the message of a last line without a line end."""
-        left = [] if self._lines is None else self._lines.end()
-        return [decode(line) if isinstance(line, bytes) else self._dropped(line) for line in left]
+        return [] if self._lines is None else self._read_all(self._lines.end())
+
+    def feed_body(self, body: bytes | bytearray) -> list[Message]:
+        """The messages of the next item of a stream of them, which is one JSON text."""
+        return [decode(body)] if self._is_standard else self._read(bytes(body), is_stream=True)
+
+    def decode_body(self, body: bytes | bytearray) -> Message:
+        """The message that is the whole of `body`, by itself."""
+        return decode(body) if self._is_standard else self._read(bytes(body), is_stream=False)[0]
 
     def encode(self, message: Message) -> bytes:
-        """`message` as compact JSON in UTF-8, and the line end of a stream. `Malformed` is never sent."""
-        if not isinstance(message, Response):
+        """`message` as compact JSON in UTF-8, and the line end of a stream. `Malformed` is never sent. Empty where a
+        dialect has no words for it."""
+        value: Any
+        if self.dialect is not None:
+            value = self.dialect.write(message)
+            if value is None:
+                return b""
+        elif not isinstance(message, Response):
             value = _plain(message)
         elif isinstance(message.result, Prepared):
             result = message.result.json
@@ -91,9 +121,32 @@ class Codec:
             # What an author has logged that is no JSON at all must not end the connection either.
             return _scrubbed_json(value) + self._end
 
-    def decode_body(self, body: bytes | bytearray) -> Message:
-        """The message that is the whole of `body`."""
-        return decode(body)
+    def _read_all(self, lines: Sequence[bytes | Oversized]) -> list[Message]:
+        return [message for line in lines for message in self._read(line, is_stream=True)]
+
+    def _read(self, line: bytes | Oversized, *, is_stream: bool) -> list[Message]:
+        """The messages in one JSON text, which may settle what the peer speaks."""
+        if isinstance(line, Oversized):
+            return [self._no_object(self._dropped(line))]
+        try:
+            value = from_json(line, allow_inf_nan=False)
+        except ValueError:
+            return [self._no_object(decode(line))]
+        if not isinstance(value, dict):
+            return [self._no_object(decode(line))]
+        if self.dialect is None and not self._is_standard:
+            self.dialect = find_dialect(value, is_stream=is_stream)
+            self._is_standard = self.dialect is None
+        return [_message(value)] if self.dialect is None else list(self.dialect.read(value))
+
+    def _no_object(self, message: Message) -> Message:
+        """What becomes of a text that is no JSON object, and which the specification would take for `message`."""
+        if self.dialect is None:
+            return message
+        if isinstance(message, Malformed):
+            return message if message.silent else self.dialect.refuse(message.failure)
+        refused = failure(None, InvalidRequest("a message is a JSON object"))
+        return self.dialect.refuse(refused) if isinstance(message, Batch) else Malformed(refused, silent=True)
 
     def _dropped(self, line: Oversized) -> Malformed:
         told = InvalidRequest(f"a message may have {line.limit:,} bytes at most")
@@ -236,9 +289,5 @@ def _plain(message: Message) -> Any:
 
 
 def _plain_failure(message: Failure) -> dict[str, Any]:
-    error: dict[str, Any] = {"code": message.code, "message": message.message}
-    if message.data is not None:
-        error["data"] = message.data
-    if message.id is None:
-        return {"jsonrpc": "2.0", "error": error}
-    return {"jsonrpc": "2.0", "id": message.id, "error": error}
+    answered = {} if message.id is None else {"id": message.id}
+    return {"jsonrpc": "2.0", **answered, "error": error_object(message)}

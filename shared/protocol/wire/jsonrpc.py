@@ -18,6 +18,7 @@ __all__ = [
     "Request",
     "RequestId",
     "Response",
+    "error_object",
     "failure",
     "json_of",
     "scrubbed",
@@ -93,6 +94,12 @@ class Prepared(dict[str, Any]):
 def failure(id: RequestId | None, error: RpcError) -> Failure:
     """The answer to request `id` that says `error`."""
     return Failure(id, error.code, error.message, error.data)
+
+
+def error_object(answer: Failure) -> dict[str, Any]:
+    """What stands under `error` in `answer` (JSON-RPC 2.0, section 5.1)."""
+    error: dict[str, Any] = {"code": answer.code, "message": answer.message}
+    return error if answer.data is None else {**error, "data": answer.data}
 
 
 def json_of(value: Any) -> bytes:

@@ -1,0 +1,48 @@
+"""DIALECTS: what the methods of dialects do that are no methods of the specification.
+
+`protocol/wire/dialects` has them called under the names below and writes their results in the form of its document;
+a peer that speaks the specification does not hear of them. Each result is `{"value": ...}`, whatever that is.
+
+Most programs never meet a dialect: a document's handlers are loaded with its first request.
+"""
+
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import Any
+
+from ...protocol.methods import Method
+from ...protocol.types.base import Params
+from ...protocol.versions import V2026_07_28
+from ...server.context import Context
+from ...server.extension import Extension
+from ...server.features import Handler
+from ...server.running import Running
+
+__all__ = ["DIALECTS"]
+
+_METHODS: Mapping[str, Sequence[str]] = {
+    "000": ("listTools",),
+}
+"""The methods by document, each a handler in `HANDLERS` of the document's module."""
+
+
+def _handler(document: str, method: str) -> Handler:
+    async def handle(running: Running[Any], context: Context[Any], params: Params) -> dict[str, Any]:
+        handlers: Mapping[str, Handler] = import_module(f".document_{document}", __name__).HANDLERS
+        return await handlers[method](running, context, params)
+
+    return handle
+
+
+_HANDLERS = {
+    f"dialects/{document}/{method}": _handler(document, method)
+    for document, methods in _METHODS.items()
+    for method in methods
+}
+
+DIALECTS = Extension[Any](
+    "dialects",
+    methods=[Method(name, Params, first=V2026_07_28) for name in _HANDLERS],
+    handlers=_HANDLERS,
+)
+"""For `Server.open(extensions=...)`."""

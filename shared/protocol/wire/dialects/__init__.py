@@ -1,0 +1,40 @@
+"""What else a peer may speak than the specification: older descriptions of the protocol, each a dialect.
+
+The first message of a connection settles what it speaks, and a `Dialect` stands from then on between the JSON of
+that peer and the messages that all others send. The core knows of none: a dialect's request is a standard one that
+needs no handshake, or one of the methods of `extensions/dialects`, which have names that nobody sends by chance.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from ..jsonrpc import Failure, Malformed, Message
+
+__all__ = ["Dialect", "find_dialect"]
+
+
+class Dialect(Protocol):
+    """What one connection speaks; it remembers what is under way there."""
+
+    name: str
+    """The number of the document that describes it."""
+
+    def read(self, value: dict[str, Any]) -> Sequence[Message]:
+        """What the peer means by `value`: one message or more. Never raises for its content."""
+
+    def refuse(self, answer: Failure) -> Malformed:
+        """What to make of a text that is no message here, so that `write` gives this answer, under the peer's id."""
+
+    def write(self, message: Message) -> dict[str, Any] | None:
+        """`message` in the words of the peer; None where it gets nothing."""
+
+
+def find_dialect(value: dict[str, Any], *, is_stream: bool) -> Dialect | None:
+    """The dialect of the connection whose first message is `value`, a stream or a single POST; None for that of the
+    specification. What a dialect needs is loaded when it is found."""
+    method = value.get("method")
+    if isinstance(method, str) and method.startswith("mcp/"):
+        from .document_000 import Document000
+
+        return Document000(is_stream=is_stream)
+    return None

@@ -1,0 +1,168 @@
+"""Document 000: every method begins with `mcp/`, an id may be null, params may be an array.
+
+Its own five methods stand in `_OWN`; `mcp/` before a method of the specification is that method, with the params and
+the result that the specification gives it (3.2.1 calls all such methods standard). What the document leaves open:
+
+* a request needs no `mcp/initialize` before it: the document's own example (4.1.3) shows none. What lives in a
+  handshake, subscriptions and the level of logging, needs one on a stream, and is not to be had in a single POST;
+* params by position are taken where the document lists them in an order: `[toolId, inputs]`, `[resourceId, query]`.
+  Else an empty array is no params, and one with a single object in it is that object;
+* what has no `jsonrpc` is refused, as 3.1 asks for JSON-RPC 2.0;
+* the transports and the authentication that `mcp/initialize` names are taken, and decide nothing: the one is settled
+  by then, and so is the other;
+* a failure whose request is unknown has the id null (3.2.2).
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ....errors import InvalidParams, InvalidRequest, RpcError
+from ...identity import declared
+from ...methods import REQUESTS
+from ...types.base import SERVER_INFO, SUBSCRIPTION_ID
+from ...versions import NEWEST_HANDSHAKE
+from ..jsonrpc import Failure, Malformed, Message, Notification, RequestId, Response, error_object, failure
+from .open_requests import OpenRequest, OpenRequests, enveloped, is_id
+
+__all__ = ["Document000"]
+
+_PREFIX = "mcp/"
+_INITIALIZE = "mcp/initialize"
+_OWN: Mapping[str, tuple[str, ...]] = {
+    "mcp/listTools": (),
+    "mcp/listResources": (),
+    "mcp/tool/execute": ("toolId", "inputs"),
+    "mcp/resource/read": ("resourceId", "query"),
+}
+"""The methods that `extensions/dialects` handles, and their params by position (5.2)."""
+_OF_HANDSHAKE = frozenset(row.name for row in REQUESTS if not row.last.stateless)
+_LIFECYCLE = ("initialize", "server/discover")
+_HANDSHAKE = {
+    "protocolVersion": NEWEST_HANDSHAKE.date,
+    "capabilities": {},
+    "clientInfo": {"name": "document 000", "version": "0"},
+}
+"""What stands for a client that says nothing of the kind."""
+
+
+class Document000:
+    """What one connection speaks."""
+
+    name = "000"
+
+    def __init__(self, *, is_stream: bool) -> None:
+        """A `stream` shakes hands behind the scene, so that it may have subscriptions."""
+        self._is_stream = is_stream
+        self._requests = OpenRequests()
+        self.refuse = self._requests.refuse
+
+    # What the peer sends
+
+    def read(self, value: dict[str, Any]) -> Sequence[Message]:
+        """What the peer means by `value`: one message, or for `mcp/initialize` on a stream the whole handshake."""
+        if "method" not in value and ("result" in value or "error" in value):
+            return [Malformed(failure(None, InvalidRequest("nothing was asked")), silent=True)]
+        try:
+            return self._read(value)
+        except RpcError as error:
+            id_ = value.get("id")
+            answer = failure(id_ if is_id(id_) else None, error)
+            return [self.refuse(answer) if "id" in value else Malformed(answer, silent=True)]
+
+    def _read(self, value: dict[str, Any]) -> Sequence[Message]:
+        method = value.get("method")
+        if value.get("jsonrpc") != "2.0":
+            raise InvalidRequest('"jsonrpc" must be "2.0"')
+        if not isinstance(method, str) or not method.startswith(_PREFIX):
+            raise InvalidRequest(
+                'this connection speaks document 000, as its first message has settled: a method begins with "mcp/"'
+            )
+        params = _params(method, value.get("params"))
+        if "id" not in value:
+            return self._notification(method.removeprefix(_PREFIX), params)
+        if not is_id(value["id"]):
+            raise InvalidRequest('"id" must be a string, an integer or null')
+        return self._request(value["id"], method, params)
+
+    def _request(self, id: RequestId | None, method: str, params: dict[str, Any]) -> Sequence[Message]:
+        standard = method.removeprefix(_PREFIX)
+        if method == _INITIALIZE and self._is_stream:
+            return [
+                self._requests.open(id, method, standard, _HANDSHAKE),
+                Notification("notifications/initialized"),
+            ]
+        if method == _INITIALIZE:
+            return [self._requests.open(id, method, "server/discover", enveloped({}))]
+        if method in _OWN:
+            return [self._requests.open(id, method, f"dialects/000/{standard}", enveloped(params))]
+        sent = params if standard in _OF_HANDSHAKE else enveloped(params)
+        return [self._requests.open(id, method, standard, sent)]
+
+    def _notification(self, method: str, params: dict[str, Any]) -> Sequence[Message]:
+        if method == "notifications/cancelled" and "requestId" in params:
+            number = self._requests.number_of(params["requestId"])
+            self._requests.close(number)
+            params = {**params, "requestId": number}
+        return [Notification(method, params)]
+
+    # What it gets
+
+    def write(self, message: Message) -> dict[str, Any] | None:
+        """`message` under the peer's own id. What is about a request that it has cancelled is not sent."""
+        match message:
+            case Response(number, result):
+                told = self._with_ids(result)
+                request = self._requests.close(number)
+                return None if request is None else _answer(request.id, result=_result(request.method, told))
+            case Failure(number):
+                request = OpenRequest(None) if number is None else self._requests.close(number)
+                return None if request is None else _answer(request.id, error=error_object(message))
+            case Notification("notifications/cancelled"):
+                return None  # of a stream that its answer has ended
+            case Notification(method, params):
+                return {"jsonrpc": "2.0", "method": _PREFIX + method, "params": self._with_ids(params)}
+        return None  # questions go to those who declare that they answer them, and nobody sends anything else
+
+    def _with_ids(self, params: dict[str, Any]) -> dict[str, Any]:
+        """`params` that name a subscription by the peer's id of it."""
+        meta = params.get("_meta", {})
+        request = self._requests.find(meta.get(SUBSCRIPTION_ID))
+        return params if request is None else {**params, "_meta": {**meta, SUBSCRIPTION_ID: request.id}}
+
+
+def _params(method: str, params: Any) -> dict[str, Any]:
+    """The params of `method` by name. Raises InvalidParams for what can't be taken so."""
+    match params:
+        case dict():
+            return params
+        case None | []:
+            return {}
+        case [dict(only)]:
+            return only
+        case list() if len(params) <= len(_OWN.get(method, ())):
+            return dict(zip(_OWN[method], params, strict=False))
+    raise InvalidParams('"params" must be an object, null, or an array of what the method takes in an order')
+
+
+def _answer(id: RequestId | None, **outcome: Any) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": id, **outcome}
+
+
+def _result(method: str, result: dict[str, Any]) -> Any:
+    """The `result` of the request behind `method` in the form that 5.2 gives it."""
+    if method in _OWN:
+        return result["value"]
+    return _introduction(result) if method == _INITIALIZE else result
+
+
+def _introduction(result: dict[str, Any]) -> dict[str, Any]:
+    """What `mcp/initialize` says, made of the result of either lifecycle (5.2.1)."""
+    server = result.get("serverInfo") or result["_meta"][SERVER_INFO]
+    capabilities = result["capabilities"]
+    offered = [
+        f"{_PREFIX}{row.name}"
+        for row in REQUESTS
+        if row.name not in _LIFECYCLE and declared(capabilities, row.capability) not in (None, False)
+    ]
+    told = {"name": server["name"], "version": server["version"], "methods": [_INITIALIZE, *_OWN, *offered]}
+    return {**told, "instructions": result["instructions"]} if "instructions" in result else told

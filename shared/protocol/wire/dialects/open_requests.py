@@ -1,0 +1,86 @@
+"""The requests of a dialect's peer that have no answer yet.
+
+What the core gets has ids of its own: a peer's may be `null`, and its answer takes a form that depends on the method.
+What is answered or cancelled is forgotten, so there are as many as are under way, and no more.
+"""
+
+from itertools import count
+from typing import Any
+
+from ....errors import InvalidParams, InvalidRequest
+from ...records import record
+from ...types.base import CLIENT_CAPABILITIES, PROTOCOL_VERSION
+from ...versions import NEWEST
+from ..jsonrpc import Failure, Malformed, Request, RequestId
+
+__all__ = ["OpenRequest", "OpenRequests", "enveloped", "is_id"]
+
+
+@record
+class OpenRequest:
+    """One request: under which id the peer waits, and what it called; "" where that was refused at once."""
+
+    id: RequestId | None
+    method: str = ""
+
+
+class OpenRequests:
+    """Those of one connection."""
+
+    __slots__ = ("_by_id", "_by_number", "_numbers")
+
+    def __init__(self) -> None:
+        self._by_number: dict[int, OpenRequest] = {}
+        self._by_id: dict[RequestId | None, int] = {}
+        self._numbers = count(1)
+
+    def __len__(self) -> int:
+        return len(self._by_number)
+
+    def open(self, id: RequestId | None, method: str, call: str, params: dict[str, Any]) -> Request:
+        """The request to make of one that called `method`: it calls `call`, under an id of ours.
+
+        Raises InvalidRequest where the peer's id is in use.
+        """
+        if id in self._by_id:
+            raise InvalidRequest("this id is in use by a request that has no answer yet")
+        number = self._by_id[id] = next(self._numbers)
+        self._by_number[number] = OpenRequest(id, method)
+        return Request(number, call, params)
+
+    def refuse(self, answer: Failure) -> Malformed:
+        """`answer`, which is for the peer's id, under one of ours: a request that has that id goes on."""
+        number = next(self._numbers)
+        self._by_number[number] = OpenRequest(answer.id)
+        return Malformed(Failure(number, answer.code, answer.message, answer.data))
+
+    def number_of(self, id: Any) -> int | None:
+        """Our id of the request to which the peer gave that one; None where there is none."""
+        return self._by_id.get(id) if is_id(id) else None
+
+    def find(self, number: RequestId | None) -> OpenRequest | None:
+        """The request that has our id `number`; None where it is over."""
+        return self._by_number.get(number) if isinstance(number, int) else None
+
+    def close(self, number: RequestId | None) -> OpenRequest | None:
+        """Forgets the request that has our id `number`, and gives it; None where it is over already."""
+        found = self._by_number.pop(number, None) if isinstance(number, int) else None
+        if found is not None and self._by_id.get(found.id) == number:
+            del self._by_id[found.id]
+        return found
+
+
+def is_id(value: Any) -> bool:
+    """Whether a request may have this id (JSON-RPC 2.0, section 4)."""
+    return value is None or isinstance(value, str) or type(value) is int
+
+
+def enveloped(params: dict[str, Any]) -> dict[str, Any]:
+    """`params` of a request that stands for itself, in the newest version. What the peer says in `_meta` counts.
+
+    Raises InvalidParams where that is no object.
+    """
+    meta = params.get("_meta", {})
+    if not isinstance(meta, dict):
+        raise InvalidParams('"params._meta" must be an object')
+    return {**params, "_meta": {PROTOCOL_VERSION: NEWEST.date, CLIENT_CAPABILITIES: {}, **meta}}

@@ -1,0 +1,244 @@
+"""Document 000: what its messages mean to the core, and what its peer is told."""
+
+import json
+from typing import Any
+
+import pytest
+
+from shared.errors import InvalidRequest
+from shared.protocol.types.base import CLIENT_CAPABILITIES, PROTOCOL_VERSION, SUBSCRIPTION_ID
+from shared.protocol.wire.codec import Codec
+from shared.protocol.wire.jsonrpc import Failure, Malformed, Message, Notification, Request, Response, failure
+from tests.wire import STATELESS
+
+ENVELOPE = {PROTOCOL_VERSION: STATELESS, CLIENT_CAPABILITIES: {}}
+Json = dict[str, Any]
+
+
+def text(method: str, params: Any = None, **more: Any) -> bytes:
+    return json.dumps({"jsonrpc": "2.0", "method": method, "params": params, **more}).encode()
+
+
+class Talk:
+    """One connection of a peer that speaks the dialect."""
+
+    def __init__(self) -> None:
+        self.codec = Codec(dialects=True)
+
+    def says(self, method: str, params: Any = None, **more: Any) -> list[Message]:
+        return self.codec.feed(text(method, params, **more) + b"\n")
+
+    def request(self, method: str, params: Any = None, *, id: Any = 1) -> Request:
+        (request,) = self.says(method, params, id=id)
+        assert isinstance(request, Request)
+        return request
+
+    def refused(self, method: str, params: Any = None, **more: Any) -> Json:
+        (message,) = self.says(method, params, **more)
+        assert isinstance(message, Malformed)
+        assert not message.silent
+        return self.hears(message.failure)
+
+    def hears(self, message: Message) -> Json:
+        return json.loads(self.codec.encode(message))
+
+
+# What a request becomes
+
+
+def test_its_own_method_is_a_request_without_a_handshake():
+    request = Talk().request("mcp/tool/execute", {"toolId": "a/b", "inputs": {}})
+    assert request.method == "dialects/000/tool/execute"
+    assert request.params == {"toolId": "a/b", "inputs": {}, "_meta": ENVELOPE}
+
+
+def test_a_method_of_the_specification_keeps_its_params():
+    assert Talk().request("mcp/tools/list", {"cursor": "x"}).params == {"cursor": "x", "_meta": ENVELOPE}
+    assert Talk().request("mcp/tools/list").method == "tools/list"
+
+
+@pytest.mark.parametrize("method", ["ping", "resources/subscribe", "logging/setLevel"])
+def test_what_lives_in_a_handshake_has_no_envelope(method):
+    talk = Talk()
+    assert talk.request(f"mcp/{method}", {"uri": "x"}) == Request(1, method, {"uri": "x"})
+
+
+def test_what_the_peer_says_in_its_meta_counts():
+    sent = {"_meta": {"progressToken": 5, CLIENT_CAPABILITIES: {"roots": {}}}}
+    assert Talk().request("mcp/listTools", sent).params["_meta"] == ENVELOPE | sent["_meta"]
+
+
+def test_initialize_is_the_whole_handshake():
+    first, second = Talk().says("mcp/initialize", {"transports": ["stdio"], "authentication": {}}, id=1)
+    assert isinstance(first, Request)
+    assert first.method == "initialize"
+    assert second == Notification("notifications/initialized")
+
+
+def test_a_post_that_initializes_asks_what_the_server_is():
+    message = Codec(dialects=True).decode_body(text("mcp/initialize", {}, id=1))
+    assert message == Request(1, "server/discover", {"_meta": ENVELOPE})
+
+
+@pytest.mark.parametrize("params", [None, [], {}, [{}]])
+def test_no_params_have_several_forms(params):
+    assert Talk().request("mcp/listTools", params).params == {"_meta": ENVELOPE}
+
+
+def test_params_may_be_in_the_order_of_the_document():
+    talk = Talk()
+    assert talk.request("mcp/tool/execute", ["a/b", {"x": 1}]).params["inputs"] == {"x": 1}
+    assert talk.request("mcp/resource/read", ["a://b"], id=2).params == {"resourceId": "a://b", "_meta": ENVELOPE}
+
+
+@pytest.mark.parametrize("params", ["x", 1, ["a"], ["a", "b", "c"], [[]]])
+def test_other_params_are_refused(params):
+    assert Talk().refused("mcp/listTools", params, id=1)["error"]["code"] == -32602
+
+
+# Ids
+
+
+@pytest.mark.parametrize("id_", [None, "x", 7, "7"])
+def test_an_answer_has_the_id_of_its_request(id_):
+    talk = Talk()
+    request = talk.request("mcp/tools/list", id=id_)
+    assert talk.hears(Response(request.id, {"tools": []})) == {"jsonrpc": "2.0", "id": id_, "result": {"tools": []}}
+
+
+def test_an_error_has_the_id_of_its_request():
+    talk = Talk()
+    request = talk.request("mcp/listTools", id=None)
+    told = talk.hears(failure(request.id, InvalidRequest("no", data=[1])))
+    assert told == {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": "no", "data": [1]}}
+
+
+@pytest.mark.parametrize("id_", [True, 1.5, [], {}])
+def test_what_is_no_id_is_answered_under_null(id_):
+    told = Talk().refused("mcp/listTools", id=id_)
+    assert told["id"] is None
+    assert told["error"]["code"] == -32600
+
+
+@pytest.mark.parametrize("id_", [None, 7])
+def test_an_id_in_use_is_refused_and_its_first_request_goes_on(id_):
+    talk = Talk()
+    request = talk.request("mcp/listTools", id=id_)
+    told = talk.refused("mcp/listTools", id=id_)
+    assert told["id"] == id_
+    assert "in use" in told["error"]["message"]
+    assert talk.hears(Response(request.id, {"value": []}))["result"] == []
+
+
+def test_an_id_is_free_once_its_request_is_answered():
+    talk = Talk()
+    talk.hears(Response(talk.request("mcp/listTools", id=None).id, {"value": []}))
+    assert talk.request("mcp/listTools", id=None)
+
+
+@pytest.mark.parametrize("id_", [None, 7])
+def test_a_cancelled_request_is_forgotten(id_):
+    talk = Talk()
+    request = talk.request("mcp/listTools", id=id_)
+    cancelled = Notification("notifications/cancelled", {"requestId": request.id})
+    assert talk.says("mcp/notifications/cancelled", {"requestId": id_}) == [cancelled]
+    assert talk.codec.encode(Response(request.id, {"value": []})) == b""
+    assert talk.request("mcp/listTools", id=id_)
+
+
+@pytest.mark.parametrize("id_", [8, True, [], {}, "1"])
+def test_cancelling_what_is_not_there_reaches_nobody(id_):
+    talk = Talk()
+    talk.request("mcp/listTools", id=7)
+    assert talk.says("mcp/notifications/cancelled", {"requestId": id_}) == [
+        Notification("notifications/cancelled", {"requestId": None})
+    ]
+
+
+def test_a_stream_of_changes_is_known_by_the_id_of_its_request():
+    talk = Talk()
+    request = talk.request("mcp/subscriptions/listen", {"notifications": {}}, id="mine")
+    meta = {"_meta": {SUBSCRIPTION_ID: request.id}}
+    told = talk.hears(Notification("notifications/tools/list_changed", meta))
+    assert told["method"] == "mcp/notifications/tools/list_changed"
+    assert told["params"]["_meta"] == {SUBSCRIPTION_ID: "mine"}
+    assert talk.hears(Response(request.id, meta))["result"]["_meta"] == {SUBSCRIPTION_ID: "mine"}
+    assert talk.codec.encode(Notification("notifications/cancelled", {"requestId": request.id})) == b""
+
+
+# One dialect in a connection
+
+
+@pytest.mark.parametrize("method", ["tools/list", "initialize", "call_tool", 5])
+def test_another_dialect_is_refused(method):
+    talk = Talk()
+    talk.request("mcp/listTools", id=1)
+    told = talk.refused(method, {}, id=2)
+    assert told["id"] == 2
+    assert told["error"]["code"] == -32600
+    assert "document 000" in told["error"]["message"]
+
+
+def test_once_standard_its_methods_are_as_any_other():
+    codec = Codec(dialects=True)
+    assert codec.feed(text("ping", {}, id=1) + b"\n") == [Request(1, "ping", {})]
+    assert codec.feed(text("mcp/listTools", {}, id=2) + b"\n") == [Request(2, "mcp/listTools", {})]
+    assert codec.dialect is None
+
+
+def test_only_an_object_settles_what_is_spoken():
+    codec = Codec(dialects=True)
+    codec.feed(b'nonsense\n[]\n"x"\n')
+    codec.feed(text("mcp/listTools", id=1) + b"\n")
+    assert codec.dialect is not None
+    assert codec.dialect.name == "000"
+
+
+def test_where_dialects_are_off_nothing_is_found():
+    assert Codec().feed(text("mcp/listTools", {}, id=1) + b"\n") == [Request(1, "mcp/listTools", {})]
+
+
+# What is no message
+
+
+def test_the_version_of_json_rpc_is_required():
+    talk = Talk()
+    (message,) = talk.codec.feed(b'{"id": 1, "method": "mcp/listTools"}\n')
+    assert isinstance(message, Malformed)
+    told = talk.hears(message.failure)
+    assert (told["id"], told["error"]["code"]) == (1, -32600)
+
+
+@pytest.mark.parametrize(("line", "code"), [(b"{", -32700), (b"[]", -32600), (b"[{}]", -32600), (b"7", -32600)])
+def test_what_is_no_object_is_answered_under_null(line, code):
+    talk = Talk()
+    talk.request("mcp/listTools")
+    (message,) = talk.codec.feed(line + b"\n")
+    assert isinstance(message, Malformed)
+    told = talk.hears(message.failure)
+    assert told["id"] is None
+    assert told["error"]["code"] == code
+
+
+@pytest.mark.parametrize("value", [{"result": {}, "id": 1}, {"method": "x"}, {"method": "mcp/x", "params": "x"}])
+def test_who_waits_for_no_answer_gets_none(value):
+    talk = Talk()
+    talk.request("mcp/listTools", id=1)
+    (message,) = talk.codec.feed(json.dumps({"jsonrpc": "2.0", **value}).encode() + b"\n")
+    assert isinstance(message, Malformed)
+    assert message.silent
+
+
+def test_a_failure_of_no_request_has_the_id_null():
+    talk = Talk()
+    talk.request("mcp/listTools")
+    assert talk.hears(Failure(None, -32600, "no"))["id"] is None
+
+
+def test_a_long_message_is_refused_under_its_id():
+    talk = Talk()
+    talk.codec = Codec(200, dialects=True)
+    talk.request("mcp/listTools", id=1)
+    told = talk.refused("mcp/listTools", {"x": "y" * 500}, id="long")
+    assert told["id"] == "long"
+    assert talk.request("mcp/listTools", id=2)
