@@ -29,6 +29,7 @@ from ..types.base import (
     SUBSCRIPTION_ID,
 )
 from ..versions import HANDSHAKE_VERSIONS, NEWEST, NEWEST_HANDSHAKE, Version, find_version
+from ..wire.dialects.spellings import server_info, standard_method
 from ..wire.jsonrpc import Batch, Failure, Malformed, Message, Notification, Request, RequestId, Response, failure
 from .client_events import Asked, ClientEvent, Notified, Unusable, Withdrawn, read_input_wanted
 from .events import Answered, Outgoing
@@ -163,7 +164,7 @@ class ClientSession:
         if version is None or version.stateless:
             return False
         self._mode = version
-        self.server = _describe(version, result, result.get("serverInfo"))
+        self.server = _describe(version, result, server_info(result))
         self.notify("notifications/initialized", {})
         return True
 
@@ -287,21 +288,22 @@ class ClientSession:
         if self._mode.stateless:
             # Neither may the server ask here nor we answer (2026-07-28, Transports, stdio).
             return None
-        refusal = self._refusal(request)
+        asked = Asked(request.id, standard_method(request.method), request.params)
+        refusal = self._refusal(asked)
         if refusal is not None:
             self._send(failure(request.id, refusal), request.id)
         elif request.method == "ping":
             self._send(Response(request.id, {}), request.id)
         else:
             self._asked.add(request.id)
-            return Asked(request.id, request.method, request.params)
+            return asked
         return None
 
-    def _refusal(self, request: Request) -> RpcError | None:
-        if request.id in self._asked:
+    def _refusal(self, asked: Asked) -> RpcError | None:
+        if asked.id in self._asked:
             return InvalidRequest("this id is in use by a request that has no answer yet")
-        mode = request.params.get("mode", "form")
-        if request.method == "elicitation/create" and mode not in self._elicitation_modes():
+        mode = asked.params.get("mode", "form")
+        if asked.method == "elicitation/create" and mode not in self._elicitation_modes():
             return InvalidParams("this mode of elicitation was not declared")
         return None
 
