@@ -1,8 +1,8 @@
 """The bytes of one connection and the messages in them, both ways.
 
-A `Codec` holds what a connection agrees on by what its peer sends first. Today there is one framing, lines. Another
-one takes the place of `LineBuffer`, found by the first bytes. A dialect, found by the first message that is a JSON
-object, stands between a parsed value and the messages made of it, and between a message and its bytes.
+A `Codec` holds what a connection agrees on by what its peer sends first. Its first bytes tell the framing: lines, or
+headers with `Content-Length`. Its first message that is a JSON object tells the dialect, which stands between a parsed
+value and the messages made of it, and between a message and its bytes.
 
 Decoding never raises for what the peer sent: bad input becomes `Malformed`, which carries the answer due.
 What was decided where the specifications leave room:
@@ -22,7 +22,7 @@ What was decided where the specifications leave room:
 
 from collections.abc import Sequence
 from json import JSONDecodeError
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
@@ -46,7 +46,16 @@ from .jsonrpc import (
 )
 from .salvage import EDGE, Fault, find_fault, is_text, read_edges, read_leniently
 
-__all__ = ["MAX_MESSAGE", "Codec", "decode", "encode"]
+if TYPE_CHECKING:  # what only peers with headers need
+    from .content_length import ContentLengthBuffer, Frame, Misframed
+
+__all__ = ["MAX_MESSAGE", "Codec", "Framing", "decode", "encode"]
+
+Framing = Literal["lines", "content-length"]
+"""How the messages of a stream are told apart."""
+
+_HEADERS = b"content-length:", b"content-type:"
+_LONGEST_NAME = max(map(len, _HEADERS))
 
 MAX_MESSAGE = 64 * 1024 * 1024
 """Bytes of one message, where nothing else is said."""
@@ -57,7 +66,17 @@ class Codec:
     written by `encode`; what has bounds of its own is given to `feed_body`, where it is an item of a stream, or to
     `decode_body`, where it stands for itself as a POST does."""
 
-    __slots__ = ("_end", "_is_client", "_is_standard", "_lines", "_max_message", "dialect")
+    __slots__ = (
+        "_end",
+        "_first",
+        "_frames",
+        "_has_headers",
+        "_is_client",
+        "_is_cut",
+        "_is_standard",
+        "_max_message",
+        "dialect",
+    )
 
     def __init__(
         self,
@@ -65,32 +84,42 @@ class Codec:
         *,
         is_client: bool = False,
         line_end: bytes = b"\n",
+        framing: Framing = "lines",
         dialects: bool = False,
     ) -> None:
         """A message of more than `max_message` bytes is dropped, and what follows it is read. A server tells its peer
         so, under the id of a request where its ends show that; a client tells nobody. Where bodies are written, they
-        have no `line_end`. With `dialects` a peer may begin to speak one of them instead of the specification."""
+        have no `line_end`. What a client writes is framed by `framing`; a server writes as its peer does. With
+        `dialects` a peer may begin to speak one of them instead of the specification."""
         self._max_message = max_message
         self._is_client = is_client
-        self._end = line_end
-        self._lines: LineBuffer | None = None
+        self._has_headers = framing == "content-length"
+        self._end = b"" if self._has_headers else line_end
+        self._first = b""
+        self._frames: LineBuffer | ContentLengthBuffer | None = None
+        self._is_cut = False
         self._is_standard = not dialects
         self.dialect: Dialect | None = None
         """What the peer speaks, once its first message has settled that; None for the specification."""
 
     def feed(self, data: bytes) -> list[Message]:
         """The messages that `data` completes."""
-        lines = self._lines
-        if lines is None:
-            lines = self._lines = LineBuffer(self._max_message)
-        found = lines.feed(data)
-        if not self._is_standard:
-            return self._read_all(found)
-        return [decode(line) if isinstance(line, bytes) else self._dropped(line) for line in found]
+        frames = self._frames
+        if frames is None:
+            data, self._first = self._first + data, b""
+            frames = self._frames = self._frames_of(data)
+            if frames is None:
+                self._first = data
+                return []
+        found = frames.feed(data)
+        if self._is_standard and isinstance(frames, LineBuffer):
+            return [decode(line) if isinstance(line, bytes) else self._dropped(line) for line in found]
+        return self._read_all(found)
 
     def end(self) -> list[Message]:
         """What the stream has ended in: the message of a last line without a line end."""
-        return [] if self._lines is None else self._read_all(self._lines.end())
+        frames = self._frames or LineBuffer(self._max_message)
+        return self._read_all([*frames.feed(self._first), *frames.end()])
 
     def feed_body(self, body: bytes | bytearray) -> list[Message]:
         """The messages of the next item of a stream of them, which is one JSON text."""
@@ -101,8 +130,8 @@ class Codec:
         return decode(body) if self._is_standard else self._read(bytes(body), is_stream=False)[0]
 
     def encode(self, message: Message) -> bytes:
-        """`message` as compact JSON in UTF-8, and the line end of a stream. `Malformed` is never sent. Empty where a
-        dialect has no words for it."""
+        """`message` as compact JSON in UTF-8, framed for a stream. `Malformed` is never sent. Empty where a dialect
+        has no words for it."""
         value: Any
         if self.dialect is not None:
             value = self.dialect.write(message)
@@ -112,28 +141,38 @@ class Codec:
             value = _plain(message)
         elif isinstance(message.result, Prepared):
             result = message.result.json
-            return b'{"jsonrpc":"2.0","id":%b,"result":%b}%b' % (json_of(message.id), result, self._end)
+            data = b'{"jsonrpc":"2.0","id":%b,"result":%b}%b' % (json_of(message.id), result, self._end)
+            return self._with_header(data) if self._has_headers else data
         else:
             value = {"jsonrpc": "2.0", "id": message.id, "result": message.result}
         try:
-            return to_json(value, inf_nan_mode="null") + self._end
+            data = to_json(value, inf_nan_mode="null") + self._end
         except PydanticSerializationError:
             # What an author has logged that is no JSON at all must not end the connection either.
-            return _scrubbed_json(value) + self._end
+            data = _scrubbed_json(value) + self._end
+        return self._with_header(data) if self._has_headers else data
 
-    def _read_all(self, lines: Sequence[bytes | Oversized]) -> list[Message]:
-        return [message for line in lines for message in self._read(line, is_stream=True)]
+    def _read_all(self, frames: "Sequence[Frame]") -> list[Message]:
+        """The messages in `frames`. The rest of a body is no news to a peer that was told of the body."""
+        messages: list[Message] = []
+        for frame in frames:
+            if not isinstance(frame, bytes | Oversized) and frame.is_rest and self._is_cut:
+                continue
+            read = self._read(frame, is_stream=True)
+            self._is_cut = any(isinstance(one, Malformed) and one.failure.code == ParseError.code for one in read)
+            messages += read
+        return messages
 
-    def _read(self, line: bytes | Oversized, *, is_stream: bool) -> list[Message]:
+    def _read(self, frame: "Frame", *, is_stream: bool) -> list[Message]:
         """The messages in one JSON text, which may settle what the peer speaks."""
-        if isinstance(line, Oversized):
-            return [self._no_object(self._dropped(line))]
+        if not isinstance(frame, bytes):
+            return [self._no_object(self._dropped(frame))]
         try:
-            value = from_json(line, allow_inf_nan=False)
+            value = from_json(frame, allow_inf_nan=False)
         except ValueError:
-            return [self._no_object(decode(line))]
+            return [self._no_object(decode(frame))]
         if not isinstance(value, dict):
-            return [self._no_object(decode(line))]
+            return [self._no_object(decode(frame))]
         if self.dialect is None and not self._is_standard:
             self.dialect = find_dialect(value, is_stream=is_stream)
             self._is_standard = self.dialect is None
@@ -148,9 +187,29 @@ class Codec:
         refused = failure(None, InvalidRequest("a message is a JSON object"))
         return self.dialect.refuse(refused) if isinstance(message, Batch) else Malformed(refused, silent=True)
 
-    def _dropped(self, line: Oversized) -> Malformed:
-        told = InvalidRequest(f"a message may have {line.limit:,} bytes at most")
-        return Malformed(failure(None if self._is_client else line.id, told), self._is_client)
+    def _frames_of(self, start: bytes) -> "LineBuffer | ContentLengthBuffer | None":
+        """What reads a stream with this `start`; None where that may become either."""
+        name = start[:_LONGEST_NAME].lower()
+        if name.startswith(_HEADERS):
+            from .content_length import ContentLengthBuffer
+
+            if not self._is_client:
+                self._has_headers, self._end = True, b""
+            return ContentLengthBuffer(self._max_message)
+        if any(header.startswith(name) for header in _HEADERS):
+            return None
+        return LineBuffer(self._max_message)
+
+    def _dropped(self, frame: "Oversized | Misframed") -> Malformed:
+        told: RpcError
+        if isinstance(frame, Oversized):
+            told = InvalidRequest(f"a message may have {frame.limit:,} bytes at most")
+        else:
+            told = ParseError(frame.reason)
+        return Malformed(failure(None if self._is_client else frame.id, told), self._is_client)
+
+    def _with_header(self, body: bytes) -> bytes:
+        return b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
 
 
 def decode(data: bytes | bytearray | memoryview) -> Message:

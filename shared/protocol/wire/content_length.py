@@ -1,0 +1,177 @@
+"""Bytes to messages' bytes, where each message stands behind a header with its length, as in the Language Server
+Protocol.
+
+    Content-Length: 52\\r\\n
+    \\r\\n
+    {"jsonrpc":"2.0","id":1,"method":"ping","params":{}}
+
+Names are taken in any case, other headers are passed over, and lines may end with LF alone. No JSON text holds a line
+`Content-Length: 52`: there are no such words outside of its strings, and no line ends in them. So a body in which one
+is found had a length that was too large; and where a header gives no length, or something else stands in its place,
+all is skipped up to the next such line. Other readers don't look for one: vscode-jsonrpc reports the header without a
+length, and reads the body as the next header.
+"""
+
+import re
+from collections.abc import Generator
+
+from ..records import record
+from .framing import Oversized
+from .salvage import EDGE, read_edges
+
+__all__ = ["MAX_HEADER", "ContentLengthBuffer", "Frame", "Misframed"]
+
+MAX_HEADER = 8_192
+"""Bytes that the header of one message may have. What is known of it takes less than a hundred."""
+
+_NAME = b"content-length"
+_LINE = re.compile(_NAME + rb":[ \t]{0,8}[0-9]{1,15}[ \t]{0,8}\r?\n")
+_LONGEST_LINE = 64
+_BEGUN_LINE = re.compile(
+    rb"[}\]]\s*(%b|%b:[ \t]{0,8}[0-9]{0,15}[ \t]{0,8}\r?)\Z"
+    % (b"|".join(_NAME[:size] for size in range(1, len(_NAME) + 1)), _NAME)
+)
+_BLANK = re.compile(rb"\s+")
+_BLANK_LINE = re.compile(rb"\n\r?\n")
+_BEGINNING = re.compile(rb"[A-Za-z][A-Za-z0-9-]*(?::|\Z)")
+"""Of a header, or of as much of it as is there."""
+_NUMBER = re.compile(rb"[0-9]{1,15}")
+
+
+@record
+class Misframed:
+    """Stands where a header gives no length, or one that its body has not."""
+
+    reason: str
+    id: str | int | None = None
+    """The id of the request that it was, where the ends of the body show one."""
+    is_rest: bool = False
+    """Whether it may be the rest of the body before, whose length was too small then."""
+
+
+Frame = bytes | Oversized | Misframed
+"""A body, or what stands in its place."""
+_Frames = Generator[Frame | None, bool | None, None]
+"""Frames, and None where it takes more bytes; what is sent then is whether there will be none."""
+
+
+class ContentLengthBuffer:
+    """Collects chunks of a byte stream and gives back the bodies in it, without their headers."""
+
+    def __init__(self, limit: int) -> None:
+        """`limit` is the most bytes that one body may have."""
+        self._buffer = bytearray()
+        self._frames = _read_frames(self._buffer, limit)
+        next(self._frames)
+
+    def feed(self, chunk: bytes) -> list[Frame]:
+        """The bodies that `chunk` completes, and what is wrong already."""
+        self._buffer += chunk
+        return list(iter(self._frames.__next__, None))
+
+    def end(self) -> list[Frame]:
+        """What is wrong where the stream ended: it did so within a message."""
+        left = self._frames.send(True)
+        return [] if left is None else [left]
+
+
+def _read_frames(buffer: bytearray, limit: int) -> _Frames:
+    """Takes out of `buffer` what is put into it."""
+    while True:
+        header = yield from _read_header(buffer)
+        length = _length_in(header) if isinstance(header, bytes) else header
+        if isinstance(length, Misframed):
+            yield length
+            yield from _skip(buffer, _LINE)
+        else:
+            yield from _read_body(buffer, length, limit)
+
+
+def _read_header(buffer: bytearray) -> Generator[Frame | None, bool | None, bytes | Misframed]:
+    """The lines in front of the next body; the blank one behind them is taken as well."""
+    while True:
+        if (blank := _BLANK.match(buffer)) is not None:
+            del buffer[: blank.end()]
+        if buffer and not _BEGINNING.match(buffer):
+            return Misframed("a message must begin with a Content-Length header, as the first one did", is_rest=True)
+        if (end := _BLANK_LINE.search(buffer, 0, MAX_HEADER)) is not None:
+            return _take(buffer, end.end())[: end.start()]
+        if len(buffer) >= MAX_HEADER:
+            yield Misframed(f"a header may have {MAX_HEADER:,} bytes at most")
+            yield from _skip(buffer, _BLANK_LINE)
+            yield from _skip(buffer, _LINE)
+        elif (yield None) and buffer:
+            yield Misframed("the stream ended within a header")
+
+
+def _length_in(header: bytes) -> int | Misframed:
+    fields = [line.partition(b":") for line in header.split(b"\n")]
+    if not all(colon for _, colon, _ in fields):
+        return Misframed("each line of a header must be a name, a colon and a value")
+    match [value.strip() for name, _, value in fields if name.lower() == _NAME]:
+        case []:
+            return Misframed("a header must have a Content-Length")
+        case [value] if _NUMBER.fullmatch(value):
+            return int(value)
+        case [_]:
+            return Misframed("Content-Length must be a number of bytes")
+        case _:  # even where they are the same: two have written this header, and one of them its body
+            return Misframed("a header must have one Content-Length, and no more")
+
+
+def _read_body(buffer: bytearray, length: int, limit: int) -> _Frames:
+    """The next `length` bytes. Of more than `limit` the two ends alone are kept."""
+    is_oversized, is_told = length > limit, False
+    searched = 0
+    while True:
+        there = min(length, len(buffer))
+        end = _early_end(buffer, searched, there, is_whole=there == length)
+        if end is not None or there == length:
+            break
+        if is_oversized:
+            excess = max(0, there - 2 * EDGE)
+            del buffer[EDGE : EDGE + excess]
+            length, there = length - excess, there - excess
+            if not is_told and (id_ := read_edges(bytes(buffer[:EDGE]), b"")) is not None:
+                yield Oversized(limit, id_)
+                is_told = True
+        searched = max(0, there - _LONGEST_LINE)
+        if (yield None) and not is_told:
+            yield Misframed("the stream ended before the bytes that Content-Length tells of", _id_of(buffer))
+    body = _take(buffer, there if end is None else end)
+    if is_oversized:
+        if not is_told:
+            yield Oversized(limit, _id_of(body))
+    elif end is not None:
+        yield Misframed("Content-Length is larger than the message", _id_of(body))
+    else:
+        yield body
+
+
+def _early_end(buffer: bytearray, start: int, end: int, *, is_whole: bool) -> int | None:
+    """Where the next header begins, if it does so before the `end` of a body, or of what is there of it."""
+    if buffer.find(b"\n", start, end) >= 0 and (line := _LINE.search(buffer[start:end].lower())) is not None:
+        return start + line.start()
+    start = max(0, end - _LONGEST_LINE)
+    if is_whole and (line := _BEGUN_LINE.search(buffer[start:end].lower())) is not None:
+        return start + line.start(1)
+    return None
+
+
+def _id_of(body: bytes | bytearray) -> str | int | None:
+    return read_edges(bytes(body[:EDGE]), bytes(body[-EDGE:]))
+
+
+def _skip(buffer: bytearray, line: re.Pattern[bytes]) -> _Frames:
+    """Drops what stands before the next `line`."""
+    while (found := line.search(buffer.lower())) is None:
+        del buffer[:-_LONGEST_LINE]
+        yield None
+    del buffer[: found.start()]
+
+
+def _take(buffer: bytearray, size: int) -> bytes:
+    with memoryview(buffer) as view:
+        taken = bytes(view[:size])
+    del buffer[:size]
+    return taken
