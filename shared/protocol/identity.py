@@ -10,7 +10,7 @@ from .types.base import Implementation
 from .types.client import LogLevel
 from .versions import Version
 
-__all__ = ["LOG_LEVELS", "Identity", "Peer", "Principal", "declared"]
+__all__ = ["LOG_LEVELS", "Identity", "LogMessage", "Peer", "Principal", "declared"]
 
 LOG_LEVELS = get_args(LogLevel)
 """RFC 5424 severities, mildest first (2025-11-25, Utilities, Logging)."""
@@ -21,6 +21,21 @@ def declared(capabilities: Any, path: Sequence[str]) -> Any:
     for name in path:
         capabilities = capabilities.get(name) if isinstance(capabilities, dict) else None
     return capabilities
+
+
+@record
+class LogMessage:
+    """What `notifications/message` tells (2025-11-25, Utilities, Logging)."""
+
+    level: LogLevel
+    data: Any
+    """A text, or any other JSON. Never secrets."""
+    logger: str | None = None
+
+    def to_wire(self) -> dict[str, Any]:
+        """The params of the notification."""
+        named = {} if self.logger is None else {"logger": self.logger}
+        return {"level": self.level, **named, "data": self.data}
 
 
 @record
@@ -42,6 +57,11 @@ class Identity:
     capabilities: dict[str, Any] = field(default_factory=dict)
     since: Mapping[tuple[str, ...], Version] = field(default_factory=dict)
     """The version that an extension's methods came with, by its path among the capabilities."""
+    log_level: LogLevel | None = "info"
+    """The mildest level that peers with a handshake get before they ask for one, which is the server's choice; None
+    for no log messages at all."""
+    standing: Mapping[str, LogMessage] = field(default_factory=dict)
+    """What holds at this time, and is told to who asks for a level; it changes while the server runs."""
 
     @cached_property
     def server_info(self) -> dict[str, Any]:

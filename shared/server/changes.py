@@ -18,6 +18,7 @@ from anyio import CancelScope
 from anyio.lowlevel import checkpoint_if_cancelled
 
 from ..errors import InvalidParams, ResourceNotFound
+from ..protocol.identity import LogMessage
 from ..protocol.session.events import Change
 
 if TYPE_CHECKING:
@@ -62,6 +63,11 @@ class Changes:
         """The resource known under `key` changed; what a read gives is new from now on."""
         if key in self._holders:
             self._publish(Change("resource", key))
+
+    def announce(self, message: LogMessage) -> None:
+        """Something holds from now on that concerns everybody."""
+        for listener in tuple(self._listeners):
+            listener.announce(message)
 
     def join(self, listener: "Connection") -> None:
         """Tells `listener` of changes from now on."""

@@ -18,7 +18,7 @@ import anyio
 from anyio import CancelScope, create_task_group
 
 from ..kit.tasks import Signal
-from ..protocol.identity import Principal
+from ..protocol.identity import LogMessage, Principal
 from ..protocol.session.events import Call, Cancelled, Change, Outgoing
 from ..protocol.session.server import ServerSession
 from ..protocol.wire.jsonrpc import Message
@@ -193,6 +193,12 @@ class Connection:
             self._changes = {}
             self._loop.call_soon(self._due)
         self._changes[change] = None
+
+    def announce(self, message: LogMessage) -> None:
+        """Sends a log message that belongs to no call, unless too much waits for the peer already."""
+        if not self.is_behind:
+            self.session.announce(message)
+            self._loop.call_soon(self._due)
 
     async def flush(self) -> None:
         """Lets waiting messages leave; waits while the peer is too slow to take them."""

@@ -21,6 +21,7 @@ from ..protocol.signing import Signer
 from ..protocol.versions import Version
 from ..protocol.wire.jsonrpc import Message
 from .changes import Changes
+from .conditions import Conditions
 from .connection import Connection
 from .extension import Extension
 from .features import Features, Handler
@@ -56,6 +57,7 @@ class Running(Generic[State]):
         for extension in server.extensions:
             self.extend(extension)
         self.changes = self._new_changes()
+        self.conditions = Conditions(server.implementation.name, self.changes.announce)
         self.listings = Listings()
         self.turns, self.brief_turns = Turns(), Turns()
         self.calls: Calls
@@ -104,7 +106,8 @@ class Running(Generic[State]):
                 value = one.value(self)
                 if value is not None:
                     capabilities, since[one.path] = _declared(capabilities, one.path, value), one.first
-        return Identity(self.server.implementation, self.server.instructions, capabilities, since)
+        server, standing = self.server, self.conditions.standing
+        return Identity(server.implementation, server.instructions, capabilities, since, server.log_level, standing)
 
     @cached_property
     def method_table(self) -> MethodTable:
@@ -174,6 +177,11 @@ class Opening:
     def changes(self) -> Changes:
         """Where changes are told."""
         return self._running.changes
+
+    @property
+    def conditions(self) -> Conditions:
+        """Where it is said what keeps this run from working as its user expects."""
+        return self._running.conditions
 
     @property
     def features(self) -> Features[Any]:

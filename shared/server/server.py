@@ -21,6 +21,7 @@ from pydantic import BaseModel
 from ..errors import DeclarationError, InputRequired, InternalError, McpError
 from ..kit.tasks import first_error
 from ..protocol.types.base import Implementation
+from ..protocol.types.client import LogLevel
 from .calls import Calls
 from .extension import Extension
 from .features import Features
@@ -77,6 +78,9 @@ class Server(Features[State]):
         self.limits = Limits()
         """What a call may cost and a peer may take, where `open` is told nothing else."""
         self.page_size = 100
+        self.log_level: LogLevel | None = "info"
+        """The mildest level of log messages that clients with a handshake get which never asked for one; None: they
+        get none."""
         self.subscribe: Callable[[Any, str], Awaitable[str]] | None = None
         self.unsubscribe: Callable[[Running[State], str], Awaitable[None]] | None = None
         self.wanted: Callable[[Running[State]], Awaitable[None]] | None = None

@@ -91,7 +91,7 @@ class Handshake:
         version = asked if asked is not None and not asked.stateless else NEWEST_HANDSHAKE
         info = params.client_info.to_wire()
         number = self._replica << 32 | next(_SESSIONS)
-        self.peer = Peer(version, params.capabilities, info, "info", self._principal, number)
+        self.peer = Peer(version, params.capabilities, info, identity.log_level, self._principal, number)
         self.state = State.OPENING
         result: dict[str, Any] = {
             "protocolVersion": version.date,

@@ -15,12 +15,12 @@ from typing import Any
 from pydantic import ValidationError
 
 from ...errors import InputRequired, InvalidRequest, McpError, RpcError
-from ..identity import Identity, Principal
+from ..identity import Identity, LogMessage, Principal
 from ..methods import MethodTable
 from ..shaping import explain, is_result, shape, shape_question
 from ..signing import Signer
 from ..types.base import SUBSCRIPTION_ID
-from ..types.client import CancelledParams
+from ..types.client import CancelledParams, LogLevel
 from ..wire.jsonrpc import Batch, Failure, Malformed, Message, Notification, Request, RequestId, Response, failure
 from .admission import Admission
 from .batches import MAX_BATCH, Batches
@@ -30,6 +30,10 @@ from .questions import Asked, Question, brought_answers, require_capabilities, s
 from .subscriptions import Listen, Subscriptions
 
 __all__ = ["ServerSession"]
+
+_LOGGED = "notifications/message"
+_ASKING_A_LEVEL = ("logging/setLevel", "server/discover")
+"""The requests that open a conversation in each era and name a level of logging."""
 
 
 class ServerSession:
@@ -150,6 +154,9 @@ class ServerSession:
             return
         if call.method.name == "initialize" and self._handshake.peer is not None:
             call.peer = self._handshake.peer
+        if call.method.name in _ASKING_A_LEVEL:
+            for message in self._identity.standing.values():
+                self.log(call, message.level, message.data, message.logger)
         self.finish(call, result)
 
     def _told_of(self, message: Message) -> list[Event]:
@@ -258,15 +265,23 @@ class ServerSession:
         method = "notifications/progress"
         self.notify(call, method, shape_question(method, params, call.peer.version))
 
-    def log(self, call: Call, level: str, data: Any, logger: str | None) -> None:
+    def log(self, call: Call, level: LogLevel, data: Any, logger: str | None) -> None:
         """Sends a log message about a call, if logging is declared and the peer wants that level."""
         if call.is_over or not self._identity.has(("logging",)):
             return
         # The log level of the handshake may be another one since the call came.
         peer = call.peer if call.peer.version.stateless else self._handshake.peer or call.peer
         if peer.wants_log(level):
-            named = {} if logger is None else {"logger": logger}
-            self.notify(call, "notifications/message", {"level": level, **named, "data": data})
+            self.notify(call, _LOGGED, LogMessage(level, data, logger).to_wire())
+
+    def announce(self, message: LogMessage) -> None:
+        """Sends a log message that belongs to no call, if logging is declared and the peer asked for that level in a
+        handshake: without one there are log messages about requests only."""
+        peer = self._handshake.peer
+        if peer is None or self._handshake.state is not State.OPEN or not self._identity.has(("logging",)):
+            return
+        if peer.wants_log(message.level):
+            self._send(Notification(_LOGGED, message.to_wire()))
 
     def pause(self, call: Call, retry_ms: int) -> None:
         """Lets the client go while the call goes on, where the transport has such a thing."""

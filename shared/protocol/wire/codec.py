@@ -1,8 +1,8 @@
 """The bytes of one connection and the messages in them, both ways.
 
 A `Codec` holds what a connection agrees on by what its peer sends first. Its first bytes tell the framing: lines, or
-headers with `Content-Length`. Its first message that is a JSON object tells the dialect, which stands between a parsed
-value and the messages made of it, and between a message and its bytes.
+headers with `Content-Length`. Its first message that is a JSON object tells the dialect, which stands between a
+parsed value and the messages made of it, and between a message and its bytes.
 
 Decoding never raises for what the peer sent: bad input becomes `Malformed`, which carries the answer due.
 What was decided where the specifications leave room:
