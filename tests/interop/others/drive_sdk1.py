@@ -9,6 +9,7 @@ from typing import Any
 import httpx
 from driving import ROOTS, SAMPLE, SECONDS, Ears, Progress, Task, by_ears, fill_in
 from mcp import ClientSession, StdioServerParameters, types
+from mcp.client.sse import sse_client
 from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from pydantic import AnyUrl, BaseModel
@@ -139,6 +140,8 @@ class Peer:
             parameters = StdioServerParameters(command=command, args=arguments, cwd=server["cwd"])
             return await stack.enter_async_context(stdio_client(parameters, errlog=errors))
         headers = {"Authorization": f"Bearer {token or server['token']}"}
+        if self._task.transport == "sse+token":
+            return await stack.enter_async_context(sse_client(server["url"], headers, timeout=SECONDS))
         http = await stack.enter_async_context(httpx.AsyncClient(headers=headers, trust_env=False, timeout=SECONDS))
         read, write, _ = await stack.enter_async_context(streamable_http_client(server["url"], http_client=http))
         return read, write

@@ -96,12 +96,14 @@ class Ears {
 /** What is different in the two packages. */
 async function load(name) {
   if (name === "ts1") {
-    const [{ Client }, { StdioClientTransport }, { StreamableHTTPClientTransport }, types] = await Promise.all([
-      import("@modelcontextprotocol/sdk/client/index.js"),
-      import("@modelcontextprotocol/sdk/client/stdio.js"),
-      import("@modelcontextprotocol/sdk/client/streamableHttp.js"),
-      import("@modelcontextprotocol/sdk/types.js"),
-    ]);
+    const [{ Client }, { StdioClientTransport }, { StreamableHTTPClientTransport }, { SSEClientTransport }, types] =
+      await Promise.all([
+        import("@modelcontextprotocol/sdk/client/index.js"),
+        import("@modelcontextprotocol/sdk/client/stdio.js"),
+        import("@modelcontextprotocol/sdk/client/streamableHttp.js"),
+        import("@modelcontextprotocol/sdk/client/sse.js"),
+        import("@modelcontextprotocol/sdk/types.js"),
+      ]);
     const requests = {
       "elicitation/create": types.ElicitRequestSchema,
       "sampling/createMessage": types.CreateMessageRequestSchema,
@@ -117,6 +119,7 @@ async function load(name) {
     return {
       StdioClientTransport,
       StreamableHTTPClientTransport,
+      SSEClientTransport,
       client: () => new Client(INFO, { capabilities: CAPABILITIES }),
       answer: (client, method, handler) => client.setRequestHandler(requests[method], handler),
       hear: (client, method, handler) => client.setNotificationHandler(notifications[method], handler),
@@ -228,7 +231,8 @@ function transportTo(server, token) {
     return new sdk.StdioClientTransport({ command, args, cwd: server.cwd, stderr: openSync(task.errors, "a") });
   }
   const headers = { Authorization: `Bearer ${token ?? server.token}` };
-  return new sdk.StreamableHTTPClientTransport(new URL(server.url), { requestInit: { headers } });
+  const Transport = task.transport === "sse+token" ? sdk.SSEClientTransport : sdk.StreamableHTTPClientTransport;
+  return new Transport(new URL(server.url), { requestInit: { headers } });
 }
 
 const found = {};
@@ -314,6 +318,26 @@ async function allRows() {
       holds(uris.includes(pathToFileURL(path).href), "the new file is not listed");
     });
     if (!modern) await row("ping", () => client.client.ping());
+  });
+
+  await connected("sqlite", async (client) => {
+    await row("asks a database", async () => {
+      holds((await client.all("tools")).some((tool) => tool.name === "read_query"), "there is no such tool");
+      const said = text(await client.call("read_query", { query: "SELECT Name FROM Genre WHERE GenreId = 2" }));
+      holds(said.includes("Jazz"), said);
+    });
+    await row("reads a row", async () => {
+      const { contents } = await client.client.readResource({ uri: "sqlite:///chinook/Genre/2" });
+      same(JSON.parse(contents[0].text).row, { GenreId: 2, Name: "Jazz" });
+    });
+    await row("changed table is heard of", async () => {
+      const uri = "sqlite:///chinook/Genre";
+      await client.listening({ uri }, async (heard) => {
+        const change = { query: "INSERT INTO Genre (Name) VALUES (?)", parameters: [task.key] };
+        text(await client.call("write_query", change));
+        same((await heard()).uri, uri);
+      });
+    });
   });
 
   await connected("bench", async (client) => {
@@ -475,7 +499,7 @@ async function allRows() {
     });
   });
 
-  if (task.transport !== "stdio")
+  if (task.transport.endsWith("+token"))
     await row("refuses a wrong token", async () => {
       let client;
       try {

@@ -18,11 +18,12 @@ OLDER = ("2025-06-18", "2025-03-26", "2024-11-05")
 
 @dataclass(frozen=True)
 class Peer:
-    """A client that is not ours: what it is, the modes it knows, and how its driver is run."""
+    """A client that is not ours: what it is, the modes it knows, how its driver is run, and over what it connects."""
 
     title: str
     modes: tuple[str, ...]
     command: Callable[[], list[str]]
+    transports: tuple[str, ...] = ("stdio", "http+token")
 
 
 def python_peer(name: str) -> Callable[[], list[str]]:

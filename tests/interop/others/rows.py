@@ -51,6 +51,7 @@ class Outcomes:
 async def _all_rows(peer: Peer, task: Task, outcomes: Outcomes) -> None:
     for server, rows in (
         ("filesystem", _rows_of_filesystem),
+        ("sqlite", _rows_of_sqlite),
         ("bench", _rows_of_bench),
         ("everything", _rows_of_everything),
         ("fetch", _rows_of_fetch),
@@ -58,7 +59,7 @@ async def _all_rows(peer: Peer, task: Task, outcomes: Outcomes) -> None:
     ):
         async with peer.connect(server) as client:
             await rows(client, task, outcomes)
-    if task.transport != "stdio":
+    if task.transport.endswith("+token"):
         await outcomes.row("refuses a wrong token", _refused(peer))
 
 
@@ -152,6 +153,31 @@ async def _lists_resources(client: Connection, task: Task) -> None:
 
 async def _lists_templates(client: Connection) -> None:
     same([one["uriTemplate"] for one in await client.all("resourceTemplates")], ["file:///{+path}{?offset,length}"])
+
+
+async def _rows_of_sqlite(client: Connection, task: Task, outcomes: Outcomes) -> None:
+    await outcomes.row("asks a database", _asks_a_database(client))
+    await outcomes.row("reads a row", _reads_a_row(client))
+    await outcomes.row("changed table is heard of", _changed_table(client, task))
+
+
+async def _asks_a_database(client: Connection) -> None:
+    holds("read_query" in {tool["name"] for tool in await client.all("tools")}, "there is no such tool")
+    said = text(await client.call("read_query", {"query": "SELECT Name FROM Genre WHERE GenreId = 2"}))
+    holds("Jazz" in said, said)
+
+
+async def _reads_a_row(client: Connection) -> None:
+    (contents,) = (await client.read("sqlite:///chinook/Genre/2"))["contents"]
+    same(json.loads(contents["text"])["row"], {"GenreId": 2, "Name": "Jazz"})
+
+
+async def _changed_table(client: Connection, task: Task) -> None:
+    uri = "sqlite:///chinook/Genre"
+    change = {"query": "INSERT INTO Genre (Name) VALUES (?)", "parameters": [task.key]}
+    async with client.listening(uri=uri) as heard:
+        text(await client.call("write_query", change))
+        same((await heard())["uri"], uri)
 
 
 async def _rows_of_fetch(client: Connection, task: Task, outcomes: Outcomes) -> None:

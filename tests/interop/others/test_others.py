@@ -26,8 +26,7 @@ pytestmark = [
     pytest.mark.timeout(900),  # the first one may have to build an environment
 ]
 
-TRANSPORTS = ("stdio", "http+token")
-SERVERS = ("filesystem", "bench", "everything", "fetch", "prompts")
+SERVERS = ("filesystem", "sqlite", "bench", "everything", "fetch", "prompts")
 RUN_SECONDS = 100.0
 NOT_REACHED = "the driver did not come to this row"
 SILENT = "server has no complaints"
@@ -74,6 +73,9 @@ ROWS = (
     "prompt asks first",
     "completes a prompt",
     "completes a template",
+    "asks a database",
+    "reads a row",
+    "changed table is heard of",
     "reads a web page",
     "reads an image of the web",
     "renders a file",
@@ -83,7 +85,7 @@ ROWS = (
 )
 ONLY = {
     "ping": lambda _transport, mode: mode in ("legacy", *OLDER),
-    "refuses a wrong token": lambda transport, _mode: transport == "http+token",
+    "refuses a wrong token": lambda transport, _mode: transport.endswith("+token"),
     SILENT: lambda transport, _mode: transport == "stdio",  # over HTTP the end of the run asks
 }
 SINCE = {  # row -> the first version that has what it needs
@@ -120,7 +122,7 @@ def rows_of(transport: str, mode: str) -> list[str]:
 
 def cells() -> Iterator[object]:
     for name, peer in PEERS.items():
-        for transport in TRANSPORTS:
+        for transport in peer.transports:
             for mode in peer.modes:
                 for row in rows_of(transport, mode):
                     why = HOLES.get((name, transport, row))
