@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from ..protocol.wire.codec import Codec
+from ..protocol.wire.codec import Codec, Framing
 from ..transports.framed import framed
 from ..transports.process import start_process
 from .client import Client
@@ -27,13 +27,16 @@ async def connect_stdio(
     env: Mapping[str, str] | None = None,
     cwd: str | Path | None = None,
     stderr: Literal["inherit", "keep"] = "inherit",
+    framing: Framing = "lines",
 ) -> AsyncIterator[Client]:
-    """A client of the server that `command` starts; both end with the block.
+    """A client of the server that `command` starts; both end with the block. `framing` is that of what is sent; what
+    comes may have either.
 
     Raises OSError when the command can't be started, and what entering a `Client` raises.
     """
+    codec = Codec(is_client=True, framing=framing)
     process = start_process(command, env=env, cwd=cwd, stderr=stderr)
-    async with process as stream, Client(framed(stream, Codec(is_client=True)), options) as client:
+    async with process as stream, Client(framed(stream, codec), options) as client:
         yield client
 
 

@@ -6,7 +6,6 @@ import os
 import select
 import subprocess
 import sys
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
@@ -94,18 +93,28 @@ class Raw:
 
     def receive(self) -> Json:
         """The next message. Raises EOFError where there is none, TimeoutError where it does not come."""
-        deadline = time.monotonic() + PATIENCE
-        while (end := self._received.find(b"\n")) < 0:
-            if not select.select([self.fd_out], [], [], max(0.0, deadline - time.monotonic()))[0]:
-                raise TimeoutError
-            chunk = os.read(self.fd_out, 1 << 20)
-            if not chunk:
-                raise EOFError
-            self._received += chunk
-        line = bytes(self._received[:end])
-        del self._received[: end + 1]
-        message: Json = json.loads(line)
+        message: Json = json.loads(self._take_line())
         return message
+
+    def _take_line(self) -> bytes:
+        while (end := self._received.find(b"\n")) < 0:
+            self._read()
+        return self._take(end + 1)
+
+    def _take(self, size: int) -> bytes:
+        while len(self._received) < size:
+            self._read()
+        taken = bytes(self._received[:size])
+        del self._received[:size]
+        return taken
+
+    def _read(self) -> None:
+        if not select.select([self.fd_out], [], [], PATIENCE)[0]:
+            raise TimeoutError
+        chunk = os.read(self.fd_out, 1 << 20)
+        if not chunk:
+            raise EOFError
+        self._received += chunk
 
     def answer(self, id: int | str) -> Json:
         """The answer to `id`; what comes before it is thrown away."""
@@ -149,3 +158,20 @@ class Raw:
             if line.startswith(field + ":"):
                 return int(line.split()[1]) * 1024
         raise AssertionError(f"no {field}")
+
+
+class WithHeaders(Raw):
+    """A server that is spoken to with a `Content-Length` header in front of each message."""
+
+    def send(self, *messages: Json) -> None:
+        self.send_bytes(b"".join(with_length(json.dumps(message).encode()) for message in messages))
+
+    def receive(self) -> Json:
+        header, blank = self._take_line(), self._take_line()
+        assert (header[:16], header[-2:], blank) == (b"Content-Length: ", b"\r\n", b"\r\n")
+        message: Json = json.loads(self._take(int(header[16:])))
+        return message
+
+
+def with_length(body: bytes) -> bytes:
+    return b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
