@@ -1,18 +1,21 @@
 """RFC 6570 templates, matched against URIs: the forms `{name}`, `{+name}`, `{?a,b}` and `{?all*}`.
 
-The well-kept libraries expand templates and don't match them, which is all a server does. Matching is linear
+The well-kept libraries expand templates and don't match them, which is nearly all a server does. Matching is linear
 in the URI: two variables in one path segment are parted by the first place where the text between them stands
 (`{name}.{type}` takes `a.tar.gz` as `a` and `tar.gz`), which an atomic group makes final; a `{+name}` may stand
 once, and after it every variable has a segment of its own. So nothing backtracks further than one segment.
 """
 
 import re
-from urllib.parse import parse_qsl, unquote
+from collections.abc import Mapping
+from urllib.parse import parse_qsl, quote, unquote, urlencode
 
-from ..errors import DeclarationError
+from ..errors import DeclarationError, InvalidParams
 
 __all__ = ["UriTemplate"]
 
+_RESERVED = ":/?#[]@!$&'()*+,;=%"
+_STRAY_PERCENT = re.compile("%(?![0-9A-Fa-f]{2})")
 _EXPRESSION = re.compile(r"\{([+?]?)([A-Za-z_][A-Za-z0-9_]*(?:,[A-Za-z_][A-Za-z0-9_]*)*\*?)\}")
 
 
@@ -39,6 +42,26 @@ class UriTemplate:
             return values | ({self._query[0]: query} if query else {})
         wanted = dict(parse_qsl(query, keep_blank_values=True))
         return values | {name: wanted[name] for name in self._query if name in wanted}
+
+    def expand(self, values: Mapping[str, str]) -> str:
+        """The URI with these values. Raises InvalidParams where one is missing that is no part of the query."""
+        return _EXPRESSION.sub(lambda found: self._expanded(found[1], found[2], values), self.template)
+
+    def _expanded(self, kind: str, listed: str, values: Mapping[str, str]) -> str:
+        if kind == "?" and self._whole:
+            query = values.get(self._query[0])
+            return f"?{query}" if query else ""
+        if kind == "?":
+            given = {name: values[name] for name in self._query if name in values}
+            return f"?{urlencode(given, quote_via=quote)}" if given else ""
+        value = values.get(listed)
+        if not value:
+            raise InvalidParams(f"{self.template} needs a {listed!r}")
+        if kind != "+":
+            return quote(value, safe="")
+        # A question mark would begin the query, where the template has one.
+        safe = _RESERVED.replace("?", "") if self._query else _RESERVED
+        return _STRAY_PERCENT.sub("%25", quote(value, safe=safe))
 
     def _compiled(self, template: str) -> str:
         parts, end, reserved = [], 0, set()

@@ -115,6 +115,11 @@ class Resources:
         """The templates as `resources/templates/list` shows them."""
         return [one.entry.to_wire() for one in self._resources.values() if one.is_template]
 
+    def template(self, uri: str) -> UriTemplate | None:
+        """The template that is written so in its declaration; None where there is none."""
+        found = self._resources.get(uri)
+        return found.template if found is not None and found.is_template else None
+
     def knows(self, uri: str) -> bool:
         """Whether `uri` is a template or a resource of this server, as written in its declaration."""
         return uri in self._resources

@@ -2,7 +2,7 @@
 
 import pytest
 
-from shared.errors import DeclarationError
+from shared.errors import DeclarationError, InvalidParams
 from shared.protocol.uri_template import UriTemplate
 
 
@@ -139,3 +139,31 @@ def test_what_can_not_be_served_is_refused_when_it_is_declared(template):
 def test_a_hostile_uri_takes_linear_time(template, part, end):
     # Were it quadratic, this would take minutes: the test's own time limit is the assertion.
     UriTemplate(template).match("a:" + part * 100_000 + end)
+
+
+# Expanding
+
+
+@pytest.mark.parametrize(
+    ("template", "values", "uri"),
+    [
+        ("a:b", {"x": "1"}, "a:b"),
+        ("a:///{x}", {"x": "a b/é?"}, "a:///a%20b%2F%C3%A9%3F"),
+        ("a:///{x}/{y}.txt", {"x": "1", "y": "2"}, "a:///1/2.txt"),
+        ("a://{+x}", {"x": "b/c?d#e%20f"}, "a://b/c?d#e%20f"),
+        ("a://{+x}{?q}", {"x": "b/c?d", "q": "1"}, "a://b/c%3Fd?q=1"),
+        ("a://{+x}", {"x": "100% é"}, "a://100%25%20%C3%A9"),
+        ("a:b{?q,n}", {}, "a:b"),
+        ("a:b{?q,n}", {"n": "a b&c", "other": "1"}, "a:b?n=a%20b%26c"),
+        ("a:b{?all*}", {"all": "x=1&y"}, "a:b?x=1&y"),
+        ("a:b{?all*}", {}, "a:b"),
+    ],
+)
+def test_a_template_becomes_the_uri_of_its_values(template, values, uri):
+    assert UriTemplate(template).expand(values) == uri
+
+
+@pytest.mark.parametrize("values", [{}, {"y": "1"}, {"x": ""}])
+def test_what_stands_in_the_path_must_be_there(values):
+    with pytest.raises(InvalidParams, match="'x'"):
+        UriTemplate("a:///{x}").expand(values)

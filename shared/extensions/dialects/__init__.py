@@ -8,20 +8,25 @@ Most programs never meet a dialect: a document's handlers are loaded with its fi
 
 from collections.abc import Mapping, Sequence
 from importlib import import_module
-from typing import Any
+from typing import Any, TypeVar
 
+from pydantic import ValidationError
+
+from ...errors import InvalidParams
 from ...protocol.methods import Method
-from ...protocol.types.base import Params
+from ...protocol.types.base import Params, first_fault
 from ...protocol.versions import V2026_07_28
 from ...server.context import Context
 from ...server.extension import Extension
 from ...server.features import Handler
 from ...server.running import Running
 
-__all__ = ["DIALECTS"]
+__all__ = ["DIALECTS", "read_params"]
+
+P = TypeVar("P", bound=Params)
 
 _METHODS: Mapping[str, Sequence[str]] = {
-    "000": ("listTools",),
+    "000": ("listTools", "listResources", "tool/execute", "resource/read"),
 }
 """The methods by document, each a handler in `HANDLERS` of the document's module."""
 
@@ -46,3 +51,11 @@ DIALECTS = Extension[Any](
     handlers=_HANDLERS,
 )
 """For `Server.open(extensions=...)`."""
+
+
+def read_params(context: Context[Any], model: type[P]) -> P:
+    """The params of a dialect's call as `model` has them. Raises InvalidParams."""
+    try:
+        return model.model_validate(context.call.raw)
+    except ValidationError as error:
+        raise InvalidParams(first_fault(error)) from None
