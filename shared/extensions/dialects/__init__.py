@@ -27,6 +27,7 @@ P = TypeVar("P", bound=Params)
 
 _METHODS: Mapping[str, Sequence[str]] = {
     "000": ("listTools", "listResources", "tool/execute", "resource/read"),
+    "002": ("initialize", "read_resource"),
 }
 """The methods by document, each a handler in `HANDLERS` of the document's module."""
 

@@ -5,12 +5,18 @@ that peer and the messages that all others send. The core knows of none: a diale
 needs no handshake, or one of the methods of `extensions/dialects`, which have names that nobody sends by chance.
 """
 
+import re
 from collections.abc import Sequence
 from typing import Any, Protocol
 
 from ..jsonrpc import Failure, Malformed, Message
 
-__all__ = ["Dialect", "find_dialect"]
+__all__ = ["SEMANTIC_VERSION", "Dialect", "find_dialect"]
+
+SEMANTIC_VERSION = r"([0-9]{1,9})\.([0-9]{1,9})\.([0-9]{1,9})"
+"""A version in the form of document 002, MAJOR.MINOR.PATCH."""
+
+_OF_002 = ("call_tool", "read_resource", "render_prompt")
 
 
 class Dialect(Protocol):
@@ -33,8 +39,24 @@ def find_dialect(value: dict[str, Any], *, is_stream: bool) -> Dialect | None:
     """The dialect of the connection whose first message is `value`, a stream or a single POST; None for that of the
     specification. What a dialect needs is loaded when it is found."""
     method = value.get("method")
-    if isinstance(method, str) and method.startswith("mcp/"):
+    if not isinstance(method, str):
+        return None
+    if method.startswith("mcp/"):
         from .document_000 import Document000
 
         return Document000(is_stream=is_stream)
+    if method in _OF_002 or (method == "initialize" and _is_of_002(value.get("params"))):
+        from .document_002 import Document002
+
+        return Document002()
     return None
+
+
+def _is_of_002(params: Any) -> bool:
+    """Whether an `initialize` with these params is one of document 002: they are empty, or name a version in a way of
+    that document, without what the specification requires besides."""
+    if not isinstance(params, dict) or "capabilities" in params or "clientInfo" in params:
+        return False
+    named = params.get("protocolVersion")
+    is_semantic = isinstance(named, str) and re.fullmatch(SEMANTIC_VERSION, named) is not None
+    return not params or is_semantic or not {"version", "minVersion", "maxVersion"}.isdisjoint(params)

@@ -18,10 +18,12 @@ __all__ = ["OpenRequest", "OpenRequests", "enveloped", "is_id"]
 
 @record
 class OpenRequest:
-    """One request: under which id the peer waits, and what it called; "" where that was refused at once."""
+    """One request: under which id the peer waits, and what it called; "" where that was refused at once. A bare one
+    came without `jsonrpc`."""
 
     id: RequestId | None
     method: str = ""
+    is_bare: bool = False
 
 
 class OpenRequests:
@@ -37,7 +39,9 @@ class OpenRequests:
     def __len__(self) -> int:
         return len(self._by_number)
 
-    def open(self, id: RequestId | None, method: str, call: str, params: dict[str, Any]) -> Request:
+    def open(
+        self, id: RequestId | None, method: str, call: str, params: dict[str, Any], *, is_bare: bool = False
+    ) -> Request:
         """The request to make of one that called `method`: it calls `call`, under an id of ours.
 
         Raises InvalidRequest where the peer's id is in use.
@@ -45,13 +49,13 @@ class OpenRequests:
         if id in self._by_id:
             raise InvalidRequest("this id is in use by a request that has no answer yet")
         number = self._by_id[id] = next(self._numbers)
-        self._by_number[number] = OpenRequest(id, method)
+        self._by_number[number] = OpenRequest(id, method, is_bare)
         return Request(number, call, params)
 
-    def refuse(self, answer: Failure) -> Malformed:
+    def refuse(self, answer: Failure, *, is_bare: bool = False) -> Malformed:
         """`answer`, which is for the peer's id, under one of ours: a request that has that id goes on."""
         number = next(self._numbers)
-        self._by_number[number] = OpenRequest(answer.id)
+        self._by_number[number] = OpenRequest(answer.id, is_bare=is_bare)
         return Malformed(Failure(number, answer.code, answer.message, answer.data))
 
     def number_of(self, id: Any) -> int | None:

@@ -1,0 +1,119 @@
+"""Document 002: four methods, semantic versions, and messages that may come without `jsonrpc`.
+
+Two of the methods are methods of the specification in other clothes; `initialize` and the reading of a resource need
+what only the server knows, and are handled by `extensions/dialects`. Nothing lists anything: what a client may call
+stands in the answer to `initialize`. `forms_002.py` has what params, results and errors look like. What the document
+leaves open:
+
+* a request needs no `initialize` before it, and what one version brought is to be had in all of them;
+* a message without `jsonrpc` is answered without it; where that can't be told, the answer has it;
+* nothing is asked of such a client, and nothing told to it but answers; its notifications mean nothing.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ....errors import InvalidParams, InvalidRequest, MethodNotFound, RpcError
+from ...methods import REQUESTS
+from ...records import record
+from ..jsonrpc import Failure, Malformed, Message, Notification, Response, failure
+from .forms_002 import (
+    chosen_version,
+    initialize_result,
+    prompt_params,
+    prompt_result,
+    read_params,
+    read_result,
+    told_error,
+    tool_params,
+    tool_result,
+)
+from .open_requests import OpenRequest, OpenRequests, enveloped, is_id
+
+__all__ = ["Document002"]
+
+_Fit = Callable[[dict[str, Any]], dict[str, Any]]
+
+
+@record
+class _Method:
+    """Which method the core gets in its place, how the params of that are made, and what is made of its result."""
+
+    call: str
+    params: _Fit
+    result: _Fit
+
+
+_METHODS: Mapping[str, _Method] = {
+    "initialize": _Method("dialects/002/initialize", chosen_version, initialize_result),
+    "read_resource": _Method("dialects/002/read_resource", read_params, read_result),
+    "call_tool": _Method("tools/call", tool_params, tool_result),
+    "render_prompt": _Method("prompts/get", prompt_params, prompt_result),
+}
+_STANDARD = frozenset(row.name for row in REQUESTS)
+
+
+class Document002:
+    """What one connection speaks."""
+
+    name = "002"
+
+    def __init__(self) -> None:
+        self._requests = OpenRequests()
+
+    def read(self, value: dict[str, Any]) -> Sequence[Message]:
+        """What the peer means by `value`: one message."""
+        if "method" not in value and ("result" in value or "error" in value):
+            return [Malformed(failure(None, InvalidRequest("nothing was asked")), silent=True)]
+        id_, is_bare = value.get("id"), "jsonrpc" not in value
+        try:
+            return [self._read(value, is_bare)]
+        except RpcError as error:
+            answer = failure(id_ if is_id(id_) else None, error)
+            is_told = "id" in value
+            return [self._requests.refuse(answer, is_bare=is_bare) if is_told else Malformed(answer, silent=True)]
+
+    def refuse(self, answer: Failure) -> Malformed:
+        """What to make of a text that is no message here, so that `write` gives this answer, under the peer's id."""
+        return self._requests.refuse(answer)
+
+    def write(self, message: Message) -> dict[str, Any] | None:
+        """`message` with the peer's own id; None for what is no answer."""
+        if not isinstance(message, Response | Failure):
+            return None
+        request = OpenRequest(None) if message.id is None else self._requests.close(message.id)
+        if request is None:
+            return None
+        if isinstance(message, Failure):
+            return _answer(request, error=told_error(request.method, message))
+        return _answer(request, result=_METHODS[request.method].result(message.result))
+
+    def _read(self, value: dict[str, Any], is_bare: bool) -> Message:
+        method, params, id_ = value.get("method"), value.get("params", {}), value.get("id")
+        if not is_bare and value["jsonrpc"] != "2.0":
+            raise InvalidRequest('"jsonrpc" must be "2.0", or left out')
+        if not isinstance(method, str):
+            raise InvalidRequest('"method" must be a string')
+        if "id" not in value:
+            return Notification(method)  # whatever it tells, it means nothing
+        if id_ is None or not is_id(id_):
+            raise InvalidRequest('"id" must be a string or an integer')
+        if method not in _METHODS:
+            raise _unknown(method)
+        if not isinstance(params, dict):
+            raise InvalidParams('"params" must be an object')
+        meant = _METHODS[method]
+        return self._requests.open(id_, method, meant.call, enveloped(meant.params(params)), is_bare=is_bare)
+
+
+def _answer(request: OpenRequest, **outcome: Any) -> dict[str, Any]:
+    head = {} if request.is_bare else {"jsonrpc": "2.0"}
+    return {**head, **outcome} if request.id is None else {**head, "id": request.id, **outcome}
+
+
+def _unknown(method: str) -> RpcError:
+    if method in _STANDARD or method.startswith("mcp/"):
+        return InvalidRequest(
+            "this connection speaks document 002, as its first message has settled: it has no such method"
+        )
+    return MethodNotFound(f"method not found: {method[:100]}")

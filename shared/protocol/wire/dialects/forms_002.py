@@ -1,0 +1,191 @@
+"""What the params, results and errors of document 002 are in the specification. What the document leaves open:
+
+* a client's `version`, or a semantic `protocolVersion`, is the highest that it speaks, as is `maxVersion`; it speaks
+  all from there down to `minVersion`, or to the first of that major version ("Compatibility of versions");
+* the `arguments` of a resource fill the braces of its URI, and those that are left become its query;
+* the `arguments` of a prompt may be of any type: numbers, booleans and the rest become text as in JSON;
+* the data of a tool stands for its text, which says the same; content of other types, known or not, stays as it is;
+* the texts of several messages are joined by an empty line, and what is no text is named in brackets.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from ....errors import InvalidParams, RpcError
+from ..jsonrpc import Failure, error_object, json_of
+from . import SEMANTIC_VERSION
+
+__all__ = [
+    "VERSIONS",
+    "chosen_version",
+    "initialize_result",
+    "prompt_params",
+    "prompt_result",
+    "read_params",
+    "read_result",
+    "told_error",
+    "tool_params",
+    "tool_result",
+]
+
+VERSIONS = ("0.1.0", "0.2.0", "0.3.0", "0.4.0", "0.5.0", "0.6.0", "0.7.0")
+"""The versions of "History of versions", oldest first."""
+
+NO_COMMON_VERSION, RESOURCE_NOT_FOUND, RESOURCE_FAILED = 1001, 3001, 3002
+TOOL_NOT_FOUND, TOOL_FAILED, URI_INCOMPLETE, PROMPT_FAILED = 4001, 4002, 5001, 6001
+"""Codes in the ranges of "Error handling", of which the document itself numbers 3001 alone."""
+
+_CODES: Mapping[tuple[str, int], int] = {
+    ("read_resource", -32603): RESOURCE_FAILED,
+    ("call_tool", -32602): TOOL_NOT_FOUND,  # its params have been looked at before
+    ("call_tool", -32603): TOOL_FAILED,
+    ("render_prompt", -32603): PROMPT_FAILED,
+}
+"""What an error of the core is there. The codes that the document shares with JSON-RPC stay elsewhere."""
+
+_HIGHEST = ("maxVersion", "version", "protocolVersion")
+"""Where a client says the highest version that it speaks; the first of them counts."""
+_BRACES = re.compile(r"\{(\w+)\}")
+
+_Object = dict[str, Any]
+
+
+# Versions
+
+
+def chosen_version(params: _Object) -> _Object:
+    """The params of `initialize` as `{"version": ...}`, the highest version that both sides speak.
+
+    Raises InvalidParams for what is no version, and RpcError 1001 where there is none in common.
+    """
+    named = {name: params[name] for name in (*_HIGHEST, "minVersion") if name in params}
+    highest = _parts(next((named[name] for name in _HIGHEST if name in named), VERSIONS[-1]))
+    lowest = _parts(named["minVersion"]) if "minVersion" in named else (highest[0], 0, 0)
+    common = [version for version in VERSIONS if lowest <= _parts(version) <= highest]
+    if not common:
+        data = {"supported": list(VERSIONS), "requested": named}
+        raise RpcError("there is no version in common", code=NO_COMMON_VERSION, data=data)
+    return {"version": common[-1]}
+
+
+def initialize_result(result: _Object) -> _Object:
+    """What the extension gives is the answer."""
+    value: _Object = result["value"]
+    return value
+
+
+def _parts(version: object) -> tuple[int, ...]:
+    found = re.fullmatch(SEMANTIC_VERSION, version) if isinstance(version, str) else None
+    if found is None:
+        raise InvalidParams("a version has the form MAJOR.MINOR.PATCH")
+    return tuple(int(part) for part in found.groups())
+
+
+# Resources
+
+
+def read_params(params: _Object) -> _Object:
+    """The URI to read, with the arguments in it. Raises InvalidParams, and RpcError 5001 for braces left over."""
+    left = _arguments(params)
+
+    def fill(braces: re.Match[str]) -> str:
+        name = braces[1]
+        if name not in left:
+            raise RpcError(f"the URI needs the argument {name[:100]}", code=URI_INCOMPLETE, data={"argument": name})
+        filled.add(name)
+        return quote(_text(left[name]), safe="")
+
+    filled: set[str] = set()
+    uri = _BRACES.sub(fill, _string(params, "uri"))
+    query = urlencode({name: _text(value) for name, value in left.items() if name not in filled}, quote_via=quote)
+    return {"uri": f"{uri}{'&' if '?' in uri else '?'}{query}" if query else uri}
+
+
+def read_result(result: _Object) -> _Object:
+    """The contents of a resource as content: texts as `text`, bytes as `blob` in base64."""
+    value = result["value"]
+    return {"content": [_content(one) for one in value["contents"]], "isError": False, "meta": value["meta"]}
+
+
+def _content(contents: _Object) -> _Object:
+    kind = "text" if "text" in contents else "blob"
+    mime_type = {"mimeType": contents["mimeType"]} if "mimeType" in contents else {}
+    return {"type": kind, kind: contents[kind], **mime_type}
+
+
+# Tools
+
+
+def tool_params(params: _Object) -> _Object:
+    """Raises InvalidParams."""
+    return {"name": _string(params, "name"), "arguments": _arguments(params)}
+
+
+def tool_result(result: _Object) -> _Object:
+    """Data as `json`, in place of the text that says the same; all other content as it is."""
+    content = result["content"]
+    if "structuredContent" in result:
+        others = [block for block in content if block["type"] != "text"]
+        content = [{"type": "json", "json": result["structuredContent"]}, *others]
+    return {"content": content, "isError": result.get("isError", False)}
+
+
+# Prompts
+
+
+def prompt_params(params: _Object) -> _Object:
+    """Raises InvalidParams."""
+    arguments = {name: _text(value) for name, value in _arguments(params).items() if value is not None}
+    return {"name": _string(params, "name"), "arguments": arguments}
+
+
+def prompt_result(result: _Object) -> _Object:
+    """The messages as one string."""
+    blocks = [message["content"] for message in result["messages"]]
+    return {"content": "\n\n".join(_shown(block) for block in blocks), "isError": False}
+
+
+def _shown(block: _Object) -> str:
+    inside = block.get("resource", block)
+    text = inside.get("text")
+    return text if isinstance(text, str) else f"[{block.get('uri') or inside.get('uri') or block['type']}]"
+
+
+# Errors
+
+
+def told_error(method: str, answer: Failure) -> _Object:
+    """The error object for an answer to `method`, "" where that is not known."""
+    data = answer.data
+    if method == "read_resource" and answer.code == -32602 and isinstance(data, dict) and "uri" in data:
+        # Which code says so is a matter of the version; the data is in all of them.
+        return {
+            "code": RESOURCE_NOT_FOUND,
+            "message": "Resource not found",
+            "data": {**data, "detail": answer.message},
+        }
+    return error_object(replace(answer, code=_CODES.get((method, answer.code), answer.code)))
+
+
+# Params
+
+
+def _string(params: _Object, name: str) -> str:
+    value = params.get(name)
+    if not isinstance(value, str):
+        raise InvalidParams(f'"{name}" must be a string')
+    return value
+
+
+def _arguments(params: _Object) -> _Object:
+    arguments = params.get("arguments", {})
+    if not isinstance(arguments, dict):
+        raise InvalidParams('"arguments" must be an object')
+    return arguments
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else json_of(value).decode()

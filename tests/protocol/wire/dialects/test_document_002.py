@@ -1,0 +1,194 @@
+"""Document 002: which connections speak it, what its messages mean to the core, and what its peer is told."""
+
+import json
+from typing import Any
+
+import pytest
+
+from shared.protocol.types.base import CLIENT_CAPABILITIES, PROTOCOL_VERSION
+from shared.protocol.wire.codec import Codec
+from shared.protocol.wire.dialects.document_002 import Document002
+from shared.protocol.wire.jsonrpc import Failure, Malformed, Message, Notification, Request, Response
+from tests.wire import CLIENT_INFO, STATELESS
+
+ENVELOPE = {PROTOCOL_VERSION: STATELESS, CLIENT_CAPABILITIES: {}}
+CALL = {"method": "call_tool", "params": {"name": "add", "arguments": {"a": 1}}, "id": 1}
+STANDARD = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": CLIENT_INFO}
+
+
+class Talk:
+    """One connection of a peer that may speak the dialect."""
+
+    def __init__(self) -> None:
+        self.codec = Codec(dialects=True)
+
+    def says(self, message: object) -> list[Message]:
+        return self.codec.feed(json.dumps(message).encode() + b"\n")
+
+    def request(self, message: object) -> Request:
+        (request,) = self.says(message)
+        assert isinstance(request, Request)
+        return request
+
+    def refused(self, message: object) -> dict[str, Any]:
+        (refusal,) = self.says(message)
+        assert isinstance(refusal, Malformed)
+        assert not refusal.silent
+        return self.hears(refusal.failure)
+
+    def hears(self, message: Message) -> dict[str, Any]:
+        return json.loads(self.codec.encode(message))
+
+
+# Which connections speak it
+
+
+@pytest.mark.parametrize(
+    ("method", "params"),
+    [
+        ("initialize", {}),
+        ("initialize", {"version": "0.7.0"}),
+        ("initialize", {"minVersion": "0.1.0", "maxVersion": "0.7.0", "client": "mine"}),
+        ("initialize", {"protocolVersion": "0.5.0"}),
+        ("call_tool", {}),
+        ("read_resource", None),
+        ("render_prompt", []),
+    ],
+)
+def test_the_first_message_settles_it(method: str, params: Any):
+    talk = Talk()
+    talk.says({"method": method, "params": params, "id": 1})
+    assert talk.codec.dialect is not None
+    assert talk.codec.dialect.name == "002"
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"method": "initialize", "params": STANDARD},
+        {"method": "initialize", "params": {**STANDARD, "protocolVersion": "0.5.0"}},
+        {"method": "initialize", "params": {"protocolVersion": "2025-11-25"}},
+        {"method": "initialize", "params": {"protocolVersion": 7}},
+        {"method": "initialize", "params": {"version": "0.7.0", "capabilities": {}}},
+        {"method": "initialize", "params": []},
+        {"method": "initialize"},
+        {"method": "tools/call", "params": {"name": "add"}},
+        {"method": "call_tools"},
+        {"method": 7},
+        {"result": {}},
+    ],
+)
+def test_a_connection_of_the_specification_is_read_as_if_there_were_no_dialects(message: dict[str, Any]):
+    talk, plain = Talk(), Codec()
+    line = json.dumps({"jsonrpc": "2.0", "id": 1, **message}).encode() + b"\n"
+    assert talk.codec.feed(line) == plain.feed(line)
+    assert talk.codec.dialect is None
+
+
+# What a request becomes
+
+
+def test_a_call_is_one_of_the_specification_without_a_handshake():
+    params = {"name": "add", "arguments": {"a": 1}, "_meta": ENVELOPE}
+    assert Talk().request(CALL) == Request(1, "tools/call", params)
+
+
+def test_what_the_peer_says_in_meta_is_not_taken():
+    request = Talk().request({"method": "read_resource", "params": {"uri": "a:", "_meta": {"own": 1}}, "id": 1})
+    assert request.params["_meta"] == ENVELOPE
+
+
+@pytest.mark.parametrize("id_", ["req-1", 7, -1, ""])
+@pytest.mark.parametrize("head", [{}, {"jsonrpc": "2.0"}])
+def test_an_answer_has_the_id_and_the_head_of_its_request(id_: Any, head: dict[str, str]):
+    talk = Talk()
+    request = talk.request({**head, **CALL, "id": id_})
+    told = talk.hears(Response(request.id, {"content": []}))
+    assert told == {**head, "id": id_, "result": {"content": [], "isError": False}}
+
+
+def test_an_error_has_them_too():
+    talk = Talk()
+    told = talk.hears(Failure(talk.request(CALL).id, -32602, "unknown tool: add"))
+    assert told == {"id": 1, "error": {"code": 4001, "message": "unknown tool: add"}}
+
+
+def test_requests_with_and_without_a_head_go_on_beside_each_other():
+    talk = Talk()
+    bare, headed = talk.request(CALL), talk.request({"jsonrpc": "2.0", **CALL, "id": 2})
+    assert "jsonrpc" in talk.hears(Response(headed.id, {"content": []}))
+    assert "jsonrpc" not in talk.hears(Response(bare.id, {"content": []}))
+
+
+def test_an_id_in_use_is_refused_and_the_first_goes_on():
+    talk = Talk()
+    first = talk.request(CALL)
+    assert talk.refused(CALL)["error"]["code"] == -32600
+    assert talk.hears(Response(first.id, {"content": []}))["id"] == 1
+    talk.request(CALL)
+
+
+def test_its_notifications_mean_nothing():
+    talk = Talk()
+    talk.request(CALL)
+    assert talk.says({"method": "notifications/cancelled", "params": {"requestId": 1}}) == [
+        Notification("notifications/cancelled")
+    ]
+
+
+def test_nothing_is_told_but_answers():
+    talk = Talk()
+    talk.request(CALL)
+    assert talk.codec.encode(Notification("notifications/tools/list_changed")) == b""
+    assert talk.codec.encode(Response(99, {"content": []})) == b""
+
+
+# What is refused
+
+
+@pytest.mark.parametrize(
+    ("message", "code", "id_"),
+    [
+        ({"method": "tools/list", "id": 2}, -32600, 2),
+        ({"method": "mcp/listTools", "id": 2}, -32600, 2),
+        ({"method": "list_tools", "id": 2}, -32601, 2),
+        ({"method": 7, "id": 2}, -32600, 2),
+        ({"id": 2}, -32600, 2),
+        ({**CALL, "id": 1.5}, -32600, None),
+        ({**CALL, "id": True}, -32600, None),
+        ({**CALL, "id": None}, -32600, None),
+        ({**CALL, "jsonrpc": None}, -32600, 1),
+        ({**CALL, "params": None}, -32602, 1),
+    ],
+)
+def test_a_request_that_is_none_is_refused(message: dict[str, Any], code: int, id_: int | None):
+    talk = Talk()
+    talk.request({**CALL, "id": "first"})
+    told = talk.refused(message)
+    assert (told["error"]["code"], told.get("id")) == (code, id_)
+
+
+@pytest.mark.parametrize("line", [b"{", b"[1]", b'[{"method": "call_tool", "id": 1}]'])
+def test_a_text_that_is_no_object_is_refused(line: bytes):
+    talk = Talk()
+    talk.request(CALL)
+    (refusal,) = talk.codec.feed(line + b"\n")
+    assert isinstance(refusal, Malformed)
+    assert talk.hears(refusal.failure).keys() == {"jsonrpc", "error"}
+
+
+@pytest.mark.parametrize("message", [{"result": {}, "id": 1}, {"error": {}, "id": 1}, {"method": 7}, {"params": {}}])
+def test_what_wants_no_answer_gets_none(message: dict[str, Any]):
+    talk = Talk()
+    talk.request({**CALL, "id": "first"})
+    (refusal,) = talk.says(message)
+    assert isinstance(refusal, Malformed)
+    assert refusal.silent
+
+
+def test_nothing_is_kept_of_requests_that_are_over():
+    dialect = Document002()
+    for params in ({"name": "add"}, {}):
+        (message,) = dialect.read({**CALL, "params": params})
+        dialect.write(message.failure if isinstance(message, Malformed) else Response(message.id, {"content": []}))
+    assert len(dialect._requests) == 0

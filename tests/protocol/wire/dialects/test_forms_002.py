@@ -1,0 +1,179 @@
+"""Document 002: its params as those of the specification, and results and errors in its forms."""
+
+from typing import Any
+
+import pytest
+
+from shared.errors import InvalidParams, RpcError
+from shared.protocol.wire.dialects.forms_002 import (
+    VERSIONS,
+    chosen_version,
+    prompt_params,
+    prompt_result,
+    read_params,
+    read_result,
+    told_error,
+    tool_params,
+    tool_result,
+)
+from shared.protocol.wire.jsonrpc import Failure
+
+# Versions
+
+
+@pytest.mark.parametrize(
+    ("params", "version"),
+    [
+        ({}, "0.7.0"),
+        ({"version": "0.3.0"}, "0.3.0"),
+        ({"version": "0.3.7"}, "0.3.0"),
+        ({"protocolVersion": "0.12.0"}, "0.7.0"),
+        ({"minVersion": "0.2.0"}, "0.7.0"),
+        ({"minVersion": "0.2.0", "maxVersion": "0.4.9"}, "0.4.0"),
+        ({"minVersion": "0.5.0", "maxVersion": "1.4.0"}, "0.7.0"),
+        ({"version": "0.1.0", "maxVersion": "0.6.0"}, "0.6.0"),
+    ],
+)
+def test_the_highest_version_in_common_is_chosen(params: dict[str, Any], version: str):
+    assert chosen_version(params) == {"version": version}
+
+
+@pytest.mark.parametrize("params", [{"version": "1.0.0"}, {"maxVersion": "0.0.9"}, {"minVersion": "0.8.0"}])
+def test_an_error_tells_which_versions_there_are(params: dict[str, Any]):
+    with pytest.raises(RpcError) as refused:
+        chosen_version(params)
+    assert refused.value.code == 1001
+    assert refused.value.data == {"supported": list(VERSIONS), "requested": params}
+
+
+@pytest.mark.parametrize("version", ["2025-06-18", "0.7", "0.7.0-rc1", "", 7, None, "0.1.9999999999"])
+def test_what_is_no_version_is_refused(version: Any):
+    with pytest.raises(InvalidParams, match=r"MAJOR\.MINOR\.PATCH"):
+        chosen_version({"version": version})
+
+
+# Resources
+
+
+@pytest.mark.parametrize(
+    ("uri", "arguments", "meant"),
+    [
+        ("data://users/123", {}, "data://users/123"),
+        ("data://users/123", {"include_details": True}, "data://users/123?include_details=true"),
+        ("data://users/{id}/profile", {"id": 7}, "data://users/7/profile"),
+        ("data://{a}/{b}", {"a": "1/2", "b": "ü", "c": "x y"}, "data://1%2F2/%C3%BC?c=x%20y"),
+        ("data://{a}/{a}", {"a": "1"}, "data://1/1"),
+        ("data://a?b=1", {"c": [1, "&"]}, "data://a?b=1&c=%5B1%2C%22%26%22%5D"),
+        ("data://{a}", {"a": "{b}"}, "data://%7Bb%7D"),
+    ],
+)
+def test_arguments_fill_the_braces_and_the_query(uri: str, arguments: dict[str, Any], meant: str):
+    assert read_params({"uri": uri, "arguments": arguments}) == {"uri": meant}
+
+
+def test_braces_that_no_argument_fills_are_an_error_of_format():
+    with pytest.raises(RpcError, match="the argument id") as refused:
+        read_params({"uri": "data://users/{id}", "arguments": {"ID": 7}})
+    assert (refused.value.code, refused.value.data) == (5001, {"argument": "id"})
+
+
+def test_bytes_are_content_too():
+    contents = [{"uri": "a:", "text": "hello"}, {"uri": "a:", "blob": "AAE=", "mimeType": "image/png"}]
+    assert read_result({"value": {"contents": contents, "meta": {}}}) == {
+        "content": [{"type": "text", "text": "hello"}, {"type": "blob", "blob": "AAE=", "mimeType": "image/png"}],
+        "isError": False,
+        "meta": {},
+    }
+
+
+# Tools
+
+
+def test_data_stands_for_the_text_that_says_the_same():
+    picture = {"type": "image", "data": "AA==", "mimeType": "image/png"}
+    content = [{"type": "text", "text": "[2,3]"}, picture]
+    assert tool_result({"content": content, "structuredContent": [2, 3]}) == {
+        "content": [{"type": "json", "json": [2, 3]}, picture],
+        "isError": False,
+    }
+
+
+def test_content_of_any_type_passes():
+    content = [{"type": "custom-type", "data": {}}, {"type": "text", "text": "hello"}]
+    assert tool_result({"content": content, "isError": True}) == {"content": content, "isError": True}
+
+
+# Prompts
+
+
+def test_arguments_of_prompts_become_text():
+    given = {"text": "a", "number": 7, "share": 0.5, "yes": True, "none": None, "list": ["ü"]}
+    assert prompt_params({"name": "p", "arguments": given})["arguments"] == {
+        "text": "a",
+        "number": "7",
+        "share": "0.5",
+        "yes": "true",
+        "list": '["ü"]',
+    }
+
+
+def test_messages_become_one_text():
+    blocks = [
+        {"type": "text", "text": "one"},
+        {"type": "resource", "resource": {"uri": "a:", "text": "two"}},
+        {"type": "resource", "resource": {"uri": "a:b", "blob": "AA=="}},
+        {"type": "resource_link", "uri": "a:c", "name": "c"},
+        {"type": "audio", "data": "AA==", "mimeType": "audio/wav"},
+    ]
+    messages = [{"role": "user", "content": block} for block in blocks]
+    assert prompt_result({"messages": messages}) == {
+        "content": "one\n\ntwo\n\n[a:b]\n\n[a:c]\n\n[audio]",
+        "isError": False,
+    }
+
+
+# Params of all of them
+
+
+@pytest.mark.parametrize("meant", [read_params, tool_params, prompt_params])
+@pytest.mark.parametrize(
+    ("params", "fault"),
+    [
+        ({}, "must be a string"),
+        ({"uri": 7, "name": 7}, "must be a string"),
+        ({"uri": "a:", "name": "a", "arguments": []}, "must be an object"),
+    ],
+)
+def test_params_of_other_shapes_are_refused(meant: Any, params: dict[str, Any], fault: str):
+    with pytest.raises(InvalidParams, match=fault):
+        meant(params)
+
+
+# Errors
+
+
+@pytest.mark.parametrize(
+    ("method", "code", "told"),
+    [
+        ("read_resource", -32603, 3002),
+        ("read_resource", -32602, -32602),
+        ("call_tool", -32602, 4001),
+        ("call_tool", -32603, 4002),
+        ("render_prompt", -32602, -32602),
+        ("render_prompt", -32603, 6001),
+        ("call_tool", -32021, -32021),
+        ("initialize", -32603, -32603),
+        ("", -32700, -32700),
+    ],
+)
+def test_errors_are_in_the_ranges_of_the_document(method: str, code: int, told: int):
+    assert told_error(method, Failure(1, code, "why", {"a": 1})) == {"code": told, "message": "why", "data": {"a": 1}}
+
+
+def test_a_resource_that_is_not_there_is_3001():
+    failed = Failure(1, -32602, "nobody has that number", {"uri": "data://users/999"})
+    assert told_error("read_resource", failed) == {
+        "code": 3001,
+        "message": "Resource not found",
+        "data": {"uri": "data://users/999", "detail": "nobody has that number"},
+    }
