@@ -41,9 +41,8 @@ class HttpSession:
         "_keeping",
         "_known",
         "_open",
-        "_patience",
         "_streams",
-        "_unhear",
+        "_waiting",
         "client",
         "id",
         "uses",
@@ -59,8 +58,7 @@ class HttpSession:
         self._streams = Streams(record.id, keeping.log.session(record.id), keeping.store, keeping.limits.retry_ms)
         self._connection = running.connect(record.principal, self._deliver, record.client)
         self._held: Sequence[Outgoing] = ()
-        self._patience: asyncio.TimerHandle | None = None
-        self._unhear: Callable[[], None] | None = None
+        self._waiting: tuple[asyncio.TimerHandle, Callable[[], None]] | None = None
         self._open = 0
         self._is_closed = self._ended = False
         if record.snapshot is not NEW:
@@ -197,7 +195,7 @@ class HttpSession:
     # What is due to the client
 
     def _deliver(self) -> None:
-        while self._patience is None and (outgoing := self._connection.outgoing()):
+        while self._waiting is None and (outgoing := self._connection.outgoing()):
             self._send(outgoing)
         if not self._open:
             self._streams.compact()
@@ -205,8 +203,8 @@ class HttpSession:
     def _send(self, outgoing: Sequence[Outgoing], *, patient: bool = True) -> None:
         self._held = self._streams.send(outgoing, patient=patient)
         if self._held:
-            self._patience = asyncio.get_running_loop().call_later(CATCH_UP_SECONDS, self._go_on)
-            self._unhear = self._keeping.bus.hear(self.id, self._go_on)
+            timer = asyncio.get_running_loop().call_later(CATCH_UP_SECONDS, self._go_on)
+            self._waiting = timer, self._keeping.bus.hear(self.id, self._go_on)
 
     def _go_on(self) -> None:
         self._stop_waiting()
@@ -214,10 +212,11 @@ class HttpSession:
         self._deliver()
 
     def _stop_waiting(self) -> None:
-        if self._patience is not None and self._unhear is not None:
-            self._patience.cancel()
-            self._unhear()
-        self._patience = self._unhear = None
+        if self._waiting is not None:
+            timer, stop_hearing = self._waiting
+            timer.cancel()
+            stop_hearing()
+            self._waiting = None
 
     # The time
 
