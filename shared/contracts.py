@@ -14,6 +14,7 @@ of one that stops, which end with it now, while its session goes on.
 
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from .protocol.identity import Principal
@@ -219,36 +220,24 @@ class Bus(Protocol):
         """Has `wake` called when `topic` is published, until the function that this gives is called."""
 
 
-class ReplayLimits(Protocol):
+@dataclass(frozen=True, slots=True)
+class ReplayLimits:
     """What is kept for clients that come back."""
 
-    @property
-    def stream_bytes(self) -> int:
-        """How far the reader of a stream may fall behind."""
-
-    @property
-    def replay_bytes(self) -> int:
-        """What one stream keeps; an answer is kept whatever its size."""
-
-    @property
-    def replay_events(self) -> int:
-        """The same in messages."""
-
-    @property
-    def replay_streams(self) -> int:
-        """How many streams that have ended a session keeps."""
-
-    @property
-    def session_replay_bytes(self) -> int:
-        """What all streams of a session keep together."""
-
-    @property
-    def total_replay_bytes(self) -> int:
-        """What all sessions keep together."""
-
-    @property
-    def replay_seconds(self) -> float:
-        """How long a stream that has ended, or that nobody reads, is kept."""
+    stream_bytes: int = 1_048_576
+    """How far the reader of a stream may fall behind."""
+    replay_bytes: int = 1_048_576
+    """What one stream keeps; an answer is kept whatever its size."""
+    replay_events: int = 1_000
+    """The same in messages."""
+    replay_streams: int = 100
+    """How many streams that have ended a session keeps."""
+    session_replay_bytes: int = 4 * 1_048_576
+    """What all streams of a session keep together."""
+    total_replay_bytes: int = 256 * 1_048_576
+    """What all sessions keep together."""
+    replay_seconds: float = 60.0
+    """How long a stream that has ended, or that nobody reads, is kept."""
 
 
 class EventLog(Protocol):

@@ -137,7 +137,7 @@ def http_options(options: Options, token: str | None) -> "HttpOptions":
     from ..transports.http.endpoint import EndpointLimits
     from ..transports.http.limits import SessionLimits
 
-    limits = EndpointLimits(sessions=SessionLimits(options.max_sessions, options.idle_seconds))
+    limits = EndpointLimits(sessions=SessionLimits(sessions=options.max_sessions, idle_seconds=options.idle_seconds))
     return HttpOptions(
         host=options.host,
         port=options.port,

@@ -4,33 +4,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from ...contracts import Replica
+from ...contracts import ReplayLimits, Replica
 from ...kit.expiry import ExpiryQueue
 
 __all__ = ["Keeping", "SessionLimits"]
 
 
 @dataclass(frozen=True, slots=True)
-class SessionLimits:
+class SessionLimits(ReplayLimits):
     """What sessions may take."""
 
     sessions: int = 10_000
     idle_seconds: float = 1_800.0
     """Time without a request or an open stream until a session ends."""
-    stream_bytes: int = 1_048_576
-    """How far the reader of a stream may fall behind."""
-    replay_bytes: int = 1_048_576
-    """What one stream keeps for a client that comes back; an answer is kept whatever its size."""
-    replay_events: int = 1_000
-    """The same in messages."""
-    replay_streams: int = 100
-    """How many streams that have ended a session keeps."""
-    session_replay_bytes: int = 4 * 1_048_576
-    """What all streams of a session keep together."""
-    total_replay_bytes: int = 256 * 1_048_576
-    """What all sessions keep together."""
-    replay_seconds: float = 60.0
-    """How long a stream that has ended, or that nobody reads, is kept."""
     retry_ms: int = 1_000
     """How long a client should wait before it comes back."""
 
