@@ -39,7 +39,6 @@ __all__ = [
     "check_version_header",
     "is_session_id",
     "is_stateless",
-    "negotiated",
     "read_event_id",
     "read_headers",
     "refuse",
@@ -222,11 +221,6 @@ def check_version_header(headers: Headers, version: Version | None) -> Refusal |
     if version is not None and named is not version:
         return refuse(400, "MCP-Protocol-Version is not the version this session has negotiated")
     return None
-
-
-def negotiated(answer: Response) -> Version | None:
-    """The version that the answer to `initialize` settles."""
-    return find_version(answer.result.get("protocolVersion"))
 
 
 def is_session_id(text: str) -> bool:

@@ -18,7 +18,7 @@ from ...errors import InvalidRequest
 from ..identity import Identity, Peer, Principal
 from ..records import record
 from ..types.client import InitializeParams
-from ..versions import NEWEST_HANDSHAKE, Version, find_version
+from ..versions import NEWEST_HANDSHAKE, find_version
 from .envelope import discover
 from .events import Call
 
@@ -46,11 +46,6 @@ class Snapshot:
     peer: Peer | None
     roots_changed: int = 0
     """How often the peer has said that its roots are others now."""
-
-    @property
-    def version(self) -> Version | None:
-        """The version negotiated, once `initialize` is answered."""
-        return None if self.peer is None else self.peer.version
 
 
 NEW = Snapshot(State.NEW, None)

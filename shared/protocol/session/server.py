@@ -21,6 +21,7 @@ from ..shaping import explain, is_result, shape, shape_question
 from ..signing import Signer
 from ..types.base import SUBSCRIPTION_ID
 from ..types.client import CancelledParams, LogLevel
+from ..versions import Version
 from ..wire.jsonrpc import Batch, Failure, Malformed, Message, Notification, Request, RequestId, Response, failure
 from .admission import Admission
 from .batches import MAX_BATCH, Batches
@@ -97,6 +98,12 @@ class ServerSession:
         """Takes the ids of its questions from `numbers`, as all sessions of this replica do: one that was given up
         here, and came back, must not use an id twice."""
         self._asked.numbers = numbers
+
+    @property
+    def version(self) -> Version | None:
+        """The version negotiated, once `initialize` is answered."""
+        peer = self._handshake.peer
+        return None if peer is None else peer.version
 
     def is_at(self, snapshot: Snapshot) -> bool:
         """Whether a snapshot made now would be `snapshot`. It takes less than making one."""
@@ -284,8 +291,8 @@ class ServerSession:
             self._send(Notification(_LOGGED, message.to_wire()))
 
     def pause(self, call: Call, retry_ms: int) -> None:
-        """Lets the client go while the call goes on, where the transport has such a thing."""
-        if not call.is_over:
+        """Lets the client go while the call goes on, where version and transport have such a thing."""
+        if not call.is_over and call.peer.version.priming_events:
             self.waiting.append(Outgoing(None, call.id, retry_ms))
 
     # Subscriptions

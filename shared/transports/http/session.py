@@ -70,7 +70,7 @@ class HttpSession:
     @property
     def spoken(self) -> Version | None:
         """The version negotiated, once `initialize` is answered."""
-        return self._streams.spoken
+        return self._connection.session.version
 
     def learn(self) -> tuple[Snapshot, Snapshot] | None:
         """What other replicas know, and what lasts of it now, where that is something else; now they will know."""
@@ -88,7 +88,6 @@ class HttpSession:
         """Goes on from what another replica knows."""
         self._known = snapshot
         self._connection.session.restore(snapshot)
-        self._streams.spoken = snapshot.version
 
     def record(self) -> SessionRecord:
         """What its store has to know when it is opened."""
@@ -131,7 +130,7 @@ class HttpSession:
 
     def begin(self, reader: Reader) -> list[ServerSentEvent]:
         """What the response of `reader` begins with; from now on its client may come back."""
-        return self._streams.begin(reader)
+        return self._streams.begin(reader, primes=self.spoken is not None and self.spoken.priming_events)
 
     @property
     def streams(self) -> int:

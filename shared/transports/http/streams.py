@@ -16,9 +16,8 @@ from anyio import CancelScope
 from ...contracts import EventStream, SessionEvents, SessionStore
 from ...errors import InternalError
 from ...kit.tasks import Signal
-from ...protocol.http.rules import Refusal, negotiated, read_event_id, refuse
+from ...protocol.http.rules import Refusal, read_event_id, refuse
 from ...protocol.session.events import Outgoing
-from ...protocol.versions import Version
 from ...protocol.wire.codec import encode
 from ...protocol.wire.framing import ServerSentEvent
 from ...protocol.wire.jsonrpc import (
@@ -98,13 +97,11 @@ class Reader:
 class Streams:
     """The streams of one session, as one replica serves them."""
 
-    __slots__ = ("_events", "_gets", "_id", "_posts", "_retry_ms", "_sessions", "spoken")
+    __slots__ = ("_events", "_gets", "_id", "_posts", "_retry_ms", "_sessions")
 
     def __init__(self, id: str, events: SessionEvents, sessions: SessionStore, retry_ms: int = 1_000) -> None:
         """`id` is the session's, `events` are its streams at all replicas, `sessions` knows which requests are being
         served. Clients should wait `retry_ms` before they come back."""
-        self.spoken: Version | None = None
-        """The version negotiated, once `initialize` is answered."""
         self._id = id
         self._events = events
         self._sessions = sessions
@@ -141,13 +138,14 @@ class Streams:
             return refuse(400, "what came after this event is not kept any more")
         return self._get(stream, number)
 
-    def begin(self, reader: Reader) -> list[ServerSentEvent]:
-        """What the response of `reader` begins with; from now on its client may come back."""
+    def begin(self, reader: Reader, *, primes: bool = False) -> list[ServerSentEvent]:
+        """What the response of `reader` begins with; from now on its client may come back. With `primes` it is told
+        at once where it is."""
         stream = reader.stream
         if stream.is_over and stream.is_sent:
             return []
         stream.show()
-        return [stream.position(self._retry_ms)] if self._primes and not reader.resumes else []
+        return [stream.position(self._retry_ms)] if primes and not reader.resumes else []
 
     def leave(self, reader: Reader) -> None:
         """`reader` reads no more. What it would still get waits for the next one, or is lost."""
@@ -164,7 +162,7 @@ class Streams:
         for number, one in enumerate(outgoing):
             stream = posts.get(one.about) if one.about is not None else None
             if one.retry_ms is not None:
-                if stream is not None and self._primes:
+                if stream is not None:
                     stream.pause(one.retry_ms)
             elif one.message is None or isinstance(one.message, (Response, Failure, Batch)):
                 self._answer(stream, one.message)
@@ -208,8 +206,6 @@ class Streams:
         return reader
 
     def _answer(self, stream: EventStream | None, answer: Message | None) -> None:
-        if isinstance(answer, Response) and self.spoken is None:
-            self.spoken = negotiated(answer)
         if stream is None:
             return
         posts = self._posts or {}
@@ -237,7 +233,3 @@ class Streams:
             return False
         stream.put(data, once=is_own and not stream.is_read)
         return True
-
-    @property
-    def _primes(self) -> bool:
-        return self.spoken is not None and self.spoken.priming_events

@@ -16,7 +16,6 @@ from shared.protocol.http.rules import (
     check_version_header,
     is_session_id,
     is_stateless,
-    negotiated,
     read_event_id,
     read_headers,
     refuse,
@@ -213,11 +212,6 @@ def test_an_unsupported_version_is_told_the_versions_and_not_repeated() -> None:
     assert refusal is not None
     assert refusal.failure.data == {"supported": ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"]}
     assert "2099" not in refusal.failure.message
-
-
-def test_the_negotiated_version() -> None:
-    assert negotiated(Response(1, {"protocolVersion": "2025-06-18"})) is V2025_06_18
-    assert negotiated(Response(1, {})) is None
 
 
 @pytest.mark.parametrize(
