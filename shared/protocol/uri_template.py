@@ -38,8 +38,10 @@ class UriTemplate:
             return None
         groups = found.groupdict()
         values = {name: groups[name] if f"+{name}" in self._reserved else unquote(groups[name]) for name in groups}
+        if not query:
+            return values
         if self._whole:
-            return values | ({self._query[0]: query} if query else {})
+            return values | {self._query[0]: query}
         wanted = dict(parse_qsl(query, keep_blank_values=True))
         return values | {name: wanted[name] for name in self._query if name in wanted}
 

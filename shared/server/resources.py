@@ -37,6 +37,7 @@ class RegisteredResource:
         self.template = UriTemplate(uri)
         self.uri = uri
         self.mime_type = options.mime_type
+        self._kind = {} if options.mime_type is None else {"mimeType": options.mime_type}
         if set(self.template.names) != set(self.function.names()):
             raise DeclarationError(f"resource {self.function.name!r}: its arguments are not the variables of {uri}")
         fields: dict[str, Any] = {
@@ -65,7 +66,7 @@ class RegisteredResource:
     def _contents(self, uri: str, value: Any) -> dict[str, Any]:
         match value:
             case str():
-                return TextResourceContents(uri=uri, mime_type=self.mime_type, text=value).to_wire()
+                return {"uri": uri, **self._kind, "text": value}
             case bytes():
                 return BlobResourceContents.of(uri, value, self.mime_type).to_wire()
             case TextResourceContents() | BlobResourceContents():
