@@ -13,9 +13,16 @@ from ..protocol.session.subscriptions import LISTS, Listen
 from ..protocol.shaping import CachedResult
 from ..protocol.signing import Signer, cursor_at, page, position_of
 from ..protocol.types.prompts import CompleteParams, GetPromptParams, PromptReference
-from ..protocol.types.resources import ListenParams, ReadResourceParams, SubscriptionFilter, UriParams
+from ..protocol.types.resources import (
+    CONDITIONAL_READS,
+    ListenParams,
+    ReadResourceParams,
+    SubscriptionFilter,
+    UriParams,
+)
 from ..protocol.types.tools import ListParams
 from .completion import completion
+from .conditional_reads import held_etag, tagged
 from .context import Context
 from .extension import Capability, Extension
 from .tools import call_tool
@@ -98,9 +105,10 @@ async def list_templates(running: "Running[Any]", context: Context[Any], params:
 
 
 async def read_resource(running: "Running[Any]", context: Context[Any], params: ReadResourceParams) -> dict[str, Any]:
-    """`resources/read`. Raises ResourceNotFound."""
+    """`resources/read`. Raises ResourceNotFound, and InvalidParams for an etag that is none."""
+    held = held_etag(context.peer, params.meta)
     resource, variables = running.features.resources.match(params.uri)
-    return await resource.read(context, params.uri, variables)
+    return tagged(await resource.read(context, params.uri, variables), held)
 
 
 async def list_prompts(running: "Running[Any]", context: Context[Any], params: ListParams) -> dict[str, Any]:
@@ -195,6 +203,10 @@ def _resources(running: "Running[Any]") -> dict[str, Any] | None:
     return {**subscribe, "listChanged": True} if len(running.features.resources) else None
 
 
+def _conditional_reads(running: "Running[Any]") -> dict[str, Any] | None:
+    return {} if len(running.features.resources) else None
+
+
 def _prompts(running: "Running[Any]") -> dict[str, Any] | None:
     prompts = running.features.prompts
     return {"listChanged": True} if len(prompts) or prompts.source is not None else None
@@ -224,6 +236,7 @@ CORE = Extension[Any](
     declares=(
         Capability(("tools",), _tools),
         Capability(("resources",), _resources),
+        Capability(("extensions", CONDITIONAL_READS), _conditional_reads),
         Capability(("prompts",), _prompts),
         Capability(("completions",), _completions),
     ),

@@ -11,6 +11,7 @@ from shared.extensions.skills import MAX_DEPTH, Skill, SkillFile, Skills, skills
 from shared.protocol.identity import Identity
 from shared.protocol.methods import REQUESTS, method_table
 from shared.protocol.types.base import Implementation
+from shared.protocol.types.resources import CONDITIONAL_READS
 from shared.protocol.versions import V2025_06_18, V2026_07_28
 from tests.server.peer import STATELESS, server, talking
 
@@ -286,6 +287,7 @@ async def test_the_extension_is_declared_beside_others():
         declared = running.identity.capabilities
     assert declared["extensions"] == {
         "org.example/own": {},
+        CONDITIONAL_READS: {},
         "io.modelcontextprotocol/skills": {"directoryRead": True},
     }
     assert "resources" in declared

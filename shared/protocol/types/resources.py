@@ -1,4 +1,6 @@
-"""Resources (2026-07-28, Server Features, Resources)."""
+"""Resources (2026-07-28, Server Features, Resources), and the keys of reading them again, which are our own: the
+protocol has none for that. `.internal` is kept for private use, so nobody else's keys begin like ours.
+"""
 
 from pydantic import Field
 
@@ -6,6 +8,9 @@ from .base import Annotations, Icon, Meta, Params, Wire
 from .tools import InputParams
 
 __all__ = [
+    "CONDITIONAL_READS",
+    "ETAG",
+    "NOT_MODIFIED",
     "ListenParams",
     "ReadResourceParams",
     "Resource",
@@ -13,6 +18,13 @@ __all__ = [
     "SubscriptionFilter",
     "UriParams",
 ]
+
+CONDITIONAL_READS = "internal.mcp-server-bundle/conditional-reads"
+"""The extension by which a client says that it takes "not modified" for an answer to `resources/read`."""
+ETAG = "internal.mcp-server-bundle/etag"
+"""In `_meta` of the result of a read: what tells its contents from others. In a request, what the client has."""
+NOT_MODIFIED = "internal.mcp-server-bundle/notModified"
+"""True in `_meta` of a result whose contents were left out, since the client has them."""
 
 
 class UriParams(Params):
