@@ -37,6 +37,7 @@ __all__ = [
     "check_handshake_body",
     "check_single",
     "check_version_header",
+    "is_gzip",
     "is_session_id",
     "is_stateless",
     "read_event_id",
@@ -181,12 +182,18 @@ def check_accept(headers: Headers, *needed: str) -> Refusal | None:
 
 
 def check_content(headers: Headers) -> Refusal | None:
-    """415 unless the body is plain JSON."""
+    """415 unless the body is JSON, as it is or gzipped."""
     if not _is_json(headers.get("content-type")):
         return refuse(415, f"the Content-Type must be {JSON}")
-    if (headers.get("content-encoding") or "identity").lower() != "identity":
-        return refuse(415, "compressed bodies are not accepted")
+    if not is_gzip(headers) and (headers.get("content-encoding") or "identity").lower() != "identity":
+        # What would be taken is to be said (RFC 9110, section 15.5.16).
+        return refuse(415, "a body may be compressed by gzip, and by nothing else", Accept_Encoding="gzip")
     return None
+
+
+def is_gzip(headers: Headers) -> bool:
+    """Whether the body is gzipped (RFC 9110, section 8.4.1.3)."""
+    return (headers.get("content-encoding") or "").lower() in ("gzip", "x-gzip")
 
 
 @lru_cache(64)

@@ -14,7 +14,8 @@ import anyio
 from anyio import CancelScope
 
 from ...ops.footprint import count_bytes
-from ...protocol.http.rules import EVENT_STREAM, JSON, Headers, Refusal, refuse
+from ...protocol.http.bodies import body_of
+from ...protocol.http.rules import EVENT_STREAM, JSON, Headers, Refusal
 from ...protocol.identity import Principal
 from ...protocol.records import record
 from ...protocol.wire.codec import encode
@@ -128,27 +129,23 @@ class Http:
 
 
 async def read_body(receive: Receive, headers: Headers, limit: int) -> bytes | Refusal:
-    """The body of a request: 413 beyond `limit` bytes. Never holds more than the limit and one chunk. How long it may
-    take is the connection's matter. Raises Gone when the client goes away meanwhile."""
+    """The body of a request, inflated where it is gzipped: 413 beyond `limit` bytes, 400 for gzip that is broken. How
+    long it may take is the connection's matter. Raises Gone when the client goes away meanwhile."""
     # The connection stays open: closing it on a client that still sends would reset it, and lose this answer.
-    length = headers.get("content-length")
-    if length is not None and (not length.isdecimal() or int(length[:20]) > limit):
-        return _too_large(limit)
-    body = bytearray()
+    body = body_of(headers, limit)
+    if isinstance(body, Refusal):
+        return body
     while True:
         event = await receive()
         if event["type"] == "http.disconnect":
             raise Gone
-        body += event.get("body", b"")
-        if len(body) > limit:
-            return _too_large(limit)
-        if not event.get("more_body", False):
-            count_bytes(len(body))
-            return bytes(body)
-
-
-def _too_large(limit: int) -> Refusal:
-    return refuse(413, f"the body may have {limit:,} bytes at most")
+        is_last = not event.get("more_body", False)
+        refusal = body.feed(event.get("body", b"")) or (body.end() if is_last else None)
+        if refusal is not None:
+            return refusal
+        if is_last:
+            count_bytes(len(body.data))
+            return bytes(body.data)
 
 
 class Watch:

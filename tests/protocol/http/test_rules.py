@@ -149,7 +149,11 @@ def test_accept_must_list_all() -> None:
         (of(content_type="application/json"), True),
         (of(content_type="Application/Json; charset=utf-8"), True),
         (of(content_type="application/json", content_encoding="identity"), True),
-        (of(content_type="application/json", content_encoding="gzip"), False),
+        (of(content_type="application/json", content_encoding="gzip"), True),
+        (of(content_type="application/json", content_encoding="X-Gzip"), True),
+        (of(content_type="application/json", content_encoding="br"), False),
+        (of(content_type="application/json", content_encoding="gzip, gzip"), False),
+        (of(content_type="text/plain", content_encoding="gzip"), False),
         (of(content_type="application/json-rpc"), False),
         (of(content_type="text/plain"), False),
         (of(content_type=""), False),
@@ -160,6 +164,12 @@ def test_content(headers: Headers, taken: bool) -> None:
     refusal = check_content(headers)
     assert (refusal is None) is taken
     assert refusal is None or refusal.status == 415
+
+
+def test_a_refused_coding_is_told_which_one_is_taken() -> None:
+    refusal = check_content(of(content_type="application/json", content_encoding="deflate"))
+    assert refusal is not None
+    assert refusal.headers == (("accept-encoding", "gzip"),)
 
 
 # Eras

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import gc
+import gzip
 import json
 import socket
 import struct
@@ -131,6 +132,37 @@ async def test_a_body_that_is_too_large() -> None:
             assert answer.status_code == 413
         fits = json.dumps(site.message("ping")).encode().ljust(1_000)
         assert (await site.post(fits, await site.initialize())).status_code == 200
+
+
+@pytest.mark.parametrize("stateless", [True, False])
+async def test_a_body_may_come_gzipped(standing: Site, stateless: bool) -> None:
+    async with visited(standing) as site:
+        if stateless:
+            message, headers = site.stateless("tools/list")
+        else:
+            message, headers = site.message("tools/list"), await site.initialize()
+        packed = gzip.compress(json.dumps(message).encode())
+        answer = await site.post(packed, {**headers, "Content-Encoding": "gzip"})
+        assert answer.json() == (await site.post(message, headers)).json()
+
+
+@pytest.mark.parametrize(
+    ("body", "coding", "status", "reason"),
+    [
+        (gzip.compress(bytes(1_001)), "gzip", 413, "the body may have 1,000 bytes at most"),
+        (gzip.compress(b"{}")[:-1], "gzip", 400, "the gzipped body ends too early"),
+        (2 * gzip.compress(b"{}"), "gzip", 400, "the gzipped body goes on after its end"),
+        (b"{}", "gzip", 400, "the body is no valid gzip"),
+        (b"{}", "br", 415, "a body may be compressed by gzip, and by nothing else"),
+        (b"{}", "gzip, gzip", 415, "a body may be compressed by gzip, and by nothing else"),
+    ],
+)
+async def test_a_gzipped_body_that_is_refused(body: bytes, coding: str, status: int, reason: str) -> None:
+    async with served(limits=SMALL) as site:
+        answer = await site.post(body, {"Content-Encoding": coding})
+        assert (answer.status_code, answer.json()["error"]["message"]) == (status, reason)
+        assert answer.headers.get("accept-encoding") == ("gzip" if status == 415 else None)
+        assert (await site.post(site.message("ping"), await site.initialize())).status_code == 200
 
 
 async def test_a_body_that_never_comes() -> None:

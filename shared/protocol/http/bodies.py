@@ -1,0 +1,77 @@
+"""The body of a request, gathered piece by piece within a limit: as it is, or inflated from gzip (RFC 1952).
+
+A few bytes of gzip can stand for gigabytes. So it is inflated in steps, which end at the limit: no more is ever held
+than that and one step. The limit is for what comes, too, since gzip may also go on for ever and stand for nothing.
+"""
+
+import zlib
+
+from .rules import Headers, Refusal, is_gzip, refuse
+
+__all__ = ["Body", "GzipBody", "body_of"]
+
+_WRAPPED_IN_GZIP = 31
+_STEP = 65_536
+"""Bytes that are inflated at a time."""
+
+
+def body_of(headers: Headers, limit: int) -> "Body | Refusal":
+    """An empty body for a request with these `headers`, of which `check_content` thought well; 413 where they
+    announce more than `limit` bytes."""
+    length = headers.get("content-length")
+    if length is not None and (not length.isdecimal() or int(length[:20]) > limit):
+        return _too_large(limit)
+    return GzipBody(limit) if is_gzip(headers) else Body(limit)
+
+
+class Body:
+    """A body that comes as it is. `data` has what has come."""
+
+    __slots__ = ("data", "limit")
+
+    def __init__(self, limit: int) -> None:
+        self.data = bytearray()
+        self.limit = limit
+
+    def feed(self, piece: bytes) -> Refusal | None:
+        """Takes the next piece; 413 beyond the limit."""
+        self.data += piece
+        return _too_large(self.limit) if len(self.data) > self.limit else None
+
+    def end(self) -> Refusal | None:
+        """Nothing more comes."""
+        return None
+
+
+class GzipBody(Body):
+    """A body that comes gzipped, as one member with nothing after it. `data` has what it stands for."""
+
+    __slots__ = ("_come", "_inflater")
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(limit)
+        self._inflater = zlib.decompressobj(_WRAPPED_IN_GZIP)
+        self._come = 0
+
+    def feed(self, piece: bytes) -> Refusal | None:
+        """Takes the next piece; 413 beyond the limit, 400 for what is no gzip."""
+        self._come += len(piece)
+        try:
+            while True:
+                step = self._inflater.decompress(piece, _STEP)
+                if super().feed(step) is not None or self._come > self.limit:
+                    return _too_large(self.limit)
+                if len(step) < _STEP:
+                    break
+                piece = self._inflater.unconsumed_tail
+        except zlib.error:
+            return refuse(400, "the body is no valid gzip")
+        return refuse(400, "the gzipped body goes on after its end") if self._inflater.unused_data else None
+
+    def end(self) -> Refusal | None:
+        """Nothing more comes; 400 where something is missing."""
+        return None if self._inflater.eof else refuse(400, "the gzipped body ends too early")
+
+
+def _too_large(limit: int) -> Refusal:
+    return refuse(413, f"the body may have {limit:,} bytes at most")
