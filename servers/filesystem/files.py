@@ -70,9 +70,9 @@ class Files:
         """Under which key changes of `uri` are told to those who work in these directories."""
         return self.beneath.roots.mark + uri
 
-    def gone(self) -> int:
-        """How many of the directories can't be reached any more, or are other ones by now. Blocks."""
-        return sum(not self.beneath.is_there(index) for index in range(len(self.beneath.roots.paths)))
+    def gone(self) -> list[str]:
+        """The directories that can't be reached any more, or are other ones by now. Blocks."""
+        return [str(path) for index, path in enumerate(self.beneath.roots.paths) if not self.beneath.is_there(index)]
 
     async def read_text(self, place: Place, budget: int, turn: Turn, part: Part = WHOLE) -> TextRead:
         """A part of the text at `place`, `budget` bytes of JSON at most. Raises FilesError.

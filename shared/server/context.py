@@ -135,6 +135,10 @@ class Context(Generic[State]):
         self.link.session.log(self.call, level, data, logger)
         await self._flush()
 
+    def wants_log(self, level: LogLevel) -> bool:
+        """Whether the client is sent messages of that level: for what takes work to find out."""
+        return self.link.session.wants_log(self.call, level)
+
     def turn(self, of: Turns | None = None, *, brief: bool = False) -> AbstractAsyncContextManager[None]:
         """Waits until it is this client's turn for work in a thread, or for what `of` is about, which it then has.
 

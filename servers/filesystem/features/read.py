@@ -21,6 +21,7 @@ from .arguments import (
     as_base64,
     read_budget,
 )
+from .reports import report_cut
 
 tools = Features[Files]()
 
@@ -37,6 +38,8 @@ async def read_text_file(
     """Read a text file, or some lines of it. A text that was cut has in its last line the cursor to go on with."""
     files = ctx.state
     read = await files.read_text(files.place(path), read_budget(ctx), ctx.turn, Part(head, tail, offset, cursor))
+    if read.truncated:
+        await report_cut(ctx, path, read)
     return Text(text_of(read), notes_of(read))
 
 

@@ -34,6 +34,7 @@ from ..search.listing import ListedEntry, complete, list_directory
 from ..search.page import Page
 from ..watch.subscriptions import split_glob
 from .arguments import Ctx, as_base64, read_budget
+from .reports import report_gone
 
 features = Features[Files]()
 
@@ -133,7 +134,9 @@ async def list_resources(ctx: Ctx) -> list[Resource]:
     if ctx.state is not ctx.running.state:
         await ctx.state.listings.watch(ctx.state.beneath, partial(_tell_list, ctx.changes))
     async with ctx.turn(brief=True):
-        return await to_thread.run_sync(_top_level, ctx.state, ctx.budget.entries)
+        listed = await to_thread.run_sync(_top_level, ctx.state, ctx.budget.entries)
+    await report_gone(ctx)
+    return listed
 
 
 def _top_level(files: Files, limit: int) -> list[Resource]:

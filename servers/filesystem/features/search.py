@@ -21,6 +21,7 @@ from ..search.page import Page
 from ..search.summaries import content_text, info_text, listing_text, search_text, sized_text, tree_text
 from ..search.tree import Limits
 from .arguments import Ctx, CursorArgument, IncludeIgnored, LimitArgument, PathArgument, Patterns
+from .reports import report_stopped
 
 tools = Features[Files]()
 
@@ -92,6 +93,7 @@ async def search_files(
     scope = Scope(pattern, tuple(excludePatterns), includeIgnored)
     beneath, place, page = ctx.state.beneath, ctx.state.place(path), _page(ctx, limit, cursor)
     found = await _searched(ctx, lambda control: files.search_files(beneath, place, scope, page, control))
+    await report_stopped(ctx, found["stopped"])
     return search_text(found)
 
 
@@ -118,6 +120,7 @@ async def search_content(
     wanted = Wanted(Query(pattern, literal, ignoreCase, multiline), output, context)
     beneath, place, page = ctx.state.beneath, ctx.state.place(path), _page(ctx, limit, cursor)
     found = await _searched(ctx, lambda control: content.search_content(beneath, place, scope, wanted, page, control))
+    await report_stopped(ctx, found["stopped"])
     return content_text(found)
 
 

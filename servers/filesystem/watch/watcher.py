@@ -53,6 +53,10 @@ Tell = Callable[[], Awaitable[None]]
 TellEvents = Callable[[list[Event]], Awaitable[None]]
 
 
+def _ignore(_is_polled: bool) -> None:
+    """Nobody wants to know."""
+
+
 class Watcher:
     """Calls `changed(key)` when what a watched key stands for changed. `run` it in a task.
 
@@ -71,6 +75,9 @@ class Watcher:
         self._changed = changed
         self._local = local
         self._notices = notices or Notices()
+        self.on_polling: Callable[[bool], None] = _ignore
+        """Told whether some of what is watched is looked at every second, when that may have changed. It must not
+        wait."""
         self._watched: dict[Hashable, Watched] = {}
         self._ended: list[Watched] = []
         self._quota = EntryQuota()
@@ -170,6 +177,7 @@ class Watcher:
             self._close_ended()
             if not self._which(remote=True):
                 self._remote_wanted = anyio.Event()
+                self.on_polling(self.degraded)
             await anyio.sleep(max(_POLL_SECONDS, 10 * (time.monotonic() - begun)))
 
     def _which(self, remote: bool) -> list[Watched]:
@@ -199,6 +207,8 @@ class Watcher:
         if watched.remote and not self._remote_wanted.is_set():
             log.info("notices do not reach every allowed directory: looking for changes every second there")
         self._watched[key] = watched
+        if watched.remote:
+            self.on_polling(True)
         # Notices since the look have passed it by.
         watched.demand(time.monotonic())
         (self._remote_wanted if watched.remote else self._local_wanted).set()
@@ -227,7 +237,9 @@ class Watcher:
             if self._stale:
                 self._stale = False
                 was_deaf = self._notices.deaf
-                if await self._threads.run(self._notices.arm, self._directories()):
+                is_new = await self._threads.run(self._notices.arm, self._directories())
+                self.on_polling(self.health["polled"] > 0)
+                if is_new:
                     noticed = None
                     continue
                 if self._notices.deaf and not was_deaf:

@@ -274,12 +274,16 @@ class ServerSession:
 
     def log(self, call: Call, level: LogLevel, data: Any, logger: str | None) -> None:
         """Sends a log message about a call, if logging is declared and the peer wants that level."""
+        if self.wants_log(call, level):
+            self.notify(call, _LOGGED, LogMessage(level, data, logger).to_wire())
+
+    def wants_log(self, call: Call, level: LogLevel) -> bool:
+        """Whether `log` would send anything."""
         if call.is_over or not self._identity.has(("logging",)):
-            return
+            return False
         # The log level of the handshake may be another one since the call came.
         peer = call.peer if call.peer.version.stateless else self._handshake.peer or call.peer
-        if peer.wants_log(level):
-            self.notify(call, _LOGGED, LogMessage(level, data, logger).to_wire())
+        return peer.wants_log(level)
 
     def announce(self, message: LogMessage) -> None:
         """Sends a log message that belongs to no call, if logging is declared and the peer asked for that level in a

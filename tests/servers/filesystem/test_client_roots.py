@@ -12,7 +12,6 @@ import pytest
 
 from servers.filesystem.server import app
 from servers.filesystem.settings import Settings
-from shared.server.handlers import CORE
 from tests.servers.filesystem.conftest import SECRET
 from tests.servers.filesystem.test_changes import cursor_of
 from tests.servers.filesystem.test_confinement import filled
@@ -334,7 +333,7 @@ async def test_without_a_session_what_can_not_ask_gives_nothing(folder: Path) ->
 def test_the_parts_are_not_made_unless_they_are_asked_for(folder: Path) -> None:
     async def wrapped(**options: bool) -> bool:
         async with app.open(Settings(roots=[folder], **options)) as running:
-            return running.handlers["tools/call"] is not CORE.handlers["tools/call"]
+            return any(one.name == "client roots" for one in running.extensions)
 
     assert not anyio.run(lambda: wrapped())
     assert anyio.run(lambda: wrapped(client_roots=True))

@@ -15,7 +15,7 @@ from servers.filesystem.watch.pacing import Pace
 from servers.filesystem.watch.subscriptions import GlobTrees
 from servers.filesystem.watch.tree import EntryQuota
 from servers.filesystem.watch.watcher import Watcher
-from shared.kit.notices import Notices
+from shared.kit.notices import Notices, open_watch
 from tests.descriptors import descriptors, settled_descriptors
 
 pytestmark = pytest.mark.slow
@@ -280,6 +280,24 @@ async def test_w7_without_notices_changes_are_found_by_looking(watching, seen, r
         assert watcher.health == {"watched": 1, "polled": 1, "degraded": True}
         (root / "file").write_text("b")
         assert await seen.next() == "key"
+
+
+async def test_w7_who_wants_to_know_is_told_that_it_looks_and_that_it_need_not_any_more(watching, at):
+    refused = [True]
+
+    def opener(directories):
+        return refusing(directories) if refused else open_watch(directories)
+
+    async with watching(notices=Notices(opener)) as watcher:
+        polled = []
+        watcher.on_polling = polled.append
+        await watcher.watch("key", at("file"))
+        await until(lambda: polled == [True])
+        refused.clear()
+        watcher.unwatch("key")
+        await until(lambda: not watcher.health["watched"])
+        await watcher.watch("key", at("file"))
+        await until(lambda: polled[-1] is False)
 
 
 async def test_w8_what_notices_do_not_reach_is_polled_and_the_rest_is_not(watching, seen, root, at):

@@ -1,0 +1,73 @@
+"""What the user is told beside results: log messages to clients that ask for their level."""
+
+from typing import Any
+
+from anyio import to_thread
+
+from shared import Context, ResourceNotFound, Running
+from shared.kit.text import displayed, quoted
+from shared.protocol.methods import Method
+from shared.server.conditions import Conditions
+from shared.server.extension import Extension
+from shared.server.features import Handler
+
+from ..errors import FilesError
+from ..files import Files
+from ..read.pages import TextRead
+from .arguments import Ctx
+
+__all__ = ["gone_roots", "report_cut", "report_gone", "report_polling", "report_stopped"]
+
+_LOGGER = "filesystem"
+_USES = {"tools/call", "resources/read"}
+_REASONS = {"time": "the time of a call", "budget": "the files that one call may look at"}
+"""Why a search stopped, as far as the caller did not ask for it."""
+
+
+def report_polling(conditions: Conditions, is_polled: bool) -> None:
+    """Some or all of what is watched is polled from now on, or none any more."""
+    if is_polled:
+        conditions.begin(
+            "polling", "notice", "what is watched is looked at every second: no notices of its changes come"
+        )
+    else:
+        conditions.end("polling")
+
+
+async def report_cut(ctx: Ctx, path: str, read: TextRead) -> None:
+    """A text was too long for one answer."""
+    shown = f"{len(read.text.encode()):,} of {read.size:,} bytes"
+    await ctx.log("info", f"{quoted(path)} was cut: {shown} shown", _LOGGER)
+
+
+async def report_stopped(ctx: Ctx, reason: str | None) -> None:
+    """A search ended before it had looked at everything."""
+    if reason in _REASONS:
+        await ctx.log(
+            "notice", f"a search ended early, and may have missed files: it took all {_REASONS[reason]}", _LOGGER
+        )
+
+
+async def report_gone(ctx: Context[Files]) -> None:
+    """Names the allowed directories that can't be reached any more, if there are any."""
+    if ctx.wants_log("warning"):
+        for path in await to_thread.run_sync(ctx.state.gone, abandon_on_cancel=True):
+            await ctx.log("warning", f"the allowed directory {displayed(path)} can't be reached", _LOGGER)
+
+
+def _report_gone_around(method: Method, handler: Handler) -> Handler:
+    if method.name not in _USES:
+        return handler
+
+    async def handle(running: Running[Any], context: Context[Any], params: Any) -> dict[str, Any]:
+        try:
+            return await handler(running, context, params)
+        except (FilesError, ResourceNotFound):
+            await report_gone(context)
+            raise
+
+    return handle
+
+
+gone_roots = Extension[Files]("gone roots", around=_report_gone_around)
+"""Has the user know why a call failed where the whole directory is away, as an unplugged disk is."""
