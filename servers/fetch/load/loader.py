@@ -17,7 +17,8 @@ from servers.fetch.load.headers import HostHeader, headers_for, product_token
 from servers.fetch.load.limits import Pauses, Share, Slots
 from servers.fetch.load.robots import MOST, Robots
 from servers.fetch.network.address_policy import Policy
-from servers.fetch.network.urls import Chain, host_of, parse_url, port_of
+from servers.fetch.network.redirects import Redirects
+from servers.fetch.network.urls import host_of, parse_url, port_of
 from servers.fetch.read.page import Loaded
 
 __all__ = ["ACCEPT", "LoadRules", "Loader"]
@@ -64,33 +65,33 @@ class Loader:
     async def load(self, url: str, *, refresh: bool = False, share: Share | None = None) -> Loaded:
         """The page at `url`; `refresh` gets it from the site itself, past every cache. A large one takes its room of
         `share`; the time that it waits for that is no time of the site. Raises FetchError."""
-        chain = Chain(parse_url(url), self._rules.max_redirects)
+        redirects = Redirects(parse_url(url), self._rules.max_redirects)
         try:
             with anyio.fail_after(self._rules.timeout) as limit:
                 if share is not None:
                     share.limit = limit
-                return await self._follow(chain, refresh, share)
+                return await self._follow(redirects, refresh, share)
         except TimeoutError:
-            reason = f"{chain.shown_host} took longer than {self._rules.timeout:g} s"
+            reason = f"{redirects.shown_host} took longer than {self._rules.timeout:g} s"
         except FetchError as error:
-            host = host_of(chain.url)
-            if chain.shown_host == host:
+            host = host_of(redirects.url)
+            if redirects.shown_host == host:
                 raise
-            raise error.naming(host, chain.shown_host) from None
+            raise error.naming(host, redirects.shown_host) from None
         raise FetchError("timeout", reason, "Try again later, or another page.")
 
-    async def _follow(self, chain: Chain, refresh: bool, share: Share | None) -> Loaded:
+    async def _follow(self, redirects: Redirects, refresh: bool, share: Share | None) -> Loaded:
         while True:
-            page, from_cache = await self._page(chain, refresh, Limits(self._rules.max_bytes, share=share))
+            page, from_cache = await self._page(redirects, refresh, Limits(self._rules.max_bytes, share=share))
             if page.status not in REDIRECTS:
-                return _loaded(chain, page, from_cache)
-            chain.step(page.headers.get("location"))
+                return _loaded(redirects, page, from_cache)
+            redirects.step(page.headers.get("location"))
 
-    async def _page(self, chain: Chain, refresh: bool, limits: Limits) -> tuple[Kept, bool]:
+    async def _page(self, redirects: Redirects, refresh: bool, limits: Limits) -> tuple[Kept, bool]:
         """One answer, and whether it is one that was kept."""
-        url = chain.url
+        url = redirects.url
         self._policy.check_host(host_of(url), port_of(url))
-        headers = self._headers(url, chain.was_safe, ACCEPT)
+        headers = self._headers(url, redirects.was_safe, ACCEPT)
         old = None if refresh else self._cache.find(str(url), headers)
         if old is not None and old.is_fresh(time()):
             return old, True
@@ -171,11 +172,11 @@ def _content_type(headers: Mapping[str, str]) -> tuple[str, str | None]:
     return media_type[1].lower() if media_type else "", charset[1] if charset else None
 
 
-def _loaded(chain: Chain, page: Kept, from_cache: bool) -> Loaded:
+def _loaded(redirects: Redirects, page: Kept, from_cache: bool) -> Loaded:
     media_type, charset = _content_type(page.headers)
     return Loaded(
-        url=str(chain.url),
-        redirects=tuple(chain.passed),
+        url=str(redirects.url),
+        redirects=tuple(redirects.passed),
         status=page.status,
         headers=page.headers,
         media_type=media_type,
@@ -184,5 +185,5 @@ def _loaded(chain: Chain, page: Kept, from_cache: bool) -> Loaded:
         received=page.received,
         from_cache=from_cache,
         fetched_at=page.confirmed_at,
-        fragment=chain.fragment,
+        fragment=redirects.fragment,
     )

@@ -19,7 +19,8 @@ from protego import Protego
 
 from servers.fetch.errors import FetchError
 from servers.fetch.load.exchange import REDIRECTS, Answer
-from servers.fetch.network.urls import follow, host_of
+from servers.fetch.network.redirects import follow
+from servers.fetch.network.urls import host_of
 
 __all__ = ["MOST", "Robots"]
 

@@ -9,7 +9,8 @@ import pytest
 
 from servers.fetch.errors import FetchError
 from servers.fetch.load.headers import parse_host_header
-from servers.fetch.network.urls import Chain, parse_url
+from servers.fetch.network.redirects import Redirects
+from servers.fetch.network.urls import parse_url
 from tests.servers.fetch.loaders import opened_loader, refused
 from tests.servers.fetch.packing import NAMES, PACK, bomb
 from tests.servers.fetch.sites import Asked, Route, answer, opened_site, redirect
@@ -409,7 +410,7 @@ async def test_h14_a_header_for_a_host_goes_to_no_other_port() -> None:
 async def test_h14_a_header_is_not_sent_without_tls_once_a_step_had_it() -> None:
     secret = parse_host_header("a.example:8080=Authorization:secret")
     async with opened_loader(headers=(secret,)) as loader:
-        chain = Chain(parse_url("https://a.example:8080/"), 10)
+        chain = Redirects(parse_url("https://a.example:8080/"), 10)
         assert loader._headers(chain.url, chain.was_safe, "*/*")["authorization"] == "secret"
         chain.step("http://a.example:8080/x")
         assert "authorization" not in loader._headers(chain.url, chain.was_safe, "*/*")

@@ -1,0 +1,56 @@
+"""Where redirects lead, and how many of them one load follows."""
+
+from urllib.parse import urljoin
+
+from httpx import URL
+
+from servers.fetch.errors import FetchError
+from servers.fetch.network.urls import host_of, parse_url
+
+__all__ = ["Redirects", "follow"]
+
+
+def follow(url: URL, location: str | None) -> URL:
+    """Where a redirect from `url` to `location` leads. Raises FetchError, which repeats nothing of it."""
+    if location is None:
+        raise FetchError("bad_response", f"{host_of(url)} redirects without saying where to")
+    try:
+        return parse_url(urljoin(str(url), location.strip()))
+    except ValueError:
+        reason = "it is malformed"
+    except FetchError as error:
+        reason = error.reason
+    raise FetchError("bad_url", f"{host_of(url)} redirects to what can't be fetched: {reason}")
+
+
+class Redirects:
+    """The URLs of one load, from the one that was asked for to the one that answers."""
+
+    def __init__(self, first: URL, most: int) -> None:
+        self.url = first.copy_with(fragment=None)
+        self.fragment = first.fragment
+        """Of the last URL that had one: RFC 9110, 10.2.2."""
+        self.passed: list[str] = []
+        self.was_safe = first.scheme == "https"
+        """Whether a step came by https: what is secret is not sent without it from there on."""
+        self._most = most
+        self._asked_host = host_of(first)
+
+    @property
+    def shown_host(self) -> str:
+        """The host, in quotes where it is the word of the site that redirects."""
+        host = host_of(self.url)
+        return host if host == self._asked_host else f'"{host}"'
+
+    def step(self, location: str | None) -> None:
+        """Goes on to where a redirect leads. Raises FetchError."""
+        following = follow(self.url, location)
+        self.passed.append(str(self.url))
+        self.fragment = following.fragment or self.fragment
+        self.url = following.copy_with(fragment=None)
+        if str(self.url) in self.passed:
+            suggestion = "Sites do so that want a cookie, which is never kept here."
+            raise FetchError("too_many_redirects", "the site redirects in a circle", suggestion)
+        if len(self.passed) > self._most:
+            raise FetchError("too_many_redirects", f"the site redirects more than {self._most} times")
+        self.was_safe = self.was_safe or self.url.scheme == "https"
