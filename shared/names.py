@@ -7,6 +7,7 @@ from .protocol.types.client import LogLevel
 from .protocol.types.content import (
     AudioContent,
     BlobResourceContents,
+    Content,
     EmbeddedResource,
     ImageContent,
     ResourceLink,
@@ -30,6 +31,7 @@ __all__ = [
     "BlobResourceContents",
     "CallToolResult",
     "CompletionArgument",
+    "Content",
     "Context",
     "Data",
     "EmbeddedResource",

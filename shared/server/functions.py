@@ -22,14 +22,14 @@ from pydantic_core import to_json
 from typing_extensions import is_typeddict
 
 from ..errors import DeclarationError, InvalidArguments
-from ..protocol.types.content import AudioContent, EmbeddedResource, ImageContent, ResourceLink, TextContent
+from ..protocol.types.content import Content
 from ..protocol.types.tools import CallToolResult
 from .mistakes import describe
 
 __all__ = ["Function", "JsonSchema", "is_data", "output_schema"]
 
 _UNIONS = (Union, UnionType, Annotated)
-_CONTENT = (TextContent, ImageContent, AudioContent, EmbeddedResource, ResourceLink, CallToolResult)
+_CONTENT = (Content, CallToolResult)
 _AS_IN_JSON = (str, int, bool, NoneType)
 _ANYTHING = {"anyOf": [{"type": kind} for kind in ("string", "number", "boolean", "object", "array", "null")]}
 

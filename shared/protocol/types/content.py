@@ -10,6 +10,7 @@ from .base import Annotations, Icon, Meta, Wire
 __all__ = [
     "AudioContent",
     "BlobResourceContents",
+    "Content",
     "ContentBlock",
     "EmbeddedResource",
     "ImageContent",
@@ -20,19 +21,21 @@ __all__ = [
 ]
 
 
-class _Block(Wire):
+class Content(Wire):
+    """What all content blocks have besides their `type`, which a kind of content of one's own names itself."""
+
     annotations: Annotations | None = None
     meta: Meta | None = Field(default=None, alias="_meta")
 
 
-class TextContent(_Block):
+class TextContent(Content):
     """Text for the model."""
 
     type: Literal["text"] = "text"
     text: str
 
 
-class _Media(_Block):
+class _Media(Content):
     data: str
     mime_type: str
 
@@ -81,14 +84,14 @@ class BlobResourceContents(Wire):
 ResourceContents = TextResourceContents | BlobResourceContents
 
 
-class EmbeddedResource(_Block):
+class EmbeddedResource(Content):
     """A resource inside a message."""
 
     type: Literal["resource"] = "resource"
     resource: ResourceContents
 
 
-class ResourceLink(_Block):
+class ResourceLink(Content):
     """A pointer to a resource that the client may read (since 2025-06-18)."""
 
     type: Literal["resource_link"] = "resource_link"
