@@ -88,6 +88,9 @@ class Options(BaseModel):
     )
     token: Annotated[str, AfterValidator(_one_word)] | None = secret(None, "the token itself")
     no_auth: bool = Field(False, description="serve beyond loopback without a token")
+    dialects: Literal["on", "off"] = Field(
+        "on", description="whether clients may speak dialects, older descriptions of the protocol"
+    )
     log_level: Literal["debug", "info", "warning", "error"] = Field("warning", description="what is logged to stderr")
     log_format: Literal["text", "json"] = Field("text", description="how log lines look")
     trace: Path | None = Field(
@@ -137,7 +140,10 @@ def http_options(options: Options, token: str | None) -> "HttpOptions":
     from ..transports.http.endpoint import EndpointLimits
     from ..transports.http.limits import SessionLimits
 
-    limits = EndpointLimits(sessions=SessionLimits(sessions=options.max_sessions, idle_seconds=options.idle_seconds))
+    limits = EndpointLimits(
+        sessions=SessionLimits(sessions=options.max_sessions, idle_seconds=options.idle_seconds),
+        dialects=options.dialects == "on",
+    )
     return HttpOptions(
         host=options.host,
         port=options.port,

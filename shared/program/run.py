@@ -16,6 +16,7 @@ import anyio
 from anyio.abc import TaskGroup
 from pydantic import BaseModel
 
+from ..extensions.dialects import DIALECTS
 from ..kit.program import exit_with_error, needs_extra, program_name
 from ..protocol.wire.codec import MAX_MESSAGE
 from ..server.connection import serve
@@ -133,8 +134,9 @@ def open_trace(options: Options) -> Any:
 async def _run(app: Server[Any], options: Options, settings: BaseModel, token: str | None, trace: Any) -> None:
     async with anyio.create_task_group() as tasks, AsyncExitStack() as stack:
         stack.callback(tasks.cancel_scope.cancel)
+        extensions = [DIALECTS] if options.dialects == "on" else []
         with starting():
-            running = await stack.enter_async_context(app.open(settings))
+            running = await stack.enter_async_context(app.open(settings, extensions=extensions))
         running.trace = trace
         if options.transport == "stdio":
             await _run_stdio(running, options, tasks)
@@ -145,7 +147,7 @@ async def _run(app: Server[Any], options: Options, settings: BaseModel, token: s
 async def _run_stdio(running: Running[Any], options: Options, tasks: TaskGroup) -> None:
     from ..transports.stdio import stdio
 
-    async with stdio(options.max_message or MAX_MESSAGE) as transport:
+    async with stdio(options.max_message or MAX_MESSAGE, dialects=options.dialects == "on") as transport:
         tasks.start_soon(end_in_time, transport.ended, 2 * running.limits.drain_seconds)
         with anyio.CancelScope() as serving:
 

@@ -57,8 +57,8 @@ log = logging.getLogger("shared.stdout")
 class StdioTransport:
     """Messages on two file descriptors, which it owns."""
 
-    def __init__(self, fd_in: int, fd_out: int, max_message: int = MAX_MESSAGE) -> None:
-        codec = Codec(max_message)
+    def __init__(self, fd_in: int, fd_out: int, max_message: int = MAX_MESSAGE, *, dialects: bool = False) -> None:
+        codec = Codec(max_message, dialects=dialects)
         self._in, self._out = _Input(fd_in, codec), _Output(fd_out, codec)
         self.ended = self._in.ended
         """Set when no more is read: the peer has ended its stream, or `stop` was called."""
@@ -257,11 +257,12 @@ async def _write_in_thread(fd: int, data: bytes) -> None:
 
 
 @asynccontextmanager
-async def stdio(max_message: int = MAX_MESSAGE) -> AsyncIterator[StdioTransport]:
-    """This process's own stdin and stdout as a transport; both stand as before at the end."""
+async def stdio(max_message: int = MAX_MESSAGE, *, dialects: bool = False) -> AsyncIterator[StdioTransport]:
+    """This process's own stdin and stdout as a transport; both stand as before at the end. A client may speak
+    `dialects` or not."""
     _flush(sys.stdout)
     fd_in, fd_out = os.dup(0), os.dup(1)
-    transport = StdioTransport(fd_in, fd_out, max_message)
+    transport = StdioTransport(fd_in, fd_out, max_message, dialects=dialects)
     try:
         with _guarded(fd_in, fd_out):
             yield transport

@@ -37,9 +37,11 @@ __all__ = [
     "check_handshake_body",
     "check_single",
     "check_version_header",
+    "dialect_form",
     "is_gzip",
     "is_session_id",
     "is_stateless",
+    "may_be_dialect",
     "read_event_id",
     "read_headers",
     "refuse",
@@ -179,6 +181,26 @@ def check_accept(headers: Headers, *needed: str) -> Refusal | None:
         if not accepts(accept, media_type):
             return refuse(406, f"the Accept header must list {' and '.join(needed)}")
     return None
+
+
+def may_be_dialect(headers: Headers) -> bool:
+    """Whether a POST may speak a dialect: it brings JSON, takes one of the two forms of an answer (RFC 9110, section
+    12.5.1: it does where it says nothing), and has no header by which clients of the specification tell their version
+    or their session."""
+    if headers.get(VERSION_HEADER) is not None or headers.get(SESSION_ID) is not None:
+        return False
+    accept = headers.get("accept")
+    is_answerable = accept is None or accepts(accept, JSON) or accepts(accept, EVENT_STREAM)
+    return is_answerable and check_content(headers) is None
+
+
+def dialect_form(headers: Headers) -> str | None:
+    """The only media type in which a dialect's request is answered: JSON, unless the client asks for a stream by its
+    name. None where it asks for both (document 000, 4.2)."""
+    accept = headers.get("accept") or ""
+    if EVENT_STREAM not in accept.lower() or not accepts(accept, EVENT_STREAM):
+        return JSON
+    return None if accepts(accept, JSON) else EVENT_STREAM
 
 
 def check_content(headers: Headers) -> Refusal | None:

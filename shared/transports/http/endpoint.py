@@ -1,7 +1,7 @@
 """The one HTTP endpoint of both eras (2025-11-25 and 2026-07-28, Transports, Streamable HTTP).
 
-    POST    2026-07-28: one request, served by itself.   Before: a message for a session, or the `initialize` that
-            opens one.
+    POST    2026-07-28: one request, served by itself, and so is one of a dialect.   Before: a message for a
+            session, or the `initialize` that opens one.
     GET     the session's stream for what no request asked for, or the rest of any stream of which the client has
             seen an event.
     DELETE  the end of a session.
@@ -34,7 +34,9 @@ from ...protocol.http.rules import (
     check_handshake_body,
     check_single,
     check_version_header,
+    dialect_form,
     is_stateless,
+    may_be_dialect,
     refuse,
     request_ids,
 )
@@ -76,6 +78,8 @@ class EndpointLimits:
     """Requests without a session that are served at once, besides as many listen streams as there may be sessions.
     One client has half of either at most."""
     sessions: SessionLimits = field(default_factory=SessionLimits)
+    dialects: bool = False
+    """Whether a POST may speak a dialect of `protocol/wire/dialects`."""
 
 
 class Endpoint:
@@ -153,18 +157,24 @@ class Endpoint:
 
     async def _post(self, http: Http, sessions: Sessions) -> Refusal | None:
         refusal = check_accept(http.headers, JSON, EVENT_STREAM) or check_content(http.headers)
-        if refusal is not None:
+        dialects = self._limits.dialects and may_be_dialect(http.headers)
+        if refusal is not None and not dialects:
             return refusal
         body = await read_body(http.receive, http.headers, self._limits.body_bytes)
         if isinstance(body, Refusal):
-            return body
+            return refusal or body
         if self._closed is not None:
-            return self._closed
-        message = await self._decode(http, Codec(), body)
+            return refusal or self._closed
+        codec = Codec(line_end=b"", dialects=dialects)
+        message = await self._decode(http, codec, body)
+        if codec.dialect is not None:
+            return await self._post_dialect(http, message, codec)
+        if refusal is not None:
+            return refusal
         if isinstance(message, Malformed):
             return Refusal(400, message.failure)
         if is_stateless(http.headers, message):
-            return await self._post_stateless(http, message)
+            return await self._post_stateless(http, message, codec)
         return await self._post_session(http, sessions, message)
 
     async def _decode(self, http: Http, codec: Codec, body: bytes) -> Message:
@@ -178,7 +188,7 @@ class Endpoint:
 
     # From 2026-07-28 on
 
-    async def _post_stateless(self, http: Http, message: Message) -> Refusal | None:
+    async def _post_stateless(self, http: Http, message: Message, codec: Codec) -> Refusal | None:
         refusal = check_stateless_body(message)
         if refusal is not None:
             return refusal
@@ -186,13 +196,26 @@ class Endpoint:
             await http.reply.json(202, b"")
             return None
         refusal = check_stateless(http.headers, message, self._mirrored)
-        return refusal or await self._serve_stateless(http, message)
+        return refusal or await self._serve_stateless(http, message, codec)
 
-    async def _serve_stateless(self, http: Http, request: Request) -> Refusal | None:
+    async def _post_dialect(self, http: Http, message: Message, codec: Codec) -> Refusal | None:
+        """Serves a message of the dialect that `codec` has found."""
+        if isinstance(message, Request):
+            return await self._serve_stateless(http, message, codec, dialect_form(http.headers))
+        if isinstance(message, Malformed):
+            self.refused[400] += 1
+            await http.reply.json(400, codec.encode(message.failure))
+        else:
+            await http.reply.json(202, b"")
+        return None
+
+    async def _serve_stateless(
+        self, http: Http, request: Request, codec: Codec, only: str | None = None
+    ) -> Refusal | None:
         portions = self._listening if request.method == "subscriptions/listen" else self._requests
         if not portions.take(http.client):
             return _BUSY
-        one = StatelessRequest(self._running, http)
+        one = StatelessRequest(self._running, http, codec, only)
         self._stateless.add(one)
         try:
             await one.run(http, request, self._limits.keep_alive_seconds)

@@ -17,6 +17,7 @@ from anyio.abc import TaskGroup
 from pydantic import BaseModel
 
 from ...contracts import Observer
+from ...extensions.dialects import DIALECTS
 from ...kit.tasks import first_error
 from ...ops.logs import server_name
 from ...ops.metrics import Figures, Metrics
@@ -64,6 +65,7 @@ class Mount:
         self.serve = self.endpoint.serve if settings is None else self._serve
         """Serves one request, which has passed the guards."""
         self._settings = settings
+        self._extensions = [DIALECTS] if limits.dialects else []
         self._opened = anyio.Event()
         self._closing = anyio.Event()
         self._life: asyncio.Task[None] | None = None
@@ -155,7 +157,7 @@ class Mount:
             yield self.running
             return
         server_name.set(self.name)
-        async with self.server.open(self._settings) as self.running:
+        async with self.server.open(self._settings, extensions=self._extensions) as self.running:
             self.running.endpoints, self.running.trace = self.endpoints, self.trace
             log.info("started")
             yield self.running

@@ -2,6 +2,9 @@
 
 The reply is JSON when the answer is the first thing to send, with the status that belongs to it, and an event
 stream when a notification comes before. A client that goes away has cancelled its request.
+
+A dialect's request is served so as well. There a client may take one of the two forms only, and the status is 200:
+the documents know no other one for an answer.
 """
 
 import asyncio
@@ -9,9 +12,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...kit.tasks import Signal
-from ...protocol.http.rules import refuse, stateless_status
+from ...protocol.http.rules import JSON, refuse, stateless_status
 from ...protocol.session.events import Outgoing
-from ...protocol.wire.codec import encode
+from ...protocol.wire.codec import Codec
 from ...protocol.wire.framing import ServerSentEvent
 from ...protocol.wire.jsonrpc import Failure, Request, Response
 from ...server.running import Running
@@ -23,7 +26,10 @@ __all__ = ["StatelessRequest"]
 class StatelessRequest:
     """One request and its answer."""
 
-    def __init__(self, running: Running[Any], http: Http) -> None:
+    def __init__(self, running: Running[Any], http: Http, codec: Codec, only: str | None = None) -> None:
+        """`codec` has read the request. `only` is the media type of the answer, where nothing else may come."""
+        self._codec = codec
+        self._only = only
         self._reply = http.reply
         self._ready = Signal()
         self._over = False
@@ -65,11 +71,20 @@ class StatelessRequest:
     async def _write(self, outgoing: Sequence[Outgoing]) -> None:
         """Writes messages into the reply, the answer last."""
         answer = next((one.message for one in outgoing if isinstance(one.message, (Response, Failure))), None)
-        if answer is not None and self._reply.stage is Stage.NEW and outgoing[0].message is answer:
-            await self._reply.json(stateless_status(answer), encode(answer))
-        else:
-            events = [ServerSentEvent(encode(one.message)) for one in outgoing if one.message is not None]
+        encode = self._codec.encode
+        if answer is not None and self._is_json(outgoing[0].message is answer):
+            status = stateless_status(answer) if self._codec.dialect is None else 200
+            await self._reply.json(status, encode(answer))
+        elif self._only != JSON:
+            written = [encode(one.message) for one in outgoing if one.message is not None]
+            events = [ServerSentEvent(data) for data in written if data]
             if events:
                 await self._reply.events(events, last=answer is not None)
         if answer is not None:
             self._over = True
+
+    def _is_json(self, comes_first: bool) -> bool:
+        """Whether the answer, which may be the first thing to send, is JSON by itself."""
+        if self._only is not None:
+            return self._only == JSON
+        return comes_first and self._reply.stage is Stage.NEW

@@ -7,6 +7,7 @@ the result that the specification gives it (3.2.1 calls all such methods standar
   handshake, subscriptions and the level of logging, needs one on a stream, and is not to be had in a single POST;
 * params by position are taken where the document lists them in an order: `[toolId, inputs]`, `[resourceId, query]`.
   Else an empty array is no params, and one with a single object in it is that object;
+* it has no token of progress: a POST is told of it under the id of its request, in case it asks for a stream (4.2.3);
 * what has no `jsonrpc` is refused, as 3.1 asks for JSON-RPC 2.0;
 * the transports and the authentication that `mcp/initialize` names are taken, and decide nothing: the one is settled
   by then, and so is the other;
@@ -94,8 +95,9 @@ class Document000:
         if method == _INITIALIZE:
             return [self._requests.open(id, method, "server/discover", enveloped({}))]
         if method in _OWN:
-            return [self._requests.open(id, method, f"dialects/000/{standard}", enveloped(params))]
-        sent = params if standard in _OF_HANDSHAKE else enveloped(params)
+            standard = f"dialects/000/{standard}"
+        token = None if self._is_stream else id
+        sent = params if standard in _OF_HANDSHAKE else enveloped(params, token)
         return [self._requests.open(id, method, standard, sent)]
 
     def _notification(self, method: str, params: dict[str, Any]) -> Sequence[Message]:

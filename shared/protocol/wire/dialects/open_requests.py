@@ -79,12 +79,14 @@ def is_id(value: Any) -> bool:
     return value is None or isinstance(value, str) or type(value) is int
 
 
-def enveloped(params: dict[str, Any]) -> dict[str, Any]:
-    """`params` of a request that stands for itself, in the newest version. What the peer says in `_meta` counts.
+def enveloped(params: dict[str, Any], token: RequestId | None = None) -> dict[str, Any]:
+    """`params` of a request that stands for itself, in the newest version, and is told of its progress by `token`
+    where it has no own one. What the peer says in `_meta` counts.
 
     Raises InvalidParams where that is no object.
     """
     meta = params.get("_meta", {})
     if not isinstance(meta, dict):
         raise InvalidParams('"params._meta" must be an object')
-    return {**params, "_meta": {PROTOCOL_VERSION: NEWEST.date, CLIENT_CAPABILITIES: {}, **meta}}
+    wanted = {} if token is None else {"progressToken": token}
+    return {**params, "_meta": {PROTOCOL_VERSION: NEWEST.date, CLIENT_CAPABILITIES: {}, **wanted, **meta}}
