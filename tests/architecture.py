@@ -53,6 +53,7 @@ LATE_IMPORTS: dict[str, str] = {
     "shared/program/run.py": "a transport is imported when it is chosen, a reader of settings where there is a file",
     "shared/kit/program.py": "most copies have what they need; what says how to add it is loaded where they have not",
     "servers/bundle/commands/serve.py": "it says which extra is missing, where there is no web server to load",
+    "shared/transports/http/endpoint.py": "websockets takes 5 ms to load, and most clients speak HTTP",
     "shared/transports/http/probes.py": "prometheus-client takes a tenth of a second, and nobody may ever scrape",
     "servers/bundle/doctor/urls.py": "httpx is an extra, and what finds a missing extra can't need one",
     "servers/fetch/features/state.py": "what loads and reads pages is big, and is loaded with the first page",

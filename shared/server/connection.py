@@ -31,11 +31,13 @@ if TYPE_CHECKING:
 __all__ = ["Connection", "serve"]
 
 
-async def serve(running: "Running[Any]", transport: "Transport", *, principal: Principal | None = None) -> None:
+async def serve(
+    running: "Running[Any]", transport: "Transport", *, principal: Principal | None = None, client: str = ""
+) -> None:
     """Serves one peer on a stream of messages until that ends; then what is under way is finished, or cancelled if
-    the peer is gone. Never raises for what the peer does."""
+    the peer is gone. `client` names who shares the server with others. Never raises for what the peer does."""
     ready, writing = asyncio.Event(), CancelScope()
-    connection = running.connect(principal, ready.set)
+    connection = running.connect(principal, ready.set, client)
 
     async def write() -> None:
         # The scope is inside the task: a task that ends by being cancelled leaves its frames, and all they hold, to

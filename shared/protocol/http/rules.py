@@ -41,6 +41,7 @@ __all__ = [
     "is_gzip",
     "is_session_id",
     "is_stateless",
+    "is_upgrade",
     "may_be_dialect",
     "read_event_id",
     "read_headers",
@@ -221,6 +222,11 @@ def is_gzip(headers: Headers) -> bool:
 @lru_cache(64)
 def _is_json(content_type: str | None) -> bool:
     return (content_type or "").partition(";")[0].strip(" \t").lower() == JSON
+
+
+def is_upgrade(headers: Headers) -> bool:
+    """Whether a request asks to go on as a WebSocket (RFC 6455, section 4.2.1)."""
+    return (headers.get("upgrade") or "").lower() == "websocket"
 
 
 # Eras, versions, sessions

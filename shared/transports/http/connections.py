@@ -15,12 +15,13 @@ from functools import lru_cache
 from typing import Any
 from wsgiref.handlers import format_date_time
 
+from httptools import HttpParserUpgrade
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from ...protocol.http.rules import JSON, refuse
 from ...protocol.wire.codec import encode
 
-__all__ = ["HEAD_SECONDS", "MAX_HEAD", "MAX_HEADERS", "Connection", "break_off"]
+__all__ = ["HEAD_SECONDS", "MAX_HEAD", "MAX_HEADERS", "Connection", "break_off", "hand_over"]
 
 MAX_HEAD = 65_536
 """Bytes of one request's line and headers; what comes in the same packet as their end may exceed it."""
@@ -52,6 +53,7 @@ class Connection(HttpToolsProtocol):
     _body_bytes = 0
     _framed_bytes = 0
     _has_begun = False
+    _early = b""
     _awaits: str | None = "head"
     _timed: str | None = None
     _timer: asyncio.TimerHandle | None = None
@@ -113,7 +115,11 @@ class Connection(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         """Takes bytes in; refuses what grows too large."""
         awaited, self._has_begun = self._awaits, False
-        super().data_received(data)
+        try:
+            super().data_received(data)
+        except HttpParserUpgrade as upgrade:
+            self._early = data[upgrade.args[0] :]
+            self.flow.pause_reading()
         if awaited is None and not self._has_begun:
             self._awaits = "head"  # blank lines before it, of which there may be some (RFC 9112, section 2.2)
         if self._awaits != self._timed:  # most requests come as a whole, and need no timer
@@ -148,6 +154,26 @@ class Connection(HttpToolsProtocol):
             return not (cycle.response_started or self.pipeline)
         return bool(cycle.response_complete)
 
+    def _unsupported_upgrade_warning(self) -> None:
+        """Leaves what follows the head of a WebSocket to `data_received`. Raises HttpParserUpgrade for it."""
+        if self._get_upgrade() == b"websocket":
+            raise  # noqa: PLE0704 - uvicorn calls this where it has caught that
+        super()._unsupported_upgrade_warning()
+
+    def hand_over(self, protocol: asyncio.Protocol, answer: bytes) -> None:
+        """Has `protocol` take the connection over, after `answer` to the request that is being served."""
+        self.cycle.disconnected = True  # uvicorn expects no answer to it, and at its end waits for the task alone
+        self._unset_keepalive_if_required()
+        self.connections.discard(self)
+        self.parser = None  # type: ignore[assignment]
+        self.transport.write(answer)
+        transport, early = self.transport.uncork(), self._early  # type: ignore[attr-defined]
+        transport.set_protocol(protocol)
+        protocol.connection_made(transport)
+        self.flow.resume_reading()
+        if early:
+            protocol.data_received(early)
+
     def _time(self) -> None:
         """Sets the timer for what is awaited now."""
         self._timed = self._awaits
@@ -176,6 +202,19 @@ def break_off(receive: Callable[..., Any]) -> None:
     if isinstance(cycle, RequestResponseCycle):
         cycle.disconnected = True
         cycle.transport.close()
+
+
+def hand_over(receive: Callable[..., Any], protocol: asyncio.Protocol, answer: bytes) -> bool:
+    """Answers the request of this `receive` with `answer`, and has `protocol` take its connection over; whether that
+    is one of ours, and still there."""
+    cycle = getattr(receive, "__self__", None)
+    if not isinstance(cycle, RequestResponseCycle) or cycle.disconnected:
+        return False
+    connection = getattr(cycle.on_response, "__self__", None)
+    if not isinstance(connection, Connection):
+        return False
+    connection.hand_over(protocol, answer)
+    return True
 
 
 @lru_cache(1)
@@ -214,6 +253,11 @@ class _Corked:
         # What nobody reads would otherwise be kept as long as the other side likes.
         if self._transport.get_write_buffer_size():
             self._loop.call_later(_LINGER_SECONDS, self._transport.abort)
+
+    def uncork(self) -> asyncio.Transport:
+        """The transport itself, once all is written."""
+        self._flush()
+        return self._transport
 
     def _flush(self) -> None:
         if self._held:

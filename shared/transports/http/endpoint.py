@@ -3,7 +3,7 @@
     POST    2026-07-28: one request, served by itself, and so is one of a dialect.   Before: a message for a
             session, or the `initialize` that opens one.
     GET     the session's stream for what no request asked for, or the rest of any stream of which the client has
-            seen an event.
+            seen an event. With an upgrade to WebSocket: a stream of messages both ways.
     DELETE  the end of a session.
 
 The checks run from the cheap to the dear and before anything is started: headers, body, era, session, message.
@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from importlib.util import find_spec
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -22,6 +23,7 @@ from anyio import lowlevel
 from anyio.abc import TaskGroup
 
 from ...errors import McpError
+from ...kit.expiry import ExpiryQueue
 from ...protocol.http.routing_headers import Parameter, check_stateless, check_stateless_body, parameter_headers
 from ...protocol.http.rules import (
     EVENT_STREAM,
@@ -36,6 +38,7 @@ from ...protocol.http.rules import (
     check_version_header,
     dialect_form,
     is_stateless,
+    is_upgrade,
     may_be_dialect,
     refuse,
     request_ids,
@@ -62,6 +65,7 @@ _LARGE = 65_536
 """Bytes of a body that takes a millisecond to read, and more where a tool validates it."""
 _STARTING = refuse(503, "the server is starting; try again in a moment", Retry_After="2")
 _BUSY = refuse(429, "too many of your requests are being served; wait for their answers", Retry_After="1")
+_LACKING = refuse(501, "WebSockets need the extra 'http', which is not installed here")
 _OUT_OF_REACH = refuse(503, "the other replicas are out of reach; try again in a moment", Retry_After="2")
 _STOPPING = refuse(503, "the server is stopping", Connection="close")
 
@@ -73,7 +77,7 @@ class EndpointLimits:
     body_bytes: int = 4 * 1_048_576
     body_seconds: float = 30.0
     keep_alive_seconds: float = 15.0
-    """Pause after which a comment is sent on a stream."""
+    """Pause after which a comment is sent on a stream, and a ping on a WebSocket."""
     requests: int = 1_024
     """Requests without a session that are served at once, besides as many listen streams as there may be sessions.
     One client has half of either at most."""
@@ -91,6 +95,7 @@ class Endpoint:
         self._sessions: Sessions | None = None
         self._stateless: set[StatelessRequest] = set()
         self._decoding = Turns(1)
+        self._pauses = ExpiryQueue(limits.keep_alive_seconds)
         self._requests, self._listening = Portions(limits.requests), Portions(limits.sessions.sessions)
         self._parameters: WeakKeyDictionary[RegisteredTool, Sequence[Parameter]] = WeakKeyDictionary()
         self._closed: Refusal | None = _STARTING
@@ -143,6 +148,8 @@ class Endpoint:
     async def _handle(self, method: str, http: Http) -> Refusal | None:
         if self._closed is not None or self._sessions is None:
             return self._closed
+        if method == "GET" and is_upgrade(http.headers):
+            return await self._upgrade(http, self._sessions)
         if method != "POST" and is_stateless(http.headers):
             return refuse(405, "this protocol version has POST only", Allow="POST")
         match method:
@@ -185,6 +192,26 @@ class Endpoint:
         async with self._decoding.take(http.client):
             await lowlevel.checkpoint()
             return codec.decode_body(body)
+
+    async def _upgrade(self, http: Http, sessions: Sessions) -> Refusal | None:
+        """Serves a peer of either era on a WebSocket."""
+        if find_spec("websockets") is None:
+            return _LACKING
+        from .websocket import WebSocket
+        from .websocket_session import WebSocketSession, negotiate
+
+        negotiated = negotiate(http.headers, self._limits.body_bytes)
+        if isinstance(negotiated, Refusal):
+            return negotiated
+        frames, answer = negotiated
+        socket = WebSocket(frames, self._pauses, self._limits.body_seconds)
+        session = WebSocketSession(socket, http.client, partial(self._decode, http, Codec()))
+        if not sessions.join(session):
+            return TOO_MANY
+        try:
+            return await session.run(self._running, http, answer)
+        finally:
+            sessions.part(session)
 
     # From 2026-07-28 on
 

@@ -11,9 +11,16 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 from ipaddress import ip_address, ip_network
+from typing import TYPE_CHECKING, TypeAlias
 
 from ...kit.expiry import ExpiryQueue
-from .session import HttpSession
+
+if TYPE_CHECKING:
+    from .session import HttpSession
+    from .websocket_session import WebSocketSession  # loaded with the first of them
+
+    Sharing: TypeAlias = HttpSession | WebSocketSession
+    """What has a place among the sessions."""
 
 __all__ = ["Portions", "Shares", "client_name"]
 
@@ -41,8 +48,8 @@ class _Share:
     __slots__ = ("unused", "used")
 
     def __init__(self) -> None:
-        self.unused: dict[HttpSession, None] = {}
-        self.used: dict[HttpSession, None] = {}
+        self.unused: dict[Sharing, None] = {}
+        self.used: dict[Sharing, None] = {}
 
     def __len__(self) -> int:
         return len(self.unused) + len(self.used)
@@ -57,11 +64,11 @@ class Shares:
         self._idle = idle
         self._by_client: dict[str, _Share] = {}
 
-    def add(self, session: HttpSession) -> None:
+    def add(self, session: "Sharing") -> None:
         """A session has been opened."""
         self._by_client.setdefault(session.client, _Share()).unused[session] = None
 
-    def use(self, session: HttpSession) -> None:
+    def use(self, session: "Sharing") -> None:
         """A session is being used."""
         share = self._by_client[session.client]
         session.uses += 1
@@ -70,7 +77,7 @@ class Shares:
             share.used.pop(session, None)
             share.used[session] = None
 
-    def remove(self, session: HttpSession) -> None:
+    def remove(self, session: "Sharing") -> None:
         """A session has ended."""
         share = self._by_client[session.client]
         share.unused.pop(session, None)
@@ -78,7 +85,7 @@ class Shares:
         if not share:
             del self._by_client[session.client]
 
-    def yielding(self, client: str) -> HttpSession | None:
+    def yielding(self, client: str) -> "Sharing | None":
         """The session that has to make room for a new one of `client`; None where none has to."""
         holder, share = max(self._by_client.items(), key=lambda item: len(item[1]))
         if holder == client:
@@ -112,11 +119,9 @@ class Portions:
             del self._by_client[client]
 
 
-def _is_idle(session: HttpSession) -> bool:
+def _is_idle(session: "Sharing") -> bool:
     return not session.streams
 
 
-def _first(
-    sessions: Iterable[HttpSession], fits: Callable[[HttpSession], bool] = lambda _: True
-) -> HttpSession | None:
+def _first(sessions: "Iterable[Sharing]", fits: "Callable[[Sharing], bool]" = lambda _: True) -> "Sharing | None":
     return next(filter(fits, sessions), None)

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Awaitable, Sequence
 from contextlib import ExitStack
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 from anyio.abc import TaskGroup
@@ -32,6 +32,9 @@ from ...stores.memory import Stores
 from .limits import Keeping, SessionLimits
 from .quotas import Shares
 from .session import HttpSession
+
+if TYPE_CHECKING:
+    from .websocket_session import WebSocketSession  # loaded with the first of them
 
 __all__ = ["TOO_MANY", "Sessions"]
 
@@ -61,6 +64,7 @@ class Sessions:
         self._shares = Shares(limits.sessions, self._keeping.idle)
         self._by_id: dict[str, HttpSession] = {}
         self._opening: set[HttpSession] = set()
+        self._sockets: set[WebSocketSession] = set()
         self._lapsed: list[HttpSession] = []
         self._ended = 0
         self._entering: Counter[str] = Counter()
@@ -71,12 +75,12 @@ class Sessions:
         self._bus.receive(self._hear)
 
     def __len__(self) -> int:
-        return len(self._by_id)
+        return len(self._by_id) + len(self._sockets)
 
     @property
     def streams(self) -> int:
         """How many streams are being read in all of them."""
-        return sum(session.streams for session in (*self._opening, *self._by_id.values()))
+        return len(self._sockets) + sum(session.streams for session in (*self._opening, *self._by_id.values()))
 
     def open(self, principal: Principal | None, client: str) -> HttpSession | None:
         """A session that has no id yet as far as anybody knows; None where there are too many, and none of whoever
@@ -87,6 +91,22 @@ class Sessions:
         session = self._add(record)
         self._opening.add(session)
         return session
+
+    def join(self, socket: "WebSocketSession") -> bool:
+        """Gives a place to one on a WebSocket, which has no id; whether there was room."""
+        if not self._has_room(socket.client):
+            return False
+        self._sockets.add(socket)
+        self._shares.add(socket)
+        self._shares.use(socket)
+        return True
+
+    def part(self, socket: "WebSocketSession") -> None:
+        """Takes its place back, if it still has it."""
+        if socket in self._sockets:
+            self._sockets.remove(socket)
+            self._shares.remove(socket)
+            self._count_ended()
 
     async def confirm(self, session: HttpSession) -> None:
         """The session is initialized: from now on it is found by its id."""
@@ -177,6 +197,8 @@ class Sessions:
         """Ends every session, or where there are other replicas what is here of it; lets each finish what is under
         way, if `orderly`, else cancels it."""
         self._is_leaving = not self.is_alone
+        for socket in self._sockets:
+            socket.finish() if orderly else socket.fail()
         for session in (*self._opening, *self._by_id.values()):
             self._tasks.start_soon(partial(self._finish, session, orderly=orderly, goes_on=not self.is_alone))
 
@@ -186,11 +208,14 @@ class Sessions:
         return session
 
     def _has_room(self, client: str) -> bool:
-        if len(self._by_id) + len(self._opening) >= self._limits.sessions:
+        if len(self) + len(self._opening) >= self._limits.sessions:
             yielding = self._shares.yielding(client)
             if yielding is None:
                 return False
-            if self.is_alone or yielding in self._opening:
+            if not isinstance(yielding, HttpSession):
+                self.part(yielding)
+                yielding.make_room()
+            elif self.is_alone or yielding in self._opening:
                 self.end(yielding)
             else:
                 self._forget(yielding)

@@ -1,0 +1,101 @@
+"""One peer on a WebSocket: both eras are spoken on it, as on any stream of messages, one in each text frame.
+
+The handshake is an HTTP request that has passed all guards, and where it is refused it has an answer of HTTP. What
+follows is served inside that request, and has a place among the sessions until it ends.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+from websockets.datastructures import Headers
+from websockets.exceptions import NegotiationError
+from websockets.frames import CloseCode
+from websockets.http11 import Request
+from websockets.protocol import OPEN
+from websockets.server import ServerProtocol
+from websockets.typing import Subprotocol
+
+from ...protocol.http.rules import Headers as HttpHeaders
+from ...protocol.http.rules import Refusal, refuse
+from ...protocol.session.events import Outgoing
+from ...protocol.wire.codec import encode
+from ...protocol.wire.jsonrpc import Message
+from ...server.connection import serve
+from ...server.running import Running
+from .connections import hand_over
+from .reply import Http
+from .websocket import WebSocket, quiet
+
+__all__ = ["WebSocketSession", "negotiate"]
+
+SUBPROTOCOL = Subprotocol("mcp")
+"""What the clients of the official SDKs ask for."""
+_OTHER_VERSION = refuse(426, "the version of WebSocket must be 13", Upgrade="websocket", Sec_WebSocket_Version="13")
+_NO_HANDSHAKE = refuse(400, "these headers are no WebSocket handshake with the subprotocol 'mcp', or none")
+_ELSEWHERE = refuse(501, "this listener has no WebSockets")
+
+
+def negotiate(headers: HttpHeaders, max_message: int) -> tuple[ServerProtocol, bytes] | Refusal:
+    """What reads and writes the frames after a handshake with these headers, and its answer. Messages have
+    `max_message` bytes at most."""
+    if headers.get("sec-websocket-version") != "13":
+        return _OTHER_VERSION
+    # OPEN is the state in which it reads frames: the request was read by others.
+    frames = ServerProtocol(state=OPEN, max_size=max_message, select_subprotocol=_select, logger=quiet)
+    response = frames.accept(Request("/", Headers(headers.values)))
+    return (frames, response.serialize()) if response.status_code == 101 else _NO_HANDSHAKE
+
+
+def _select(_frames: ServerProtocol, offered: Sequence[Subprotocol]) -> Subprotocol | None:
+    """Who asks for no subprotocol gets none, and speaks the same; browsers give up who asks for others."""
+    if offered and SUBPROTOCOL not in offered:
+        raise NegotiationError("no subprotocol in common")
+    return SUBPROTOCOL if offered else None
+
+
+class WebSocketSession:
+    """One peer, as a transport for `serve`."""
+
+    streams = 1
+    """How many streams of it are being read, as of a session of HTTP: it is never idle."""
+
+    def __init__(self, socket: WebSocket, client: str, decode: Callable[[bytes], Awaitable[Message]]) -> None:
+        """`client` is whose place it takes among the sessions; `decode` makes a message of the bytes of one."""
+        self.client = client
+        self.uses = 1
+        self._socket = socket
+        self._decode = decode
+        self._farewell: tuple[int, str] = CloseCode.NORMAL_CLOSURE, ""
+
+    async def run(self, running: Running[Any], http: Http, answer: bytes) -> Refusal | None:
+        """Answers the handshake with `answer`, and serves the peer until either side ends it."""
+        if not hand_over(http.receive, self._socket, answer):
+            return _ELSEWHERE
+        try:
+            await serve(running, self, principal=http.principal, client=self.client)
+        finally:
+            self._socket.close(*self._farewell)
+        await self._socket.lost()
+        return None
+
+    def finish(self) -> None:
+        """The server stops: nothing more is taken in, and what is under way is given some time to finish."""
+        self._farewell = CloseCode.GOING_AWAY, "the server is stopping"
+        self._socket.finish()
+
+    def fail(self) -> None:
+        """The server has failed: what is under way is cancelled."""
+        self._socket.close(CloseCode.INTERNAL_ERROR, "the server has failed")
+
+    def make_room(self) -> None:
+        """Others have fewer places: what is under way is cancelled."""
+        self._socket.close(CloseCode.TRY_AGAIN_LATER, "too many sessions are open")
+
+    async def receive(self) -> Sequence[Message]:
+        """The messages that have come. Raises EndOfStream once the server stops, BrokenResourceError once the peer
+        is gone."""
+        return [await self._decode(text) for text in await self._socket.receive()]
+
+    async def send(self, outgoing: Sequence[Outgoing]) -> None:
+        """Sends messages. Raises BrokenResourceError once the peer is gone."""
+        await self._socket.send([encode(one.message) for one in outgoing if one.message is not None])
