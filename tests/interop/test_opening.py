@@ -8,6 +8,8 @@ import pytest
 from mcp import Client
 from mcp.shared.exceptions import MCPError
 
+from shared.protocol.types.resources import CONDITIONAL_READS
+
 from .peers import PATIENCE, Case, over_http
 
 pytestmark = pytest.mark.slow
@@ -36,6 +38,7 @@ async def test_declares_capabilities(case: Case) -> None:
             "completions": {},
             "tools": {"listChanged": True},
             "prompts": {"listChanged": True},
+            "extensions": {CONDITIONAL_READS: {}},
         }
 
 

@@ -4,7 +4,10 @@ import base64
 from pathlib import Path
 
 import pytest
+from mcp.client.extension import advertise
 from mcp.shared.exceptions import MCPError
+
+from shared.protocol.types.resources import CONDITIONAL_READS, ETAG, NOT_MODIFIED
 
 from .peers import Case
 
@@ -40,6 +43,17 @@ async def test_reads_a_resource_of_a_template(case: Case) -> None:
     async with case.connect("bench") as client:
         (contents,) = (await client.read_resource("bench://city/Oslo")).contents
     assert contents.text == "the city of Oslo"
+
+
+async def test_reads_again_only_what_has_changed(case: Case) -> None:
+    """The client knows no etags, but it carries extensions and `_meta` both ways, in both eras."""
+    async with case.connect("bench", extensions=[advertise(CONDITIONAL_READS)]) as client:
+        first = await client.read_resource("bench://city/Oslo", cache_mode="bypass")
+        etag = {ETAG: first.meta[ETAG]}
+        again = await client.read_resource("bench://city/Oslo", meta=etag, cache_mode="bypass")
+        other = await client.read_resource("bench://city/Bergen", meta=etag, cache_mode="bypass")
+    assert (again.contents, again.meta[NOT_MODIFIED]) == ([], True)
+    assert other.contents[0].text == "the city of Bergen"
 
 
 async def test_missing_resource_is_an_error(case: Case, file: Path) -> None:
