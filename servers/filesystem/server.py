@@ -6,7 +6,6 @@ for `shared/kit/rooted/small_reads.py`. A cancelled call waits for its thread, s
 
 import logging
 from collections.abc import AsyncIterator, Sequence
-from functools import partial
 
 from anyio import to_thread
 
@@ -57,7 +56,7 @@ async def _open(opening: Opening) -> AsyncIterator[Files]:
     async with open_files(
         paths, writable, opening.changes.resource, settings.denylist, settings.max_read, settings.poll
     ) as files:
-        files.watcher.on_polling = partial(reports.report_polling, opening.conditions)
+        files.watcher.on_polling = opening.conditions.set_polling
         yield files
 
 

@@ -13,6 +13,8 @@ from ..protocol.types.client import LogLevel
 
 __all__ = ["Conditions"]
 
+_POLLING = "what is watched is looked at every second: no notices of its changes come"
+
 
 class Conditions:
     """The conditions of one running server, which all have its name as their logger. For its event loop only."""
@@ -30,6 +32,13 @@ class Conditions:
         if self.standing.get(key) != message:
             self.standing[key] = message
             self._announce(message)
+
+    def set_polling(self, is_polled: bool) -> None:
+        """Some or all of what is watched for clients is polled from now on, or none any more."""
+        if is_polled:
+            self.begin("polling", "notice", _POLLING)
+        else:
+            self.end("polling")
 
     def end(self, key: str) -> None:
         """It holds no longer, if it did; nobody is told."""

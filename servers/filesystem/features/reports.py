@@ -7,7 +7,6 @@ from anyio import to_thread
 from shared import Context, ResourceNotFound, Running
 from shared.kit.text import displayed, quoted
 from shared.protocol.methods import Method
-from shared.server.conditions import Conditions
 from shared.server.extension import Extension
 from shared.server.features import Handler
 
@@ -16,22 +15,12 @@ from ..files import Files
 from ..read.pages import TextRead
 from .arguments import Ctx
 
-__all__ = ["gone_roots", "report_cut", "report_gone", "report_polling", "report_stopped"]
+__all__ = ["gone_roots", "report_cut", "report_gone", "report_stopped"]
 
 _LOGGER = "filesystem"
 _USES = {"tools/call", "resources/read"}
 _REASONS = {"time": "the time of a call", "budget": "the files that one call may look at"}
 """Why a search stopped, as far as the caller did not ask for it."""
-
-
-def report_polling(conditions: Conditions, is_polled: bool) -> None:
-    """Some or all of what is watched is polled from now on, or none any more."""
-    if is_polled:
-        conditions.begin(
-            "polling", "notice", "what is watched is looked at every second: no notices of its changes come"
-        )
-    else:
-        conditions.end("polling")
 
 
 async def report_cut(ctx: Ctx, path: str, read: TextRead) -> None:

@@ -5,6 +5,7 @@ use them.
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
+from types import TracebackType
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field, WithJsonSchema
@@ -13,6 +14,7 @@ from shared import Context
 from shared.server.thread_turns import Turns
 
 from ..engine.database import Database, Databases
+from ..errors import SqliteError
 from ..exports import Exports
 from ..query.pages import AnswerLimits
 from ..query.snapshots import Snapshots
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from .insights import Insights
 
 __all__ = [
+    "LOGGER",
     "SCALAR",
     "Ctx",
     "CursorArgument",
@@ -37,6 +40,9 @@ __all__ = [
     "turn_to_read",
     "turn_to_write",
 ]
+
+LOGGER = "sqlite"
+"""Who speaks in log messages."""
 
 # What hosts and models are told of a parameter. Some hosts can't convey null, a value of any type, or an object whose
 # names are not known; whoever sends these is understood all the same.
@@ -79,12 +85,31 @@ def limit_answer(ctx: Ctx, max_rows: int | None) -> AnswerLimits:
 
 def turn_to_read(ctx: Ctx, database: Database) -> AbstractAsyncContextManager[None]:
     """Waits until it is this client's turn to read. It leaves a connection for others."""
-    return ctx.turn(ctx.state.turns[database.name][0])
+    return _ReportingTurn(ctx, database, ctx.state.turns[database.name][0])
 
 
 def turn_to_write(ctx: Ctx, database: Database) -> AbstractAsyncContextManager[None]:
     """Waits until it is this client's turn to change the database."""
-    return ctx.turn(ctx.state.turns[database.name][1])
+    return _ReportingTurn(ctx, database, ctx.state.turns[database.name][1])
+
+
+class _ReportingTurn(AbstractAsyncContextManager[None]):
+    """A turn, after which the user is told where the database was locked."""
+
+    def __init__(self, ctx: Ctx, database: Database, turns: Turns) -> None:
+        self._ctx, self._database, self._turn = ctx, database, ctx.turn(turns)
+
+    async def __aenter__(self) -> None:
+        await self._turn.__aenter__()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self._turn.__aexit__(kind, error, traceback)
+        if isinstance(error, SqliteError) and error.code == "busy":
+            waited = f"{self._database.limits.busy_seconds:g} s"
+            text = f"the database {self._database.name!r} is locked by another process; waited {waited} for it"
+            await self._ctx.log("warning", text, LOGGER)
 
 
 def check_writable(settings: Settings) -> str | None:

@@ -17,6 +17,7 @@ from ..query.query import Query, bind
 from ..query.snapshots import Found
 from ..texts import NOTE, fence, format_row
 from .context import (
+    LOGGER,
     Ctx,
     CursorArgument,
     DatabaseArgument,
@@ -75,6 +76,9 @@ async def answer_query(
         found = await ctx.state.snapshots.read(source, query, limit_answer(ctx, max_rows), ctx.peer.owner, cursor)
         declared = await source.find_declared_types(query.sql, found.answer.schema_version)
     result = make_result(found, declared)
+    count = len(result["rows"])
+    if result["truncated"] and (max_rows is None or count < max_rows):
+        await ctx.log("info", f"a result of the database {source.name!r} was cut: {count:,} rows shown", LOGGER)
     return Data(result, format_result(result))
 
 

@@ -54,6 +54,9 @@ class Watch:
                 self._names[path].append(database.name)
         self._directories = {str(Path(path).parent) for path in self._names}
         self._notices = Notices()
+        self.on_polling: Callable[[bool], None] = _ignore
+        """Told whether what is watched is asked every second, for want of notices, when that may have changed. It
+        must not wait."""
 
     @property
     def health(self) -> dict[str, int | bool]:
@@ -119,7 +122,10 @@ class Watch:
 
     async def _watch_events(self, scope: anyio.CancelScope, notices: Notices) -> None:
         with scope:
-            await watch_events(notices, self._directories, self._noticed)
+            await watch_events(notices, self._directories, self._noticed, self._armed)
+
+    def _armed(self, notices: Notices) -> None:
+        self.on_polling(notices.degraded)
 
     def _noticed(self, paths: Collection[str] | None) -> None:
         names = self._watched if paths is None else {name for path in paths for name in self._names.get(path, ())}
@@ -141,12 +147,24 @@ def _list_files(path: Path) -> Iterator[str]:
             yield f"{one}{ending}"
 
 
-async def watch_events(notices: Notices, directories: Collection[str], noticed: Noticed) -> None:
-    """Calls back until it is cancelled, for the first time when the watch has begun; then closes `notices`."""
+def _ignore(_: object) -> None:
+    """Nobody wants to know."""
+
+
+async def watch_events(
+    notices: Notices,
+    directories: Collection[str],
+    noticed: Noticed,
+    armed: Callable[[Notices], None] = _ignore,
+) -> None:
+    """Calls back until it is cancelled, for the first time when the watch has begun; then closes `notices`, which
+    `armed` is given whenever a watch was asked for."""
     limiter = CapacityLimiter(1)
     try:
         while True:
-            if await to_thread.run_sync(notices.arm, directories, limiter=limiter):
+            is_new = await to_thread.run_sync(notices.arm, directories, limiter=limiter)
+            armed(notices)
+            if is_new:
                 noticed(None)
             paths = await wait_in_thread(notices.wait, _AGAIN_SECONDS, limiter)
             if paths is None or paths:

@@ -1,0 +1,72 @@
+"""A client that asks for a level of log messages, or for none, and what it is told."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shared import Server
+from shared.kit.notices import Notices
+from tests.server.peer import NEWEST_HANDSHAKE, STATELESS, Peer
+from tests.servers.peers import inside
+
+LEVEL = "io.modelcontextprotocol/logLevel"
+LOGGED = "notifications/message"
+POLLED = "what is watched is looked at every second: no notices of its changes come"
+
+both_eras = pytest.mark.parametrize("era", [NEWEST_HANDSHAKE, STATELESS])
+
+Said = tuple[str, str]
+
+
+class RefusedNotices(Notices):
+    """Notices that the system refuses."""
+
+    def __init__(self) -> None:
+        super().__init__(_refuse)
+
+
+def _refuse(_directories: list[str]) -> None:
+    raise OSError("inotify watch limit reached")
+
+
+class Reader:
+    """The client: what it is told as (level, text), all from one logger."""
+
+    def __init__(self, peer: Peer, logger: str, level: str | None) -> None:
+        self.peer = peer
+        self._logger = logger
+        self._meta = {} if level is None or peer.version != STATELESS else {LEVEL: level}
+
+    async def told(self, method: str, /, **params: Any) -> list[Said]:
+        """What it is told during a request."""
+        await self.peer.request(method, params, **self._meta)
+        told = [self._said(one) for one in self.peer.others if one["method"] == LOGGED]
+        self.peer.others.clear()
+        return told
+
+    async def told_by(self, tool: str, /, **arguments: Any) -> list[Said]:
+        """What it is told during the call of a tool."""
+        return await self.told("tools/call", name=tool, arguments=arguments)
+
+    async def told_next(self) -> Said:
+        """What it is told next, whatever about."""
+        return self._said(await self.peer.other(LOGGED))
+
+    def _said(self, message: dict[str, Any]) -> Said:
+        params = message["params"]
+        assert params["logger"] == self._logger
+        return params["level"], params["data"]
+
+
+@asynccontextmanager
+async def reading(
+    app: Server[Any], *options: str | Path, era: str = NEWEST_HANDSHAKE, level: str | None = "info"
+) -> AsyncIterator[Reader]:
+    """A client of the server with these options."""
+    async with inside(app, *options, era=era) as peer:
+        if era != STATELESS and level is not None:
+            await peer.client.request("logging/setLevel", {"level": level})
+        yield Reader(peer.client, app.implementation.name, level)
