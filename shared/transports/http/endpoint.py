@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from importlib.util import find_spec
+from operator import methodcaller
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -95,7 +96,7 @@ class Endpoint:
         self._sessions: Sessions | None = None
         self._stateless: set[StatelessRequest] = set()
         self._decoding = Turns(1)
-        self._pauses = ExpiryQueue(limits.keep_alive_seconds)
+        self._pauses = ExpiryQueue(limits.keep_alive_seconds, methodcaller("look"))
         self._requests, self._listening = Portions(limits.requests), Portions(limits.sessions.sessions)
         self._parameters: WeakKeyDictionary[RegisteredTool, Sequence[Parameter]] = WeakKeyDictionary()
         self._closed: Refusal | None = _STARTING

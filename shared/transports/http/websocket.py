@@ -111,7 +111,7 @@ class WebSocket(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """The connection is this one's from now on."""
         self._transport = cast("asyncio.Transport", transport)
-        self._pauses.start(self, WebSocket._look)
+        self._pauses.start(self)
 
     def data_received(self, data: bytes) -> None:
         """Takes frames in."""
@@ -206,7 +206,7 @@ class WebSocket(asyncio.Protocol):
 
     # The time
 
-    def _look(self) -> None:
+    def look(self) -> None:
         """Looks whether the peer is there, and pings it."""
         unsent = self._transport.get_write_buffer_size()
         is_there = self._is_heard or unsent < self._unsent
@@ -220,4 +220,4 @@ class WebSocket(asyncio.Protocol):
         elif not (self.is_closed or self._is_full):
             self._frames.send_ping(b"")
             self._write()
-        self._pauses.start(self, WebSocket._look)
+        self._pauses.start(self)
