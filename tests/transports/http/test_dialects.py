@@ -87,7 +87,10 @@ async def test_initialize_opens_no_session() -> None:
         answer = await site.post({"jsonrpc": "2.0", "id": 1, "method": "mcp/initialize", "params": {}})
         assert (await site.health())["sessions"] == 0
     assert "mcp-session-id" not in answer.headers
-    assert answer.json()["result"]["name"] == "sample"
+    told = answer.json()["result"]
+    assert told["name"] == "sample"
+    assert {"mcp/listTools", "mcp/tools/call", "mcp/subscriptions/listen"} < set(told["methods"])
+    assert not {"mcp/resources/subscribe", "mcp/logging/setLevel"} & set(told["methods"])
 
 
 async def test_a_notification_is_taken() -> None:

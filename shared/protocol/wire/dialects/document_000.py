@@ -115,7 +115,7 @@ class Document000:
             case Response(number, result):
                 told = self._with_ids(result)
                 request = self._requests.close(number)
-                return None if request is None else _answer(request.id, result=_result(request.method, told))
+                return None if request is None else _answer(request.id, result=self._result(request.method, told))
             case Failure(number):
                 request = OpenRequest(None) if number is None else self._requests.close(number)
                 return None if request is None else _answer(request.id, error=error_object(message))
@@ -124,6 +124,25 @@ class Document000:
             case Notification(method, params):
                 return {"jsonrpc": "2.0", "method": _PREFIX + method, "params": self._with_ids(params)}
         return None  # questions go to those who declare that they answer them, and nobody sends anything else
+
+    def _result(self, method: str, result: dict[str, Any]) -> Any:
+        """The `result` of the request behind `method` in the form that 5.2 gives it."""
+        if method in _OWN:
+            return result["value"]
+        return self._introduction(result) if method == _INITIALIZE else result
+
+    def _introduction(self, result: dict[str, Any]) -> dict[str, Any]:
+        """What `mcp/initialize` says, made of the result of either lifecycle (5.2.1)."""
+        server = result.get("serverInfo") or result["_meta"][SERVER_INFO]
+        offered = [
+            f"{_PREFIX}{row.name}"
+            for row in REQUESTS
+            if row.name not in _LIFECYCLE
+            and (self._is_stream or row.last.stateless)
+            and declared(result["capabilities"], row.capability) not in (None, False)
+        ]
+        told = {"name": server["name"], "version": server["version"], "methods": [_INITIALIZE, *_OWN, *offered]}
+        return {**told, "instructions": result["instructions"]} if "instructions" in result else told
 
     def _with_ids(self, params: dict[str, Any]) -> dict[str, Any]:
         """`params` that name a subscription by the peer's id of it."""
@@ -148,23 +167,3 @@ def _params(method: str, params: Any) -> dict[str, Any]:
 
 def _answer(id: RequestId | None, **outcome: Any) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": id, **outcome}
-
-
-def _result(method: str, result: dict[str, Any]) -> Any:
-    """The `result` of the request behind `method` in the form that 5.2 gives it."""
-    if method in _OWN:
-        return result["value"]
-    return _introduction(result) if method == _INITIALIZE else result
-
-
-def _introduction(result: dict[str, Any]) -> dict[str, Any]:
-    """What `mcp/initialize` says, made of the result of either lifecycle (5.2.1)."""
-    server = result.get("serverInfo") or result["_meta"][SERVER_INFO]
-    capabilities = result["capabilities"]
-    offered = [
-        f"{_PREFIX}{row.name}"
-        for row in REQUESTS
-        if row.name not in _LIFECYCLE and declared(capabilities, row.capability) not in (None, False)
-    ]
-    told = {"name": server["name"], "version": server["version"], "methods": [_INITIALIZE, *_OWN, *offered]}
-    return {**told, "instructions": result["instructions"]} if "instructions" in result else told

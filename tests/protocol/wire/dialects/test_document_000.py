@@ -4,6 +4,8 @@ import json
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from shared.errors import InvalidRequest
 from shared.protocol.types.base import CLIENT_CAPABILITIES, PROTOCOL_VERSION, SUBSCRIPTION_ID
@@ -242,3 +244,34 @@ def test_a_long_message_is_refused_under_its_id():
     told = talk.refused("mcp/listTools", {"x": "y" * 500}, id="long")
     assert told["id"] == "long"
     assert talk.request("mcp/listTools", id=2)
+
+
+# Any JSON
+
+JSON = st.sampled_from([None, True, 1.5, "", "x", [], [1, {}], {}, {"_meta": 5}, {"requestId": 1}, "\ud83d", 2**70])
+METHODS = ["mcp/listTools", "mcp/initialize", "mcp/ping", "mcp/tools/list", "mcp/notifications/cancelled", "ping"]
+MESSAGES = st.fixed_dictionaries(
+    {"jsonrpc": st.just("2.0") | JSON, "method": st.sampled_from(METHODS) | JSON},
+    optional={"id": st.integers(0, 2) | JSON, "params": st.builds(dict, requestId=st.integers(0, 2)) | JSON},
+)
+
+
+@given(st.lists(MESSAGES, max_size=8))
+def test_whatever_comes_is_answered_once_and_forgotten(values):
+    codec = Codec(dialects=True)
+    codec.feed(text("mcp/listTools", id="first") + b"\n")
+    for value in values:
+        told = [codec.encode(answer) for answer in map(due, codec.feed(json.dumps(value).encode() + b"\n")) if answer]
+        assert len(told) == ("id" in value)
+        assert all(json.loads(one)["id"] == value["id"] or json.loads(one)["id"] is None for one in told)
+    assert len(codec.dialect._requests) == 1
+
+
+def due(message: Message) -> Message | None:
+    """What a server would answer at once."""
+    match message:
+        case Request():
+            return failure(message.id, InvalidRequest("no"))
+        case Malformed(answer, silent=False):
+            return answer
+    return None

@@ -1,0 +1,74 @@
+"""The ids of a dialect's requests: told apart, and forgotten in time."""
+
+import pytest
+
+from shared.errors import InvalidParams, InvalidRequest
+from shared.protocol.types.base import CLIENT_CAPABILITIES, PROTOCOL_VERSION
+from shared.protocol.wire.dialects.open_requests import OpenRequest, OpenRequests, enveloped, is_id
+from shared.protocol.wire.jsonrpc import Failure, Malformed
+
+IDS = [None, 1, "1", "", 0, -5, 2**70]
+
+
+def test_requests_of_any_ids_are_told_apart():
+    requests = OpenRequests()
+    numbers = {id_: requests.open(id_, f"mcp/{id_}", "x", {}).id for id_ in IDS}
+    assert len(set(numbers.values())) == len(IDS)
+    for id_, number in numbers.items():
+        assert requests.number_of(id_) == number
+        assert requests.close(number) == OpenRequest(id_, f"mcp/{id_}")
+    assert len(requests) == 0
+
+
+@pytest.mark.parametrize("id_", IDS)
+def test_an_id_in_use_is_refused(id_):
+    requests = OpenRequests()
+    first = requests.open(id_, "a", "x", {})
+    with pytest.raises(InvalidRequest, match="in use"):
+        requests.open(id_, "b", "x", {})
+    assert requests.close(first.id) == OpenRequest(id_, "a")
+    assert requests.open(id_, "b", "x", {}).id != first.id
+
+
+def test_a_refusal_leaves_the_request_with_its_id_alone():
+    requests = OpenRequests()
+    first = requests.open(7, "a", "x", {})
+    refused = requests.refuse(Failure(7, -32600, "no", [1]))
+    assert isinstance(refused, Malformed)
+    assert refused.failure == Failure(refused.failure.id, -32600, "no", [1])
+    assert requests.close(refused.failure.id) == OpenRequest(7)
+    assert requests.number_of(7) == first.id
+
+
+@pytest.mark.parametrize("number", [None, 5, "1"])
+def test_what_is_over_or_never_was_is_nothing(number):
+    requests = OpenRequests()
+    requests.close(requests.open("x", "a", "x", {}).id)
+    assert requests.find(number) is None
+    assert requests.close(number) is None
+
+
+@pytest.mark.parametrize("value", [True, 1.0, [], {}])
+def test_other_values_are_no_ids(value):
+    assert not is_id(value)
+    assert OpenRequests().number_of(value) is None
+
+
+def test_nothing_is_kept_of_what_is_over():
+    requests = OpenRequests()
+    for number in range(1_000):
+        requests.close(requests.open(number % 7, "a", "x", {}).id)
+        requests.close(requests.refuse(Failure(None, -32600, "no")).failure.id)
+    assert len(requests) == 0
+    assert requests.open(3, "a", "x", {})
+
+
+def test_an_envelope_names_the_newest_version_and_no_capabilities():
+    meta = enveloped({"a": 1}, "t")["_meta"]
+    assert meta == {PROTOCOL_VERSION: "2026-07-28", CLIENT_CAPABILITIES: {}, "progressToken": "t"}
+    assert enveloped({"_meta": {"progressToken": 0}}, "t")["_meta"]["progressToken"] == 0
+
+
+def test_a_meta_that_is_no_object_is_refused():
+    with pytest.raises(InvalidParams, match="_meta"):
+        enveloped({"_meta": []})
