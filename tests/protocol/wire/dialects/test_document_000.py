@@ -248,7 +248,7 @@ def test_a_long_message_is_refused_under_its_id():
 
 # Any JSON
 
-JSON = st.sampled_from([None, True, 1.5, "", "x", [], [1, {}], {}, {"_meta": 5}, {"requestId": 1}, "\ud83d", 2**70])
+JSON = st.sampled_from([None, True, 1.5, "", "x", [], [1, {}], {}, {"_meta": 5}, {"requestId": 1}, 2**70])
 METHODS = ["mcp/listTools", "mcp/initialize", "mcp/ping", "mcp/tools/list", "mcp/notifications/cancelled", "ping"]
 MESSAGES = st.fixed_dictionaries(
     {"jsonrpc": st.just("2.0") | JSON, "method": st.sampled_from(METHODS) | JSON},
