@@ -23,6 +23,7 @@ TABLES = {
     "received by a model": "tests.hosts.conftest",
     "README": "tests.readme_commands",
     "way of installing": "tests.bundle.conftest",
+    "example of a document": "tests.document_examples",
     "hammered": "tests.servers.filesystem.hammering",
 }
 """What tests record, and the module whose `print_tables` prints it."""

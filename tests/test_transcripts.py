@@ -1,6 +1,7 @@
 """Every transcript is played against the real serving loop; see tests/transcripts.py for the format."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -8,7 +9,7 @@ from tests.transcript_files import FOLDER, Transcript, transcripts
 from tests.transcripts import play
 
 
-def cases() -> list[object]:
+def cases() -> list[Any]:
     return [
         pytest.param(
             path, version, id=f"{path.relative_to(FOLDER).with_suffix('')}{f'@{version}' if version else ''}"
@@ -21,6 +22,16 @@ def cases() -> list[object]:
 @pytest.mark.parametrize(("path", "version"), cases())
 async def test_transcript(path: Path, version: str | None, request: pytest.FixtureRequest) -> None:
     await play(Transcript.read(path), version, update=request.config.getoption("--update-transcripts"))
+
+
+STANDARD = [case for case in cases() if "dialect" not in Transcript.read(case.values[0]).options]
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(("path", "version"), STANDARD)
+async def test_no_byte_differs_where_a_server_has_dialects(path: Path, version: str | None) -> None:
+    transcript = Transcript.read(path)
+    assert await play(transcript, version, dialects=True) == await play(transcript, version, dialects=False)
 
 
 HEAD = "# A test of the player.\napp: basic\nversion: 2025-11-25\n\n"

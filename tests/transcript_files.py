@@ -53,7 +53,7 @@ class Transcript:
         self.path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-OPTIONS = ("app:", "version:", "capabilities:")
+OPTIONS = ("app:", "client:", "version:", "capabilities:", "dialect:")
 
 
 def transcripts() -> list[Path]:

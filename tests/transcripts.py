@@ -2,9 +2,10 @@
 
     # What the transcript shows.
     # 2025-11-25, Basic, Lifecycle.                   where the specification says so
-    app: basic                                        one of tests/transcript_apps.py
+    app: basic                                        one of tests/transcript_apps.py and document_apps.py
     version: 2025-06-18 2025-11-25                    played once for each; see below
     capabilities: {"roots": {}}                       the client's, in the handshake and in "$envelope"
+    dialect: 002                                      no schema of the specification tells how it should look
 
     --> {"jsonrpc": "2.0", "id": 1, "method": "ping"}
     <-- {"jsonrpc": "2.0", "id": 1, "result": {}}
@@ -13,6 +14,9 @@ Under a version with a handshake the handshake goes first, unseen. Without `vers
 A message may go on in lines that begin with a blank. What is no JSON is sent as it stands, and `b"\xff"` as
 those bytes. `--> end` ends the client's side; `<-- end` is the end of the server's. `<-- nothing` says that
 nothing came and nothing is under way that could still bring it, and so does each turn from `<--` to `-->`.
+
+`client: 2025-06-18` in place of `app:` has our own client play against the text, in that mode: what stands after the
+arrows to the right is what a server says to it.
 
 The text `"$envelope"` under `_meta` stands for what every request of 2026-07-28 carries; so does the key
 `"$envelope": true` in a `_meta` that holds more. Any other text `"$name"` is bound where the server says it first,
@@ -26,14 +30,19 @@ Everything the server says is also held against the official schema of the versi
 import ast
 import json
 import re
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import anyio
 
+from shared.client.client import Client
+from shared.client.options import ClientOptions
+from shared.kit.tasks import background
 from shared.testing import connected
-from shared.transports.memory import MemoryTransport
-from tests import schemas, transcript_apps
+from shared.transports.memory import MemoryTransport, memory_pair
+from tests import document_apps, schemas, transcript_apps
 from tests.quiet import quiet
 from tests.transcript_files import Transcript, layout
 from tests.wire import CLIENT_INFO, NEWEST_HANDSHAKE, STATELESS, with_envelope
@@ -42,15 +51,19 @@ PATIENCE = 20.0
 NOTHING, END = "nothing", "end"
 OPAQUE = {"requestState": "state", "nextCursor": "cursor", "elicitationId": "visit"}
 PLACEHOLDER = re.compile(r"\$[a-z]+[0-9]*")
+APPS = vars(transcript_apps) | vars(document_apps)
 VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
 
 
-async def play(transcript: Transcript, version: str | None, *, update: bool = False) -> None:
-    """Plays one transcript. Raises AssertionError where the server says something else."""
-    app = getattr(transcript_apps, transcript.options["app"])()
+async def play(
+    transcript: Transcript, version: str | None, *, update: bool = False, dialects: bool = True
+) -> list[bytes]:
+    """Plays one transcript with a server that may be spoken to in dialects, or may not; what it said, with
+    placeholders in the place of opaque texts. Raises AssertionError where it says something else."""
+    options = transcript.options
     with anyio.fail_after(PATIENCE):
-        async with connected(app) as end:
-            player = Player(end, version, json.loads(transcript.options.get("capabilities", "{}")))
+        async with peer(options, dialects=dialects) as end:
+            player = Player(end, version, json.loads(options.get("capabilities", "{}")), "dialect" not in options)
             if version not in (None, STATELESS):
                 await player.shake_hands()
             if update:
@@ -58,15 +71,47 @@ async def play(transcript: Transcript, version: str | None, *, update: bool = Fa
                 transcript.write()
             else:
                 await player.compare(transcript.steps)
+            return [player.without_opaque(data) for data in player.received]
+
+
+def peer(options: dict[str, str], *, dialects: bool) -> AbstractAsyncContextManager[MemoryTransport]:
+    """The other end of what a transcript with these options is about."""
+    return asked(options["client"]) if "client" in options else connected(APPS[options["app"]](), dialects=dialects)
+
+
+@asynccontextmanager
+async def asked(mode: str) -> AsyncIterator[MemoryTransport]:
+    """The server's end of a connection to a client that accepts forms and has a model that says "Blue."."""
+    ours, theirs = memory_pair()
+    options = ClientOptions(name="player", version="1", mode=mode, elicit=accept, sample=say_blue)
+
+    async def run() -> None:
+        async with Client(theirs, options):
+            await anyio.sleep_forever()
+
+    async with background() as tasks:
+        tasks.start_soon(run)
+        yield ours
+    ours.close()
+
+
+async def accept(params: dict[str, Any]) -> dict[str, Any]:
+    return {"action": "accept", "content": {}}
+
+
+async def say_blue(params: dict[str, Any]) -> dict[str, Any]:
+    return {"role": "assistant", "content": {"type": "text", "text": "Blue."}, "model": "player"}
 
 
 @dataclass
 class Player:
-    """The client's side of one transcript."""
+    """The other side of one transcript."""
 
     end: MemoryTransport
     version: str | None
     capabilities: dict[str, Any]
+    has_schema: bool = True
+    received: list[bytes] = field(default_factory=list)
     bound: dict[str, str] = field(default_factory=dict)
     pending: dict[Any, tuple[str, str]] = field(default_factory=dict)  # id -> method, version
 
@@ -95,6 +140,8 @@ class Player:
 
     async def answers(self, steps: list[tuple[str, str]]) -> Any:
         """The steps, with what the server says now in place of what it said."""
+        async for message in self.said():
+            yield "<--", message
         for at, (arrow, text) in enumerate(steps):
             if arrow == "-->":
                 await self.send(text)
@@ -166,10 +213,14 @@ class Player:
         return STATELESS if stateless else self.version or NEWEST_HANDSHAKE
 
     async def receive(self) -> Any:
-        return self.check(json.loads(await self.end.receive_bytes()))
+        data = await self.end.receive_bytes()
+        self.received.append(data)
+        return self.check(json.loads(data))
 
     def check(self, message: Any) -> Any:
         """`message`, when it fits the official schema of the version it was sent under."""
+        if not self.has_schema:
+            return message
         if isinstance(message, list):
             methods = {part.get("id"): self.pending.pop(_key(part.get("id")), ("", ""))[0] for part in message}
             _fits(message, ["2025-03-26"], {id_: method or None for id_, method in methods.items()})
@@ -199,6 +250,12 @@ class Player:
             case list():
                 return [self.filled(item) for item in value]
         return value
+
+    def without_opaque(self, data: bytes) -> bytes:
+        """`data` with a placeholder for each text that is bound to one."""
+        for name, text in self.bound.items():
+            data = data.replace(text.encode(), name.encode())
+        return data
 
     def bind(self, expected: Any, actual: Any) -> None:
         """Binds each placeholder in `expected` to the text that stands there in `actual`."""

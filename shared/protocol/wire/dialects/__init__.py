@@ -3,6 +3,15 @@
 The first message of a connection settles what it speaks, and a `Dialect` stands from then on between the JSON of
 that peer and the messages that all others send. The core knows of none: a dialect's request is a standard one that
 needs no handshake, or one of the methods of `extensions/dialects`, which have names that nobody sends by chance.
+
+    document       is settled by                                                module
+    000            a method that begins with `mcp/`                             document_000
+    002            `call_tool`, `read_resource`, `render_prompt`, or an         document_002, forms_002
+                   `initialize` without what the specification requires
+    001, 003, 004  nothing: they have other words for what the specification    spellings
+                   has, of which a client takes those of servers
+
+README.md has, section by section, what each asks for, what is done, and where the specification differs.
 """
 
 import re

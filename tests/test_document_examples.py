@@ -1,0 +1,135 @@
+"""The examples of five documents about the protocol: each is in a transcript as it is printed, or a row of the table
+in shared/protocol/wire/dialects/README.md says why it is not.
+
+Where a message stands in a transcript there may be more in it: fields that the document does not show, and entries of
+lists.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from anyio.streams.stapled import StapledObjectStream
+
+from shared.extensions.dialects import DIALECTS
+from shared.protocol.wire.codec import Codec
+from shared.server.connection import serve
+from shared.transports.framed import framed
+from tests.document_apps import document_000
+from tests.document_examples import DOCUMENTS, EXAMPLE, examples
+from tests.transcript_files import FOLDER, Transcript
+
+ROOT = FOLDER.parents[1]
+TABLE = ROOT / "shared/protocol/wire/dialects/README.md"
+Json = dict[str, Any]
+
+
+def cases() -> Iterator[Any]:
+    for document in DOCUMENTS:
+        for number, example in enumerate(examples(document), 1):
+            yield pytest.param(document, example, id=f"{document}-{number}")
+
+
+def rows() -> list[list[str]]:
+    """The cells of the table."""
+    lines = [line for line in TABLE.read_text(encoding="utf-8").splitlines() if re.match(r"\| \d{3} \|", line)]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+
+
+def shows(said: Any, printed: Any) -> bool:
+    """Whether `printed` is `said`, or what a document shows of it."""
+    match printed:
+        case "...":
+            return True
+        case dict():
+            return isinstance(said, dict) and all(
+                name in said and shows(said[name], printed[name]) for name in printed
+            )
+        case list():
+            return isinstance(said, list) and all(any(shows(one, item) for one in said) for item in printed)
+        case _:
+            is_number = {type(said), type(printed)} == {int, float}
+            return (is_number or type(said) is type(printed)) and said == printed
+
+
+def parts(value: Any) -> Iterator[Any]:
+    """The value and all that is in it."""
+    yield value
+    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from parts(inner)
+
+
+def messages(path: Path) -> Iterator[Any]:
+    """All messages of a transcript."""
+    for _, text in Transcript.read(path).steps:
+        try:
+            yield json.loads(text)
+        except ValueError:
+            continue
+
+
+@pytest.mark.parametrize(("document", "example"), [*cases()])
+def test_each_example_is_in_a_transcript_or_explained(
+    document: str, example: Json, request: pytest.FixtureRequest
+) -> None:
+    path = FOLDER / f"document-{document}/{example['transcript']}.txt"
+    said = [part for message in messages(path) for part in parts(message)]
+    row = example.get("explained")
+    if row is None:
+        assert any(shows(part, example["message"]) for part in said), "no message of the transcript shows this"
+    else:
+        assert [document, row] in [cells[:2] for cells in rows()], "the table has no such row"
+    request.node.user_properties.append((EXAMPLE, (document, row is None)))
+
+
+def test_each_row_of_the_table_is_shown_by_a_file() -> None:
+    for document, section, *_, shown_by in rows():
+        for name in shown_by.split(", "):
+            path = FOLDER / f"document-{name}.txt" if name[:3] in DOCUMENTS else ROOT / name
+            assert name == "—" or path.is_file(), f"{document}, {section}: there is no {name}"
+
+
+def test_what_is_decided_without_code_is_in_the_table() -> None:
+    decided = [f"{document} {section}" for document, section, *_, shown_by in rows() if shown_by == "—"]
+    assert decided == ["001 15.3", "001 16.3", "002 History, 0.4.0", "002 Implementation guide, server"]
+
+
+@pytest.mark.parametrize(
+    ("said", "printed"),
+    [
+        ({"a": 1, "b": 2}, {"a": 1}),
+        ([1, {"a": 1}], [{"a": 1}]),
+        (["x"], ["..."]),
+        (22.0, 22),
+        ({"a": {"b": 1}}, {"a": "..."}),
+    ],
+)
+def test_more_may_be_said_than_is_printed(said: Any, printed: Any) -> None:
+    assert shows(said, printed)
+
+
+@pytest.mark.parametrize(
+    ("said", "printed"), [({"a": 1}, {"a": 1, "b": 2}), ([], [1]), (1, True), ("1", 1), ({"a": None}, {"b": None})]
+)
+def test_what_is_printed_must_be_said(said: Any, printed: Any) -> None:
+    assert not shows(said, printed)
+
+
+async def test_the_framed_example_is_answered_byte_by_byte_as_printed() -> None:
+    (example,) = examples("000")
+    # The length that is printed is that of the message with the line end behind it.
+    sent = b"Content-Length: 134\r\n\r\n" + json.dumps(example["message"], separators=(",", ":")).encode() + b"\r\n"
+    to_server, at_server = anyio.create_memory_object_stream[bytes](1)
+    to_client, at_client = anyio.create_memory_object_stream[bytes](1)
+    transport = framed(StapledObjectStream(to_client, at_server), Codec(dialects=True))
+    async with to_server, at_client, document_000().open(extensions=[DIALECTS]) as running:
+        await to_server.send(sent)
+        to_server.close()
+        await serve(running, transport)
+        await transport.aclose()
+        answer = b'{"jsonrpc":"2.0","id":1,"result":"what stands in /path/to/file.txt"}'
+        assert await at_client.receive() == b"Content-Length: %d\r\n\r\n%b" % (len(answer), answer)
