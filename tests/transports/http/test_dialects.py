@@ -124,7 +124,7 @@ async def test_a_client_that_goes_away_has_cancelled_its_call() -> None:
 
 STANDARD: list[tuple[Json, Any]] = [
     ({"Accept": JSON}, {"jsonrpc": "2.0", "id": 1, "method": "ping"}),
-    ({"Accept": STREAM}, {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {}}),
+    ({"Accept": STREAM}, {"jsonrpc": "2.0", "id": 1, "method": "initialize"}),
     ({"Accept": "text/html"}, execute("echo", text="hi")),
     ({"Accept": JSON}, "x" * 20_000),
     ({"Accept": JSON}, b"{"),

@@ -1,0 +1,51 @@
+"""Messages of document 002 over real sockets: each POST by itself, the first message of its examples among them."""
+
+from typing import Any
+
+import pytest
+
+from shared.extensions.dialects import DIALECTS
+from shared.transports.http.endpoint import EndpointLimits
+from tests.document_apps import document_002
+from tests.transports.http.http_wire import Json, events, listening
+
+JSON, STREAM = {"Accept": "application/json"}, {"Accept": "text/event-stream"}
+LIMITS = EndpointLimits(dialects=True)
+INITIALIZE: Json = {"jsonrpc": "2.0", "method": "initialize", "params": {}, "id": "1"}
+READ: Json = {"method": "read_resource", "params": {"uri": "data://users/123"}, "id": "req-1"}
+
+
+async def test_each_post_stands_for_itself() -> None:
+    async with document_002().open(extensions=[DIALECTS]) as running, listening(running, limits=LIMITS) as site:
+        greeted = await site.post(INITIALIZE, JSON)
+        read = await site.post(READ, JSON)
+        assert (await site.health())["sessions"] == 0
+    assert "mcp-session-id" not in greeted.headers
+    assert greeted.json()["result"]["version"] == "0.7.0"
+    assert read.json()["result"]["content"] == [{"type": "text", "text": "用户资料内容..."}]
+    assert read.json().keys() == {"id", "result"}
+
+
+async def test_an_answer_may_be_an_event() -> None:
+    async with (
+        document_002().open(extensions=[DIALECTS]) as running,
+        listening(running, limits=LIMITS) as site,
+        site.stream(INITIALIZE, STREAM) as answer,
+    ):
+        (only,) = [one async for one in events(answer)]
+    assert only["result"]["version"] == "0.7.0"
+
+
+@pytest.mark.parametrize(
+    ("message", "status", "code"),
+    [
+        ({**READ, "params": {"uri": "data://users/999"}}, 200, 3001),
+        ({**READ, "id": None}, 400, -32600),
+        ({**READ, "params": []}, 400, -32602),
+        ({**INITIALIZE, "params": {"version": "1.0.0"}}, 400, 1001),
+    ],
+)
+async def test_errors_are_those_of_the_document(message: Json, status: int, code: int) -> None:
+    async with document_002().open(extensions=[DIALECTS]) as running, listening(running, limits=LIMITS) as site:
+        answer: Any = await site.post(message, JSON)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (status, code)
