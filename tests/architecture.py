@@ -47,7 +47,7 @@ LATE_IMPORTS: dict[str, str] = {
     "shared/kit/yaml.py": "pyyaml is an extra, loaded with the first text in YAML",
     "shared/protocol/wire/dialects/__init__.py": "most connections never speak a dialect",
     "shared/protocol/wire/codec.py": "nearly all peers send lines, and need no reader of headers",
-    "shared/client/connect.py": "httpx is an extra, and a client of processes needs none",
+    "shared/client/connect.py": "httpx and websockets are an extra, and a client of processes needs none",
     "shared/program/options.py": "who asks for help waits for argparse, and nobody else",
     "shared/program/process.py": "what says how much a listener takes stands with the web server, for HTTP alone",
     "shared/program/run.py": "a transport is imported when it is chosen, a reader of settings where there is a file",

@@ -16,7 +16,7 @@ from .options import ClientOptions
 if TYPE_CHECKING:
     import httpx
 
-__all__ = ["connect_http", "connect_stdio"]
+__all__ = ["connect_http", "connect_stdio", "connect_websocket"]
 
 
 @asynccontextmanager
@@ -56,8 +56,29 @@ async def connect_http(
     """
     from ..transports.http.client import open_http
 
-    fixed = dict(headers or {})
-    if token is not None:
-        fixed["authorization"] = f"Bearer {token}"
-    async with open_http(url, fixed, http) as transport, Client(transport, options) as client:
+    async with open_http(url, _fixed(token, headers), http) as transport, Client(transport, options) as client:
         yield client
+
+
+@asynccontextmanager
+async def connect_websocket(
+    url: str,
+    options: ClientOptions | None = None,
+    *,
+    token: str | None = None,
+    headers: Mapping[str, str] | None = None,
+) -> AsyncIterator[Client]:
+    """A client of the server at `url`, which begins with ws:// or wss://. `token` is sent as a bearer token, and
+    `headers` with it, in the handshake alone.
+
+    Raises what `open_websocket` raises, PeerError 401 or 403 among it, and what entering a `Client` raises.
+    """
+    from ..transports.websocket import open_websocket
+
+    async with open_websocket(url, _fixed(token, headers)) as transport, Client(transport, options) as client:
+        yield client
+
+
+def _fixed(token: str | None, headers: Mapping[str, str] | None) -> dict[str, str]:
+    """The headers that are sent whatever is asked."""
+    return {**(headers or {}), **({} if token is None else {"authorization": f"Bearer {token}"})}

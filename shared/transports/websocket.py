@@ -1,0 +1,100 @@
+"""A server behind a `ws://` or `wss://` URL: one message in each text frame, in both directions.
+
+`websockets` keeps the connection, pings the server and gives it up where it answers none. A server that refuses the
+upgrade says why as it would refuse any request over HTTP.
+"""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+
+import anyio
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed, ConnectionClosedOK, InvalidHandshake, InvalidStatus, InvalidURI
+from websockets.http11 import Response
+from websockets.typing import Subprotocol
+
+from ..errors import PeerError
+from ..protocol.session.events import Outgoing
+from ..protocol.wire.codec import MAX_MESSAGE, Codec
+from ..protocol.wire.jsonrpc import Failure, Message
+
+__all__ = ["WebSocketTransport", "open_websocket"]
+
+CONNECT_SECONDS = 30.0
+FAREWELL_SECONDS = 2.0
+"""Time for the close frame to be answered."""
+_SUBPROTOCOLS = (Subprotocol("mcp"),)
+
+
+class WebSocketTransport:
+    """Messages with one server."""
+
+    def __init__(self, socket: ClientConnection) -> None:
+        self._socket = socket
+        self._codec = Codec(is_client=True, line_end=b"")
+
+    async def receive(self) -> Sequence[Message]:
+        """The next message. Raises EndOfStream when the server has closed the connection in order, else
+        BrokenResourceError."""
+        try:
+            return [self._codec.decode_body(await self._socket.recv(decode=False))]
+        except ConnectionClosedOK:
+            raise anyio.EndOfStream from None
+        except ConnectionClosed:
+            raise anyio.BrokenResourceError from None
+
+    async def send(self, outgoing: Sequence[Outgoing]) -> None:
+        """Sends messages; waits while the server is slow. Raises BrokenResourceError once it is closed."""
+        try:
+            for one in outgoing:
+                if one.message is not None:
+                    await self._socket.send(self._codec.encode(one.message), text=True)
+        except ConnectionClosed:
+            raise anyio.BrokenResourceError from None
+
+    async def aclose(self) -> None:
+        """Closes the connection."""
+        await self._socket.close()
+
+
+@asynccontextmanager
+async def open_websocket(url: str, headers: Mapping[str, str]) -> AsyncIterator[WebSocketTransport]:
+    """A transport to `url` as long as the block; `headers` go with the handshake.
+
+    Raises ValueError for another kind of URL, OSError where there is no connection, ConnectionError where the server
+    speaks something else, and PeerError where it refuses, with the HTTP status as its code.
+    """
+    try:
+        socket = await _Connect(
+            url,
+            subprotocols=_SUBPROTOCOLS,
+            additional_headers=headers,
+            user_agent_header=None,
+            compression=None,
+            max_size=MAX_MESSAGE,
+            open_timeout=CONNECT_SECONDS,
+            close_timeout=FAREWELL_SECONDS,
+        )
+    except InvalidURI:
+        raise ValueError("the URL of a WebSocket begins with ws:// or wss://") from None
+    except InvalidStatus as refused:
+        raise _refusal(refused.response) from None
+    except InvalidHandshake as error:
+        raise ConnectionError(f"the server does not speak WebSocket: {error}") from None
+    transport = WebSocketTransport(socket)
+    try:
+        yield transport
+    finally:
+        await transport.aclose()
+
+
+class _Connect(connect):
+    def process_redirect(self, exc: Exception) -> Exception | str:
+        """Follows none: another place is not to have the token."""
+        return exc
+
+
+def _refusal(response: Response) -> PeerError:
+    message = Codec(is_client=True).decode_body(response.body or b"")
+    said = message.message if isinstance(message, Failure) else response.reason_phrase
+    return PeerError(f"HTTP {response.status_code}: {said}", code=response.status_code)
