@@ -9,6 +9,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from websockets.sync.client import connect
 
 from tests.docker.images import TOKEN, service
 from tests.docker.proxy import proxied
@@ -117,3 +118,11 @@ def events(answer: httpx.Response) -> Iterator[Json]:
     for line in answer.iter_lines():
         if line.startswith("data: {"):
             yield json.loads(line.removeprefix("data: "))
+
+
+def test_a_websocket_goes_through(site: str) -> None:
+    url = f"{site.replace('http:', 'ws:')}/filesystem/mcp"
+    with connect(url, additional_headers=AUTHORIZED, open_timeout=PATIENCE, close_timeout=PATIENCE) as socket:
+        socket.send(DISCOVER)
+        answer = json.loads(socket.recv(PATIENCE))
+        assert answer["result"]["_meta"]["io.modelcontextprotocol/serverInfo"]["name"] == "filesystem"
