@@ -9,7 +9,7 @@ same, so everything is looked at every few seconds anyway, and more often where 
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import anyio
@@ -35,8 +35,8 @@ _SHARE = 20
 """Of the time, the looks without a notice take one part in so many at most."""
 
 
-def _ignore(_changed: Changed) -> None:
-    """Nobody is told before the watch runs."""
+def _ignore(_: object) -> None:
+    """Nobody is told before the watch runs, or wants to know."""
 
 
 class Watch:
@@ -50,6 +50,11 @@ class Watch:
         self._looks = CapacityLimiter(1)
         """For looks, of which there may be one at a time."""
         self._told: Callable[[Changed], None] = _ignore
+        self.on_problems: Callable[[Sequence[Found]], None] = _ignore
+        """Given all that is wrong with files whenever that is something else; it must not wait."""
+        self.on_polling: Callable[[bool], None] = _ignore
+        """Told whether changes are looked for, for want of notices, whenever a watch was asked for; it must not
+        wait."""
         self._broken: frozenset[str] = frozenset()
         self._said: frozenset[Found] = frozenset()
         self._took = 0.0
@@ -72,7 +77,8 @@ class Watch:
         """Watches until it is cancelled; calls `told` once for each burst of changes, when the libraries have what is
         new, with the names of prompts on offer alone. They were looked at before, and then `arm` was called."""
         self._told = told
-        self._log_problems()
+        self._tell_problems()
+        self.on_polling(self.degraded)
         # To look at thousands of files again at once would keep the first client waiting.
         rest = _POLL_SECONDS
         try:
@@ -83,6 +89,7 @@ class Watch:
                 # What is watched for is what the look found, so a new watch is a reason to look again.
                 while await to_thread.run_sync(self.arm, limiter=self._limiter):
                     await self.look()
+                self.on_polling(self.degraded)
                 rest = self._rest
         finally:
             self._notices.close()
@@ -123,7 +130,7 @@ class Watch:
         """Looks now. What was there when it began is served, and told, when it ends: so whoever has written something
         has a look before they say so."""
         changed = await to_thread.run_sync(self._find_changed, limiter=self._looks)
-        self._log_problems()
+        self._tell_problems()
         if changed is not None:
             self._told(changed)
 
@@ -148,9 +155,12 @@ class Watch:
             return True
         return False
 
-    def _log_problems(self) -> None:
+    def _tell_problems(self) -> None:
         """Says in the log what is wrong that was not wrong before."""
         found = frozenset(self._libraries.problems())
+        if found == self._said:
+            return
         for root, problem in sorted(found - self._said):
             log.warning("%s: %s", escape(root.name), problem)
         self._said = found
+        self.on_problems(sorted(found))

@@ -1,0 +1,79 @@
+"""What the user is told by log messages, in both eras, and what nobody is told who did not ask."""
+
+from pathlib import Path
+
+import pytest
+
+from servers.prompts.library import watch
+from servers.prompts.server import app
+from tests.servers.prompts.folders import SIMPLE, put
+from tests.servers.prompts.serving import folder
+from tests.servers.reports import POLLED, STATELESS, RefusedNotices, both_eras, reading
+
+BROKEN = "---\nname: [\n---\nText.\n"
+WRONG = "wrong in the library: lib: b.md:3: the front matter is not YAML: "
+
+
+@pytest.fixture
+def lib(tmp_path: Path) -> Path:
+    """A library of one prompt."""
+    return folder(tmp_path / "lib", {"a.md": SIMPLE})
+
+
+async def test_a_session_is_told_of_a_file_that_becomes_wrong(lib: Path) -> None:
+    async with reading(app, lib) as client:
+        put(lib, {"b.md": BROKEN})
+        level, text = await client.told_next()
+    assert (level, text[: len(WRONG)]) == ("warning", WRONG)
+
+
+async def test_a_session_that_comes_later_is_told_as_well(lib: Path) -> None:
+    put(lib, {"b.md": BROKEN})
+    async with reading(app, lib) as client:
+        level, text = await client.told_next()
+    assert (level, text[: len(WRONG)]) == ("warning", WRONG)
+
+
+async def test_without_a_handshake_files_that_are_wrong_are_told_with_discover(lib: Path) -> None:
+    put(lib, {"b.md": BROKEN})
+    async with reading(app, lib, era=STATELESS) as client:
+        ((level, text),) = await client.told("server/discover")
+    assert (level, text[: len(WRONG)]) == ("warning", WRONG)
+
+
+async def test_of_many_files_three_are_named(lib: Path) -> None:
+    put(lib, {f"b{number}.md": BROKEN for number in range(5)})
+    async with reading(app, lib) as client:
+        _, text = await client.told_next()
+    assert [f"b{number}.md:" in text for number in range(5)] == [True, True, True, False, False]
+    assert text.endswith("; and 2 more, which prompt:// names")
+
+
+async def test_what_was_wrong_and_is_right_is_not_told(lib: Path) -> None:
+    put(lib, {"b.md": BROKEN})
+    async with reading(app, lib) as client:
+        await client.told_next()
+        put(lib, {"b.md": SIMPLE})
+        await client.peer.other("notifications/prompts/list_changed")
+        assert await client.told("logging/setLevel", level="info") == []
+
+
+@both_eras
+async def test_a_folder_that_is_polled_is_told(lib: Path, monkeypatch: pytest.MonkeyPatch, era: str) -> None:
+    monkeypatch.setattr(watch, "Notices", RefusedNotices)
+    async with reading(app, lib, era=era) as client:
+        told = await client.told("server/discover") if era == STATELESS else [await client.told_next()]
+    assert told == [("notice", POLLED)]
+
+
+async def test_who_asks_for_no_level_is_told_nothing(lib: Path) -> None:
+    async with reading(app, lib, level=None) as client:
+        put(lib, {"b.md": BROKEN, "c.md": SIMPLE})
+        await client.peer.other("notifications/prompts/list_changed")
+        assert await client.told("prompts/list") == []
+
+
+async def test_without_a_handshake_who_asks_for_no_level_is_told_nothing(lib: Path) -> None:
+    put(lib, {"b.md": BROKEN})
+    async with reading(app, lib, era=STATELESS, level=None) as client:
+        assert await client.told("server/discover") == []
