@@ -11,6 +11,7 @@ from shared.kit.text import join_lines
 from ..errors import FetchError
 from ..pages.snapshots import Snapshot, Wanted
 from ..pages.texts import cut, explain, facts_of, text_of
+from .reports import report_cut
 from .state import Ctx, State, snapshot_of
 
 __all__ = ["features", "fetch", "list_recent", "read_page", "read_page_over_http"]
@@ -40,6 +41,8 @@ async def _read(ctx: Ctx, uri: str) -> TextResourceContents | BlobResourceConten
     page = snapshot.page
     piece = cut(page.text, 0, _CHARACTERS, ctx.budget.result_bytes // 2)
     facts = facts_of(snapshot, piece)
+    if piece.end < piece.total:
+        await report_cut(ctx, uri, piece)
     if page.image:
         if len(page.image) * 4 / 3 > ctx.budget.result_bytes:
             raise InvalidParams(f"too_large: the image has {len(page.image):,} bytes, more than an answer may have")

@@ -18,6 +18,7 @@ from shared.server.thread_turns import Turns
 from ..network.address_policy import Endpoint
 from ..pages.snapshots import Snapshot, Snapshots, Wanted
 from ..settings import Settings
+from .reports import report_slow
 
 if TYPE_CHECKING:
     from ..pages.fetcher import Fetcher
@@ -79,6 +80,10 @@ async def snapshot_of(ctx: Ctx, wanted: Wanted, *, refresh: bool = False) -> Sna
     """The page as it is now, which is kept to go on with. Raises FetchError."""
     fetcher = await ctx.state.fetcher.get()
     async with ctx.turn(ctx.state.turns):
-        snapshot = await fetcher.fetch(wanted, refresh=refresh)
+        begun = anyio.current_time()
+        try:
+            snapshot = await fetcher.fetch(wanted, refresh=refresh)
+        finally:
+            await report_slow(ctx, wanted.url, anyio.current_time() - begun)
     ctx.state.snapshots.put(ctx.owner, wanted, snapshot)
     return snapshot

@@ -11,6 +11,7 @@ from ..errors import FetchError
 from ..pages.snapshots import Wanted, fetch_all
 from ..pages.texts import cut, facts_of, join_pages, text_of
 from ..read.page import Format
+from .reports import report_cut
 from .state import Ctx, State, snapshot_of
 
 __all__ = ["features", "fetch", "fetch_many"]
@@ -64,6 +65,8 @@ async def fetch(
     snapshot = kept or await snapshot_of(ctx, wanted, refresh=refresh)
     room = _room(ctx)
     piece = cut(snapshot.page.text, start_index, max_length, room)
+    if len(piece.text) < max_length and piece.end < piece.total:
+        await report_cut(ctx, url, piece)
     blocks: list[Any] = [TextContent(text=text_of(snapshot, piece, (_ANEW,) if goes_on and not kept else ()))]
     image = snapshot.page.image
     if image:

@@ -1,0 +1,34 @@
+"""What the user is told beside results: log messages to clients that ask for their level. Of a URL they have the host
+alone, since the rest may be secret."""
+
+from typing import Any
+from urllib.parse import urlsplit
+
+from shared import Context
+
+from ..pages.texts import Piece
+
+__all__ = ["report_cut", "report_slow"]
+
+SLOW_SECONDS = 5.0
+"""A page that takes longer is worth a word: most are there within one."""
+_LOGGER = "fetch"
+
+
+async def report_slow(ctx: Context[Any], url: str, seconds: float) -> None:
+    """A page took `seconds` to load and to be read, or until it was given up, if that is long."""
+    if seconds > SLOW_SECONDS:
+        await ctx.log("notice", f"{_host(url)} is slow: a page took {seconds:.1f} s", _LOGGER)
+
+
+async def report_cut(ctx: Context[Any], url: str, piece: Piece) -> None:
+    """A page was too long for one answer."""
+    shown = f"characters {piece.start:,} to {piece.end:,} of {piece.total:,} shown"
+    await ctx.log("info", f"a page of {_host(url)} was cut: {shown}", _LOGGER)
+
+
+def _host(url: str) -> str:
+    try:
+        return urlsplit(url).hostname or "a site"
+    except ValueError:  # it is no URL
+        return "a site"
