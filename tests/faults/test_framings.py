@@ -102,7 +102,7 @@ class Noise:
         name = self._chance.choice([b"Content-Length", b"content-length", b"Content-Type", b"X"])
         end = self._chance.choice([b"\r\n", b"\n", b"\r", b""])
         header = name + b": %d" % length + end
-        return header * self._chance.choice([0, 1, 1, 1, 2, 500]) + end + body + end
+        return header * self._chance.choice([0, 1, 1, 1, 1, 1, 1, 1, 2, 500]) + end + body + end
 
     def _damaged(self, data: bytes) -> bytes:
         changed = bytearray(data)

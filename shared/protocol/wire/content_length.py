@@ -10,10 +10,16 @@ Names are taken in any case, other headers are passed over, and lines may end wi
 is found had a length that was too large; and where a header gives no length, or something else stands in its place,
 all is skipped up to the next such line. Other readers don't look for one: vscode-jsonrpc reports the header without a
 length, and reads the body as the next header.
+
+A length may count a line end behind its message, whether that is sent or not: in the example of document 000 (4.1.3)
+it is 134, and the message has 132 bytes.
 """
 
 import re
 from collections.abc import Generator
+from contextlib import suppress
+
+from pydantic_core import from_json
 
 from ..records import record
 from .framing import Oversized
@@ -124,6 +130,7 @@ def _read_body(buffer: bytearray, length: int, limit: int) -> _Frames:
     is_oversized, is_told = length > limit, False
     searched = 0
     while True:
+        length = _without_line_end(buffer, length)
         there = min(length, len(buffer))
         end = _early_end(buffer, searched, there, is_whole=there == length)
         if end is not None or there == length:
@@ -146,6 +153,18 @@ def _read_body(buffer: bytearray, length: int, limit: int) -> _Frames:
         yield Misframed("Content-Length is larger than the message", _id_of(body))
     else:
         yield body
+
+
+def _without_line_end(buffer: bytearray, length: int) -> int:
+    """`length`, less the one or two bytes that a line end takes behind a JSON object."""
+    for end in (length - 2, length - 1):
+        is_end = 0 < end <= len(buffer) and buffer[end - 1 : end] == b"}"
+        # That spares nearly all messages from being parsed twice.
+        if is_end and buffer.count(b"{", 0, end) == buffer.count(b"}", 0, end):
+            with suppress(ValueError):
+                from_json(bytes(buffer[:end]))
+                return end
+    return length
 
 
 def _early_end(buffer: bytearray, start: int, end: int, *, is_whole: bool) -> int | None:

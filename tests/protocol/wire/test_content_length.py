@@ -65,8 +65,9 @@ def test_a_header_may_be_written_in_other_ways(read, header):
 
 
 def test_a_body_may_have_line_ends_and_end_with_one(read):
-    body = b'{\n  "id": 1\r\n\r\n}\n'
+    body = b'{\n  "id": 1\r\n\r\n}'
     assert read(framed(body) + framed(TWO)) == [body, TWO]
+    assert read(framed(body + b"\r\n") + framed(TWO)) == [body, TWO]
 
 
 def test_an_empty_body_is_given(read):
@@ -122,8 +123,29 @@ def test_the_rest_of_a_body_whose_length_was_too_small_is_skipped(read):
     assert read(short + framed(TWO)) == [REQUEST[:20], Misframed(REST, is_rest=True), TWO]
 
 
+@pytest.mark.parametrize("excess", [1, 2])
+@pytest.mark.parametrize("end", [b"", b"\n", b"\r\n"])
+def test_a_length_may_count_a_line_end_whether_there_is_one(read, excess, end):
+    counted = b"Content-Length: %d\r\n\r\n%b%b" % (len(REQUEST) + excess, REQUEST, end)
+    assert read(counted) == [REQUEST]
+    assert read(counted + framed(TWO)) == [REQUEST, TWO]
+
+
+def test_the_example_of_document_000_is_answered_before_more_has_come():
+    example = b"""{"jsonrpc":"2.0","id":1,"method":"mcp/tool/execute","params":{"toolId":"filesystem/readFile",\
+"inputs":{"path":"/path/to/file.txt"}}}"""
+    assert ContentLengthBuffer(LIMIT * 2).feed(b"Content-Length: 134\r\n\r\n" + example) == [example]
+
+
+@pytest.mark.parametrize(
+    "body", [b'{"a":"}"}', b'{"a":{"b":"{"}}', b'{"a":{"b":"{}}"}}', b'{"a":"{}}"}', b'{"a":"\\"}"}']
+)
+def test_a_brace_in_a_text_ends_no_message(read, body):
+    assert read(framed(body) + framed(TWO)) == [body, TWO]
+
+
 @pytest.mark.parametrize("end", [b"", b"\r\n"])
-@pytest.mark.parametrize("excess", [*range(1, 30), 40, 45])
+@pytest.mark.parametrize("excess", [*range(3, 30), 40, 45])
 def test_a_length_that_is_too_large_costs_its_own_message_alone(read, excess, end):
     long = b"Content-Length: %d\r\n\r\n%b%b" % (len(REQUEST + end) + excess, REQUEST, end)
     assert read(long + framed(TWO) + framed(ONE)) == [Misframed(LARGER, 7), TWO, ONE]
