@@ -5,8 +5,9 @@
     <-  result   {"contents": [], "_meta": {ETAG: "5f0c...", NOT_MODIFIED: true}}          where that is still so
 
 Only a client that declared the extension CONDITIONAL_READS is answered without contents: any other would take them
-for empty. The etag is made of the contents themselves, so it holds for every replica, and after a restart. `_meta`
-of the contents has no part in it: a page that was loaded again is the same page.
+for empty. The etag is made of the contents, so it holds for every replica, and after a restart. `_meta` beside them
+has no part in it: a page that was loaded again is the same page. But an `etag` of their own that stands there, as for
+files, stands for them: to hash 90 KB takes a quarter of the time of such a read.
 """
 
 from _blake2 import blake2b  # hashlib would load OpenSSL with it, 4 MiB that a server on stdio does not need
@@ -43,5 +44,17 @@ def tagged(result: dict[str, Any], held: str | None) -> dict[str, Any]:
 
 
 def _etag_of(contents: Iterable[Mapping[str, Any]]) -> str:
-    shown = [[one["uri"], one.get("mimeType"), one.get("text"), one.get("blob")] for one in contents]
-    return blake2b(json_of(shown), digest_size=_ETAG_BYTES).hexdigest()
+    made = blake2b(digest_size=_ETAG_BYTES)
+    for one in contents:
+        kind, told = _identity(one)
+        data = told.encode("utf-8", "surrogatepass")
+        made.update(json_of([one["uri"], one.get("mimeType"), kind, len(data)]))
+        made.update(data)
+    return made.hexdigest()
+
+
+def _identity(one: Mapping[str, Any]) -> tuple[str, str]:
+    own = one.get("_meta", {}).get("etag")
+    if isinstance(own, str):
+        return "etag", own
+    return ("text", one["text"]) if "text" in one else ("blob", one["blob"])

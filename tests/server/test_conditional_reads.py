@@ -79,6 +79,9 @@ async def test_the_same_contents_have_one_etag_in_every_run():
         ("aGVsbG8=", b"hello"),
         ("hello", ["hello", "hello"]),
         ("hello", []),
+        (["a", "bc"], ["ab", "c"]),
+        (["a", "b"], 'a["a:note",null,"text"]b'),
+        ("a", TextResourceContents(uri=URI, text="hello", meta={"etag": "a"})),
         ("hello", TextResourceContents(uri=URI, text="hello", mime_type="text/plain")),
         ("hello", TextResourceContents(uri="a:other", text="hello")),
     ],
@@ -90,6 +93,20 @@ async def test_other_contents_have_another_etag(one, other):
 async def test_notes_beside_the_contents_do_not_count():
     notes = [TextResourceContents(uri=URI, text="hello", meta={"loaded": at}) for at in (1, 2)]
     assert len(set(await etags(*notes))) == 1
+
+
+async def test_an_etag_of_their_own_stands_for_contents():
+    def file(text, etag):
+        return TextResourceContents(uri=URI, text=text, meta={"etag": etag})
+
+    same, too, other = await etags(file("hello", "a"), file("goodbye", "a"), file("hello", "b"))
+    assert same == too != other
+
+
+@pytest.mark.parametrize("own", [1, None, ["a"]])
+async def test_an_etag_of_their_own_is_a_string(own):
+    contents = [TextResourceContents(uri=URI, text=text, meta={"etag": own}) for text in ("hello", "goodbye")]
+    assert len(set(await etags(*contents))) == 2
 
 
 async def test_half_of_a_surrogate_pair_can_be_read():

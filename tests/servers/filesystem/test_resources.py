@@ -10,6 +10,7 @@ from servers.filesystem.features.resources import _moment
 from servers.filesystem.server import app
 from servers.filesystem.settings import Settings
 from shared.kit.rooted.entries import etag_of
+from shared.protocol.types.resources import CONDITIONAL_READS, ETAG
 from tests.server.peer import ERAS, NEWEST_HANDSHAKE, STATELESS, talking
 
 TEMPLATE = "file:///{+path}{?offset,length}"
@@ -34,6 +35,23 @@ def read(ask):
         return answer["error"] if "error" in answer else answer["result"]["contents"][0]
 
     return call
+
+
+# Reading again
+
+
+@pytest.mark.parametrize("version", ERAS)
+async def test_a_file_is_sent_again_once_it_was_touched(root, version):
+    (root / "a.txt").write_text("as it was")
+    params, takes_it = {"uri": (root / "a.txt").as_uri()}, {"extensions": {CONDITIONAL_READS: {}}}
+    async with talking(app, version, takes_it, settings=Settings(roots=[root])) as peer:
+        first = (await peer.request("resources/read", params))["result"]
+        same = (await peer.request("resources/read", params, **{ETAG: first["_meta"][ETAG]}))["result"]
+        os.utime(root / "a.txt", (WHEN, WHEN))
+        touched = (await peer.request("resources/read", params, **{ETAG: first["_meta"][ETAG]}))["result"]
+    assert same["contents"] == []
+    # Whoever edits it needs to know the etag that the file has now.
+    assert touched["contents"][0]["_meta"]["etag"] == etag_of((root / "a.txt").stat())
 
 
 # A file over the budget
