@@ -8,6 +8,7 @@ import pytest
 
 from shared import Context
 from shared.errors import McpError, PeerError, RpcError
+from shared.protocol.versions import VERSIONS
 from tests.client.small import Small, text_of
 
 EVERY_MODE = pytest.mark.parametrize("mode", ["handshake", "stateless", "2024-11-05"])
@@ -170,7 +171,7 @@ async def test_questions_may_be_declined(mode: str) -> None:
         assert text_of(await client.call_tool("greet")) == "decline"
 
 
-@EVERY_MODE
+@pytest.mark.parametrize("mode", [version.date for version in VERSIONS])
 async def test_each_side_knows_the_extensions_of_the_other(mode: str) -> None:
     async def known(ctx: Context[None]) -> str:
         """Tell what the client declared."""
