@@ -123,6 +123,6 @@ def events(answer: httpx.Response) -> Iterator[Json]:
 def test_a_websocket_goes_through(site: str) -> None:
     url = f"{site.replace('http:', 'ws:')}/filesystem/mcp"
     with connect(url, additional_headers=AUTHORIZED, open_timeout=PATIENCE, close_timeout=PATIENCE) as socket:
-        socket.send(DISCOVER)
+        socket.send(json.dumps(DISCOVER))
         answer = json.loads(socket.recv(PATIENCE))
         assert answer["result"]["_meta"]["io.modelcontextprotocol/serverInfo"]["name"] == "filesystem"
