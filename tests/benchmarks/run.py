@@ -37,6 +37,7 @@ from tests.benchmarks.prompts_library import make_library
 from tests.benchmarks.prompts_rows import get_row, library_rows, told_row
 from tests.benchmarks.report import table
 from tests.benchmarks.results import Results
+from tests.benchmarks.socket_rows import socket_rows
 from tests.benchmarks.sqlite_rows import busy_row, first_row, many_row, one_row, paged_row, sort_rows
 from tests.benchmarks.sqlite_tables import make_databases
 from tests.benchmarks.stdio_rows import stdio_rows, subscription_rows
@@ -61,6 +62,8 @@ SERIES = (
     Series("stdio", stdio_rows, targets.STDIO, (OURS, SDK, NPM, FLOOR)),
     Series("http", http_rows, targets.HTTP, (OURS, SDK, FLOOR)),
     Series("http", growth_rows, targets.CLIENTS, (OURS, SDK, FLOOR)),
+    # The SDK's server has no WebSockets.
+    Series("http", socket_rows, targets.SOCKETS, (OURS,)),
     Series("sessions", idle_rows, targets.IDLE_SESSIONS, (OURS, SDK)),
     Series("files", text_rows, targets.TEXTS, (OURS_WIDE, NPM)),
     Series("files", huge_row, (targets.HUGE,), (OURS_WIDE,)),
