@@ -12,12 +12,12 @@ Each handler gives back the refusal to answer with, or None once it has answered
 
 import logging
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from importlib.util import find_spec
 from operator import methodcaller
-from typing import Any
+from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
 from anyio import lowlevel
@@ -61,6 +61,8 @@ from .streams import Reader
 __all__ = ["Endpoint", "EndpointLimits"]
 
 log = logging.getLogger("shared.transports.http")
+
+T = TypeVar("T")
 
 _LARGE = 65_536
 """Bytes of a body that takes a millisecond to read, and more where a tool validates it."""
@@ -174,7 +176,7 @@ class Endpoint:
         if self._closed is not None:
             return refusal or self._closed
         codec = Codec(line_end=b"", dialects=dialects)
-        message = await self._decode(http, codec, body)
+        message = await self._decode(http, codec.decode_body, body)
         if codec.dialect is not None:
             return await self._post_dialect(http, message, codec)
         if refusal is not None:
@@ -185,14 +187,14 @@ class Endpoint:
             return await self._post_stateless(http, message, codec)
         return await self._post_session(http, sessions, message)
 
-    async def _decode(self, http: Http, codec: Codec, body: bytes) -> Message:
-        """The message in a body. Of those that take long one is read in a turn of the event loop, client by client:
-        many that come at once would hold up everybody else."""
+    async def _decode(self, http: Http, decode: Callable[[bytes], T], body: bytes) -> T:
+        """What `decode` makes of a body. Of those that take long one is read in a turn of the event loop, client by
+        client: many that come at once would hold up everybody else."""
         if len(body) < _LARGE:
-            return codec.decode_body(body)
+            return decode(body)
         async with self._decoding.take(http.client):
             await lowlevel.checkpoint()
-            return codec.decode_body(body)
+            return decode(body)
 
     async def _upgrade(self, http: Http, sessions: Sessions) -> Refusal | None:
         """Serves a peer of either era on a WebSocket."""
@@ -206,7 +208,8 @@ class Endpoint:
             return negotiated
         frames, answer = negotiated
         socket = WebSocket(frames, self._pauses, self._limits.body_seconds)
-        session = WebSocketSession(socket, http.client, partial(self._decode, http, Codec()))
+        codec = Codec(line_end=b"", dialects=self._limits.dialects)
+        session = WebSocketSession(socket, http.client, partial(self._decode, http, codec.feed_body), codec.encode)
         if not sessions.join(session):
             return TOO_MANY
         try:

@@ -1,4 +1,5 @@
-"""One peer on a WebSocket: both eras are spoken on it, as on any stream of messages, one in each text frame.
+"""One peer on a WebSocket: both eras and dialects are spoken on it, as on any stream of messages, one in each text
+frame.
 
 The handshake is an HTTP request that has passed all guards, and where it is refused it has an answer of HTTP. What
 follows is served inside that request, and has a place among the sessions until it ends.
@@ -18,7 +19,6 @@ from websockets.typing import Subprotocol
 from ...protocol.http.rules import Headers as HttpHeaders
 from ...protocol.http.rules import Refusal, refuse
 from ...protocol.session.events import Outgoing
-from ...protocol.wire.codec import encode
 from ...protocol.wire.jsonrpc import Message
 from ...server.connection import serve
 from ...server.running import Running
@@ -59,12 +59,20 @@ class WebSocketSession:
     streams = 1
     """How many streams of it are being read, as of a session of HTTP: it is never idle."""
 
-    def __init__(self, socket: WebSocket, client: str, decode: Callable[[bytes], Awaitable[Message]]) -> None:
-        """`client` is whose place it takes among the sessions; `decode` makes a message of the bytes of one."""
+    def __init__(
+        self,
+        socket: WebSocket,
+        client: str,
+        decode: Callable[[bytes], Awaitable[Sequence[Message]]],
+        encode: Callable[[Message], bytes],
+    ) -> None:
+        """`client` is whose place it takes among the sessions; `decode` makes messages of a text, and `encode` a text
+        of a message, or nothing where the peer gets none."""
         self.client = client
         self.uses = 1
         self._socket = socket
         self._decode = decode
+        self._encode = encode
         self._farewell: tuple[int, str] = CloseCode.NORMAL_CLOSURE, ""
 
     async def run(self, running: Running[Any], http: Http, answer: bytes) -> Refusal | None:
@@ -94,8 +102,9 @@ class WebSocketSession:
     async def receive(self) -> Sequence[Message]:
         """The messages that have come. Raises EndOfStream once the server stops, BrokenResourceError once the peer
         is gone."""
-        return [await self._decode(text) for text in await self._socket.receive()]
+        return [message for text in await self._socket.receive() for message in await self._decode(text)]
 
     async def send(self, outgoing: Sequence[Outgoing]) -> None:
         """Sends messages. Raises BrokenResourceError once the peer is gone."""
-        await self._socket.send([encode(one.message) for one in outgoing if one.message is not None])
+        texts = [self._encode(one.message) for one in outgoing if one.message is not None]
+        await self._socket.send([text for text in texts if text])

@@ -13,6 +13,7 @@ import pytest
 from shared.extensions.dialects import DIALECTS
 from shared.transports.http.endpoint import EndpointLimits
 from tests.transports.http.http_wire import ACCEPT, Json, Site, events, listening, make_server, routing
+from tests.transports.http.web_socket import web_socket
 
 JSON, STREAM = "application/json", "text/event-stream"
 LIMITS = EndpointLimits(dialects=True, body_bytes=10_000)
@@ -118,6 +119,19 @@ async def test_a_client_that_goes_away_has_cancelled_its_call() -> None:
             await site.probe.started.wait()
         with anyio.fail_after(20):
             await site.probe.cancelled.wait()
+
+
+async def test_on_a_websocket_the_first_message_settles_what_is_spoken() -> None:
+    async with spoken() as site, web_socket(site) as socket:
+        await socket.send({"jsonrpc": "2.0", "id": None, "method": "mcp/initialize", "params": {}})
+        told = await socket.receive()
+        assert (told["id"], told["result"]["name"]) == (None, "sample")
+        await socket.send(
+            {"jsonrpc": "2.0", "id": 1, "method": "mcp/resources/subscribe", "params": [{"uri": "memo://one"}]}
+        )
+        assert (await socket.receive())["result"] == {}
+        await socket.send({"jsonrpc": "2.0", "id": 2, "method": "tools/list"})
+        assert "document 000" in (await socket.receive())["error"]["message"]
 
 
 # Clients of the specification see no difference
