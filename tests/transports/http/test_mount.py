@@ -133,6 +133,14 @@ async def test_each_server_is_at_its_name() -> None:
     assert site.ended is True
 
 
+async def test_each_server_may_be_spoken_to_in_dialects() -> None:
+    async with hosted(a_server("one"), a_server("two"), limits=EndpointLimits(dialects=True)) as site:
+        for name in ("one", "two"):
+            await site.until(name, "ready")
+            called = site.message("mcp/tool/execute", {"toolId": f"{name}/echo", "inputs": {"text": "x"}})
+            assert (await site.at(name).post(called)).json()["result"] == f"{name}: x"
+
+
 async def test_one_that_crashes_at_its_start_leaves_the_others(caplog: pytest.LogCaptureFixture) -> None:
     async def crash(_settings: object) -> AsyncIterator[Any]:
         raise RuntimeError("a secret detail")

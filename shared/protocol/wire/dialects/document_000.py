@@ -17,7 +17,7 @@ the result that the specification gives it (3.2.1 calls all such methods standar
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ....errors import InvalidParams, InvalidRequest, RpcError
+from ....errors import InvalidParams, InvalidRequest, MethodNotFound, RpcError
 from ...identity import declared
 from ...methods import REQUESTS
 from ...types.base import SERVER_INFO, SUBSCRIPTION_ID
@@ -118,7 +118,7 @@ class Document000:
                 return None if request is None else _answer(request.id, result=self._result(request.method, told))
             case Failure(number):
                 request = OpenRequest(None) if number is None else self._requests.close(number)
-                return None if request is None else _answer(request.id, error=error_object(message))
+                return None if request is None else _answer(request.id, error=_error(request.method, message))
             case Notification("notifications/cancelled"):
                 return None  # of a stream that its answer has ended
             case Notification(method, params):
@@ -163,6 +163,12 @@ def _params(method: str, params: Any) -> dict[str, Any]:
         case list() if len(params) <= len(_OWN.get(method, ())):
             return dict(zip(_OWN[method], params, strict=False))
     raise InvalidParams('"params" must be an object, null, or an array of what the method takes in an order')
+
+
+def _error(method: str, told: Failure) -> dict[str, Any]:
+    """What stands under `error`; a method that does not exist is named as the peer has called it."""
+    error = error_object(told)
+    return {**error, "message": f"method not found: {method[:100]}"} if told.code == MethodNotFound.code else error
 
 
 def _answer(id: RequestId | None, **outcome: Any) -> dict[str, Any]:
