@@ -4,6 +4,8 @@ import json
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from shared.protocol.types.base import CLIENT_CAPABILITIES, PROTOCOL_VERSION
 from shared.protocol.wire.codec import Codec
@@ -184,6 +186,34 @@ def test_what_wants_no_answer_gets_none(message: dict[str, Any]):
     (refusal,) = talk.says(message)
     assert isinstance(refusal, Malformed)
     assert refusal.silent
+
+
+WORDS = st.sampled_from(
+    ["jsonrpc", "2.0", "method", "id", "params", "result", "initialize", "call_tool", "name", "uri"]
+)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | WORDS | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(WORDS | st.text(), inner, max_size=6),
+    max_leaves=20,
+)
+OBJECTS = st.fixed_dictionaries(
+    {"method": st.sampled_from(["initialize", "call_tool", "read_resource", "render_prompt", "x"])},
+    optional={"jsonrpc": WORDS, "id": JSON, "params": JSON},
+)
+
+
+@pytest.mark.slow
+@given(st.lists(JSON | OBJECTS, max_size=5))
+def test_whatever_comes_is_one_message_and_its_answer_is_json(values: list[Any]):
+    talk = Talk()
+    talk.request({**CALL, "id": "first"})
+    for value in values:
+        (message,) = talk.says(value)
+        match message:
+            case Request(id_):
+                assert talk.hears(Failure(id_, -32603, "why"))["error"]["message"] == "why"
+            case Malformed(answer, silent=False):
+                assert talk.hears(answer)["error"]["code"] in (-32600, -32601, -32602, 1001, 5001)
 
 
 def test_nothing_is_kept_of_requests_that_are_over():
