@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from shared import (
     Annotations,
+    Content,
     Context,
     Data,
     GetPromptResult,
@@ -19,10 +20,6 @@ from shared import (
     TextContent,
     ToolError,
 )
-from shared.protocol.methods import Method
-from shared.server.extension import Extension
-from shared.server.features import Handler
-from shared.server.running import Running
 
 Described = Annotated[str, Field(description="The code to review")]
 
@@ -134,6 +131,13 @@ def _source_files(app: Server[None]) -> None:
         return uri
 
 
+class Custom(Content):
+    """Content of a type that only the document knows."""
+
+    type: Literal["custom-type"] = "custom-type"
+    data: dict[str, Any]
+
+
 class Bmi(BaseModel):
     """In the words of the document."""
 
@@ -143,8 +147,7 @@ class Bmi(BaseModel):
 
 def document_002() -> Server[None]:
     """A health service."""
-    own_type = Extension[None]("content of its own type", around=with_own_type)
-    app: Server[None] = Server(Implementation(name="health", version="1.0.0"), extensions=[own_type])
+    app: Server[None] = Server(Implementation(name="health", version="1.0.0"))
 
     @app.tool(read_only=True)
     async def calculate_bmi(
@@ -155,6 +158,11 @@ def document_002() -> Server[None]:
         if height_m <= 0:
             raise ToolError("nobody is that small")
         return Bmi(bmi=round(weight_kg / height_m**2, 2), category="正常")
+
+    @app.tool(read_only=True)
+    async def custom() -> Custom:
+        """Gives content of its own type."""
+        return Custom(data={})
 
     @app.resource(
         "data://users/{user_id}{?include_details}",
@@ -174,17 +182,6 @@ def document_002() -> Server[None]:
         return f"请审查以下{language.title()}代码，指出潜在的问题和改进建议：\n\n```{language}\n{code}\n```"
 
     return app
-
-
-def with_own_type(method: Method, handle: Handler) -> Handler:
-    """Has the tool `custom` give content of a type that the protocol does not know."""
-
-    async def handle_custom(running: Running[None], context: Context[None], params: Any) -> dict[str, Any]:
-        if params.name != "custom":
-            return await handle(running, context, params)
-        return {"content": [{"type": "custom-type", "data": {}}]}
-
-    return handle_custom if method.name == "tools/call" else handle
 
 
 def document_003() -> Server[None]:
