@@ -1,4 +1,4 @@
-"""Messages of document 002 over real sockets: each POST by itself, the first message of its examples among them."""
+"""Messages of document 002 over real sockets: in POSTs, each by itself, and in WebSockets, as on any stream."""
 
 from typing import Any
 
@@ -8,6 +8,7 @@ from shared.extensions.dialects import DIALECTS
 from shared.transports.http.endpoint import EndpointLimits
 from tests.document_apps import document_002
 from tests.transports.http.http_wire import Json, events, listening
+from tests.transports.http.web_socket import web_socket
 
 JSON, STREAM = {"Accept": "application/json"}, {"Accept": "text/event-stream"}
 LIMITS = EndpointLimits(dialects=True)
@@ -49,3 +50,26 @@ async def test_errors_are_those_of_the_document(message: Json, status: int, code
     async with document_002().open(extensions=[DIALECTS]) as running, listening(running, limits=LIMITS) as site:
         answer: Any = await site.post(message, JSON)
     assert (answer.status_code, answer.json()["error"]["code"]) == (status, code)
+
+
+# WebSockets
+
+
+async def test_the_first_message_settles_what_a_web_socket_speaks() -> None:
+    async with (
+        document_002().open(extensions=[DIALECTS]) as running,
+        listening(running, limits=LIMITS) as site,
+        web_socket(site) as socket,
+    ):
+        await socket.send(INITIALIZE)
+        assert (await socket.receive())["result"]["version"] == "0.7.0"
+        await socket.send({"method": "notifications/initialized"})
+        await socket.send(READ)
+        assert (await socket.receive()).keys() == {"id", "result"}
+        assert (await socket.request("tools/list"))["error"]["code"] == -32600
+
+
+async def test_without_dialects_a_web_socket_speaks_the_specification_alone() -> None:
+    async with document_002().open() as running, listening(running) as site, web_socket(site) as socket:
+        await socket.send(INITIALIZE)
+        assert (await socket.receive())["error"]["message"] == "protocolVersion: Field required"
