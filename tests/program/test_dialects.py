@@ -1,6 +1,7 @@
 """A program that is spoken to in a dialect: real processes on stdio."""
 
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,11 @@ async def test_the_first_line_of_document_002_is_answered_as_printed(tmp_path: P
         await wire.send({"method": "read_resource", "params": {"uri": file.as_uri()}, "id": "req-1"})
         read = await wire.receive()
     content = [{"type": "text", "text": "one\n", "mimeType": "text/plain"}]
-    assert read == {"id": "req-1", "result": {"content": content, "isError": False, "meta": {}}}
+    moment = datetime.fromtimestamp(file.stat().st_mtime, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    assert read == {
+        "id": "req-1",
+        "result": {"content": content, "isError": False, "meta": {"lastModified": moment}},
+    }
 
 
 async def test_off_refuses_it(tmp_path: Path) -> None:

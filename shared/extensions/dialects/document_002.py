@@ -4,7 +4,8 @@
   `capabilities`, `instructions`;
 * tools and prompts are defined there, under `tools` and `prompts`: there is no method that lists them. Of a source of
   prompts it has as many as one call may list;
-* `lastModified` of a resource is what its declaration says. Contents don't tell.
+* `lastModified` of a resource is what its declaration says, or else the list of resources, as far as one call may
+  list them: contents don't tell.
 """
 
 from collections.abc import Mapping
@@ -52,13 +53,21 @@ async def read_resource(running: Running[Any], context: Context[Any], params: Pa
     """`read_resource`. Raises InvalidParams, ResourceNotFound, and what reads the resource raises."""
     wanted = read_params(context, ReadResourceParams)
     result = await running.handlers["resources/read"](running, context, wanted)
-    resource, _ = running.features.resources.match(wanted.uri)
-    notes = resource.entry.annotations
-    meta = {} if notes is None or notes.last_modified is None else {"lastModified": notes.last_modified}
-    return {"value": {"contents": result["contents"], "meta": meta}}
+    moment = await _last_modified(running, context, wanted.uri)
+    return {"value": {"contents": result["contents"], "meta": {} if moment is None else {"lastModified": moment}}}
 
 
 HANDLERS: Mapping[str, Handler] = {"initialize": initialize, "read_resource": read_resource}
+
+
+async def _last_modified(running: Running[Any], context: Context[Any], uri: str) -> str | None:
+    resources = running.features.resources
+    resource, _ = resources.match(uri)
+    notes = resource.entry.annotations
+    if notes is None and resources.listers:
+        listed = await resources.page(context, 0, context.budget.entries)
+        notes = next((one.annotations for one in listed if one.uri == uri), None)
+    return None if notes is None else notes.last_modified
 
 
 async def _prompts(running: Running[Any], context: Context[Any]) -> list[_Object]:
