@@ -7,6 +7,8 @@ lists.
 
 import json
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -117,6 +119,16 @@ def test_more_may_be_said_than_is_printed(said: Any, printed: Any) -> None:
 )
 def test_what_is_printed_must_be_said(said: Any, printed: Any) -> None:
     assert not shows(said, printed)
+
+
+@pytest.mark.slow
+def test_what_the_page_shows_by_hand_comes_out_so() -> None:
+    shown = re.findall(r"```sh\n(.*?)```\n\n```\n(.*?)```", TABLE.read_text(encoding="utf-8"), re.DOTALL)
+    assert len(shown) == 2
+    for command, said in shown:
+        here = command.replace(".venv/bin/", f"{Path(sys.executable).parent}/")
+        ran = subprocess.run(["bash", "-c", here], cwd=ROOT, capture_output=True, check=True, timeout=60)
+        assert ran.stdout.decode().replace("\r\n", "\n").rstrip("\n") == said.rstrip("\n")
 
 
 async def test_the_framed_example_is_answered_byte_by_byte_as_printed() -> None:
