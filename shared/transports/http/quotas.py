@@ -11,18 +11,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 from ipaddress import ip_address, ip_network
-from typing import TYPE_CHECKING, TypeAlias
+from typing import Any, Protocol
 
-from ...kit.expiry import ExpiryQueue
-
-if TYPE_CHECKING:
-    from .session import HttpSession
-    from .websocket_session import WebSocketSession  # loaded with the first of them
-
-    Sharing: TypeAlias = HttpSession | WebSocketSession
-    """What has a place among the sessions."""
-
-__all__ = ["Portions", "Shares", "client_name"]
+__all__ = ["Place", "Portions", "Shares", "client_name"]
 
 UNUSED_SECONDS = 60.0
 """How long a session is left alone that its client has not used, before the same client can take its place."""
@@ -42,14 +33,34 @@ def client_name(principal: str | None, host: str) -> str:
     return f"{principal or ''}@{network}"
 
 
+class Place(Protocol):
+    """A session of any kind, as it counts here."""
+
+    client: str
+    uses: int
+    """How many requests it has had."""
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether it may go before those that are in use."""
+
+    @property
+    def idle_seconds(self) -> float:
+        """For how long it has been idle; 0 where it is not."""
+
+
+GiveWay = Callable[[Any], None]
+"""Ends a session, which counts no more when this returns."""
+
+
 class _Share:
     """The sessions of one client, those that were used last at the end."""
 
     __slots__ = ("unused", "used")
 
     def __init__(self) -> None:
-        self.unused: dict[Sharing, None] = {}
-        self.used: dict[Sharing, None] = {}
+        self.unused: dict[Place, GiveWay] = {}
+        self.used: dict[Place, GiveWay] = {}
 
     def __len__(self) -> int:
         return len(self.unused) + len(self.used)
@@ -58,44 +69,54 @@ class _Share:
 class Shares:
     """The sessions of an endpoint by client."""
 
-    def __init__(self, limit: int, idle: ExpiryQueue) -> None:
-        """`limit` is how many sessions there may be; `idle` knows since when each of them is idle."""
+    def __init__(self, limit: int) -> None:
+        """`limit` is how many sessions there may be."""
         self._limit = limit
-        self._idle = idle
+        self._taken = 0
         self._by_client: dict[str, _Share] = {}
 
-    def add(self, session: "Sharing") -> None:
-        """A session has been opened."""
-        self._by_client.setdefault(session.client, _Share()).unused[session] = None
+    def add(self, session: Place, give_way: GiveWay) -> None:
+        """A session has been opened; `give_way` ends it when another one needs its place."""
+        self._by_client.setdefault(session.client, _Share()).unused[session] = give_way
+        self._taken += 1
 
-    def use(self, session: "Sharing") -> None:
+    def use(self, session: Place) -> None:
         """A session is being used."""
         share = self._by_client[session.client]
         session.uses += 1
         if session.uses > _HANDSHAKE:
-            share.unused.pop(session, None)
-            share.used.pop(session, None)
-            share.used[session] = None
+            held = share.used if session in share.used else share.unused
+            share.used[session] = held.pop(session)
 
-    def remove(self, session: "Sharing") -> None:
+    def remove(self, session: Place) -> None:
         """A session has ended."""
         share = self._by_client[session.client]
         share.unused.pop(session, None)
         share.used.pop(session, None)
+        self._taken -= 1
         if not share:
             del self._by_client[session.client]
 
-    def yielding(self, client: str) -> "Sharing | None":
-        """The session that has to make room for a new one of `client`; None where none has to."""
+    def make_room(self, client: str) -> bool:
+        """Whether there is room for a new session of `client`: another one may have to give way."""
+        if self._taken < self._limit:
+            return True
+        share, found = self._yielding(client)
+        if found is not None:
+            (share.unused.get(found) or share.used[found])(found)
+        return found is not None
+
+    def _yielding(self, client: str) -> tuple[_Share, Place | None]:
+        """Who has most, and which of his sessions has to give way; None where none has to."""
         holder, share = max(self._by_client.items(), key=lambda item: len(item[1]))
         if holder == client:
-            return _first(share.unused, lambda one: self._idle.waited(one) >= UNUSED_SECONDS)
+            return share, _first(share.unused, lambda one: one.idle_seconds >= UNUSED_SECONDS)
         if len(share) <= len(self._by_client.get(client, ())) + 1:
-            return None
+            return share, None
         found = _first(share.unused, _is_idle) or _first(share.used, _is_idle)
         if found is None and len(share) > self._limit / 2:
             found = _first((*share.unused, *share.used))
-        return found
+        return share, found
 
 
 class Portions:
@@ -119,9 +140,9 @@ class Portions:
             del self._by_client[client]
 
 
-def _is_idle(session: "Sharing") -> bool:
-    return not session.streams
+def _is_idle(session: Place) -> bool:
+    return session.is_idle
 
 
-def _first(sessions: "Iterable[Sharing]", fits: "Callable[[Sharing], bool]" = lambda _: True) -> "Sharing | None":
+def _first(sessions: Iterable[Place], fits: Callable[[Place], bool] = lambda _: True) -> Place | None:
     return next(filter(fits, sessions), None)

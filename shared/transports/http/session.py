@@ -137,6 +137,16 @@ class HttpSession:
         """How many streams are being read."""
         return self._open
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether nobody reads any of its streams."""
+        return not self._open
+
+    @property
+    def idle_seconds(self) -> float:
+        """For how long nobody has used it; 0 where somebody does."""
+        return self._keeping.idle.waited(self)
+
     def opened(self) -> None:
         """A stream of this session is being read: the session is not idle."""
         self._open += 1

@@ -36,7 +36,7 @@ from .session import HttpSession
 if TYPE_CHECKING:
     from .websocket_session import WebSocketSession  # loaded with the first of them
 
-__all__ = ["TOO_MANY", "Sessions"]
+__all__ = ["TOO_MANY", "Sessions", "logged"]
 
 log = logging.getLogger("shared.transports.http")
 
@@ -61,7 +61,9 @@ class Sessions:
         replica = running.replica or Stores().replica()
         self._number, self._store, self._bus = replica.number, replica.sessions, replica.bus
         self._keeping = Keeping(limits, replica, self._lapse)
-        self._shares = Shares(limits.sessions, self._keeping.idle)
+        self.shares = Shares(limits.sessions)
+        """Who has how many of them, and of those that are found elsewhere."""
+        self._give_way = self._make_way  # one object, that thousands of sessions refer to
         self._by_id: dict[str, HttpSession] = {}
         self._opening: set[HttpSession] = set()
         self._sockets: set[WebSocketSession] = set()
@@ -85,7 +87,7 @@ class Sessions:
     def open(self, principal: Principal | None, client: str) -> HttpSession | None:
         """A session that has no id yet as far as anybody knows; None where there are too many, and none of whoever
         has most has to make room for it."""
-        if not self._has_room(client):
+        if not self.shares.make_room(client):
             return None
         record = SessionRecord(secrets.token_urlsafe(32), principal, client, self._limits.idle_seconds, NEW)
         session = self._add(record)
@@ -94,19 +96,23 @@ class Sessions:
 
     def join(self, socket: "WebSocketSession") -> bool:
         """Gives a place to one on a WebSocket, which has no id; whether there was room."""
-        if not self._has_room(socket.client):
+        if not self.shares.make_room(socket.client):
             return False
         self._sockets.add(socket)
-        self._shares.add(socket)
-        self._shares.use(socket)
+        self.shares.add(socket, self._drop)
+        self.shares.use(socket)
         return True
 
     def part(self, socket: "WebSocketSession") -> None:
         """Takes its place back, if it still has it."""
         if socket in self._sockets:
             self._sockets.remove(socket)
-            self._shares.remove(socket)
-            self._count_ended()
+            self.shares.remove(socket)
+            self.count_ended()
+
+    def _drop(self, socket: "WebSocketSession") -> None:
+        self.part(socket)
+        socket.make_room()
 
     async def confirm(self, session: HttpSession) -> None:
         """The session is initialized: from now on it is found by its id."""
@@ -127,12 +133,12 @@ class Sessions:
         record, is_free = entered
         session = self._by_id.get(id)
         if session is None:
-            if not self._has_room(record.client):
+            if not self.shares.make_room(record.client):
                 self._store.leave(id, ids if is_free else ())
                 self._store.release(id)
                 return TOO_MANY
             session = self._by_id[id] = self._add(record)
-        self._shares.use(session)
+        self.shares.use(session)
         return session, is_free
 
     async def _ask(
@@ -204,23 +210,15 @@ class Sessions:
 
     def _add(self, record: SessionRecord) -> HttpSession:
         session = HttpSession(self._running, record, self._keeping)
-        self._shares.add(session)
+        self.shares.add(session, self._give_way)
         return session
 
-    def _has_room(self, client: str) -> bool:
-        if len(self) + len(self._opening) >= self._limits.sessions:
-            yielding = self._shares.yielding(client)
-            if yielding is None:
-                return False
-            if not isinstance(yielding, HttpSession):
-                self.part(yielding)
-                yielding.make_room()
-            elif self.is_alone or yielding in self._opening:
-                self.end(yielding)
-            else:
-                self._forget(yielding)
-                self._tasks.start_soon(self._let_go, yielding)
-        return True
+    def _make_way(self, session: HttpSession) -> None:
+        if self.is_alone or session in self._opening:
+            self.end(session)
+        else:
+            self._forget(session)
+            self._tasks.start_soon(self._let_go, session)
 
     async def _let_go(self, session: HttpSession) -> None:
         """Has no more to do here with a session that has made room; it ends where no other replica has it."""
@@ -246,7 +244,7 @@ class Sessions:
 
     async def _unsubscribe(self, session: HttpSession, uri: str) -> None:
         """The client has subscribed at another replica, or has done with a resource."""
-        await _logged(self._running.changes.release(session.unsubscribe(uri), session.client))
+        await logged(self._running.changes.release(session.unsubscribe(uri), session.client))
 
     def _note_end(self, id: str) -> None:
         if id in self._entering:
@@ -288,28 +286,29 @@ class Sessions:
         if not self._forget(session):
             return
         if session.leave(goes_on=goes_on):
-            self._count_ended()
+            self.count_ended()
         else:
             self._tasks.start_soon(partial(self._finish, session, orderly=False, goes_on=goes_on))
 
     def _forget(self, session: HttpSession) -> bool:
         known = session in self._opening or self._by_id.get(session.id) is session
         if known:
-            self._shares.remove(session)
+            self.shares.remove(session)
             self._opening.discard(session)
             self._by_id.pop(session.id, None)
         return known
 
     async def _finish(self, session: HttpSession, *, orderly: bool, goes_on: bool = False) -> None:
         try:
-            await _logged(session.finish(orderly=orderly, goes_on=goes_on))
+            await logged(session.finish(orderly=orderly, goes_on=goes_on))
         finally:
             self._forget(session)
             if not goes_on:
                 self._store.delete(session.id)
-            self._count_ended()
+            self.count_ended()
 
-    def _count_ended(self) -> None:
+    def count_ended(self) -> None:
+        """A session has ended, here or elsewhere: the memory of many is given back."""
         self._ended += 1
         if self._ended == BURST:
             self._tasks.start_soon(self._give_back)
@@ -324,7 +323,7 @@ class Sessions:
         give_back()
 
 
-async def _logged(ending: Awaitable[None]) -> None:
+async def logged(ending: Awaitable[None]) -> None:
     """Awaits the end of something of a session: where the server's own code fails, it takes nobody with it."""
     try:
         await ending

@@ -56,8 +56,8 @@ def _select(_frames: ServerProtocol, offered: Sequence[Subprotocol]) -> Subproto
 class WebSocketSession:
     """One peer, as a transport for `serve`."""
 
-    streams = 1
-    """How many streams of it are being read, as of a session of HTTP: it is never idle."""
+    is_idle = False
+    idle_seconds = 0.0
 
     def __init__(
         self,
