@@ -79,7 +79,7 @@ class HttpApp:
         # DNS rebinding.
         self._probed = frozenset() if is_loopback(options.host) else _PROBED
         self.authenticator: Authenticator = StaticTokens(options.tokens)
-        self._gates = {mount.path: _Gate(mount) for mount in self.mounts}
+        self._gates = {path: _Gate(mount) for mount in self.mounts for path in mount.paths}
         probes = Probes(self.mounts, alone=front is None)
         routes = [
             *(Route(path, gate) for path, gate in self._gates.items()),
@@ -104,7 +104,7 @@ class HttpApp:
             lifespan=self._living,
         )
         self._rest.router.redirect_slashes = False
-        self._nowhere = self._rest.router.default = _Nowhere(self._gates)
+        self._nowhere = self._rest.router.default = _Nowhere([mount.path for mount in self.mounts])
         self._pages = _PROBED if front is None else {*_PROBED, "/"}
 
     def stop(self) -> None:
@@ -184,7 +184,8 @@ class _Gate:
             await reply.refuse(sender)
         else:
             client = client_name(None if sender is None else sender.key, (scope.get("client") or ("",))[0])
-            await self._mount.serve(scope["method"], Http(headers, sender, client, receive, reply))
+            http = Http(headers, sender, client, receive, reply, scope["path"], scope["query_string"])
+            await self._mount.serve(scope["method"], http)
 
     def refused(self, refusal: Refusal) -> None:
         self._mount.endpoint.refused[refusal.status] += 1

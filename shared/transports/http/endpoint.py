@@ -7,6 +7,7 @@
     DELETE  the end of a session.
 
 The checks run from the cheap to the dear and before anything is started: headers, body, era, session, message.
+What is for HTTP+SSE, the transport before this one, is passed on to `legacy_sse`.
 Each handler gives back the refusal to answer with, or None once it has answered itself.
 """
 
@@ -49,6 +50,7 @@ from ...protocol.wire.jsonrpc import Malformed, Message, Request
 from ...server.running import Running
 from ...server.thread_turns import Turns
 from ...server.tools import RegisteredTool
+from .legacy_sse import LegacySse
 from .limits import SessionLimits
 from .quotas import Portions
 from .reply import Gone, Http, Stage, read_body
@@ -92,10 +94,13 @@ class EndpointLimits:
 class Endpoint:
     """The endpoint. It serves from `start` on."""
 
-    def __init__(self, limits: EndpointLimits) -> None:
+    def __init__(self, limits: EndpointLimits, path: str) -> None:
         self._running: Running[Any]
         self._limits = limits
+        self._path = path
         self._sessions: Sessions | None = None
+        self._legacy: LegacySse | None = None
+        self._all_sessions: tuple[Sessions | LegacySse, ...] = ()
         self._stateless: set[StatelessRequest] = set()
         self._decoding = Turns(1)
         self._pauses = ExpiryQueue(limits.keep_alive_seconds, methodcaller("look"))
@@ -110,6 +115,8 @@ class Endpoint:
         """Serves `running`; has sessions live in `tasks`."""
         self._running = running
         self._sessions = Sessions(running, tasks, self._limits.sessions)
+        self._legacy = LegacySse(running, tasks, self._sessions, self._decode, self._limits, self._path)
+        self._all_sessions = self._sessions, self._legacy
         self._closed = None
 
     def stop(self) -> None:
@@ -117,26 +124,26 @@ class Endpoint:
         self._closed = _STOPPING
         for one in self._stateless:
             one.end()
-        if self._sessions is not None:
-            self._sessions.end_all(orderly=True)
+        for sessions in self._all_sessions:
+            sessions.end_all(orderly=True)
 
     def fail(self, refusal: Refusal) -> None:
         """Takes no more requests, since there is nothing left to serve them; what is under way is cancelled."""
         self._closed = refusal
         for one in self._stateless:
             one.give_up()
-        if self._sessions is not None:
-            self._sessions.end_all(orderly=False)
+        for sessions in self._all_sessions:
+            sessions.end_all(orderly=False)
 
     @property
     def sessions(self) -> int:
         """How many sessions are open."""
-        return 0 if self._sessions is None else len(self._sessions)
+        return sum(map(len, self._all_sessions))
 
     @property
     def streams(self) -> int:
         """How many requests and streams are being served."""
-        return len(self._stateless) + (0 if self._sessions is None else self._sessions.streams)
+        return len(self._stateless) + sum(sessions.streams for sessions in self._all_sessions)
 
     async def serve(self, method: str, http: Http) -> None:
         """Serves one request, which has passed the guards."""
@@ -149,8 +156,10 @@ class Endpoint:
             await http.reply.refuse(refusal)
 
     async def _handle(self, method: str, http: Http) -> Refusal | None:
-        if self._closed is not None or self._sessions is None:
+        if self._closed is not None or self._sessions is None or self._legacy is None:
             return self._closed
+        if http.path != self._path:
+            return await self._legacy.handle(method, http)
         if method == "GET" and is_upgrade(http.headers):
             return await self._upgrade(http, self._sessions)
         if method != "POST" and is_stateless(http.headers):

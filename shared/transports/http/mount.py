@@ -26,6 +26,7 @@ from ...protocol.http.rules import refuse
 from ...server.running import Running
 from ...server.server import Server
 from .endpoint import Endpoint, EndpointLimits
+from .legacy_sse import sse_paths
 from .reply import Http
 
 __all__ = ["Mount"]
@@ -54,12 +55,14 @@ class Mount:
         """The server, from when it runs."""
         self.server = served.server if isinstance(served, Running) else served
         self.path = path
+        self.paths = (path, *sse_paths(path))
+        """Where it answers."""
         self.name = name or self.server.implementation.name
         self.trace: Observer | None = None
         """Who sees what it receives and sends, where it is opened here."""
         self.endpoints: list[tuple[str, int]] = [] if self.running is None else self.running.endpoints
         """The addresses and ports of its listener."""
-        self.endpoint = Endpoint(limits)
+        self.endpoint = Endpoint(limits, path)
         self.readiness = Readiness()
         self.metrics = Metrics()
         self.serve = self.endpoint.serve if settings is None else self._serve

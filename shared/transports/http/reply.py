@@ -126,6 +126,8 @@ class Http:
     """A name for whoever sent it: an address and a principal."""
     receive: Receive
     reply: Reply
+    path: str
+    query: bytes
 
 
 async def read_body(receive: Receive, headers: Headers, limit: int) -> bytes | Refusal:
