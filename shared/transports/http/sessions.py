@@ -72,6 +72,7 @@ class Sessions:
         self._entering: Counter[str] = Counter()
         self._gone: set[str] = set()
         """Of those that the store is being asked for, which have ended meanwhile."""
+        self._is_ending = False
         self._is_leaving = False
         """Whether what comes now has to go to the other replicas."""
         self._bus.receive(self._hear)
@@ -202,7 +203,7 @@ class Sessions:
     def end_all(self, *, orderly: bool) -> None:
         """Ends every session, or where there are other replicas what is here of it; lets each finish what is under
         way, if `orderly`, else cancels it."""
-        self._is_leaving = not self.is_alone
+        self._is_ending, self._is_leaving = True, not self.is_alone
         for socket in self._sockets:
             socket.finish() if orderly else socket.fail()
         for session in (*self._opening, *self._by_id.values()):
@@ -310,7 +311,7 @@ class Sessions:
     def count_ended(self) -> None:
         """A session has ended, here or elsewhere: the memory of many is given back."""
         self._ended += 1
-        if self._ended == BURST:
+        if self._ended == BURST and not self._is_ending:  # else the tasks may have ended by now
             self._tasks.start_soon(self._give_back)
 
     async def _give_back(self) -> None:

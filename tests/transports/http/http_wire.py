@@ -276,9 +276,10 @@ def _client(port: int) -> httpx.AsyncClient:
 
 
 @contextmanager
-def served_meanwhile() -> Iterator[Site]:
+def served_meanwhile(**options: Any) -> Iterator[Site]:
     """A server in a thread, for several tests to visit."""
-    with start_blocking_portal() as portal, portal.wrap_async_context_manager(served(patience=600)) as site:
+    standing = served(patience=600, **options)
+    with start_blocking_portal() as portal, portal.wrap_async_context_manager(standing) as site:
         yield site
 
 

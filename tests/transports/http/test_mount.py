@@ -19,11 +19,13 @@ from shared.protocol.types.base import Implementation
 from shared.server.limits import Limits
 from shared.server.server import NoSettings, Server
 from shared.transports.http import mount as http_mount
+from shared.transports.http import sessions as http_sessions
 from shared.transports.http.endpoint import EndpointLimits
 from shared.transports.http.limits import SessionLimits
 from shared.transports.http.mount import Mount
 from shared.transports.http.server import HttpOptions, run_mounts
 from tests.transports.http.http_wire import PATIENCE, Json, Probe, Site, make_server, merged
+from tests.transports.http.web_socket import web_socket
 
 Opening = Callable[[Any], AsyncIterator[Any]]
 
@@ -206,8 +208,8 @@ async def test_one_that_starts_late_is_served_from_then_on() -> None:
         await serves(site, "late")
 
 
-async def test_one_that_fails_later_leaves_the_others_and_lets_its_clients_go() -> None:
-    app, fail = make_server(), anyio.Event()
+def breaking_down(app: Server[Any], fail: anyio.Event) -> None:
+    """Has the server fail while it serves."""
 
     @app.lifespan
     async def failing(_settings: object) -> AsyncIterator[Probe]:
@@ -219,6 +221,10 @@ async def test_one_that_fails_later_leaves_the_others_and_lets_its_clients_go() 
             tasks.start_soon(break_down)
             yield Probe()
 
+
+async def test_one_that_fails_later_leaves_the_others_and_lets_its_clients_go() -> None:
+    app, fail = make_server(), anyio.Event()
+    breaking_down(app, fail)
     async with hosted(a_server("one"), app) as site, anyio.create_task_group() as tasks:
         await site.until("sample", "ready")
         bad, answers = site.at("sample"), list[httpx.Response]()
@@ -241,6 +247,22 @@ async def test_one_that_fails_later_leaves_the_others_and_lets_its_clients_go() 
         assert (await bad.post(bad.message("ping"), session)).status_code == 503
         assert (await site.health())["sessions"] == 0
         await serves(site, "one")
+
+
+async def test_one_that_fails_later_closes_its_websockets(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(http_sessions, "BURST", 1)
+    app, fail = make_server(), anyio.Event()
+    breaking_down(app, fail)
+    async with hosted(a_server("one"), app) as site:
+        await site.until("sample", "ready")
+        async with web_socket(site, path="/sample/mcp") as socket:
+            await socket.request("ping")
+            fail.set()
+            assert (await socket.next()).closing == (1011, "the server has failed")
+        await site.idle()
+    assert "Exception in ASGI application" not in caplog.text
 
 
 async def test_one_that_ends_by_itself_has_failed() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from shared.transports.http.endpoint import EndpointLimits
 from shared.transports.http.limits import SessionLimits
-from tests.transports.http.http_wire import Site, envelope, served
+from tests.transports.http.http_wire import Site, envelope, served, visited
 from tests.transports.http.web_socket import (
     ACCEPTED,
     BINARY,
@@ -35,21 +35,21 @@ async def refusal(site: Site, headers: dict[str, str | None]) -> tuple[str, str]
 # The handshake
 
 
-async def test_the_handshake_of_the_specification_is_answered_as_it_says() -> None:
-    async with served() as site, web_socket(site) as socket:
+async def test_the_handshake_of_the_specification_is_answered_as_it_says(standing: Site) -> None:
+    async with visited(standing) as site, web_socket(site) as socket:
         assert f"sec-websocket-accept: {ACCEPTED.lower()}" in socket.head
         assert "sec-websocket-protocol: mcp" in socket.head
         assert "sec-websocket-extensions" not in socket.head
 
 
-async def test_who_asks_for_no_subprotocol_is_given_none() -> None:
-    async with served() as site, web_socket(site, {"Sec-WebSocket-Protocol": None}) as socket:
+async def test_who_asks_for_no_subprotocol_is_given_none(standing: Site) -> None:
+    async with visited(standing) as site, web_socket(site, {"Sec-WebSocket-Protocol": None}) as socket:
         assert "sec-websocket-protocol" not in socket.head
         assert (await socket.initialize())["result"]["serverInfo"]["name"] == "sample"
 
 
-async def test_of_several_subprotocols_ours_is_chosen() -> None:
-    async with served() as site, web_socket(site, {"Sec-WebSocket-Protocol": "chat, mcp"}) as socket:
+async def test_of_several_subprotocols_ours_is_chosen(standing: Site) -> None:
+    async with visited(standing) as site, web_socket(site, {"Sec-WebSocket-Protocol": "chat, mcp"}) as socket:
         assert "sec-websocket-protocol: mcp" in socket.head
 
 
@@ -68,18 +68,17 @@ async def test_of_several_subprotocols_ours_is_chosen() -> None:
     ids=str,
 )
 async def test_a_handshake_that_is_none_is_refused_as_a_request_is(
-    headers: dict[str, str | None], status: int
+    standing: Site, headers: dict[str, str | None], status: int
 ) -> None:
-    async with served() as site:
+    async with visited(standing) as site:
         head, reason = await refusal(site, headers)
         assert head.startswith(f"http/1.1 {status} ")
         assert "evil" not in reason
         assert "short" not in reason
-        assert (await site.health())["sessions"] == 0
 
 
-async def test_a_version_that_we_do_not_speak_is_told_ours() -> None:
-    async with served() as site:
+async def test_a_version_that_we_do_not_speak_is_told_ours(standing: Site) -> None:
+    async with visited(standing) as site:
         head, _ = await refusal(site, {"Sec-WebSocket-Version": "8"})
         assert "sec-websocket-version: 13\r\n" in head
 
@@ -93,38 +92,38 @@ async def test_without_the_token_there_is_no_upgrade() -> None:
             assert "result" in await socket.initialize()
 
 
-async def test_a_connection_that_was_refused_takes_the_next_request() -> None:
-    async with served() as site, upgrading(site, {"Sec-WebSocket-Key": None}) as (stream, received, head):
+async def test_a_connection_that_was_refused_takes_the_next_request(standing: Site) -> None:
+    async with visited(standing) as site, upgrading(site, {"Sec-WebSocket-Key": None}) as (stream, received, head):
         length = int(head.partition("content-length: ")[2].partition("\r\n")[0])
         await received.receive_exactly(length)
         await stream.send(f"GET /healthz HTTP/1.1\r\nHost: localhost:{site.port}\r\n\r\n".encode())
         assert (await received.receive_until(b"\r\n", 1_000)).startswith(b"HTTP/1.1 200 ")
 
 
-async def test_a_page_of_this_machine_may_open_one() -> None:
-    async with served() as site, web_socket(site, {"Origin": f"http://localhost:{site.port}"}) as socket:
+async def test_a_page_of_this_machine_may_open_one(standing: Site) -> None:
+    async with visited(standing) as site, web_socket(site, {"Origin": f"http://localhost:{site.port}"}) as socket:
         assert "result" in await socket.initialize()
 
 
-async def test_what_is_sent_with_the_handshake_is_read_after_it() -> None:
+async def test_what_is_sent_with_the_handshake_is_read_after_it(standing: Site) -> None:
     ping = b'{"jsonrpc": "2.0", "id": "early", "method": "ping"}'
-    async with served() as site, web_socket(site, early=frame(TEXT, ping)) as socket:
+    async with visited(standing) as site, web_socket(site, early=frame(TEXT, ping)) as socket:
         assert (await socket.receive())["id"] == "early"
 
 
 # What is spoken
 
 
-async def test_both_eras_are_spoken_on_one_connection() -> None:
-    async with served() as site, web_socket(site) as socket:
+async def test_both_eras_are_spoken_on_one_connection(standing: Site) -> None:
+    async with visited(standing) as site, web_socket(site) as socket:
         await socket.initialize()
         assert (await socket.call("echo", text="ø"))["result"]["content"][0]["text"] == "ø"
         answer = await socket.request("tools/list", {"_meta": envelope()})
         assert answer["result"]["resultType"] == "complete"
 
 
-async def test_notifications_come_before_the_answer() -> None:
-    async with served() as site, web_socket(site) as socket:
+async def test_notifications_come_before_the_answer(standing: Site) -> None:
+    async with visited(standing) as site, web_socket(site) as socket:
         await socket.initialize()
         call = site.message("tools/call", {"name": "report", "arguments": {}, "_meta": {"progressToken": 7}})
         await socket.send(call)
@@ -132,8 +131,8 @@ async def test_notifications_come_before_the_answer() -> None:
         assert (await socket.receive())["id"] == call["id"]
 
 
-async def test_a_message_may_come_in_fragments_with_a_ping_between() -> None:
-    async with served() as site, web_socket(site) as socket:
+async def test_a_message_may_come_in_fragments_with_a_ping_between(standing: Site) -> None:
+    async with visited(standing) as site, web_socket(site) as socket:
         message = json.dumps(site.message("ping", id="ø"), ensure_ascii=False).encode()
         middle = message.index("ø".encode()) + 1
         await socket.frame(TEXT, message[:middle], last=False)
@@ -144,8 +143,8 @@ async def test_a_message_may_come_in_fragments_with_a_ping_between() -> None:
         assert (await socket.receive())["id"] == "ø"
 
 
-async def test_two_messages_in_a_frame_are_no_message() -> None:
-    async with served() as site, web_socket(site) as socket:
+async def test_two_messages_in_a_frame_are_no_message(standing: Site) -> None:
+    async with visited(standing) as site, web_socket(site) as socket:
         await socket.send(
             b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}{"jsonrpc": "2.0", "id": 2, "method": "ping"}'
         )
@@ -154,9 +153,9 @@ async def test_two_messages_in_a_frame_are_no_message() -> None:
         assert "result" in await socket.request("ping")
 
 
-async def test_a_large_message_is_read_and_answered() -> None:
+async def test_a_large_message_is_read_and_answered(standing: Site) -> None:
     text = "ø" * 100_000
-    async with served() as site, web_socket(site) as socket:
+    async with visited(standing) as site, web_socket(site) as socket:
         await socket.initialize()
         assert (await socket.call("echo", text=text))["result"]["content"][0]["text"] == text
 
@@ -246,7 +245,7 @@ async def test_who_has_most_of_a_full_server_makes_room_for_another() -> None:
         assert "result" in await many[1].request("ping")
 
 
-async def test_a_binary_frame_is_no_message() -> None:
-    async with served() as site, web_socket(site) as socket:
+async def test_a_binary_frame_is_no_message(standing: Site) -> None:
+    async with visited(standing) as site, web_socket(site) as socket:
         await socket.frame(BINARY, b"{}")
         assert await socket.closed() == (1003, "a message is a text frame")

@@ -1,7 +1,7 @@
 """What broken or hostile peers do on a WebSocket: each has its close code, and none takes more than its share."""
 
 import random
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, suppress
 
 import anyio
@@ -10,7 +10,7 @@ import pytest
 from shared.transports.http import websocket as http_websocket
 from shared.transports.http.endpoint import EndpointLimits
 from tests.descriptors import left_open, settled_descriptors
-from tests.transports.http.http_wire import PATIENCE, Site, served
+from tests.transports.http.http_wire import PATIENCE, Site, served, served_meanwhile, visited
 from tests.transports.http.web_socket import (
     BINARY,
     CLOSE,
@@ -31,6 +31,13 @@ async def small(pause: float = 15.0, seconds: float = 30.0) -> AsyncIterator[Sit
     """A server that takes small messages."""
     limits = EndpointLimits(body_bytes=LIMIT, keep_alive_seconds=pause, body_seconds=seconds)
     async with served(limits=limits) as site:
+        yield site
+
+
+@pytest.fixture(scope="module")
+def standing() -> Iterator[Site]:
+    """A server that takes small messages, for several tests."""
+    with served_meanwhile(limits=EndpointLimits(body_bytes=LIMIT)) as site:
         yield site
 
 
@@ -72,8 +79,8 @@ BROKEN = {
 
 
 @pytest.mark.parametrize(("data", "code"), BROKEN.values(), ids=BROKEN)
-async def test_what_breaks_the_rules_is_told_so_and_costs_itself_only(data: bytes, code: int) -> None:
-    async with small() as site, web_socket(site) as socket:
+async def test_what_breaks_the_rules_is_told_so_and_costs_itself_only(standing: Site, data: bytes, code: int) -> None:
+    async with visited(standing) as site, web_socket(site) as socket:
         await socket.stream.send(data)
         told, reason = await socket.closed()
         assert told == code
