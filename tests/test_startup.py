@@ -14,7 +14,7 @@ from tests.wire import Wire
 ROOT = Path(__file__).resolve().parents[1]
 PUT_OFF = "from servers.start import put_off; put_off()"
 OTHERS = {
-    *("starlette", "uvicorn", "httptools", "uvloop", "httpx", "jsonschema", "yaml", "mcp"),
+    *("starlette", "uvicorn", "httptools", "uvloop", "websockets", "httpx", "jsonschema", "yaml", "mcp"),
     *("watchfiles", "charset_normalizer"),  # loaded with the first use
     "prometheus_client",  # loaded with the first scrape
     "jinja2",  # loaded with the first prompt
@@ -74,6 +74,12 @@ async def test_serving_on_stdio_is_light(server: str, tmp_path: Path) -> None:
     begun = {"yaml", "watchfiles", "multiprocessing"} if server == "prompts" else set()
     read = {name for name in modules if name.partition(".")[0] in begun}
     assert not _needless(modules - SERVERS[server] - read)
+
+
+def test_a_server_over_http_loads_websockets_with_the_first_of_them() -> None:
+    modules = _loaded_by("import shared.transports.http.server")
+    assert "uvicorn" in modules
+    assert "websockets" not in modules
 
 
 CALLED = """

@@ -4,6 +4,7 @@
 upgrade says why as it would refuse any request over HTTP.
 """
 
+import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 
@@ -24,6 +25,9 @@ CONNECT_SECONDS = 30.0
 FAREWELL_SECONDS = 2.0
 """Time for the close frame to be answered."""
 _SUBPROTOCOLS = (Subprotocol("mcp"),)
+_quiet = logging.getLogger("shared.transports.websocket.frames")
+"""Where `websockets` logs: it would tell the headers, a token among them, and the contents of frames."""
+_quiet.setLevel(logging.WARNING)
 
 
 class WebSocketTransport:
@@ -74,6 +78,7 @@ async def open_websocket(url: str, headers: Mapping[str, str]) -> AsyncIterator[
             max_size=MAX_MESSAGE,
             open_timeout=CONNECT_SECONDS,
             close_timeout=FAREWELL_SECONDS,
+            logger=_quiet,
         )
     except InvalidURI:
         raise ValueError("the URL of a WebSocket begins with ws:// or wss://") from None

@@ -105,6 +105,17 @@ async def test_the_token_goes_with_the_handshake() -> None:
         assert caught.value.code == 401
 
 
+async def test_no_log_tells_the_token_or_a_message(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("DEBUG")
+    async with (
+        served(Small(), "secret-secret-secret") as (url, _),
+        connect_websocket(url, token="secret-secret-secret") as client,
+    ):
+        await client.call_tool("add", {"a": 31_337, "b": 1})
+    assert "secret" not in caplog.text
+    assert "31337" not in caplog.text
+
+
 async def ask_on(client: Client) -> None:
     while True:
         await client.call_tool("add", {"a": 1, "b": 1})
