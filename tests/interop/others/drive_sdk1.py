@@ -12,6 +12,7 @@ from mcp import ClientSession, StdioServerParameters, types
 from mcp.client.sse import sse_client
 from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
+from mcp.client.websocket import websocket_client
 from pydantic import AnyUrl, BaseModel
 from rows import drive
 
@@ -139,6 +140,8 @@ class Peer:
             command, *arguments = server["command"]
             parameters = StdioServerParameters(command=command, args=arguments, cwd=server["cwd"])
             return await stack.enter_async_context(stdio_client(parameters, errlog=errors))
+        if self._task.transport == "websocket":
+            return await stack.enter_async_context(websocket_client(server["url"]))
         headers = {"Authorization": f"Bearer {token or server['token']}"}
         if self._task.transport == "sse+token":
             return await stack.enter_async_context(sse_client(server["url"], headers, timeout=SECONDS))

@@ -96,14 +96,16 @@ class Ears {
 /** What is different in the two packages. */
 async function load(name) {
   if (name === "ts1") {
-    const [{ Client }, { StdioClientTransport }, { StreamableHTTPClientTransport }, { SSEClientTransport }, types] =
+    const [{ Client }, types, { StdioClientTransport }, { StreamableHTTPClientTransport }, ...older] =
       await Promise.all([
         import("@modelcontextprotocol/sdk/client/index.js"),
+        import("@modelcontextprotocol/sdk/types.js"),
         import("@modelcontextprotocol/sdk/client/stdio.js"),
         import("@modelcontextprotocol/sdk/client/streamableHttp.js"),
         import("@modelcontextprotocol/sdk/client/sse.js"),
-        import("@modelcontextprotocol/sdk/types.js"),
+        import("@modelcontextprotocol/sdk/client/websocket.js"),
       ]);
+    const [{ SSEClientTransport }, { WebSocketClientTransport }] = older;
     const requests = {
       "elicitation/create": types.ElicitRequestSchema,
       "sampling/createMessage": types.CreateMessageRequestSchema,
@@ -120,6 +122,7 @@ async function load(name) {
       StdioClientTransport,
       StreamableHTTPClientTransport,
       SSEClientTransport,
+      WebSocketClientTransport,
       client: () => new Client(INFO, { capabilities: CAPABILITIES }),
       answer: (client, method, handler) => client.setRequestHandler(requests[method], handler),
       hear: (client, method, handler) => client.setNotificationHandler(notifications[method], handler),
@@ -230,6 +233,7 @@ function transportTo(server, token) {
     const [command, ...args] = server.command;
     return new sdk.StdioClientTransport({ command, args, cwd: server.cwd, stderr: openSync(task.errors, "a") });
   }
+  if (task.transport === "websocket") return new sdk.WebSocketClientTransport(new URL(server.url));
   const headers = { Authorization: `Bearer ${token ?? server.token}` };
   const Transport = task.transport === "sse+token" ? sdk.SSEClientTransport : sdk.StreamableHTTPClientTransport;
   return new Transport(new URL(server.url), { requestInit: { headers } });

@@ -53,12 +53,14 @@ PEERS = {
         f"official Python SDK {pypi.pinned(FOLDER / 'requirements-sdk1.txt')['mcp']}",
         ("legacy",),
         python_peer("sdk1"),
+        ("stdio", "http+token", "websocket"),
     ),
     # Likewise: LATEST_PROTOCOL_VERSION in its dist/esm/types.js. The 2.x has another name on npm.
     "ts1": Peer(
         f"official TypeScript SDK {npm.pinned(FOLDER)['@modelcontextprotocol/sdk']}",
         ("legacy",),
         typescript_peer("ts1"),
+        ("stdio", "http+token", "websocket"),
     ),
     # Its `versionNegotiation.mode` picks the era: "legacy" unless told otherwise; "auto" asks by `server/discover`.
     # Its `supportedProtocolVersions` picks the version of the handshake.
