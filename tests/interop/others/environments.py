@@ -47,20 +47,22 @@ def typescript_peer(name: str) -> Callable[[], list[str]]:
     return command
 
 
+_OF_SDK_1 = ("stdio", "http+token", "sse+token", "websocket")
+
 PEERS = {
     # Knows the handshake alone: LATEST_PROTOCOL_VERSION in its mcp/types.py is 2025-11-25.
     "sdk1": Peer(
         f"official Python SDK {pypi.pinned(FOLDER / 'requirements-sdk1.txt')['mcp']}",
         ("legacy",),
         python_peer("sdk1"),
-        ("stdio", "http+token", "websocket"),
+        _OF_SDK_1,
     ),
     # Likewise: LATEST_PROTOCOL_VERSION in its dist/esm/types.js. The 2.x has another name on npm.
     "ts1": Peer(
         f"official TypeScript SDK {npm.pinned(FOLDER)['@modelcontextprotocol/sdk']}",
         ("legacy",),
         typescript_peer("ts1"),
-        ("stdio", "http+token", "websocket"),
+        _OF_SDK_1,
     ),
     # Its `versionNegotiation.mode` picks the era: "legacy" unless told otherwise; "auto" asks by `server/discover`.
     # Its `supportedProtocolVersions` picks the version of the handshake.

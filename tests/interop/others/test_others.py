@@ -109,6 +109,7 @@ HOLES = {
     )
     for peer, transport in (("ts1", "stdio"), ("ts1", "websocket"), ("ts2", "stdio"))
 }
+HOLES["ts1", "sse+token", "burst of progress"] = HOLES["ts1", "stdio", "burst of progress"]
 
 
 def version_of(mode: str) -> str:
@@ -181,7 +182,10 @@ def driven(folder: Path, site: str, http_servers: HttpServers, tmp_path_factory:
             return {"command": command(server, folder), "cwd": str(ROOT)}
         if transport == "websocket":  # neither of its clients can send a token
             return {"url": http_servers.url(server, None).replace("http:", "ws:")}
-        return {"url": http_servers.url(server, TOKEN), "token": TOKEN}
+        url = http_servers.url(server, TOKEN)
+        if transport == "sse+token":
+            url = f"{url.removesuffix('mcp')}sse"
+        return {"url": url, "token": TOKEN}
 
     return run
 
