@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from urllib.parse import urljoin
 
 import httpx
 import pytest
@@ -56,6 +57,16 @@ def test_each_name_leads_to_its_server(site: str, ports: dict[str, str]) -> None
     for name in ports:
         answer = post(f"{site}/{name}/mcp", DISCOVER, **AUTHORIZED)
         assert answer.json()["result"]["_meta"]["io.modelcontextprotocol/serverInfo"]["name"] == name
+
+
+def test_a_stream_of_2024_11_05_finds_its_way(site: str) -> None:
+    url = f"{site}/filesystem/sse"
+    with httpx.stream("GET", url, headers=AUTHORIZED, timeout=PATIENCE, trust_env=False) as stream:
+        lines = stream.iter_lines()
+        assert next(lines) == "event: endpoint"
+        address = urljoin(url, next(lines).removeprefix("data: "))
+        assert post(address, request(1, "ping"), **AUTHORIZED).status_code == 202
+        assert next(line for line in lines if '"id":1' in line) == 'data: {"jsonrpc":"2.0","id":1,"result":{}}'
 
 
 def test_a_server_that_does_not_run_costs_nobody_else(site: str) -> None:
