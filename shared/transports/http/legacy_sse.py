@@ -11,7 +11,8 @@ the replica that has the connection, and no other knows of it.
 
 `initialize` settles any version that begins so, not 2024-11-05 alone: the official SDKs negotiate over this transport
 as over every other, and a host whose URL ends in /sse would otherwise lose what came later. 2026-07-28 has no such
-transport: its requests are refused here.
+transport: its requests are answered by an error, on the stream, from where a client that begins with them goes on to
+`initialize`.
 
 A stream counts as a session where these are limited, and is idle until its client has initialized it: whoever opens
 thousands and never posts has his share of them, for as long as a session may be idle. (2024-11-05, Transports,
@@ -29,9 +30,11 @@ from urllib.parse import parse_qs
 from anyio import CancelScope
 from anyio.abc import TaskGroup
 
+from ...errors import InvalidRequest
 from ...kit.tasks import Signal
 from ...protocol.http.rules import (
     EVENT_STREAM,
+    Headers,
     Refusal,
     check_accept,
     check_content,
@@ -44,7 +47,7 @@ from ...protocol.identity import Principal
 from ...protocol.session.handshake import State
 from ...protocol.wire.codec import Codec
 from ...protocol.wire.framing import ServerSentEvent
-from ...protocol.wire.jsonrpc import Message
+from ...protocol.wire.jsonrpc import Message, Request, failure
 from ...server.running import Running
 from .connections import break_off
 from .limits import SessionLimits
@@ -64,7 +67,7 @@ Decode = Callable[[Http, Codec, bytes], Awaitable[Message]]
 _MESSAGES = "messages"
 _ID = "session_id"
 _UNKNOWN = refuse(404, "there is no such session; open a new stream")
-_TOO_NEW = refuse(400, "this protocol version is not spoken over HTTP+SSE")
+_TOO_NEW = "this protocol version is not spoken over HTTP+SSE"
 
 
 def sse_paths(path: str) -> tuple[str, str]:
@@ -124,18 +127,21 @@ class StreamSession:
         """For how long it has been open and not initialized."""
         return asyncio.get_running_loop().time() - self._opened if self.is_idle else 0.0
 
-    def check(self, http: Http, message: Message) -> Refusal | None:
-        """400 for what must not reach it."""
-        if is_stateless(http.headers, message):
-            return _TOO_NEW
+    def take(self, headers: Headers, message: Message) -> Refusal | None:
+        """Takes a message in, the answer to which comes on the stream; 400 for what must not reach it."""
+        if is_stateless(headers, message):
+            if not isinstance(message, Request):
+                return refuse(400, _TOO_NEW)
+            self._put(failure(message.id, InvalidRequest(_TOO_NEW)))
+            self._ready.wake()
+            return None
         version = self._connection.session.snapshot().version
-        return check_version_header(http.headers, version) or check_handshake_body(message, version)
-
-    def take(self, message: Message) -> None:
-        """Takes a message in; the answer comes on the stream."""
-        self._connection.take(message)
-        if not self.is_idle:
-            self._idle.cancel()
+        refusal = check_version_header(headers, version) or check_handshake_body(message, version)
+        if refusal is None:
+            self._connection.take(message)
+            if not self.is_idle:
+                self._idle.cancel()
+        return refusal
 
     async def run(self, http: Http, pause: float) -> None:
         """Writes the stream until it ends or its client is gone; after each `pause` in seconds without a message a
@@ -184,12 +190,15 @@ class StreamSession:
         while self._behind <= self._limit and (outgoing := self._connection.outgoing()):
             for one in outgoing:
                 if one.message is not None:
-                    event = ServerSentEvent(self.codec.encode(one.message))
-                    self._unsent.append(event)
-                    self._behind += len(event.data)
-            if self._behind > self._limit:
-                self._writing.deadline = _in(CATCH_UP_SECONDS)
+                    self._put(one.message)
         self._ready.wake()
+
+    def _put(self, message: Message) -> None:
+        event = ServerSentEvent(self.codec.encode(message))
+        self._unsent.append(event)
+        self._behind += len(event.data)
+        if self._behind > self._limit and self._writing.deadline == math.inf:
+            self._writing.deadline = _in(CATCH_UP_SECONDS)
 
     def _catch_up(self) -> list[ServerSentEvent]:
         events, self._unsent, self._behind = self._unsent, [], 0
@@ -271,10 +280,11 @@ class LegacySse:
         if isinstance(body, Refusal):
             return body
         message = await self._decode(http, session.codec, body)
-        refusal = _UNKNOWN if session.is_ending else session.check(http, message)
+        if session.is_ending:
+            return _UNKNOWN
+        self._sessions.shares.use(session)
+        refusal = session.take(http.headers, message)
         if refusal is None:
-            self._sessions.shares.use(session)
-            session.take(message)
             await http.reply.json(202, b"")
         return refusal
 

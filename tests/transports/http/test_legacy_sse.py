@@ -178,13 +178,7 @@ async def test_refusals_are_counted() -> None:
         (b"[1]", {}, 400, -32600),
         ({"id": 1}, {}, 400, -32600),
         ({"jsonrpc": "2.0", "id": 1, "method": "ping"}, {"MCP-Protocol-Version": "2025-06-18"}, 400, -32600),
-        ({"jsonrpc": "2.0", "id": 1, "method": "ping"}, {"MCP-Protocol-Version": "2026-07-28"}, 400, -32600),
-        (
-            {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": envelope()}},
-            {},
-            400,
-            -32600,
-        ),
+        ({"jsonrpc": "2.0", "method": "notifications/x", "params": {"_meta": envelope()}}, {}, 400, -32600),
     ],
 )
 async def test_a_body_that_is_refused_leaves_the_session(
@@ -194,6 +188,16 @@ async def test_a_body_that_is_refused_leaves_the_session(
         refused = await client.post(body, headers)
         assert (refused.status_code, refused.json()["error"]["code"]) == (status, code)
         assert await client.call("echo", {"text": "still here"}) == "still here"
+
+
+async def test_who_begins_with_the_newest_version_learns_from_an_answer_to_go_on(standing: Site) -> None:
+    async with visited(standing) as site, streaming(site) as client:
+        for params, headers in (({"_meta": envelope()}, {}), ({}, {"MCP-Protocol-Version": "2026-07-28"})):
+            await client.send(site.message("server/discover", params, id=1), headers)
+            error = {"code": -32600, "message": "this protocol version is not spoken over HTTP+SSE"}
+            assert await client.next() == {"jsonrpc": "2.0", "id": 1, "error": error}
+        await client.initialize()
+        assert await client.call("echo", {"text": "x"}) == "x"
 
 
 async def test_a_body_over_the_limit() -> None:
