@@ -130,7 +130,7 @@ async function load(name) {
       version: (connection) => connection.settled,
     };
   }
-  const [{ Client, StreamableHTTPClientTransport }, { StdioClientTransport }] = await Promise.all([
+  const [{ Client, StreamableHTTPClientTransport, SSEClientTransport }, { StdioClientTransport }] = await Promise.all([
     import("@modelcontextprotocol/client"),
     import("@modelcontextprotocol/client/stdio"),
   ]);
@@ -139,6 +139,7 @@ async function load(name) {
   if (!modern) options.supportedProtocolVersions = [task.version];
   return {
     StdioClientTransport,
+    SSEClientTransport,
     StreamableHTTPClientTransport,
     client: () => new Client(INFO, options),
     answer: (client, method, handler) => client.setRequestHandler(method, handler),
