@@ -13,19 +13,16 @@ Each handler gives back the refusal to answer with, or None once it has answered
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from importlib.util import find_spec
-from operator import methodcaller
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from anyio import lowlevel
 from anyio.abc import TaskGroup
 
 from ...errors import McpError
-from ...kit.expiry import ExpiryQueue
 from ...protocol.http.routing_headers import Parameter, check_stateless, check_stateless_body, parameter_headers
 from ...protocol.http.rules import (
     EVENT_STREAM,
@@ -48,26 +45,25 @@ from ...protocol.http.rules import (
 from ...protocol.wire.codec import Codec
 from ...protocol.wire.jsonrpc import Malformed, Message, Request
 from ...server.running import Running
-from ...server.thread_turns import Turns
 from ...server.tools import RegisteredTool
+from .bodies import Bodies
 from .legacy_sse import LegacySse
 from .limits import SessionLimits
 from .quotas import Portions
-from .reply import Gone, Http, Stage, read_body
+from .reply import Gone, Http, Stage
 from .session import HttpSession
 from .sessions import TOO_MANY, Sessions
 from .stateless import StatelessRequest
 from .stream_response import follow
 from .streams import Reader
 
+if TYPE_CHECKING:
+    from .websocket_sessions import WebSocketSessions  # loaded with the first of them
+
 __all__ = ["Endpoint", "EndpointLimits"]
 
 log = logging.getLogger("shared.transports.http")
 
-T = TypeVar("T")
-
-_LARGE = 65_536
-"""Bytes of a body that takes a millisecond to read, and more where a tool validates it."""
 _STARTING = refuse(503, "the server is starting; try again in a moment", Retry_After="2")
 _BUSY = refuse(429, "too many of your requests are being served; wait for their answers", Retry_After="1")
 _LACKING = refuse(501, "WebSockets need the extra 'http', which is not installed here")
@@ -100,10 +96,10 @@ class Endpoint:
         self._path = path
         self._sessions: Sessions | None = None
         self._legacy: LegacySse | None = None
-        self._all_sessions: tuple[Sessions | LegacySse, ...] = ()
+        self._sockets: WebSocketSessions | None = None
+        self._all_sessions: list[Sessions | LegacySse | WebSocketSessions] = []
         self._stateless: set[StatelessRequest] = set()
-        self._decoding = Turns(1)
-        self._pauses = ExpiryQueue(limits.keep_alive_seconds, methodcaller("look"))
+        self._bodies = Bodies(limits.body_bytes)
         self._requests, self._listening = Portions(limits.requests), Portions(limits.sessions.sessions)
         self._parameters: WeakKeyDictionary[RegisteredTool, Sequence[Parameter]] = WeakKeyDictionary()
         self._closed: Refusal | None = _STARTING
@@ -115,8 +111,8 @@ class Endpoint:
         """Serves `running`; has sessions live in `tasks`."""
         self._running = running
         self._sessions = Sessions(running, tasks, self._limits.sessions)
-        self._legacy = LegacySse(running, tasks, self._sessions, self._decode, self._limits, self._path)
-        self._all_sessions = self._sessions, self._legacy
+        self._legacy = LegacySse(running, tasks, self._sessions, self._bodies, self._limits, self._path)
+        self._all_sessions = [self._sessions, self._legacy]
         self._closed = None
 
     def stop(self) -> None:
@@ -179,13 +175,13 @@ class Endpoint:
         dialects = self._limits.dialects and may_be_dialect(http.headers)
         if refusal is not None and not dialects:
             return refusal
-        body = await read_body(http.receive, http.headers, self._limits.body_bytes)
+        body = await self._bodies.read(http)
         if isinstance(body, Refusal):
             return refusal or body
         if self._closed is not None:
             return refusal or self._closed
         codec = Codec(line_end=b"", dialects=dialects)
-        message = await self._decode(http, codec.decode_body, body)
+        message = await self._bodies.decode(http.client, codec.decode_body, body)
         if codec.dialect is not None:
             return await self._post_dialect(http, message, codec)
         if refusal is not None:
@@ -196,35 +192,16 @@ class Endpoint:
             return await self._post_stateless(http, message, codec)
         return await self._post_session(http, sessions, message)
 
-    async def _decode(self, http: Http, decode: Callable[[bytes], T], body: bytes) -> T:
-        """What `decode` makes of a body. Of those that take long one is read in a turn of the event loop, client by
-        client: many that come at once would hold up everybody else."""
-        if len(body) < _LARGE:
-            return decode(body)
-        async with self._decoding.take(http.client):
-            await lowlevel.checkpoint()
-            return decode(body)
-
     async def _upgrade(self, http: Http, sessions: Sessions) -> Refusal | None:
         """Serves a peer of either era on a WebSocket."""
-        if find_spec("websockets") is None:
-            return _LACKING
-        from .websocket import WebSocket
-        from .websocket_session import WebSocketSession, negotiate
+        if self._sockets is None:
+            if find_spec("websockets") is None:
+                return _LACKING
+            from .websocket_sessions import WebSocketSessions
 
-        negotiated = negotiate(http.headers, self._limits.body_bytes)
-        if isinstance(negotiated, Refusal):
-            return negotiated
-        frames, answer = negotiated
-        socket = WebSocket(frames, self._pauses, self._limits.body_seconds)
-        codec = Codec(line_end=b"", dialects=self._limits.dialects)
-        session = WebSocketSession(socket, http.client, partial(self._decode, http, codec.feed_body), codec.encode)
-        if not sessions.join(session):
-            return TOO_MANY
-        try:
-            return await session.run(self._running, http, answer)
-        finally:
-            sessions.part(session)
+            self._sockets = WebSocketSessions(self._running, sessions, self._bodies, self._limits)
+            self._all_sessions.append(self._sockets)
+        return await self._sockets.upgrade(http)
 
     # From 2026-07-28 on
 

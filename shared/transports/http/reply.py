@@ -1,5 +1,5 @@
-"""The two halves of one HTTP exchange over ASGI: a body that is read within limits, a reply that becomes JSON or
-an event stream by what comes first, and the watch over a client that may go away.
+"""One HTTP exchange over ASGI: a reply that becomes JSON or an event stream by what comes first, and the watch over a
+client that may go away. What reads the body is in `bodies`.
 
 A reply is begun once and ended once. Writing waits while the client is slow.
 """
@@ -14,14 +14,13 @@ import anyio
 from anyio import CancelScope
 
 from ...ops.footprint import count_bytes
-from ...protocol.http.bodies import body_of
 from ...protocol.http.rules import EVENT_STREAM, JSON, Headers, Refusal
 from ...protocol.identity import Principal
 from ...protocol.records import record
 from ...protocol.wire.codec import encode
 from ...protocol.wire.framing import ServerSentEvent, encode_event
 
-__all__ = ["Asgi", "Gone", "Http", "Receive", "Reply", "Send", "Stage", "Watch", "read_body"]
+__all__ = ["Asgi", "Gone", "Http", "Receive", "Reply", "Send", "Stage", "Watch"]
 
 Asgi = MutableMapping[str, Any]
 """An ASGI scope or event."""
@@ -128,26 +127,6 @@ class Http:
     reply: Reply
     path: str
     query: bytes
-
-
-async def read_body(receive: Receive, headers: Headers, limit: int) -> bytes | Refusal:
-    """The body of a request, inflated where it is gzipped: 413 beyond `limit` bytes, 400 for gzip that is broken. How
-    long it may take is the connection's matter. Raises Gone when the client goes away meanwhile."""
-    # The connection stays open: closing it on a client that still sends would reset it, and lose this answer.
-    body = body_of(headers, limit)
-    if isinstance(body, Refusal):
-        return body
-    while True:
-        event = await receive()
-        if event["type"] == "http.disconnect":
-            raise Gone
-        is_last = not event.get("more_body", False)
-        refusal = body.feed(event.get("body", b"")) or (body.end() if is_last else None)
-        if refusal is not None:
-            return refusal
-        if is_last:
-            count_bytes(len(body.data))
-            return bytes(body.data)
 
 
 class Watch:

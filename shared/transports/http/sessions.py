@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Awaitable, Sequence
 from contextlib import ExitStack
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anyio
 from anyio.abc import TaskGroup
@@ -32,9 +32,6 @@ from ...stores.memory import Stores
 from .limits import Keeping, SessionLimits
 from .quotas import Shares
 from .session import HttpSession
-
-if TYPE_CHECKING:
-    from .websocket_session import WebSocketSession  # loaded with the first of them
 
 __all__ = ["TOO_MANY", "Sessions", "logged"]
 
@@ -66,7 +63,6 @@ class Sessions:
         self._give_way = self._make_way  # one object, that thousands of sessions refer to
         self._by_id: dict[str, HttpSession] = {}
         self._opening: set[HttpSession] = set()
-        self._sockets: set[WebSocketSession] = set()
         self._lapsed: list[HttpSession] = []
         self._ended = 0
         self._entering: Counter[str] = Counter()
@@ -78,12 +74,12 @@ class Sessions:
         self._bus.receive(self._hear)
 
     def __len__(self) -> int:
-        return len(self._by_id) + len(self._sockets)
+        return len(self._by_id)
 
     @property
     def streams(self) -> int:
         """How many streams are being read in all of them."""
-        return len(self._sockets) + sum(session.streams for session in (*self._opening, *self._by_id.values()))
+        return sum(session.streams for session in (*self._opening, *self._by_id.values()))
 
     def open(self, principal: Principal | None, client: str) -> HttpSession | None:
         """A session that has no id yet as far as anybody knows; None where there are too many, and none of whoever
@@ -94,26 +90,6 @@ class Sessions:
         session = self._add(record)
         self._opening.add(session)
         return session
-
-    def join(self, socket: "WebSocketSession") -> bool:
-        """Gives a place to one on a WebSocket, which has no id; whether there was room."""
-        if not self.shares.make_room(socket.client):
-            return False
-        self._sockets.add(socket)
-        self.shares.add(socket, self._drop)
-        self.shares.use(socket)
-        return True
-
-    def part(self, socket: "WebSocketSession") -> None:
-        """Takes its place back, if it still has it."""
-        if socket in self._sockets:
-            self._sockets.remove(socket)
-            self.shares.remove(socket)
-            self.count_ended()
-
-    def _drop(self, socket: "WebSocketSession") -> None:
-        self.part(socket)
-        socket.make_room()
 
     async def confirm(self, session: HttpSession) -> None:
         """The session is initialized: from now on it is found by its id."""
@@ -204,8 +180,6 @@ class Sessions:
         """Ends every session, or where there are other replicas what is here of it; lets each finish what is under
         way, if `orderly`, else cancels it."""
         self._is_ending, self._is_leaving = True, not self.is_alone
-        for socket in self._sockets:
-            socket.finish() if orderly else socket.fail()
         for session in (*self._opening, *self._by_id.values()):
             self._tasks.start_soon(partial(self._finish, session, orderly=orderly, goes_on=not self.is_alone))
 

@@ -70,7 +70,7 @@ PEERS = {
         f"official TypeScript client {npm.pinned(FOLDER)['@modelcontextprotocol/client']}",
         ("auto", "legacy", STATELESS, *OLDER),
         typescript_peer("ts2"),
-        _ALSO_LEGACY,
+        ("stdio", "http+token", "sse+token"),
     ),
     # Its `mode` picks the era, "auto" unless told otherwise. fastmcp-slim[client] is FastMCP without its server.
     "fastmcp": Peer(

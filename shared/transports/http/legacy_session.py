@@ -1,0 +1,188 @@
+"""One stream of HTTP+SSE, which is a session, and the peer that reads it."""
+
+import asyncio
+import logging
+import math
+import secrets
+from collections.abc import Sequence
+from typing import Any
+
+from anyio import CancelScope
+
+from ...errors import InvalidRequest
+from ...kit.tasks import Signal
+from ...protocol.http.rules import (
+    Headers,
+    Refusal,
+    check_handshake_body,
+    check_version_header,
+    is_stateless,
+    refuse,
+)
+from ...protocol.identity import Principal
+from ...protocol.session.handshake import State
+from ...protocol.wire.codec import Codec
+from ...protocol.wire.framing import ServerSentEvent
+from ...protocol.wire.jsonrpc import Message, Request, failure
+from ...server.running import Running
+from .connections import break_off
+from .limits import SessionLimits
+from .reply import Http, Reply, Stage, Watch
+from .session import CATCH_UP_SECONDS
+
+__all__ = ["ID", "MESSAGES", "LegacySession"]
+
+log = logging.getLogger("shared.transports.http")
+
+MESSAGES = "messages"
+ID = "session_id"
+"""The last part of the address to POST to, and the parameter in it that names the session."""
+_TOO_NEW = "this protocol version is not spoken over HTTP+SSE"
+
+
+class LegacySession:
+    """One stream, and the peer that reads it. It lives from `run` to `close`."""
+
+    __slots__ = (
+        "_behind",
+        "_connection",
+        "_idle",
+        "_limit",
+        "_opened",
+        "_ready",
+        "_unsent",
+        "_writing",
+        "client",
+        "codec",
+        "id",
+        "is_ending",
+        "uses",
+    )
+
+    def __init__(self, running: Running[Any], http: Http, limits: SessionLimits, codec: Codec) -> None:
+        """`http` is the GET that opens it; `codec` reads and writes its messages."""
+        loop = asyncio.get_running_loop()
+        self.id = secrets.token_urlsafe(32)
+        self.client = http.client
+        self.uses = -1  # the `initialize` that opens other sessions is a request to this one
+        self.codec = codec
+        self.is_ending = False
+        """Whether it takes nothing more in."""
+        self._limit = limits.stream_bytes
+        self._unsent: list[ServerSentEvent] = []
+        self._behind = 0
+        self._ready = Signal()
+        self._writing = CancelScope()
+        self._opened = loop.time()
+        self._idle = loop.call_later(limits.idle_seconds, self.end)
+        self._connection = running.connect(http.principal, self._deliver, http.client)
+
+    def is_of(self, principal: Principal | None) -> bool:
+        """Whether it is his, or nobody's in particular."""
+        return _key(self._connection.session.principal) == _key(principal)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether its client has not begun to use it: a dialect needs no handshake."""
+        return self.codec.dialect is None and self._connection.session.snapshot().state is not State.OPEN
+
+    @property
+    def idle_seconds(self) -> float:
+        """For how long it has been open and not initialized."""
+        return asyncio.get_running_loop().time() - self._opened if self.is_idle else 0.0
+
+    def take(self, headers: Headers, messages: Sequence[Message]) -> Refusal | None:
+        """Takes in what a POST has brought, whose answer comes on the stream; 400 for what must not reach it."""
+        if self.codec.dialect is None:
+            message, version = messages[0], self._connection.session.version
+            if is_stateless(headers, message):
+                return self._refuse_newest(message)
+            refusal = check_version_header(headers, version) or check_handshake_body(message, version)
+            if refusal is not None:
+                return refusal
+        for message in messages:
+            self._connection.take(message)
+        if not self.is_idle:
+            self._idle.cancel()
+        return None
+
+    def _refuse_newest(self, message: Message) -> Refusal | None:
+        if not isinstance(message, Request):
+            return refuse(400, _TOO_NEW)
+        self._put(failure(message.id, InvalidRequest(_TOO_NEW)))
+        self._ready.wake()
+        return None
+
+    async def run(self, http: Http, pause: float) -> None:
+        """Writes the stream until it ends or its client is gone; after each `pause` in seconds without a message a
+        comment keeps the connection open."""
+        with Watch(http.receive, http.reply.comment, pause, gone=self.cut), self._writing:
+            await self._write(http.reply)
+        if not self.is_ending:
+            log.warning("a stream was cut off: its client is %d bytes behind", self._behind)
+        if http.reply.stage is not Stage.ENDED:
+            break_off(http.receive)
+
+    def cut(self) -> None:
+        """Ends it at once: there is nobody to read, or nothing to serve."""
+        self.is_ending = True
+        self._writing.cancel()
+
+    def end(self, seconds: float = CATCH_UP_SECONDS) -> None:
+        """Ends it when what is due has left, for which the client has so many seconds."""
+        self.is_ending = True
+        self._writing.deadline = _in(seconds)
+        self._ready.wake()
+
+    async def finish(self, seconds: float) -> None:
+        """Finishes what is under way, within limits, and ends."""
+        await self._connection.drain()
+        self.end(seconds)
+
+    async def close(self) -> None:
+        """Cancels what is under way, waits for that, and gives up the subscriptions."""
+        self.is_ending = True
+        self._idle.cancel()
+        await self._connection.close()
+
+    async def _write(self, reply: Reply) -> None:
+        await reply.events([ServerSentEvent(f"{MESSAGES}?{ID}={self.id}".encode(), "endpoint")])
+        while self._unsent or not self.is_ending:
+            if self._unsent:
+                await reply.events(self._catch_up())
+            else:
+                await self._ready.wait()
+        await reply.end()
+
+    def _deliver(self) -> None:
+        """Puts what is due on the stream. A client that is too far behind has a moment to catch up, for a burst is no
+        slow client; what is due waits meanwhile, and holds up the calls that it comes from."""
+        while self._behind <= self._limit and (outgoing := self._connection.outgoing()):
+            for one in outgoing:
+                if one.message is not None:
+                    self._put(one.message)
+        self._ready.wake()
+
+    def _put(self, message: Message) -> None:
+        data = self.codec.encode(message)
+        if not data:  # a dialect has no words for it
+            return
+        self._unsent.append(ServerSentEvent(data))
+        self._behind += len(data)
+        if self._behind > self._limit and self._writing.deadline == math.inf:
+            self._writing.deadline = _in(CATCH_UP_SECONDS)
+
+    def _catch_up(self) -> list[ServerSentEvent]:
+        events, self._unsent, self._behind = self._unsent, [], 0
+        if not self.is_ending:
+            self._writing.deadline = math.inf
+        self._deliver()
+        return events
+
+
+def _key(principal: Principal | None) -> str | None:
+    return None if principal is None else principal.key
+
+
+def _in(seconds: float) -> float:
+    return asyncio.get_running_loop().time() + seconds
