@@ -13,6 +13,7 @@ import pytest
 from shared.extensions.dialects import DIALECTS
 from shared.transports.http.endpoint import EndpointLimits
 from tests.transports.http.http_wire import ACCEPT, Json, Site, events, listening, make_server, routing
+from tests.transports.http.sse_wire import streaming
 from tests.transports.http.web_socket import web_socket
 
 JSON, STREAM = "application/json", "text/event-stream"
@@ -132,6 +133,17 @@ async def test_on_a_websocket_the_first_message_settles_what_is_spoken() -> None
         assert (await socket.receive())["result"] == {}
         await socket.send({"jsonrpc": "2.0", "id": 2, "method": "tools/list"})
         assert "document 000" in (await socket.receive())["error"]["message"]
+
+
+async def test_over_http_with_sse_the_first_message_settles_what_is_spoken() -> None:
+    async with spoken() as site, streaming(site) as client:
+        await client.send({"jsonrpc": "2.0", "id": None, "method": "mcp/initialize", "params": {}})
+        told = await client.next()
+        assert (told["id"], told["result"]["name"]) == (None, "sample")
+        await client.send(execute("echo", text="hi"))
+        assert (await client.next())["result"] == "hi"
+        await client.send({"jsonrpc": "2.0", "id": 2, "method": "tools/list"})
+        assert "document 000" in (await client.next())["error"]["message"]
 
 
 # Clients of the specification see no difference
