@@ -25,6 +25,7 @@ from shared.transports.http.limits import SessionLimits
 from shared.transports.http.mount import Mount
 from shared.transports.http.server import HttpOptions, run_mounts
 from tests.transports.http.http_wire import PATIENCE, Json, Probe, Site, make_server, merged
+from tests.transports.http.sse_wire import streaming
 from tests.transports.http.web_socket import web_socket
 
 Opening = Callable[[Any], AsyncIterator[Any]]
@@ -75,6 +76,21 @@ def a_server(name: str, opening: Opening | None = None) -> Server[Any]:
     if opening is not None:
         app.lifespan(opening)
     return app
+
+
+def failing(when: anyio.Event) -> Opening:
+    """A lifespan that fails while its server serves."""
+
+    async def open_and_fail(_settings: object) -> AsyncIterator[Any]:
+        async def break_down() -> None:
+            await when.wait()
+            raise RuntimeError("a secret detail")
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(break_down)
+            yield Probe()
+
+    return open_and_fail
 
 
 async def front(_request: Request, refusal: Refusal | None) -> Response:
@@ -208,23 +224,9 @@ async def test_one_that_starts_late_is_served_from_then_on() -> None:
         await serves(site, "late")
 
 
-def breaking_down(app: Server[Any], fail: anyio.Event) -> None:
-    """Has the server fail while it serves."""
-
-    @app.lifespan
-    async def failing(_settings: object) -> AsyncIterator[Probe]:
-        async def break_down() -> None:
-            await fail.wait()
-            raise RuntimeError("a secret detail")
-
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(break_down)
-            yield Probe()
-
-
 async def test_one_that_fails_later_leaves_the_others_and_lets_its_clients_go() -> None:
     app, fail = make_server(), anyio.Event()
-    breaking_down(app, fail)
+    app.lifespan(failing(fail))
     async with hosted(a_server("one"), app) as site, anyio.create_task_group() as tasks:
         await site.until("sample", "ready")
         bad, answers = site.at("sample"), list[httpx.Response]()
@@ -254,7 +256,7 @@ async def test_one_that_fails_later_closes_its_websockets(
 ) -> None:
     monkeypatch.setattr(http_sessions, "BURST", 1)
     app, fail = make_server(), anyio.Event()
-    breaking_down(app, fail)
+    app.lifespan(failing(fail))
     async with hosted(a_server("one"), app) as site:
         await site.until("sample", "ready")
         async with web_socket(site, path="/sample/mcp") as socket:
@@ -383,6 +385,31 @@ async def test_sessions_are_one_servers_own() -> None:
         assert (await site.at("one").post(site.message("initialize", params))).status_code == 503
         await site.at("two").initialize()
         assert (await site.health())["sessions"] == 2
+
+
+async def test_streams_of_2024_11_05_are_one_servers_own() -> None:
+    async with hosted(a_server("one"), a_server("two")) as site:
+        for name in ("one", "two"):
+            await site.until(name, "ready")
+        async with streaming(site, path="/one/sse") as client:
+            assert client.address.startswith("/one/messages?")
+            await client.initialize()
+            assert await client.call("echo", {"text": "x"}) == "one: x"
+            client.address = client.address.replace("one", "two")
+            assert (await client.post(site.message("ping"))).status_code == 404
+
+
+async def test_a_stream_of_2024_11_05_ends_with_its_server() -> None:
+    fail = anyio.Event()
+    async with hosted(a_server("one"), a_server("bad", failing(fail))) as site:
+        await site.until("bad", "ready")
+        async with streaming(site, path="/bad/sse") as client:
+            fail.set()
+            with pytest.raises(httpx.RemoteProtocolError):
+                await client.rest()
+            await site.until("bad", "failed")
+            assert (await client.post(site.message("ping"))).status_code == 503
+        assert (await site.health())["sessions"] == 0
 
 
 async def test_changes_are_one_servers_own() -> None:
