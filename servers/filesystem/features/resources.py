@@ -4,7 +4,6 @@ import json
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from functools import partial
 from typing import Annotated, Any
 
@@ -12,7 +11,6 @@ from anyio import to_thread
 from pydantic import Field
 
 from shared import (
-    Annotations,
     BlobResourceContents,
     Features,
     InvalidParams,
@@ -22,24 +20,23 @@ from shared import (
     TextResourceContents,
 )
 from shared.kit.rooted.entries import Place
-from shared.kit.text import displayed
 from shared.server.changes import Changes
 
 from ..errors import FilesError
 from ..files import Files
-from ..read.binary import BytesRead, mime_of
+from ..read.binary import BytesRead
 from ..read.charsets import UTF8, Charset, decode, marked, plain
 from ..read.pages import json_size
 from ..search.listing import ListedEntry, complete, list_directory
 from ..search.page import Page
 from ..watch.subscriptions import split_glob
 from .arguments import Ctx, as_base64, read_budget
+from .entries import resource_of, root_of
 from .reports import report_gone
 
 features = Features[Files]()
 
 _TEMPLATE = "file:///{+path}{?offset,length}"
-_DIRECTORY = "inode/directory"
 _BESIDE = 100
 """Bytes of a listing besides what it lists."""
 
@@ -119,7 +116,7 @@ def _directory(files: Files, uri: str, place: Place, budget: int, limit: int) ->
     found = list_directory(files.beneath, place, Page(limit, sys.maxsize))
     shown: list[dict[str, Any]] = []
     for entry in _served_of(files, found.entries):
-        resource = _resource(entry).to_wire()
+        resource = resource_of(entry).to_wire()
         budget -= json_size(json.dumps(resource)) + len(", ")
         if budget < _BESIDE:
             break
@@ -140,7 +137,7 @@ async def list_resources(ctx: Ctx) -> list[Resource]:
 
 
 def _top_level(files: Files, limit: int) -> list[Resource]:
-    roots: list[ListedEntry] = []
+    roots: list[Resource] = []
     entries: list[ListedEntry] = []
     for index, path in enumerate(files.beneath.roots.paths):
         root = Place(index, (), str(path))
@@ -149,8 +146,8 @@ def _top_level(files: Files, limit: int) -> list[Resource]:
             entries += list_directory(files.beneath, root, Page(limit, sys.maxsize)).entries
         except FilesError:
             continue
-        roots.append(ListedEntry(displayed(str(path)), "directory", None, modified, files.uri(root)))
-    return [_resource(entry) for entry in (*roots, *_served_of(files, entries))]
+        roots.append(root_of(files.uri(root), path, modified))
+    return [*roots, *map(resource_of, _served_of(files, entries))]
 
 
 def _served_of(files: Files, entries: Iterable[ListedEntry]) -> Iterator[ListedEntry]:
@@ -158,23 +155,6 @@ def _served_of(files: Files, entries: Iterable[ListedEntry]) -> Iterator[ListedE
     for entry in entries:
         if entry.kind in ("file", "directory") and not files.beneath.roots.denies(files.place(entry.uri)):
             yield entry
-
-
-def _resource(entry: ListedEntry) -> Resource:
-    return Resource(
-        uri=entry.uri,
-        name=entry.name,
-        size=entry.size,
-        mime_type=_DIRECTORY if entry.kind == "directory" else mime_of(entry.name),
-        annotations=Annotations(last_modified=_moment(entry.modified)) if entry.modified is not None else None,
-    )
-
-
-def _moment(seconds: float) -> str | None:
-    try:
-        return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    except (ValueError, OverflowError, OSError):
-        return None  # a file system can hold times that no calendar has
 
 
 @features.completes("resource", _TEMPLATE, "path")

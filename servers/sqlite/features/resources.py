@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from shared import Features, InvalidParams, Resource, ResourceNotFound, Running
+from shared import Annotations, Features, InvalidParams, Resource, ResourceNotFound, Running
 
 from ..engine.database import Database
 from ..engine.sql import select
@@ -28,6 +28,8 @@ _SCHEMA = "sqlite:///{db}/schema"
 _TABLE = "sqlite:///{db}/{table}"
 _ROW = "sqlite:///{db}/{table}/{+key}"
 _JSON, _SQL = "application/json", "application/sql"
+_FIRST = Annotations(priority=0.8)
+"""Of a schema: whoever knows it needs few of the tables."""
 _ROWS = 100
 _LISTED = 1_000
 """Tables of one database among the resources."""
@@ -108,7 +110,10 @@ async def list_resources(ctx: Ctx) -> list[Resource]:
     listed: list[Resource] = []
     for database in ctx.state.databases:
         title = f"Schema of {database.name}"
-        listed.append(Resource(uri=format_uri(Target(database.name)), name="schema", title=title, mime_type=_SQL))
+        schema = Resource(
+            uri=format_uri(Target(database.name)), name="schema", title=title, mime_type=_SQL, annotations=_FIRST
+        )
+        listed.append(schema)
         for table in await _list_tables(ctx, database, _LISTED):
             # A table may have an empty name, which no URI can hold.
             if table["name"]:

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from servers.filesystem.features.resources import _moment
+from servers.filesystem.features.entries import _moment
 from servers.filesystem.server import app
 from servers.filesystem.settings import Settings
 from shared.kit.rooted.entries import etag_of
@@ -245,3 +245,33 @@ async def test_names_are_completed_as_they_are_written_in_a_uri(root, complete):
 @pytest.mark.parametrize("typed", ["etc/pass", "{root}/../root_evil/", "{root}/none/", "{root}/%zz/"])
 async def test_nothing_outside_is_completed(root, outside, complete, typed):
     assert await complete(typed.replace("{root}", root.as_uri().removeprefix("file:///"))) == []
+
+
+# Hints
+
+
+async def test_an_allowed_directory_has_the_end_of_its_path_as_title(root, ask):
+    (one,) = (await ask("resources/list", {}))["result"]["resources"]
+    assert (one["name"], one["title"]) == (str(root), root.name)
+
+
+@pytest.mark.parametrize(
+    ("name", "hints"),
+    [
+        ("README.md", {"priority": 0.8}),
+        ("readme", {"priority": 0.8}),
+        (".gitignore", {"priority": 0.2}),
+        ("node_modules", {"priority": 0.2}),
+        ("uv.lock", {"priority": 0.2}),
+        ("package-lock.json", {"priority": 0.2}),
+        ("film.mp4", {"audience": ["user"]}),
+        ("all.zip", {"audience": ["user"]}),
+        ("main.py", {}),
+        ("lock", {}),
+    ],
+)
+async def test_few_names_say_how_much_an_entry_matters_and_to_whom(root, ask, name, hints):
+    (root / name).touch()
+    _, listed = (await ask("resources/list", {}))["result"]["resources"]
+    del listed["annotations"]["lastModified"]
+    assert (listed["annotations"], "title" in listed) == (hints, False)

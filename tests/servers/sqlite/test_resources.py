@@ -68,6 +68,12 @@ async def test_the_list_has_the_memo_and_of_each_database_schema_and_tables(shop
     ]
 
 
+async def test_a_schema_comes_before_the_tables(shop: Path) -> None:
+    listed = (await ask(shop, "resources/list", {}))["result"]["resources"]
+    hints = {one["name"]: one["annotations"] for one in listed if "annotations" in one}
+    assert hints == {"schema": {"priority": 0.8}}
+
+
 async def test_the_list_of_thousands_of_tables_is_cut(tmp_path: Path) -> None:
     path = made(tmp_path / "big.db", "BEGIN;" + "".join(f"CREATE TABLE t{n} (x);" for n in range(1_100)) + "COMMIT;")
     count, cursor = 0, None

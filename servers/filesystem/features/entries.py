@@ -1,0 +1,63 @@
+"""Entries of directories as resources: what a host shows of each, and how much each matters.
+
+Hosts may choose by the hints what a model gets, so there are few of them, and for most entries none but the time. All
+others come from the name: nothing is read for them.
+"""
+
+from datetime import UTC, datetime
+from pathlib import PurePath
+from typing import Any
+
+from shared import Annotations, Resource
+from shared.kit.text import displayed
+
+from ..read.binary import mime_of
+from ..search.listing import ListedEntry
+from ..watch.tree import IGNORED
+
+__all__ = ["resource_of", "root_of"]
+
+_DIRECTORY = "inode/directory"
+_FIRST, _LAST = 0.8, 0.2
+"""Priorities: of what says what a directory is about, and of what is hidden or made by programs."""
+_MADE = IGNORED | {"package-lock.json", "pnpm-lock.yaml"}
+_MADE_ENDINGS = (".lock", ".map", ".pyc")
+"""The names of what programs make for programs, and how such names end."""
+_FOR_USER = {"application/zip", "application/x-tar", "video/mp4", "video/webm", "video/quicktime", "video/mpeg"}
+"""Media types of what no model can take."""
+
+
+def resource_of(entry: ListedEntry) -> Resource:
+    """An entry as a resource."""
+    mime_type = _DIRECTORY if entry.kind == "directory" else mime_of(entry.name)
+    return Resource(
+        uri=entry.uri, name=entry.name, size=entry.size, mime_type=mime_type, annotations=_hints(entry, mime_type)
+    )
+
+
+def root_of(uri: str, path: PurePath, modified: float) -> Resource:
+    """An allowed directory as a resource: its name is its path, and its title the end of that."""
+    annotations = Annotations(last_modified=_moment(modified))
+    title = displayed(path.name) or None
+    return Resource(uri=uri, name=displayed(str(path)), title=title, mime_type=_DIRECTORY, annotations=annotations)
+
+
+def _hints(entry: ListedEntry, mime_type: str) -> Annotations | None:
+    modified = None if entry.modified is None else _moment(entry.modified)
+    hints: dict[str, Any] = {} if entry.modified is None else {"last_modified": modified}
+    name = entry.name
+    if name[0] == "." or name in _MADE or name.endswith(_MADE_ENDINGS):
+        hints["priority"] = _LAST
+    elif name[:6].lower() == "readme":
+        hints["priority"] = _FIRST
+    if mime_type in _FOR_USER:
+        hints["audience"] = ["user"]
+    return Annotations(**hints) if hints else None
+
+
+def _moment(seconds: float) -> str | None:
+    try:
+        # What it shares with `strftime`, in a third of the time.
+        return f"{datetime.fromtimestamp(seconds, UTC).isoformat()[:19]}Z"
+    except (ValueError, OverflowError, OSError):
+        return None  # a file system can hold times that no calendar has
