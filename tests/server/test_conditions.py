@@ -100,3 +100,14 @@ async def test_over_http_it_comes_on_the_stream_of_the_session():
             await site.post(site.message("logging/setLevel", {"level": "info"}), session)
             site.running.conditions.begin("rain", "warning", "it rains")
             assert (await anext(events(answer)))["params"] == TOLD
+
+
+async def test_over_http_without_a_handshake_it_comes_before_the_answer():
+    async with served(quiet_server()) as site:
+        site.running.conditions.begin("rain", "warning", "it rains")
+        async with site.stream(*site.stateless("server/discover", **{LEVEL: "info"})) as answer:
+            said, answered = [message async for message in events(answer)]
+        assert said["params"] == TOLD
+        assert "result" in answered
+        plain = await site.call("server/discover")
+        assert plain.headers["content-type"] == "application/json"
