@@ -6,9 +6,8 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import anyio
-import pytest
 
-from shared import Annotations, Implementation, Resource, Server, ToolError
+from shared import Annotations, Implementation, Server, TextResourceContents, ToolError
 from shared.testing import connected
 from tests.server.peer import PATIENCE
 from tests.transcript_apps import sourced
@@ -40,15 +39,14 @@ def made() -> Server[None]:
     async def some_bytes() -> bytes:
         return b"\x00\x01"
 
-    @app.resource("made:///files/{name}")
-    async def file(name: str) -> str:
-        return name
-
-    @app.lists_resources
-    async def files(_context: object) -> list[Resource]:
-        return [
-            Resource(uri="made:///files/a", name="a", annotations=Annotations(last_modified="2025-02-02T00:00:00Z"))
-        ]
+    @app.resource("made:///parts", annotations=Annotations(last_modified="2025-01-01T00:00:00Z"))
+    async def parts() -> list[TextResourceContents]:
+        told = (
+            {"lastModified": "2026-01-01T00:00:00Z"},
+            {"lastModified": "2026-02-01T00:00:00Z"},
+            {"lastModified": 5},
+        )
+        return [TextResourceContents(uri="made:///parts", text="x", meta=meta) for meta in (*told, None)]
 
     @app.resource("made:///closed")
     async def closed() -> str:
@@ -104,13 +102,10 @@ async def test_bytes_come_with_the_time_that_their_declaration_tells() -> None:
         }
 
 
-@pytest.mark.parametrize(
-    ("uri", "meta"),
-    [("made:///files/a", {"lastModified": "2025-02-02T00:00:00Z"}), ("made:///files/b", {})],
-)
-async def test_what_is_listed_comes_with_the_time_that_the_list_tells(uri: str, meta: Json) -> None:
+async def test_contents_tell_better_than_the_declaration_when_they_were_changed() -> None:
     async with asked(made()) as ask:
-        assert (await ask("read_resource", {"uri": uri}))["result"]["meta"] == meta
+        read = (await ask("read_resource", {"uri": "made:///parts"}))["result"]
+    assert read["meta"] == {"lastModified": "2026-02-01T00:00:00Z"}
 
 
 async def test_a_resource_that_fails_is_an_error_of_resources() -> None:

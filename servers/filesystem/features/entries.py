@@ -15,7 +15,7 @@ from ..read.binary import mime_of
 from ..search.listing import ListedEntry
 from ..watch.tree import IGNORED
 
-__all__ = ["resource_of", "root_of"]
+__all__ = ["moment_of", "resource_of", "root_of"]
 
 _DIRECTORY = "inode/directory"
 _FIRST, _LAST = 0.8, 0.2
@@ -37,13 +37,13 @@ def resource_of(entry: ListedEntry) -> Resource:
 
 def root_of(uri: str, path: PurePath, modified: float) -> Resource:
     """An allowed directory as a resource: its name is its path, and its title the end of that."""
-    annotations = Annotations(last_modified=_moment(modified))
+    annotations = Annotations(last_modified=moment_of(modified))
     title = displayed(path.name) or None
     return Resource(uri=uri, name=displayed(str(path)), title=title, mime_type=_DIRECTORY, annotations=annotations)
 
 
 def _hints(entry: ListedEntry, mime_type: str) -> Annotations | None:
-    modified = None if entry.modified is None else _moment(entry.modified)
+    modified = None if entry.modified is None else moment_of(entry.modified)
     hints: dict[str, Any] = {} if entry.modified is None else {"last_modified": modified}
     name = entry.name
     if name[0] == "." or name in _MADE or name.endswith(_MADE_ENDINGS):
@@ -55,7 +55,8 @@ def _hints(entry: ListedEntry, mime_type: str) -> Annotations | None:
     return Annotations(**hints) if hints else None
 
 
-def _moment(seconds: float) -> str | None:
+def moment_of(seconds: float) -> str | None:
+    """A time as lists of resources say it, to the second; None where no calendar has it."""
     try:
         # What it shares with `strftime`, in a third of the time.
         return f"{datetime.fromtimestamp(seconds, UTC).isoformat()[:19]}Z"

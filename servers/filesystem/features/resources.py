@@ -31,7 +31,7 @@ from ..search.listing import ListedEntry, complete, list_directory
 from ..search.page import Page
 from ..watch.subscriptions import split_glob
 from .arguments import Ctx, as_base64, read_budget
-from .entries import resource_of, root_of
+from .entries import moment_of, resource_of, root_of
 from .reports import report_gone
 
 features = Features[Files]()
@@ -88,11 +88,17 @@ async def _whole(ctx: Ctx, uri: str, place: Place) -> Contents:
     if text is None:
         if read.size > blob_budget:
             raise FilesError("too_large", uri, f"has {read.size} bytes; the limit is {blob_budget}")
-        return BlobResourceContents.of(uri, read.data, read.mime, {"etag": read.etag})
+        return BlobResourceContents.of(uri, read.data, read.mime, _facts(read))
     if json_size(text) > budget:
         raise FilesError("too_large", uri, f"has {read.size} bytes; the limit is {budget} of text as JSON")
-    meta = {"etag": read.etag} if charset.name == UTF8.name else {"etag": read.etag, "charset": charset.name}
+    meta = _facts(read) if charset.name == UTF8.name else {**_facts(read), "charset": charset.name}
     return TextResourceContents(uri=uri, mime_type=read.mime, text=text, meta=meta)
+
+
+def _facts(read: BytesRead) -> dict[str, Any]:
+    """What programs are told of the file."""
+    modified = moment_of(read.modified)
+    return {"etag": read.etag} if modified is None else {"etag": read.etag, "lastModified": modified}
 
 
 def _text(data: bytes, uri: str) -> tuple[str | None, Charset]:
@@ -104,7 +110,7 @@ def _text(data: bytes, uri: str) -> tuple[str | None, Charset]:
 
 def _part(uri: str, read: BytesRead, budget: int) -> Contents:
     """A part, which is text only where its UTF-8 is these very bytes, so that parts can be put together again."""
-    meta = {"etag": read.etag, "size": read.size}
+    meta = {**_facts(read), "size": read.size}
     text = plain(read.data)
     if text is None or json_size(text) > budget:
         return BlobResourceContents.of(uri, read.data, read.mime, meta)

@@ -5,7 +5,7 @@ They come from an open file, or from a small one that was read already.
 
 import mimetypes
 import os
-from functools import cache
+from functools import cache, lru_cache
 from typing import NamedTuple, Protocol
 
 from servers.filesystem.errors import FilesError
@@ -55,11 +55,13 @@ class Opened(NamedTuple):
 
 
 class BytesRead(NamedTuple):
-    """The bytes of a file or of a part of it, the size and the etag of the whole, and what its name suggests."""
+    """The bytes of a file or of a part of it; the size and the etag of the whole, the time of its last change in
+    seconds since 1970, and what its name suggests."""
 
     data: bytes
     size: int
     etag: str
+    modified: float
     mime: str
 
 
@@ -86,11 +88,13 @@ def bytes_of(
             raise FilesError("too_large", place.written, f"has {size} bytes; the limit is {max_bytes}")
     else:
         data = source.read(offset or 0, max_bytes if length is None else min(length, max_bytes))
-    return BytesRead(data, size, etag_of(source.stat), mime_of(place.parts[-1] if place.parts else ""))
+    mime = mime_of(place.parts[-1] if place.parts else "")
+    return BytesRead(data, size, etag_of(source.stat), source.stat.st_mtime, mime)
 
 
+@lru_cache(1_024)
 def mime_of(name: str) -> str:
-    """The media type a file name suggests."""
+    """The media type a file name suggests. Names come again, so what they suggest is remembered."""
     return _types().guess_type(name, strict=False)[0] or "application/octet-stream"
 
 

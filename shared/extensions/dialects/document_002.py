@@ -4,14 +4,14 @@
   `capabilities`, `instructions`;
 * tools and prompts are defined there, under `tools` and `prompts`: there is no method that lists them. Of a source of
   prompts it has as many as one call may list;
-* `lastModified` of a resource is what its declaration says, or else the list of resources, as far as one call may
-  list them: contents don't tell.
+* `lastModified` of a resource is what its contents say under that name in `_meta`, as those of files do, or else what
+  its declaration says.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ...protocol.types.base import Params
+from ...protocol.types.base import Annotations, Params
 from ...protocol.types.prompts import Prompt, PromptArgument
 from ...protocol.types.resources import ReadResourceParams
 from ...server.context import Context
@@ -53,21 +53,19 @@ async def read_resource(running: Running[Any], context: Context[Any], params: Pa
     """`read_resource`. Raises InvalidParams, ResourceNotFound, and what reads the resource raises."""
     wanted = read_params(context, ReadResourceParams)
     result = await running.handlers["resources/read"](running, context, wanted)
-    moment = await _last_modified(running, context, wanted.uri)
-    return {"value": {"contents": result["contents"], "meta": {} if moment is None else {"lastModified": moment}}}
+    resource, _ = running.features.resources.match(wanted.uri)
+    modified = _last_modified(result["contents"], resource.entry.annotations)
+    meta = {} if modified is None else {"lastModified": modified}
+    return {"value": {"contents": result["contents"], "meta": meta}}
 
 
 HANDLERS: Mapping[str, Handler] = {"initialize": initialize, "read_resource": read_resource}
 
 
-async def _last_modified(running: Running[Any], context: Context[Any], uri: str) -> str | None:
-    resources = running.features.resources
-    resource, _ = resources.match(uri)
-    notes = resource.entry.annotations
-    if notes is None and resources.listers:
-        listed = await resources.page(context, 0, context.budget.entries)
-        notes = next((one.annotations for one in listed if one.uri == uri), None)
-    return None if notes is None else notes.last_modified
+def _last_modified(contents: Sequence[_Object], declared: Annotations | None) -> str | None:
+    told = [one.get("_meta", {}).get("lastModified") for one in contents]
+    newest = max((one for one in told if isinstance(one, str)), default=None)
+    return declared.last_modified if newest is None and declared is not None else newest
 
 
 async def _prompts(running: Running[Any], context: Context[Any]) -> list[_Object]:

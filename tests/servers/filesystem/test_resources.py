@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from servers.filesystem.features.entries import _moment
+from servers.filesystem.features.entries import moment_of
 from servers.filesystem.server import app
 from servers.filesystem.settings import Settings
 from shared.kit.rooted.entries import etag_of
@@ -35,6 +35,14 @@ def read(ask):
         return answer["error"] if "error" in answer else answer["result"]["contents"][0]
 
     return call
+
+
+@pytest.mark.parametrize("query", ["", "?offset=1"])
+@pytest.mark.parametrize("data", [b"text", b"\xff\0"])
+async def test_programs_are_told_when_a_file_was_changed(root, read, data, query):
+    (root / "a").write_bytes(data)
+    os.utime(root / "a", (WHEN, WHEN))
+    assert (await read(f"{(root / 'a').as_uri()}{query}"))["_meta"]["lastModified"] == "2023-11-14T22:13:20Z"
 
 
 # Reading again
@@ -197,8 +205,8 @@ async def test_the_list_has_the_root_first_then_what_stands_in_it(folder, root, 
 
 
 def test_a_time_that_no_calendar_has_is_left_out():
-    assert _moment(WHEN) == "2023-11-14T22:13:20Z"
-    assert _moment(2.0**60) is None
+    assert moment_of(WHEN) == "2023-11-14T22:13:20Z"
+    assert moment_of(2.0**60) is None
 
 
 async def test_nothing_of_the_disk_may_be_kept_without_asking_again(root, ask):

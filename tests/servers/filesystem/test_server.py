@@ -362,7 +362,11 @@ async def test_a_file_is_a_resource(tmp_path: Path, era: str) -> None:
         contents = (await peer.request("resources/read", uri=uri))["result"]["contents"]
     assert [(resource["uri"], resource["size"]) for resource in listed[1:]] == [(uri, 5)]
     if era >= "2025-06-18":
-        assert contents[0].pop("_meta") == {"etag": etag_of((tmp_path / "a b.txt").stat())}
+        facts = {
+            "etag": etag_of((tmp_path / "a b.txt").stat()),
+            "lastModified": listed[1]["annotations"]["lastModified"],
+        }
+        assert contents[0].pop("_meta") == facts
     assert contents == [{"uri": uri, "mimeType": "text/plain", "text": "hello"}]
 
 
