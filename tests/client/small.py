@@ -15,6 +15,7 @@ from shared.protocol.types.base import Implementation
 from shared.server.connection import serve
 from shared.server.context import Context
 from shared.server.server import Server
+from shared.transports.http.server import HttpOptions, run_http
 from shared.transports.memory import MemoryTransport, memory_pair
 
 
@@ -132,3 +133,25 @@ class Small:
 def text_of(result: dict[str, Any]) -> str:
     """The text blocks of a tool's result."""
     return "".join(block["text"] for block in result["content"])
+
+
+@asynccontextmanager
+async def listening(small: Small, *tokens: str) -> AsyncIterator[tuple[str, anyio.Event]]:
+    """The host and port at which `small` is served over HTTP, and what stops it; every wait ends after 30 seconds."""
+    ready, stop, address = anyio.Event(), anyio.Event(), list[Any]()
+
+    def started(*where: Any) -> None:
+        address.extend(where)
+        ready.set()
+
+    async def run() -> None:
+        await run_http(small.running, HttpOptions(port=0, tokens=tokens), started=started, stop=stop)
+
+    with anyio.fail_after(30):
+        async with small.app.open() as small.running, anyio.create_task_group() as tasks:
+            tasks.start_soon(run)
+            await ready.wait()
+            try:
+                yield f"127.0.0.1:{address[1]}", stop
+            finally:
+                stop.set()

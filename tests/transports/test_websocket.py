@@ -1,8 +1,6 @@
-"""`connect_websocket` against our own server, in both eras, and against servers that are none."""
+"""What a client of WebSockets has of its own: the handshake with our server, and with servers that are none."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
-from typing import Any
+from collections.abc import Awaitable, Callable
 
 import anyio
 import pytest
@@ -11,96 +9,23 @@ from websockets.asyncio.server import ServerConnection, serve
 
 from shared.client.client import Client
 from shared.client.connect import connect_websocket
-from shared.client.options import ClientOptions
 from shared.errors import PeerError
-from shared.transports.http.server import HttpOptions, run_http
-from tests.client.small import Small, text_of
+from tests.client.small import Small, listening, text_of
 
-ERAS = pytest.mark.parametrize("mode", ["handshake", "stateless"])
 PATIENCE = 30.0
 
 
-@asynccontextmanager
-async def served(small: Small, *tokens: str) -> AsyncIterator[tuple[str, anyio.Event]]:
-    """The URL of `small`, and what stops it."""
-    ready, stop, address = anyio.Event(), anyio.Event(), list[Any]()
-
-    def started(*where: Any) -> None:
-        address.extend(where)
-        ready.set()
-
-    async def run() -> None:
-        await run_http(small.running, HttpOptions(port=0, tokens=tokens), started=started, stop=stop)
-
-    with anyio.fail_after(PATIENCE):
-        async with small.app.open() as small.running, anyio.create_task_group() as tasks:
-            tasks.start_soon(run)
-            await ready.wait()
-            try:
-                yield f"ws://127.0.0.1:{address[1]}/mcp", stop
-            finally:
-                stop.set()
-
-
-@asynccontextmanager
-async def connected(small: Small, **options: Any) -> AsyncIterator[Client]:
-    async with served(small) as (url, _), connect_websocket(url, ClientOptions(**options)) as client:
-        yield client
-
-
-@pytest.mark.parametrize("mode", ["auto", "handshake", "stateless", "2025-03-26"])
-async def test_a_tool_is_called(mode: str) -> None:
-    async with connected(Small(), mode=mode) as client:
-        assert client.stateless == (mode in ("auto", "stateless"))
-        assert len(await client.list_tools()) == 7
-        assert text_of(await client.call_tool("add", {"a": 2, "b": 3})) == "5"
-
-
-@ERAS
-async def test_progress_is_reported(mode: str) -> None:
-    seen: list[float] = []
-    async with connected(Small(), mode=mode) as client:
-        await client.call_tool("count", {"to": 3}, on_progress=lambda *report: seen.append(report[0]))
-    assert seen == [1, 2, 3]
-
-
-@ERAS
-async def test_a_call_given_up_is_cancelled(mode: str) -> None:
-    small = Small()
-    async with connected(small, mode=mode) as client:
-        while not small.started.is_set():
-            with pytest.raises(TimeoutError):
-                await client.call_tool("wait", timeout=0.05)
-        await small.cancelled.wait()
-        assert text_of(await client.call_tool("add", {"a": 1, "b": 1})) == "2"
-
-
-async def roots(_params: dict[str, Any]) -> dict[str, Any]:
-    return {"roots": [{"uri": "file:///a"}]}
-
-
-@ERAS
-async def test_questions_are_answered(mode: str) -> None:
-    async with connected(Small(), mode=mode, roots=roots) as client:
-        assert text_of(await client.call_tool("roots")) == "file:///a"
-
-
-@ERAS
-async def test_changes_are_told_while_subscribed(mode: str) -> None:
-    small, told = Small(), anyio.Event()
-    async with connected(small, mode=mode) as client:
-        async with client.subscribed(["memo://one"], lambda *_: told.set()):
-            small.running.changes.resource("memo://one")
-            await told.wait()
-        await small.released.wait()
+@pytest.fixture(autouse=True)
+def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
 
 
 async def test_the_token_goes_with_the_handshake() -> None:
-    async with served(Small(), "secret-secret-secret") as (url, _):
-        async with connect_websocket(url, token="secret-secret-secret") as client:
+    async with listening(Small(), "secret-secret-secret") as (address, _):
+        async with connect_websocket(f"ws://{address}/mcp", token="secret-secret-secret") as client:
             assert text_of(await client.call_tool("add", {"a": 1, "b": 1})) == "2"
         with pytest.raises(PeerError, match="HTTP 401: ") as caught:
-            async with connect_websocket(url):
+            async with connect_websocket(f"ws://{address}/mcp"):
                 pass
         assert caught.value.code == 401
 
@@ -108,8 +33,8 @@ async def test_the_token_goes_with_the_handshake() -> None:
 async def test_no_log_tells_the_token_or_a_message(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("DEBUG")
     async with (
-        served(Small(), "secret-secret-secret") as (url, _),
-        connect_websocket(url, token="secret-secret-secret") as client,
+        listening(Small(), "secret-secret-secret") as (address, _),
+        connect_websocket(f"ws://{address}/mcp", token="secret-secret-secret") as client,
     ):
         await client.call_tool("add", {"a": 31_337, "b": 1})
     assert "secret" not in caplog.text
@@ -122,7 +47,7 @@ async def ask_on(client: Client) -> None:
 
 
 async def test_a_server_that_stops_has_lost_the_client() -> None:
-    async with served(Small()) as (url, stop), connect_websocket(url) as client:
+    async with listening(Small()) as (address, stop), connect_websocket(f"ws://{address}/mcp") as client:
         stop.set()
         with pytest.raises(ConnectionError):
             await ask_on(client)

@@ -1,4 +1,4 @@
-"""`connect_http` against our own HTTP server, in both eras."""
+"""`connect_http` against our own HTTP server, in what HTTP has of its own, and against a scripted one."""
 
 import json
 from collections.abc import AsyncIterator
@@ -13,11 +13,7 @@ from shared.client.client import Client
 from shared.client.connect import connect_http
 from shared.client.options import ClientOptions
 from shared.errors import PeerError
-from shared.transports.http.server import HttpOptions, run_http
-from tests.client.small import Small, text_of
-
-ERAS = pytest.mark.parametrize("mode", ["handshake", "stateless"])
-EVERY_MODE = pytest.mark.parametrize("mode", ["auto", "handshake", "stateless", "2025-03-26"])
+from tests.client.small import Small, listening
 
 
 class Recorder:
@@ -36,91 +32,14 @@ class Recorder:
 
 
 @asynccontextmanager
-async def _served(small: Small, tokens: tuple[str, ...] = ()) -> AsyncIterator[str]:
-    """The URL of `small`; every wait ends after 30 seconds."""
-    ready, stop, address = anyio.Event(), anyio.Event(), list[Any]()
-
-    def started(*where: Any) -> None:
-        address.extend(where)
-        ready.set()
-
-    async def run() -> None:
-        await run_http(small.running, HttpOptions(port=0, tokens=tokens), started=started, stop=stop)
-
-    with anyio.fail_after(30):
-        async with small.app.open() as small.running, anyio.create_task_group() as tasks:
-            tasks.start_soon(run)
-            await ready.wait()
-            try:
-                yield f"http://127.0.0.1:{address[1]}/mcp"
-            finally:
-                stop.set()
-
-
-@asynccontextmanager
 async def _connected(small: Small, recorder: Recorder | None = None, **options: Any) -> AsyncIterator[Client]:
     hooks = {"request": [(recorder or Recorder()).note]}
     async with (
-        _served(small) as url,
+        listening(small) as (address, _),
         httpx.AsyncClient(trust_env=False, timeout=10, event_hooks=hooks) as http,
-        connect_http(url, ClientOptions(**options), http=http) as client,
+        connect_http(f"http://{address}/mcp", ClientOptions(**options), http=http) as client,
     ):
         yield client
-
-
-@EVERY_MODE
-async def test_a_tool_is_called(mode: str) -> None:
-    async with _connected(Small(), mode=mode) as client:
-        assert client.stateless == (mode in ("auto", "stateless"))
-        assert len(await client.list_tools()) == 7
-        assert text_of(await client.call_tool("add", {"a": 2, "b": 3})) == "5"
-
-
-@ERAS
-async def test_an_error_is_raised_as_it_came(mode: str) -> None:
-    async with _connected(Small(), mode=mode) as client:
-        with pytest.raises(PeerError, match="method not found") as caught:
-            await client.request("no/such")
-        assert caught.value.code == -32601
-
-
-@ERAS
-async def test_progress_is_reported(mode: str) -> None:
-    seen: list[float] = []
-    async with _connected(Small(), mode=mode) as client:
-        await client.call_tool("count", {"to": 3}, on_progress=lambda *report: seen.append(report[0]))
-    assert seen == [1, 2, 3]
-
-
-@ERAS
-async def test_a_call_given_up_is_cancelled(mode: str) -> None:
-    small = Small()
-    async with _connected(small, mode=mode) as client:
-        while not small.started.is_set():
-            with pytest.raises(TimeoutError):
-                await client.call_tool("wait", timeout=0.05)
-        await small.cancelled.wait()
-        assert text_of(await client.call_tool("add", {"a": 1, "b": 1})) == "2"
-
-
-async def _roots(params: dict[str, Any]) -> dict[str, Any]:
-    return {"roots": [{"uri": "file:///a"}]}
-
-
-@ERAS
-async def test_questions_are_answered(mode: str) -> None:
-    async with _connected(Small(), mode=mode, roots=_roots) as client:
-        assert text_of(await client.call_tool("roots")) == "file:///a"
-
-
-@ERAS
-async def test_changes_are_told_while_subscribed(mode: str) -> None:
-    small, told = Small(), anyio.Event()
-    async with _connected(small, mode=mode) as client:
-        async with client.subscribed(["memo://one"], lambda *_: told.set()):
-            small.running.changes.resource("memo://one")
-            await told.wait()
-        await small.released.wait()
 
 
 async def test_stateless_requests_repeat_their_body_in_headers() -> None:
@@ -150,8 +69,8 @@ async def test_a_handshake_opens_and_ends_a_session() -> None:
 
 
 async def test_a_token_lets_us_in() -> None:
-    small = Small()
-    async with _served(small, tokens=("secret-secret-secret",)) as url, httpx.AsyncClient(trust_env=False) as http:
+    async with listening(Small(), "secret-secret-secret") as (address, _), httpx.AsyncClient(trust_env=False) as http:
+        url = f"http://{address}/mcp"
         async with connect_http(url, token="secret-secret-secret", http=http) as client:
             assert client.stateless
         with pytest.raises(PeerError) as caught:

@@ -1,0 +1,94 @@
+"""A client of a server that is somewhere else: over HTTP and on a WebSocket, in both eras."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+import pytest
+
+from shared.client.client import Client
+from shared.client.connect import connect_http, connect_websocket
+from shared.client.options import ClientOptions
+from shared.errors import PeerError
+from tests.client.small import Small, listening, text_of
+
+CONNECT = {"http": connect_http, "ws": connect_websocket}
+EVERYWHERE = pytest.mark.parametrize("scheme", CONNECT)
+ERAS = pytest.mark.parametrize("mode", ["handshake", "stateless"])
+EVERY_MODE = pytest.mark.parametrize("mode", ["auto", "handshake", "stateless", "2025-03-26"])
+
+
+@pytest.fixture(autouse=True)
+def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+
+
+@asynccontextmanager
+async def connected(scheme: str, small: Small, **options: Any) -> AsyncIterator[Client]:
+    async with (
+        listening(small) as (address, _),
+        CONNECT[scheme](f"{scheme}://{address}/mcp", ClientOptions(**options)) as client,
+    ):
+        yield client
+
+
+@EVERYWHERE
+@EVERY_MODE
+async def test_a_tool_is_called(scheme: str, mode: str) -> None:
+    async with connected(scheme, Small(), mode=mode) as client:
+        assert client.stateless == (mode in ("auto", "stateless"))
+        assert len(await client.list_tools()) == 7
+        assert text_of(await client.call_tool("add", {"a": 2, "b": 3})) == "5"
+
+
+@EVERYWHERE
+@ERAS
+async def test_an_error_is_raised_as_it_came(scheme: str, mode: str) -> None:
+    async with connected(scheme, Small(), mode=mode) as client:
+        with pytest.raises(PeerError, match="method not found") as caught:
+            await client.request("no/such")
+        assert caught.value.code == -32601
+
+
+@EVERYWHERE
+@ERAS
+async def test_progress_is_reported(scheme: str, mode: str) -> None:
+    seen: list[float] = []
+    async with connected(scheme, Small(), mode=mode) as client:
+        await client.call_tool("count", {"to": 3}, on_progress=lambda *report: seen.append(report[0]))
+    assert seen == [1, 2, 3]
+
+
+@EVERYWHERE
+@ERAS
+async def test_a_call_given_up_is_cancelled(scheme: str, mode: str) -> None:
+    small = Small()
+    async with connected(scheme, small, mode=mode) as client:
+        while not small.started.is_set():
+            with pytest.raises(TimeoutError):
+                await client.call_tool("wait", timeout=0.05)
+        await small.cancelled.wait()
+        assert text_of(await client.call_tool("add", {"a": 1, "b": 1})) == "2"
+
+
+async def roots(params: dict[str, Any]) -> dict[str, Any]:
+    return {"roots": [{"uri": "file:///a"}]}
+
+
+@EVERYWHERE
+@ERAS
+async def test_questions_are_answered(scheme: str, mode: str) -> None:
+    async with connected(scheme, Small(), mode=mode, roots=roots) as client:
+        assert text_of(await client.call_tool("roots")) == "file:///a"
+
+
+@EVERYWHERE
+@ERAS
+async def test_changes_are_told_while_subscribed(scheme: str, mode: str) -> None:
+    small, told = Small(), anyio.Event()
+    async with connected(scheme, small, mode=mode) as client:
+        async with client.subscribed(["memo://one"], lambda *_: told.set()):
+            small.running.changes.resource("memo://one")
+            await told.wait()
+        await small.released.wait()
