@@ -1,4 +1,4 @@
-"""Messages of document 002 over real sockets: in POSTs, each by itself, and in WebSockets, as on any stream."""
+"""Messages of document 002 over real sockets: in POSTs, each by itself, over HTTP+SSE and in WebSockets."""
 
 from typing import Any
 
@@ -8,6 +8,7 @@ from shared.extensions.dialects import DIALECTS
 from shared.transports.http.endpoint import EndpointLimits
 from tests.document_apps import document_002
 from tests.transports.http.http_wire import Json, events, listening
+from tests.transports.http.sse_wire import streaming
 from tests.transports.http.web_socket import web_socket
 
 JSON, STREAM = {"Accept": "application/json"}, {"Accept": "text/event-stream"}
@@ -50,6 +51,22 @@ async def test_errors_are_those_of_the_document(message: Json, status: int, code
     async with document_002().open(extensions=[DIALECTS]) as running, listening(running, limits=LIMITS) as site:
         answer: Any = await site.post(message, JSON)
     assert (answer.status_code, answer.json()["error"]["code"]) == (status, code)
+
+
+# HTTP+SSE
+
+
+async def test_its_example_of_sse_is_answered_as_printed() -> None:
+    async with (
+        document_002().open(extensions=[DIALECTS]) as running,
+        listening(running, limits=LIMITS) as site,
+        streaming(site) as client,
+    ):
+        await client.send(INITIALIZE)
+        assert (await client.next())["result"]["version"] == "0.7.0"
+        await client.send(READ)
+        assert (await client.next()).keys() == {"id", "result"}
+        assert (await client.ask("tools/list"))["error"]["code"] == -32600
 
 
 # WebSockets
