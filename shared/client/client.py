@@ -42,9 +42,11 @@ class Client:
     """
 
     def __init__(self, transport: ClosableTransport, options: ClientOptions | None = None) -> None:
-        """Raises ValueError for a mode that does not exist."""
+        """Raises ValueError for a mode or a version that does not exist, and where they leave none to speak."""
         self._options = options or ClientOptions()
-        self._session = ClientSession(self._options.identity(), first_version(self._options.mode))
+        accepted = self._options.accepted()
+        first = first_version(self._options.mode, accepted)
+        self._session = ClientSession(self._options.identity(), first, accepted)
         self._connection = Connection(transport, self._session, self._options.handlers(), self._notified)
         self._subscriptions: list[Subscription] = []
         self._life: AbstractAsyncContextManager[None] | None = None

@@ -4,7 +4,9 @@ With "auto" the stateless era is tried first. Whatever an old server answers, al
 handshake; what only a stateless server can answer does not.
 """
 
-from ..protocol.session.client import Era
+import re
+
+from ..protocol.session.client import ClientSession, Era
 from ..protocol.session.client_events import InputWanted
 from ..protocol.wire.jsonrpc import Failure, Response
 from .connection import Connection, result_of
@@ -14,7 +16,8 @@ __all__ = ["OPENING_SECONDS", "open_session"]
 
 OPENING_SECONDS = 60.0
 """How long a server may take to start and answer, where nothing else can be tried."""
-_NOTHING_SHARED = "the server and this client have no protocol version in common"
+_NAMED = 10
+"""Versions of a server that an error repeats: there will be no more for long."""
 
 
 async def open_session(connection: Connection, options: ClientOptions) -> None:
@@ -28,8 +31,10 @@ async def open_session(connection: Connection, options: ClientOptions) -> None:
         return
     with connection.sent(session.initialize()) as waiter:
         answer = await connection.answer(waiter, OPENING_SECONDS)
+    if isinstance(answer, Failure) and session.refused(answer):
+        raise _nothing_shared(session, options)
     if isinstance(answer, InputWanted) or not session.initialized(result_of(answer)):
-        raise ConnectionError(_NOTHING_SHARED)
+        raise _nothing_shared(session, options)
     connection.flush()
     if options.log_level is not None and session.server is not None and session.server.can("logging"):
         await connection.call("logging/setLevel", {"level": options.log_level}, seconds=OPENING_SECONDS)
@@ -37,18 +42,27 @@ async def open_session(connection: Connection, options: ClientOptions) -> None:
 
 async def _discover(connection: Connection, options: ClientOptions) -> bool:
     """Whether the session is open now; False where a handshake is to be tried."""
-    may_shake_hands = options.mode == "auto"
     session = connection.session
+    seconds = options.probe_seconds if session.may_shake_hands else OPENING_SECONDS
     answer: Response | Failure | InputWanted | None = None
     with connection.sent(session.discover()) as waiter:
         try:
-            answer = await connection.answer(waiter, options.probe_seconds if may_shake_hands else OPENING_SECONDS)
+            answer = await connection.answer(waiter, seconds)
         except TimeoutError:
-            if not may_shake_hands:
+            if not session.may_shake_hands:
                 raise
     era = session.discovered(answer if isinstance(answer, Response | Failure) else None)
-    if era is Era.NONE or (era is Era.HANDSHAKE and not may_shake_hands):
-        if isinstance(answer, Failure):
+    if era is Era.NONE or (era is Era.HANDSHAKE and not session.may_shake_hands):
+        if isinstance(answer, Failure) and not session.named:
             result_of(answer)
-        raise ConnectionError(_NOTHING_SHARED)
+        raise _nothing_shared(session, options)
     return era is Era.STATELESS
+
+
+def _nothing_shared(session: ClientSession, options: ClientOptions) -> ConnectionError:
+    accepted = options.accepted()
+    ours = f"{accepted[0]} to {accepted[-1]}" if len(accepted) > 1 else f"{accepted[0]} alone"
+    # What is no date is not repeated: it might say anything.
+    dates = [one for one in session.named if re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", one)][:_NAMED]
+    theirs = f"the server speaks {', '.join(dates)}" if dates else "the server names none that it speaks"
+    return ConnectionError(f"no protocol version in common: {theirs}, and this client {ours}")

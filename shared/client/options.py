@@ -4,7 +4,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..protocol.session.client import ClientIdentity
+from ..protocol.session.client import ClientIdentity, first_version
+from ..protocol.versions import Version, versions_between
 from ..version import __version__
 
 __all__ = ["ClientOptions", "Handler", "Notify", "Progress"]
@@ -26,6 +27,10 @@ class ClientOptions:
     version: str = __version__
     mode: str = "auto"
     """"auto" tries the stateless era first; "stateless", "handshake" or the date of a version insist."""
+    min_version: str | None = None
+    """The date of the oldest version that is spoken; None for the oldest there is."""
+    max_version: str | None = None
+    """The date of the newest version that is spoken; None for the newest there is."""
     elicit: Handler | None = None
     """Answers `elicitation/create`; forms only, unless `capabilities` say more."""
     sample: Handler | None = None
@@ -45,6 +50,12 @@ class ClientOptions:
         """The handlers by the method they answer."""
         given = {"elicitation/create": self.elicit, "sampling/createMessage": self.sample, "roots/list": self.roots}
         return {method: handler for method, handler in given.items() if handler is not None}
+
+    def accepted(self) -> tuple[Version, ...]:
+        """The versions that are spoken, oldest first. Raises ValueError where there is none."""
+        versions = versions_between(self.min_version, self.max_version)
+        first = first_version(self.mode, versions)
+        return tuple(one for one in versions if self.mode == "auto" or one.stateless is first.stateless)
 
     def identity(self) -> ClientIdentity:
         """What the client says of itself."""

@@ -18,6 +18,7 @@ __all__ = [
     "VERSIONS",
     "Version",
     "find_version",
+    "versions_between",
 ]
 
 
@@ -64,3 +65,21 @@ _BY_DATE = {version.date: version for version in VERSIONS}
 def find_version(date: object) -> Version | None:
     """The version of that `date`, or None: exact spelling, nothing is guessed."""
     return _BY_DATE.get(date) if isinstance(date, str) else None
+
+
+def versions_between(oldest: str | None, newest: str | None) -> tuple[Version, ...]:
+    """The versions from one date to another, both included and oldest first; None leaves that side open.
+
+    Raises ValueError for the date of no version, and where the newest is older than the oldest.
+    """
+    first, last = _bound(oldest, VERSIONS[0]), _bound(newest, NEWEST)
+    if first.order > last.order:
+        raise ValueError(f"the newest version, {last}, is older than the oldest, {first}")
+    return VERSIONS[first.order : last.order + 1]
+
+
+def _bound(date: str | None, otherwise: Version) -> Version:
+    version = otherwise if date is None else find_version(date)
+    if version is None:
+        raise ValueError(f"there is no protocol version {date!r}")
+    return version

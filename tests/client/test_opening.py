@@ -24,6 +24,7 @@ class Script:
 
     def __init__(self, **answers: Answer) -> None:
         self.methods: list[str] = []
+        self.offers: list[str] = []
         self._answers = answers
 
     async def run(self, end: MemoryTransport) -> None:
@@ -37,6 +38,8 @@ class Script:
     async def _take(self, message: Message, end: MemoryTransport) -> None:
         assert isinstance(message, Request | Notification)
         self.methods.append(message.method)
+        if message.method == "initialize":
+            self.offers.append(message.params["protocolVersion"])
         answer = self._answers.get(message.method.rpartition("/")[2])
         if isinstance(message, Request) and answer is not None:
             await end.send([Outgoing(answer(message))])
@@ -97,7 +100,7 @@ async def test_an_error_of_the_new_era_keeps_us_there() -> None:
     ("options", "discover", "error"),
     [
         ({}, _error(401), PeerError),
-        ({}, _error(-32022, {"supported": ["2099-01-01"]}), PeerError),
+        ({}, _error(-32022, {"supported": ["2099-01-01"]}), ConnectionError),
         ({}, _result({"supportedVersions": ["2099-01-01"]}), ConnectionError),
         ({"mode": "stateless"}, _error(-32601), PeerError),
         ({"mode": "stateless"}, _result({}), ConnectionError),
@@ -120,6 +123,72 @@ async def test_a_handshake_may_fail(initialize: Answer, error: type[Exception]) 
         async with _connected(script, mode="handshake"):
             pass
     assert script.methods == ["initialize"]
+
+
+@pytest.mark.parametrize(
+    ("options", "answers", "text"),
+    [
+        (
+            {"min_version": "2025-06-18"},
+            {"discover": _error(-32601), "initialize": _initialized("2024-11-05")},
+            "the server speaks 2024-11-05, and this client 2025-06-18 to 2026-07-28",
+        ),
+        (
+            {"max_version": "2025-03-26"},
+            {"initialize": _initialized("2025-11-25")},
+            "the server speaks 2025-11-25, and this client 2024-11-05 to 2025-03-26",
+        ),
+        (
+            {"min_version": "2026-07-28"},
+            {"discover": _error(-32022, {"supported": ["2025-11-25", "2025-06-18"]})},
+            "the server speaks 2025-11-25, 2025-06-18, and this client 2026-07-28 alone",
+        ),
+        (
+            {"mode": "handshake"},
+            {"initialize": _error(-32022, {"supported": ["2026-07-28", "\x1b[31m", 7]})},
+            "the server speaks 2026-07-28, and this client 2024-11-05 to 2025-11-25",
+        ),
+        (
+            {"mode": "stateless"},
+            {"discover": _result({"supportedVersions": []})},
+            "the server names none that it speaks, and this client 2026-07-28 alone",
+        ),
+    ],
+)
+async def test_the_versions_of_both_sides_are_named(
+    options: dict[str, Any], answers: dict[str, Answer], text: str
+) -> None:
+    with pytest.raises(ConnectionError, match=f"no protocol version in common: {text}$"):
+        async with _connected(Script(**answers), **options):
+            pass
+
+
+@pytest.mark.parametrize(
+    "options", [{"max_version": "2025-06-18"}, {"max_version": "2025-06-18", "mode": "handshake"}]
+)
+async def test_the_newest_version_that_is_accepted_is_offered(options: dict[str, str]) -> None:
+    script = Script(initialize=_initialized("2025-06-18"))
+    async with _connected(script, **options) as client:
+        assert client.server.version == "2025-06-18"
+    assert script.methods[0] == "initialize"
+    assert script.offers == ["2025-06-18"]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"min_version": "2025-01-01"},
+        {"min_version": "2025-11-25", "max_version": "2025-06-18"},
+        {"max_version": "2025-11-25", "mode": "stateless"},
+        {"min_version": "2025-06-18", "mode": "2025-03-26"},
+    ],
+)
+async def test_versions_that_leave_none_to_speak(options: dict[str, str]) -> None:
+    ours, theirs = memory_pair()
+    with pytest.raises(ValueError, match="version"):
+        Client(End(ours), ClientOptions(**options))
+    ours.close()
+    theirs.close()
 
 
 async def test_a_server_that_ends_at_once() -> None:

@@ -10,6 +10,7 @@ from shared.protocol.versions import (
     V2026_07_28,
     VERSIONS,
     find_version,
+    versions_between,
 )
 from tests import schemas
 
@@ -45,3 +46,21 @@ def test_nothing_is_guessed(date):
 def test_a_missing_resource_has_a_code_of_its_own_before_the_newest_version():
     assert {version.resource_not_found for version in HANDSHAKE_VERSIONS} == {-32002}
     assert NEWEST.resource_not_found == -32602
+
+
+@pytest.mark.parametrize(
+    ("oldest", "newest", "dates"),
+    [
+        (None, "2025-03-26", ["2024-11-05", "2025-03-26"]),
+        ("2025-11-25", None, ["2025-11-25", "2026-07-28"]),
+        ("2025-06-18", "2025-06-18", ["2025-06-18"]),
+    ],
+)
+def test_both_ends_of_a_range_belong_to_it(oldest: str | None, newest: str | None, dates: list[str]) -> None:
+    assert [version.date for version in versions_between(oldest, newest)] == dates
+
+
+@pytest.mark.parametrize(("oldest", "newest"), [("2025-06-18", "2025-03-26"), ("2025-06", None)])
+def test_a_range_without_versions_does_not_exist(oldest: str, newest: str | None) -> None:
+    with pytest.raises(ValueError, match="version"):
+        versions_between(oldest, newest)

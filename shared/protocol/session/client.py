@@ -13,7 +13,7 @@ answers to nothing, late progress and malformed input are dropped, and an answer
 `Unusable`.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -28,7 +28,7 @@ from ..types.base import (
     SERVER_INFO,
     SUBSCRIPTION_ID,
 )
-from ..versions import HANDSHAKE_VERSIONS, NEWEST, NEWEST_HANDSHAKE, Version, find_version
+from ..versions import NEWEST, VERSIONS, Version, find_version
 from ..wire.dialects.spellings import server_info, standard_method
 from ..wire.jsonrpc import Batch, Failure, Malformed, Message, Notification, Request, RequestId, Response, failure
 from .client_events import Asked, ClientEvent, Notified, Unusable, Withdrawn, read_input_wanted
@@ -87,24 +87,34 @@ class _Sent:
     progress: bool
 
 
-def first_version(mode: str) -> Version:
-    """The version to begin with: `mode` is "auto", "stateless", "handshake" or the date of a version.
+def first_version(mode: str, accepted: Sequence[Version] = VERSIONS) -> Version:
+    """The version to begin with, of those `accepted`, oldest first: `mode` is "auto", "stateless", "handshake" or the
+    date of a version.
 
-    Raises ValueError for anything else.
+    Raises ValueError for anything else, and where `mode` leaves none of them.
     """
-    version = {"auto": NEWEST, "stateless": NEWEST, "handshake": NEWEST_HANDSHAKE}.get(mode) or find_version(mode)
-    if version is None:
+    eras = {"auto": (False, True), "stateless": (True,), "handshake": (False,)}.get(mode)
+    if eras is None and find_version(mode) is None:
         raise ValueError(f"the mode is auto, stateless, handshake or the date of a protocol version, not {mode!r}")
-    return version
+    fitting = [one for one in accepted if (one.date == mode if eras is None else one.stateless in eras)]
+    if not fitting:
+        raise ValueError(f"of the versions from {accepted[0]} to {accepted[-1]} the mode {mode!r} leaves none")
+    return fitting[-1]
 
 
 class ClientSession:
-    """The protocol with one server. `mode` is the version to speak, or in the handshake era to offer."""
+    """The protocol with one server. `mode` is the version to speak, or in the handshake era to offer; of those
+    `accepted`, oldest first, the server may choose."""
 
-    def __init__(self, identity: ClientIdentity, mode: Version = NEWEST) -> None:
+    def __init__(
+        self, identity: ClientIdentity, mode: Version = NEWEST, accepted: Sequence[Version] = VERSIONS
+    ) -> None:
         self.server: ServerDescription | None = None
+        self.named: list[str] = []
+        """The versions that the server named when it was asked for one: untrusted."""
         self._identity = identity
         self._mode = mode
+        self._accepted = accepted
         self._sent: dict[RequestId, _Sent] = {}
         self._asked: set[RequestId] = set()
         self._outgoing: list[Outgoing] = []
@@ -114,6 +124,11 @@ class ClientSession:
     def stateless(self) -> bool:
         """Whether every request carries its own envelope."""
         return self._mode.stateless
+
+    @property
+    def may_shake_hands(self) -> bool:
+        """Whether a version of the handshake era is accepted."""
+        return not self._accepted[0].stateless
 
     @property
     def asked(self) -> int:
@@ -152,7 +167,7 @@ class ClientSession:
     def initialize(self) -> RequestId:
         """Offers a handshake."""
         if self._mode.stateless:
-            self._mode = NEWEST_HANDSHAKE
+            self._mode = [version for version in self._accepted if not version.stateless][-1]
         identity = self._identity
         offer = {"protocolVersion": self._mode.date, "capabilities": identity.capabilities}
         return self.request("initialize", {**offer, "clientInfo": identity.info})
@@ -160,21 +175,36 @@ class ClientSession:
     def initialized(self, result: dict[str, Any]) -> bool:
         """Takes the result of `initialize` and completes the handshake; False where the server chose a version
         that we don't speak: hang up (2025-11-25, Lifecycle)."""
-        version = find_version(result.get("protocolVersion"))
-        if version is None or version.stateless:
+        date = result.get("protocolVersion")
+        self._note_versions([date])
+        version = find_version(date)
+        if version is None or version.stateless or version not in self._accepted:
             return False
         self._mode = version
         self.server = _describe(version, result, server_info(result))
         self.notify("notifications/initialized", {})
         return True
 
+    def refused(self, refusal: Failure) -> bool:
+        """Takes an error in place of an opening; whether it says that the version was the reason: it names others
+        (2025-11-25, Lifecycle, and 2026-07-28, Versioning)."""
+        supported = refusal.data.get("supported") if isinstance(refusal.data, dict) else None
+        if not isinstance(supported, list):
+            return False
+        self._note_versions(supported)
+        return True
+
+    def _note_versions(self, dates: list[Any]) -> None:
+        self.named = [date for date in dates if isinstance(date, str)]
+
     def _choose(self, dates: object, result: dict[str, Any] | None) -> Era:
         if not isinstance(dates, list):
             return Era.HANDSHAKE
+        self._note_versions(dates)
         if self._mode.date in dates and result is not None:
             self.server = _describe(self._mode, result, _meta(result).get(SERVER_INFO))
             return Era.STATELESS
-        common = [version for version in HANDSHAKE_VERSIONS if version.date in dates]
+        common = [version for version in self._accepted if not version.stateless and version.date in dates]
         if not common:
             return Era.NONE
         self._mode = common[-1]
