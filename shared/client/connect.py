@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from ..protocol.wire.codec import Codec, Framing
 from ..transports.framed import framed
-from ..transports.process import start_process
+from ..transports.process import Stderr, inherited_environment, start_process
 from .client import Client
 from .options import ClientOptions
 
@@ -26,16 +26,16 @@ async def connect_stdio(
     *,
     env: Mapping[str, str] | None = None,
     cwd: str | Path | None = None,
-    stderr: Literal["inherit", "keep"] = "inherit",
+    stderr: Stderr = "log",
     framing: Framing = "lines",
 ) -> AsyncIterator[Client]:
-    """A client of the server that `command` starts; both end with the block. `framing` is that of what is sent; what
-    comes may have either.
+    """A client of the server that `command` starts; both end with the block. Its environment is `env` over
+    `inherited_environment()`. `framing` is that of what is sent; what comes may have either.
 
     Raises OSError when the command can't be started, and what entering a `Client` raises.
     """
     codec = Codec(is_client=True, framing=framing)
-    process = start_process(command, env=env, cwd=cwd, stderr=stderr)
+    process = start_process(command, env={**inherited_environment(), **(env or {})}, cwd=cwd, stderr=stderr)
     async with process as stream, Client(framed(stream, codec), options) as client:
         yield client
 

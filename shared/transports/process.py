@@ -3,6 +3,9 @@
 The child ends by steps: its stdin is closed, which asks it to finish; what does not help is followed by SIGTERM
 and SIGKILL, each to the child and to what it started in its process group. It is waited for in every case, so that
 no zombie is left; what it leaves behind in its group is killed.
+
+It does not inherit our environment, which may hold the secrets of others, but for what programs need to find their
+way. What it writes to stderr is for people: no failure, and never more than we can take.
 """
 
 import os
@@ -18,8 +21,13 @@ import anyio
 from anyio.abc import ByteReceiveStream, Process
 
 from ..kit.tasks import background
+from .stderr_log import StderrLog
 
-__all__ = ["ProcessStream", "start_process"]
+__all__ = ["ProcessStream", "Stderr", "inherited_environment", "start_process"]
+
+Stderr = Literal["log", "keep", "inherit"]
+"""Where a child's stderr goes: line by line to the log, as records of the level INFO; its last part into
+`ProcessStream.stderr`; or where ours goes."""
 
 STDERR_KEPT = 65_536
 """Bytes of what the child wrote last to stderr."""
@@ -27,6 +35,15 @@ PATIENCE = 2.0
 """Seconds for each step of the end."""
 _KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
 """What nobody can ignore; on Windows that is so of each."""
+_INHERITED = (
+    (
+        *("APPDATA", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "PATH", "PATHEXT", "PROCESSOR_ARCHITECTURE"),
+        *("SYSTEMDRIVE", "SYSTEMROOT", "TEMP", "USERNAME", "USERPROFILE"),
+    )
+    if os.name == "nt"
+    else ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER")
+)
+"""The variables that the official SDKs hand on."""
 
 
 class ProcessStream:
@@ -89,16 +106,21 @@ def _signal(process: Process, number: signal.Signals) -> None:
             process.send_signal(number)
 
 
+def inherited_environment() -> dict[str, str]:
+    """The part of our environment that a server is given: no more than programs need to find their way."""
+    # A value that begins with () is a function of bash, which a child would run.
+    return {name: value for name in _INHERITED if not (value := os.environ.get(name, "()")).startswith("()")}
+
+
 @asynccontextmanager
 async def start_process(
     command: Sequence[str],
     *,
     env: Mapping[str, str] | None = None,
     cwd: str | Path | None = None,
-    stderr: Literal["inherit", "keep"] = "inherit",
+    stderr: Stderr = "log",
 ) -> AsyncIterator[ProcessStream]:
-    """Runs `command` as long as the block; `env` replaces our own environment, which it inherits otherwise. Its
-    stderr goes to ours, or the last part of it is kept.
+    """Runs `command` as long as the block. `env` is its whole environment, otherwise `inherited_environment()`.
 
     Raises OSError when the command can't be started.
     """
@@ -106,16 +128,28 @@ async def start_process(
         command,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE if stderr == "keep" else None,
-        env=env,
+        stderr=None if stderr == "inherit" else subprocess.PIPE,
+        env=inherited_environment() if env is None else env,
         cwd=cwd,
         start_new_session=True,
     )
     stream = ProcessStream(process)
     async with background() as tasks:
         if process.stderr is not None:
-            tasks.start_soon(stream.keep_stderr, process.stderr)
+            if stderr == "keep":
+                tasks.start_soon(stream.keep_stderr, process.stderr)
+            else:
+                tasks.start_soon(_log_stderr, process.stderr, StderrLog(Path(command[0]).name))
         try:
             yield stream
         finally:
             await stream.aclose()
+
+
+async def _log_stderr(stream: ByteReceiveStream, lines: StderrLog) -> None:
+    try:
+        with suppress(anyio.ClosedResourceError):
+            async for chunk in stream:
+                lines.feed(chunk)
+    finally:
+        lines.end()

@@ -158,6 +158,29 @@ async def test_a_client_of_a_server_that_fails() -> None:
             pass
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("impatient")
+async def test_a_server_that_never_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shared.client.opening.OPENING_SECONDS", 0.1)
+    before = _children()
+    with anyio.fail_after(30), pytest.raises(TimeoutError, match="gave no answer"):
+        async with connect_stdio(["sleep", "60"], ClientOptions(probe_seconds=0.1)):
+            pass
+    assert _children() == before
+
+
+def _children() -> set[str]:
+    return set(Path("/proc/self/task", str(os.getpid()), "children").read_text().split())
+
+
+@pytest.mark.slow
+async def test_a_server_whose_wrapper_prints(tmp_path: Path) -> None:
+    start = f"echo Welcome; printf '\\377{{\\n[]\\n'; exec {sys.executable} -m servers.filesystem {tmp_path}"
+    with anyio.fail_after(30):
+        async with connect_stdio(["/bin/sh", "-c", start], cwd=ROOT) as client:
+            assert str(tmp_path) in str(await client.call_tool("list_allowed_directories"))
+
+
 async def test_a_command_that_does_not_exist() -> None:
     with pytest.raises(FileNotFoundError):
         async with connect_stdio(["no-such-command-here"]):
@@ -170,6 +193,62 @@ async def test_an_environment_of_its_own() -> None:
     with anyio.fail_after(30):
         async with start_process(_python(script), env={"WHO": "me"}) as process:
             assert await messages(process).receive() == [Notification("me")]
+
+
+@pytest.mark.slow
+async def test_a_server_inherits_no_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SECRET", "of others")
+    monkeypatch.setenv("SHELL", "() { echo run; }")
+    script = """
+import json, os
+print(json.dumps({"jsonrpc": "2.0", "method": "environment", "params": dict(os.environ)}))
+"""
+    with anyio.fail_after(30):
+        async with start_process(_python(script)) as process:
+            [message] = await messages(process).receive()
+    assert isinstance(message, Notification)
+    assert message.params["PATH"] == os.environ["PATH"]
+    assert not {"SECRET", "SHELL"} & set(message.params)
+
+
+@pytest.mark.slow
+async def test_what_a_client_gives_a_server_is_added(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("SECRET", "of others")
+    seen = tmp_path / "seen"
+    script = f"import os; open({str(seen)!r}, 'w').write(' '.join(sorted(os.environ)))"
+    with anyio.fail_after(30), pytest.raises(ConnectionError):
+        async with connect_stdio(_python(script), env={"WHO": "me"}):
+            pass
+    names = seen.read_text().split()
+    assert {"PATH", "WHO"} <= set(names)
+    assert "SECRET" not in names
+
+
+@pytest.mark.slow
+async def test_stderr_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    script = r"import sys; sys.stderr.write('one\n\033[31mtwo\nthe end')"
+    with anyio.fail_after(30):
+        async with start_process(_python(script)) as process:
+            with pytest.raises(anyio.EndOfStream):
+                await process.receive()
+    name = Path(sys.executable).name
+    assert caplog.messages == [f"{name}: one", f"{name}: \\x1b[31mtwo", f"{name}: the end"]
+
+
+@pytest.mark.slow
+async def test_a_flood_on_stderr_holds_nothing_up(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    script = """
+import sys
+sys.stderr.write("flood\\n" * 200_000 + "x" * 10_000_000)
+print('{"jsonrpc": "2.0", "method": "hello"}')
+"""
+    with anyio.fail_after(30):
+        async with start_process(_python(script)) as process:
+            assert await messages(process).receive() == [HELLO]
+    assert len(caplog.messages) < 2_000
+    assert max(map(len, caplog.messages)) < 10_000
 
 
 @pytest.mark.slow

@@ -54,7 +54,7 @@ async def _show(part: Part, folder: Path, verbose: bool) -> None:
     for mode in MODES:
         teller = Teller(full=verbose, brief=not verbose and mode == MODES[0])
         teller.show(f"\n=== {part.server}, stdio, {mode}")
-        async with connect_stdio(command, ClientOptions(mode=mode)) as client:
+        async with connect_stdio(command, ClientOptions(mode=mode), stderr="inherit") as client:
             await _work(part, client, folder, teller)
             versions.append(client.server.version)
     token = secrets.token_urlsafe(24)
