@@ -12,8 +12,6 @@ from threading import Lock
 from types import ModuleType
 from typing import Any, NoReturn
 
-__all__ = ["put_off", "start"]
-
 _making_way = Lock()
 
 

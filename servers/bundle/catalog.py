@@ -12,8 +12,6 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 from shared.kit.yaml import YamlError, read_yaml
 from shared.program.command_line import Spelling, spellings
 
-__all__ = ["CATALOG", "Argument", "Catalog", "Entry", "Permissions", "Tools", "catalog_schema", "load_catalog"]
-
 _SERVERS = Path(__file__).resolve().parents[1]
 CATALOG = next(path for path in (_SERVERS / "catalog.yaml", _SERVERS.parent / "catalog.yaml") if path.exists())
 """The bundle's own catalog: in `servers` in an installed wheel, in the directory above it in a checkout."""

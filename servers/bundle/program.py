@@ -12,8 +12,6 @@ from pathlib import Path
 
 from ..start import put_off
 
-__all__ = ["COMMANDS", "main", "program_name"]
-
 COMMANDS = {
     "list": "list the servers of the bundle",
     "info": "show everything that the catalog says of a server",

@@ -9,8 +9,6 @@ from shared.extensions.skills import skills
 from .features import answers, calls, prompts, questions, resources, schemas
 from .features.skills import Guide
 
-__all__ = ["app"]
-
 app = Server[None](
     Implementation(
         name="everything",

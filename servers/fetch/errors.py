@@ -10,8 +10,6 @@ from typing import NamedTuple
 from shared.kit.errors import CodedError
 from shared.kit.text import join_lines
 
-__all__ = ["CODES", "Answered", "FetchError"]
-
 CODES = {
     "bad_url": "what was given is no URL that can be fetched",
     "bad_argument": "an argument does not fit the page",

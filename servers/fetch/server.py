@@ -10,8 +10,6 @@ from .features.state import State, open_state
 from .pages.texts import explain
 from .settings import Settings
 
-__all__ = ["app"]
-
 app = Server[State](
     Implementation(
         name="fetch",

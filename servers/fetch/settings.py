@@ -13,8 +13,6 @@ from .load.headers import HostHeader, default_agent, parse_host_header
 from .network.address_policy import Policy, Rules
 from .network.proxy import parse_proxy
 
-__all__ = ["Settings"]
-
 
 class Settings(BaseModel):
     """Which hosts may be reached, what one page may cost, and how this server presents itself."""

@@ -26,8 +26,6 @@ from .watch.journal import Journal
 from .watch.subscriptions import GlobTrees, Listings
 from .watch.watcher import Watcher
 
-__all__ = ["Files", "Turn", "open_files"]
-
 
 class Turn(Protocol):
     """Waits until it is a client's turn for work in a thread, as `Context.turn` does."""

@@ -18,8 +18,6 @@ from .features import edit, read, reports, resources, search, watch
 from .files import Files, open_files
 from .settings import Settings
 
-__all__ = ["app"]
-
 log = logging.getLogger("servers.filesystem")
 
 app = Server[Files](

@@ -14,8 +14,6 @@ from shared.program.options import positional
 
 from .errors import FilesError
 
-__all__ = ["Settings"]
-
 _MODES = {"ro": False, "rw": True}
 
 

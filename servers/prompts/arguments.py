@@ -14,18 +14,6 @@ from servers.prompts.format.definitions import Argument, Prompt
 from servers.prompts.library.folder import Folder
 from shared.kit.text import is_unicode, join_lines
 
-__all__ = [
-    "MOST_CHARACTERS",
-    "Completion",
-    "build_form",
-    "complete",
-    "find_missing",
-    "format_filled",
-    "format_names",
-    "parse_value",
-    "parse_values",
-]
-
 MOST_CHARACTERS = 500_000
 """Of one argument."""
 _MOST_ITEMS = 1_000

@@ -8,8 +8,6 @@ from typing import NamedTuple
 from shared.kit.errors import CodedError
 from shared.kit.text import escape
 
-__all__ = ["Problem", "PromptError"]
-
 
 class PromptError(CodedError):
     """A refusal or failure, each text of it on one line, where what files say stands in quotes.

@@ -28,8 +28,6 @@ from .library.snapshot import Changed
 from .library.watch import Watch
 from .settings import Settings
 
-__all__ = ["app"]
-
 log = logging.getLogger("servers.prompts")
 
 app = Server[Opened](

@@ -12,8 +12,6 @@ from shared.program.options import positional
 
 from .library.libraries import STARTER
 
-__all__ = ["Settings"]
-
 
 class Settings(BaseModel):
     """The libraries, whether prompts may be changed there, and what files may be suggested."""

@@ -21,8 +21,6 @@ from servers.sqlite.errors import SqliteError
 from shared.kit.rooted.entries import open_unblocked
 from shared.kit.yaml import YamlError, read_yaml
 
-__all__ = ["TYPES", "Definition", "QueryFiles", "QueryParameter", "parse_definition", "require_compiles"]
-
 log = logging.getLogger("servers.sqlite")
 
 Signature = tuple[int, int, int]

@@ -13,8 +13,6 @@ from servers.sqlite.texts import fence
 from shared.kit.errors import CodedError
 from shared.kit.text import escape
 
-__all__ = ["SqliteError", "from_sqlite"]
-
 _MESSAGE = 500
 """Characters of SQLite's own words, which may repeat the statement."""
 

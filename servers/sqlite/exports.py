@@ -32,8 +32,6 @@ from servers.sqlite.errors import SqliteError
 from servers.sqlite.query.pages import encode_cells, fetch
 from servers.sqlite.query.query import Query
 
-__all__ = ["FORMATS", "Export", "Exports", "Format", "FormatName"]
-
 FormatName = Literal["csv", "json", "jsonl"]
 Rows = Sequence[Sequence[Any]]
 Writer = Callable[[Sequence[str], Iterable[Rows]], Iterator[bytes]]

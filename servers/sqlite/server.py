@@ -25,8 +25,6 @@ from .query.snapshots import Snapshots
 from .settings import Settings
 from .watch.watch import Watch
 
-__all__ = ["app"]
-
 log = logging.getLogger("servers.sqlite")
 
 app = Server[Opened](

@@ -13,8 +13,6 @@ from shared.program.options import positional
 from .engine.database import MEMORY, Source
 from .engine.limits import Limits
 
-__all__ = ["Settings"]
-
 _MODES = {"ro": False, "rw": True}
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 

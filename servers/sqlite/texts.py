@@ -16,8 +16,6 @@ from pydantic_core import to_json
 
 from shared.kit.text import marks
 
-__all__ = ["NOTE", "fence", "find_nearest", "format_name", "format_names", "format_row", "shorten"]
-
 _PLAIN = re.compile(r"[^\W\d]\w*")
 _COMPARED = 5_000
 """Names."""

@@ -9,8 +9,6 @@ from collections.abc import Iterable
 from typing import NamedTuple
 from urllib.parse import quote, unquote
 
-__all__ = ["INSIGHTS", "Target", "format_uri", "join_key", "parse_uri", "split_key"]
-
 INSIGHTS = "memo://insights"
 """Where the insights of this process stand."""
 

@@ -7,8 +7,6 @@ from shared.kit.arguments import LineParser
 from ..catalog import CATALOG
 from ..program import program_name
 
-__all__ = ["CommandParser"]
-
 
 class CommandParser(LineParser):
     """The parser of one command."""

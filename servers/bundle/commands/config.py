@@ -23,8 +23,6 @@ from ..hosts.configured import Configured, write_snippet
 from ..hosts.launching import launch_command, launch_environment
 from .arguments import CommandParser
 
-__all__ = ["HostParser", "Wanted", "find_wanted", "main"]
-
 _VARIABLE = re.compile(r"[A-Za-z_]\w*")
 # Claude Code refuses any other.
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")

@@ -24,8 +24,6 @@ from ..hosts.configured import Configured, write_snippet
 from ..hosts.launching import local_command
 from .arguments import CommandParser
 
-__all__ = ["main"]
-
 MODES = ("handshake", "stateless")
 
 

@@ -16,8 +16,6 @@ from ..hosts.clients import CLIENTS, client_named, this_machine
 from .arguments import CommandParser
 from .output import console, print_json, wrap
 
-__all__ = ["main"]
-
 _STYLES = {Severity.OK: "green", Severity.WARNING: "yellow", Severity.FAULT: "bold red"}
 
 

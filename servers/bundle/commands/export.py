@@ -19,8 +19,6 @@ from ..exports.registry import NAMESPACE, describe_server
 from ..exports.servers import package_of
 from .arguments import CommandParser
 
-__all__ = ["main", "write_files"]
-
 
 def main(argv: Sequence[str]) -> int:
     """Writes the files and prints the path of each, with what to do with it; the exit code."""

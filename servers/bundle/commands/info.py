@@ -12,8 +12,6 @@ from ..program import program_name
 from .arguments import CommandParser
 from .output import cell, console, list_demands, print_json, table
 
-__all__ = ["list_servers", "main"]
-
 
 def list_servers(argv: Sequence[str]) -> int:
     """Shows each server; the exit code."""

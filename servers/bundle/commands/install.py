@@ -28,8 +28,6 @@ from ..hosts.launching import launch_command, local_command
 from .config import HostParser, find_wanted
 from .output import console, wrap
 
-__all__ = ["main", "uninstall"]
-
 SECONDS = 60.0
 """How long the server may take to answer: as long as clients wait, since uvx may have packages to fetch."""
 

@@ -13,8 +13,6 @@ from shared.kit.program import plain
 
 from ..catalog import Entry
 
-__all__ = ["cell", "console", "list_demands", "print_json", "table", "wrap"]
-
 _NETWORK = {
     "none": "connects to no other host",
     "public": "connects to hosts of the public internet",

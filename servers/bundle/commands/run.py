@@ -14,8 +14,6 @@ from shared.kit.arguments import LineParser
 
 from ..program import program_name
 
-__all__ = ["main"]
-
 SERVERS = Path(__file__).resolve().parents[2]
 
 

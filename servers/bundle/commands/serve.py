@@ -14,8 +14,6 @@ from ..catalog import CATALOG, load_catalog
 from ..program import program_name
 from ..serve.configuration import DEFAULTS, OPTIONS, Configuration, choose, read_configuration
 
-__all__ = ["main"]
-
 
 class _Own(BaseModel):
     names: list[str] = positional("server to serve (default: all that are configured)", "NAME")

@@ -6,8 +6,6 @@ from typing import Any, NamedTuple
 
 from shared.client.client import Client
 
-__all__ = ["Teller", "say"]
-
 # Servers put what is not theirs between two lines with the same mark.
 _FENCE = re.compile(r"^<(\w+-[0-9a-f]+)>[^\n]*\n(.*?)\n?^</\1>$", re.DOTALL | re.MULTILINE)
 

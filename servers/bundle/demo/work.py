@@ -15,8 +15,6 @@ from shared.client.client import Client
 from ...sqlite.engine.database import make_sample
 from .printing import Teller
 
-__all__ = ["PARTS", "Part"]
-
 NOTES = "# Shopping\n\n- bread\n- milk\n"
 _SPENT = """\
 SELECT customer, count(*) AS orders, round(sum(total), 2) AS spent FROM sales

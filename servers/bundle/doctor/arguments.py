@@ -11,8 +11,6 @@ from shared.program.run import Options
 from ..catalog import Argument, Entry
 from ..hosts.clients import Client, Machine
 
-__all__ = ["Given", "environment_from", "is_on", "known_variables", "read_arguments", "read_variables", "value_of"]
-
 _COMMON = option_spellings(Options.model_fields)
 _ON = {"1", "true", "yes", "on", "t", "y"}
 # They run in a terminal, and hand on what the shell gave them.

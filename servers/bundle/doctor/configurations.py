@@ -15,8 +15,6 @@ from ..hosts.configured import Configured, as_configured, read_bytes, read_entri
 from ..hosts.launching import launch_command
 from .findings import Finding, fault, fine
 
-__all__ = ["Configuration", "Launch", "find_servers"]
-
 _LISTS = ("mcpServers", "servers", "context_servers")
 _LAST = re.compile(r"[^\\/]*$")
 

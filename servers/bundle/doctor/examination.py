@@ -20,8 +20,6 @@ from .launches import check_launch, check_token_file, is_filled_in
 from .trials import MODES, Start, Tried, judge, split_secrets, talk
 from .urls import check_url
 
-__all__ = ["Examination", "Trial", "check_shell", "examine", "start", "try_launch"]
-
 SECONDS = 20.0
 """How long a server may take to answer; clients wait for about a minute."""
 AT_ONCE = 4

@@ -14,8 +14,6 @@ from shared.kit.installation import NAME, Installation, this_installation
 from shared.kit.program import plain
 from shared.version import __version__
 
-__all__ = ["Finding", "Severity", "fault", "fine", "look_at_libraries", "report_libraries", "warning"]
-
 
 class Severity(StrEnum):
     """How much it matters."""

@@ -18,8 +18,6 @@ from shared.kit.installation import NAME
 from ..catalog import Entry
 from .findings import Finding, fault, fine, warning
 
-__all__ = ["Installation", "check_installation", "environment_of", "interpreter_of", "this_installation"]
-
 _HEAD = 4_096
 # Where the path of the interpreter is too long or has spaces, pip and uv have the shell start it, in the second line.
 _SHEBANG = re.compile(rb"#!\s*(/[^\r\n]*?)(?: -[^\r\n]*)?\r?\n(?:'''exec' (?:\"([^\"\n]+)\"|'([^'\n]+)'|(\S+)) )?")

@@ -18,8 +18,6 @@ from .configurations import Launch
 from .findings import Finding, fault, warning
 from .installation import environment_of, interpreter_of
 
-__all__ = ["check_launch", "check_paths", "check_port", "check_token_file", "is_filled_in"]
-
 _CONTAINERS = {"docker", "podman", "nerdctl"}
 _RUNNERS = {"uv", "uvx"}
 _MODES = ("ro", "rw")

@@ -25,20 +25,6 @@ from ..catalog import Entry
 from ..program import program_name
 from .findings import Finding, fault, fine, warning
 
-__all__ = [
-    "MODES",
-    "Outcome",
-    "Start",
-    "Talk",
-    "Tried",
-    "converse",
-    "judge",
-    "judge_version",
-    "mask",
-    "split_secrets",
-    "talk",
-]
-
 MODES = ("handshake", "stateless")
 _ERAS = {"handshake": NEWEST_HANDSHAKE.date, "stateless": NEWEST.date}
 _SHORTEST_SECRET = 4

@@ -17,8 +17,6 @@ from .findings import Finding, Severity, fault, fine, warning
 from .installation import Installation
 from .trials import MODES, Outcome, Talk, Tried, converse, judge_version, mask, split_secrets
 
-__all__ = ["check_url"]
-
 _TOKENS = ("authorization", "x-api-key")
 _UNREACHED = ("ConnectError", "ConnectTimeout")
 

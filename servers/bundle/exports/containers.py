@@ -15,8 +15,6 @@ import yaml
 from ..catalog import Argument, Entry
 from .servers import choose_arguments, is_path
 
-__all__ = ["describe_container"]
-
 
 def describe_container(entry: Entry) -> str:
     """The entry as YAML, of a server that has an image."""

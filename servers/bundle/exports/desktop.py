@@ -22,8 +22,6 @@ from typing import Any
 from ..catalog import Argument, Catalog, Entry
 from .servers import Package, choose_arguments, fills_command, is_path, title
 
-__all__ = ["bundle_name", "make_bundle", "make_manifest", "sources_of"]
-
 _MAIN = '''"""Starts the server."""
 
 import runpy

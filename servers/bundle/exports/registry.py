@@ -16,8 +16,6 @@ from typing import Any
 from ..catalog import Argument, Entry
 from .servers import Package, is_path
 
-__all__ = ["NAMESPACE", "describe_server"]
-
 NAMESPACE = "internal.mcp-server-bundle"
 """Where no other is given. `.internal` is kept for private use, so nobody can own it in the public registry: who
 publishes gives the namespace that is his, such as `io.github.USER`."""

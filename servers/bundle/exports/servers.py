@@ -9,8 +9,6 @@ from typing import NamedTuple
 
 from ..catalog import Argument, Entry
 
-__all__ = ["Package", "choose_arguments", "fills_command", "is_path", "package_of", "title"]
-
 # The last part of a requirement that stands in one extra only.
 _EXTRA = re.compile(r"""\s*(?:;|\band)\s*extra\s*==\s*["']([^"']+)["']\s*$""")
 

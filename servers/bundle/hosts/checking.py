@@ -19,8 +19,6 @@ from shared.server.server import Server
 
 from ..catalog import Entry
 
-__all__ = ["Checked", "check"]
-
 Fields = dict[str | None, FieldInfo]
 
 _UNNAMED = None

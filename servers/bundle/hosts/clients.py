@@ -10,8 +10,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path, PurePath
 from typing import Literal, NamedTuple
 
-__all__ = ["CLIENTS", "SCOPES", "Client", "HttpShape", "Machine", "Scope", "client_named", "this_machine"]
-
 System = Literal["linux", "macos", "windows"]
 Scope = Literal["user", "project"]
 SCOPES: tuple[Scope, ...] = ("user", "project")

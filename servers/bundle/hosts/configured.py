@@ -12,17 +12,6 @@ from . import jsonc
 from .clients import Client
 from .toml_tree import toml_value
 
-__all__ = [
-    "Configured",
-    "as_configured",
-    "as_entry",
-    "json_entries",
-    "read_bytes",
-    "read_entries",
-    "servers_member",
-    "write_snippet",
-]
-
 
 class Configured(NamedTuple):
     """One server as a client knows it: it has either a `command` or a `url`."""

@@ -11,8 +11,6 @@ from .clients import Client
 from .jsonc import Element, parse
 from .toml_tree import parse_toml
 
-__all__ = ["Line", "find_differences"]
-
 AROUND = 3
 """Lines that are shown before and after the changed ones."""
 MAX_LINE = 300

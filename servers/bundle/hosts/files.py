@@ -16,8 +16,6 @@ from filelock import FileLock, Timeout
 from shared.kit.rooted.atomic import beside, prepared, put_in_place, rename
 from shared.kit.rooted.entries import Entry, current, entry_at
 
-__all__ = ["as_value_errors", "back_up", "hold_lock", "remove_file", "write_atomically"]
-
 KEPT_BACKUPS = 10
 """How many backups of one file are kept."""
 _WAIT_SECONDS = 10.0

@@ -18,8 +18,6 @@ from .configured import Configured, as_entry, read_bytes, read_entries
 from .files import back_up, hold_lock, remove_file, write_atomically
 from .json_edits import Receipt, digest_of
 
-__all__ = ["Change", "Receipts", "Record", "Target", "install", "state_folder", "uninstall"]
-
 _EDITS = {"json": json_edits, "jsonc": json_edits, "toml": toml_edits}
 
 

@@ -14,8 +14,6 @@ from .configured import json_entries, servers_member
 from .jsonc import Element, Member, parse
 from .style import DEFAULT, Style, inner_style, style_of
 
-__all__ = ["Edit", "Receipt", "digest_of", "put", "take"]
-
 
 class Receipt(NamedTuple):
     """What was put into a file with one entry."""

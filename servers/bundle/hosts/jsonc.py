@@ -14,8 +14,6 @@ from typing import Any, NamedTuple
 import tree_sitter_javascript
 from tree_sitter import Language, Node, Parser
 
-__all__ = ["BOM", "MAX_BYTES", "Element", "Member", "parse"]
-
 BOM = b"\xef\xbb\xbf"
 MAX_BYTES = 64_000_000
 """Bytes of a file that is read; the configuration of a client with the history of its sessions has some millions."""

@@ -10,8 +10,6 @@ from shared.kit.installation import this_installation
 
 from ..catalog import Entry
 
-__all__ = ["launch_command", "launch_environment", "local_command"]
-
 # How uv reaches packages, of which a host that was not started from a shell hands on nothing.
 _OF_UV = (
     *("SSL_CERT_FILE", "SSL_CERT_DIR", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "UV_SYSTEM_CERTS", "UV_NATIVE_TLS"),

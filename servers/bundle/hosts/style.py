@@ -5,8 +5,6 @@ from typing import Any, NamedTuple
 
 from .jsonc import Element
 
-__all__ = ["Style", "inner_style", "style_of"]
-
 
 class Style(NamedTuple):
     """How the members of one object are laid out."""

@@ -14,8 +14,6 @@ from .clients import Client
 from .json_edits import Edit, Receipt, digest_of
 from .toml_tree import parse_toml, toml_value
 
-__all__ = ["put", "take"]
-
 Span = tuple[int, int]
 
 

@@ -12,8 +12,6 @@ from tree_sitter import Language, Parser
 
 from .jsonc import BOM, Element
 
-__all__ = ["TomlElement", "parse_toml", "toml_value"]
-
 _TOML = Language(tree_sitter_toml.language())
 
 

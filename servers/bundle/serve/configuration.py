@@ -31,8 +31,6 @@ from shared.server.server import NoSettings
 
 from ..catalog import Catalog, Entry
 
-__all__ = ["DEFAULTS", "OPTIONS", "Chosen", "Configuration", "choose", "read_configuration"]
-
 OPTIONS: Mapping[str, FieldInfo] = {
     # It has no other such file, and where each server is follows from its name.
     name: field

@@ -14,8 +14,6 @@ from shared.ops.readiness import State
 from shared.protocol.http.rules import Refusal
 from shared.transports.http.mount import Mount
 
-__all__ = ["Page"]
-
 _STYLE = (
     "body{font:16px/1.5 system-ui,sans-serif;max-width:48rem;margin:2rem auto;padding:0 1rem}"
     "td,th{text-align:left;padding:.25rem 1rem .25rem 0;vertical-align:top}"

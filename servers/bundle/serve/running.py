@@ -32,8 +32,6 @@ from shared.transports.http.server import run_mounts
 from .configuration import Chosen
 from .page import Page
 
-__all__ = ["run_all"]
-
 
 def run_all(program: str, options: Options, chosen: Sequence[Chosen], exposed: str | None) -> int:
     """Serves what is `chosen`, each server at `/NAME/mcp`; the exit code. Ends the program where it can't start."""

@@ -2,6 +2,4 @@
 
 from shared import Context
 
-__all__ = ["Ctx"]
-
 Ctx = Context[None]

@@ -21,8 +21,6 @@ from shared import (
 
 from . import Ctx
 
-__all__ = ["PNG", "features"]
-
 features = Features[None]()
 
 PNG = base64.b64decode(

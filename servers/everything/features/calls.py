@@ -9,8 +9,6 @@ from shared import Features, LogLevel, MissingCapability, ResourceNotFound, RpcE
 
 from . import Ctx
 
-__all__ = ["features"]
-
 features = Features[None]()
 
 PAUSE = 0.05

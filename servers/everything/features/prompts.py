@@ -10,8 +10,6 @@ from . import Ctx
 from .answers import PNG
 from .schemas import Background
 
-__all__ = ["features"]
-
 features = Features[None]()
 
 ARGUMENTS = {"arg1": ("test1", "test2", "testing", "other"), "arg2": ("one", "two", "three")}

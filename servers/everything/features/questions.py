@@ -14,8 +14,6 @@ from shared import Answer, Features, Question, ToolError, elicit_form, list_root
 from . import Ctx
 from .schemas import Choices, Colour, Confirmation, Contact, Defaults, Everything, Name
 
-__all__ = ["features", "rounds"]
-
 features = Features[None]()
 rounds = Features[None]()
 

@@ -11,8 +11,6 @@ from shared import Features, TextResourceContents
 from . import Ctx
 from .answers import PNG
 
-__all__ = ["WATCHED", "features"]
-
 features = Features[None]()
 
 EXTRA = "test://extra-resource"

@@ -11,19 +11,6 @@ from pydantic.alias_generators import to_camel
 
 from shared import Features
 
-__all__ = [
-    "CONTACT_SCHEMA",
-    "Background",
-    "Choices",
-    "Colour",
-    "Confirmation",
-    "Contact",
-    "Defaults",
-    "Everything",
-    "Name",
-    "features",
-]
-
 features = Features[None]()
 
 CONTACT_SCHEMA: dict[str, Any] = {

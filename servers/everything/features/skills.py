@@ -10,8 +10,6 @@ from shared.extensions.skills import Skill, SkillFile
 
 from . import Ctx
 
-__all__ = ["Guide"]
-
 FRONTMATTER = {  # as SKILL.md has it
     "name": "try-a-client",
     "description": "Check an MCP client or host against this server, feature by feature, and report what it does "

@@ -15,8 +15,6 @@ from typing import NamedTuple
 
 from servers.fetch.load.exchange import Answer, http_date
 
-__all__ = ["Cache", "Kept", "kept"]
-
 STORABLE = frozenset({200, 203, 301, 302, 303, 307, 308})
 OVERHEAD = 1_000
 """Bytes that an answer takes besides its body and headers, about."""

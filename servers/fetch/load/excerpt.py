@@ -8,8 +8,6 @@ import re
 
 from servers.fetch.read.charsets import UTF8, charset_named
 
-__all__ = ["READ", "excerpt"]
-
 READ = 65_536
 """Bytes of such a body that are read."""
 SHOWN = 500

@@ -15,8 +15,6 @@ from servers.fetch.load.decoding import make_unpacker
 from servers.fetch.load.excerpt import READ
 from servers.fetch.load.limits import Share
 
-__all__ = ["REDIRECTS", "Answer", "Exchange", "Limits", "http_date", "retry_after"]
-
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 HEADERS = 65_536
 """Bytes that the headers of an answer may have in all."""

@@ -9,8 +9,6 @@ from typing import NamedTuple
 
 from servers.fetch.network.hosts import normalize_host
 
-__all__ = ["HostHeader", "default_agent", "headers_for", "parse_host_header", "product_token"]
-
 HOST = re.compile(r"(?P<host>\[[^\[\]]*\]|[^\[\]:]*)(?::(?P<port>[0-9]{1,5}))?")
 NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 VALUE = re.compile(r"[\x21-\x7e]([\x20-\x7e\t]*[\x21-\x7e])?")

@@ -16,8 +16,6 @@ from anyio import CancelScope
 
 from servers.fetch.errors import Answered, FetchError
 
-__all__ = ["ByteBudget", "Pauses", "Share", "Slots"]
-
 QUEUE = 4
 """How many may wait for each that is at work."""
 LONGEST_PAUSE = 3_600.0

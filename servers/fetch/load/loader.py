@@ -21,8 +21,6 @@ from servers.fetch.network.redirects import Redirects
 from servers.fetch.network.urls import host_of, parse_url, port_of
 from servers.fetch.read.page import Loaded
 
-__all__ = ["ACCEPT", "LoadRules", "Loader"]
-
 ACCEPT = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 """What is asked for: pages rather than other forms of the same."""
 EXCERPT_TIME = 2.0

@@ -22,8 +22,6 @@ from servers.fetch.load.exchange import REDIRECTS, Answer
 from servers.fetch.network.redirects import follow
 from servers.fetch.network.urls import host_of
 
-__all__ = ["MOST", "Robots"]
-
 MOST = 500 * 1024
 """Bytes of a robots.txt that are read; what follows counts as not there."""
 HOPS = 5

@@ -15,8 +15,6 @@ from servers.fetch.errors import FetchError
 from servers.fetch.network.addresses import METADATA, Address, embedded, is_public, parse_address
 from servers.fetch.network.hosts import bracket, normalize_host
 
-__all__ = ["Endpoint", "Policy", "Rules"]
-
 Endpoint = tuple[str, int]
 """The address and port that a server listens on."""
 

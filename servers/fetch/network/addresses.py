@@ -9,8 +9,6 @@ https://www.iana.org/assignments/iana-ipv4-special-registry and iana-ipv6-specia
 from collections.abc import Iterator
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 
-__all__ = ["METADATA", "Address", "embedded", "is_public", "parse_address"]
-
 Address = IPv4Address | IPv6Address
 
 METADATA: frozenset[Address] = frozenset(

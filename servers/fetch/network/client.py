@@ -18,8 +18,6 @@ from servers.fetch.network.proxy import Proxy, parse_proxy
 from servers.fetch.network.streams import Http2Stream, TlsStream, tls_context, used_streams
 from servers.fetch.network.urls import host_of, port_of
 
-__all__ = ["ClientOptions", "open_client"]
-
 KEPT_CONNECTIONS = 20
 KEPT_SECONDS = 15
 """How many unused connections are kept, and for how long."""

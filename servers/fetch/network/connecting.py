@@ -27,8 +27,6 @@ from servers.fetch.network.addresses import parse_address
 from servers.fetch.network.hosts import bracket, normalize_host
 from servers.fetch.network.streams import TlsStream
 
-__all__ = ["CheckedBackend", "Resolver", "SystemResolver", "resolve_allowed"]
-
 _UNKNOWN = {socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME)}
 HEAD_START = 0.25
 """Seconds an address has before the next is tried besides it (RFC 8305)."""

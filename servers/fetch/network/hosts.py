@@ -9,8 +9,6 @@ import re
 from ipaddress import IPv4Address, IPv6Address
 from urllib.parse import unquote_to_bytes
 
-__all__ = ["bracket", "normalize_host"]
-
 MAX_NAME = 253
 """Characters of a name in the DNS."""
 

@@ -12,8 +12,6 @@ from urllib.parse import unquote_to_bytes
 
 from servers.fetch.network.hosts import normalize_host
 
-__all__ = ["Proxy", "parse_proxy"]
-
 _URL = re.compile(
     r"(?P<scheme>https?)://(?:(?P<user>[^@/:]*)(?::(?P<password>[^@/]*))?@)?"
     r"(?P<host>\[[^\]/]*\]|[^@/:]+)(?::(?P<port>[0-9]{1,5}))?/?"

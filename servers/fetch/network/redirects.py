@@ -7,8 +7,6 @@ from httpx import URL
 from servers.fetch.errors import FetchError
 from servers.fetch.network.urls import host_of, parse_url
 
-__all__ = ["Redirects", "follow"]
-
 
 def follow(url: URL, location: str | None) -> URL:
     """Where a redirect from `url` to `location` leads. Raises FetchError, which repeats nothing of it."""

@@ -23,8 +23,6 @@ from truststore import SSLContext
 
 from servers.fetch.errors import FetchError
 
-__all__ = ["Http2Stream", "TlsStream", "tls_context", "used_streams"]
-
 # By OpenSSL's X509_V_ERR_... numbers, for which Python has no names.
 _CERTIFICATES = {
     9: "is not valid yet",

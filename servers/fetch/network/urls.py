@@ -7,8 +7,6 @@ from httpx import URL, InvalidURL
 from servers.fetch.errors import FetchError
 from servers.fetch.network.hosts import bracket, normalize_host
 
-__all__ = ["MAX_URL", "host_of", "parse_url", "port_of"]
-
 MAX_URL = 16_384
 """Characters of a URL, as it is written and as it is sent."""
 

@@ -13,8 +13,6 @@ from servers.fetch.pages.snapshots import Snapshot, Wanted
 from servers.fetch.read.reader import Reader, open_reader
 from servers.fetch.settings import Settings
 
-__all__ = ["Fetcher", "open_fetcher"]
-
 _MEBIBYTE = 1024 * 1024
 _LARGE_PAGES = 128 * _MEBIBYTE
 """Bytes of pages that are loaded, read, or wait for either, at once: with what reading takes, less than half of what

@@ -13,8 +13,6 @@ import anyio
 from servers.fetch.errors import FetchError
 from servers.fetch.read.page import Form, Loaded, Page
 
-__all__ = ["MAX_CHARACTERS", "MAX_PAGES", "Outcome", "Snapshot", "Snapshots", "Wanted", "fetch_all"]
-
 MAX_CHARACTERS = 4_000_000
 """Characters of text, and bytes of images, that are kept; a page that has more is kept alone."""
 MAX_PAGES = 500

@@ -14,8 +14,6 @@ from servers.fetch.errors import FetchError
 from servers.fetch.pages.snapshots import Outcome, Snapshot, Wanted
 from shared.kit.text import join_lines, marks
 
-__all__ = ["Many", "Piece", "cut", "explain", "facts_of", "fence", "join_pages", "share_out", "text_of"]
-
 _FACT = 300
 """Characters of a title or another fact."""
 _URL = 500

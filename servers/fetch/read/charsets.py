@@ -14,8 +14,6 @@ from encodings import normalize_encoding
 from encodings.aliases import aliases
 from typing import NamedTuple
 
-__all__ = ["UTF8", "WESTERN", "Charset", "Mark", "charset_named", "charset_of_codec", "mark_of", "start_of_text"]
-
 _SAMPLE = 1_024
 """Bytes in which zero bytes are counted."""
 _MANY, _FEW = 0.25, 0.05

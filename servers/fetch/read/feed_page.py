@@ -14,8 +14,6 @@ from servers.fetch.errors import FetchError
 from servers.fetch.read.page import Found, Page, Source, describe
 from servers.fetch.read.text import decode
 
-__all__ = ["plain_text", "read_feed"]
-
 MAX_ENTRIES = 1_000
 MAX_SUMMARY = 5_000
 """Characters of the summary of one entry."""

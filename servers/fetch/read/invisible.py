@@ -6,8 +6,6 @@ emoji coloured; and the soft hyphen's place, without the hyphen.
 
 import re
 
-__all__ = ["strip_invisible"]
-
 _JOINING = "\u0590-\u08ff\u0900-\u109f\u1780-\u17ff\u1800-\u18af\u1a20-\u1aaf\ufb1d-\ufdff\ufe70-\ufefc"
 """Scripts in which a joiner or its opposite changes what is seen: Hebrew to Myanmar, Khmer, Mongolian, Tai Tham."""
 _EMOJI = "\u2190-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff"

@@ -9,8 +9,6 @@ from servers.fetch.errors import FetchError
 from servers.fetch.read.page import Page, Source, describe
 from servers.fetch.read.text import decode
 
-__all__ = ["read_json"]
-
 MAX_CHARACTERS = 10_000_000
 """Indenting takes seconds, and multiplies what is nested; what gets longer than this is shown as it was written."""
 _INDENT = "  "

@@ -11,8 +11,6 @@ from servers.fetch.errors import FetchError
 from servers.fetch.read.charsets import start_of_text
 from servers.fetch.read.page import Format, Kind, KindName
 
-__all__ = ["as_source", "check", "kind_of"]
-
 _FORMATS: dict[KindName, frozenset[Format]] = {
     "html": frozenset({"markdown", "text", "html", "json", "links", "metadata"}),
     "json": frozenset({"markdown", "text", "json", "metadata"}),

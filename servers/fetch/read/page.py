@@ -4,8 +4,6 @@ import json
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
-__all__ = ["Form", "Format", "Found", "Kind", "KindName", "Loaded", "Page", "Removed", "Source", "describe"]
-
 Format = Literal["markdown", "text", "html", "json", "links", "metadata"]
 Form = Format | Literal["raw"]
 """Raw is the text as the site sent it."""

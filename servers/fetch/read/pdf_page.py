@@ -11,8 +11,6 @@ from pypdf.errors import DependencyError, PyPdfError
 from servers.fetch.errors import FetchError
 from servers.fetch.read.page import Found, Page, Source, describe
 
-__all__ = ["read_pdf"]
-
 MAX_PAGES = 2_000
 MAX_CHARACTERS = 5_000_000
 # The rest of the time is for the page that is being read when this is over.

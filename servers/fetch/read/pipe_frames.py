@@ -12,8 +12,6 @@ from servers.fetch.errors import CODES, FetchError
 from servers.fetch.read.page import Found, Page, Removed
 from shared.kit.text import join_lines
 
-__all__ = ["LENGTHS", "MAX_BODY", "MAX_HEAD", "Head", "head_of", "lengths_of", "pack", "page_of"]
-
 Head = dict[str, Any]
 
 LENGTHS = struct.Struct(">II")

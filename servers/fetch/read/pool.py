@@ -16,8 +16,6 @@ from servers.fetch.read.page import KindName
 from servers.fetch.read.pipe_frames import LENGTHS, Head, lengths_of, pack
 from shared.kit.worker import kill_worker, start_worker
 
-__all__ = ["Limits", "Pool", "Worker"]
-
 STARTING = 60
 """Seconds that a worker may take to start and to load what it needs: a slow disk is not the fault of a page."""
 _CHUNK = 262_144

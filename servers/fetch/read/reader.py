@@ -14,8 +14,6 @@ from servers.fetch.read.page import Form, Format, Loaded, Page, describe
 from servers.fetch.read.pipe_frames import page_of
 from servers.fetch.read.pool import Limits, Pool
 
-__all__ = ["Reader", "open_reader", "read_image", "size_of"]
-
 
 class Reader:
     """Turns what was loaded into what a reader wants of it."""

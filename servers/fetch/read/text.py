@@ -13,8 +13,6 @@ from charset_normalizer import from_bytes
 from servers.fetch.read.charsets import UTF8, WESTERN, Charset, charset_named, charset_of_codec, mark_of
 from servers.fetch.read.page import Page, Source, describe
 
-__all__ = ["decode", "read_text"]
-
 _SAID_WITHIN = 2_048
 _XML = re.compile(rb"\s*<\?xml\s[^>]*?encoding\s*=\s*[\"']([A-Za-z0-9._:-]+)")
 _COMMENT = re.compile(rb"<!--.*?(?:-->|\Z)", re.DOTALL)

@@ -21,8 +21,6 @@ from servers.fetch.read.invisible import strip_invisible
 from servers.fetch.read.page import Found, Kind, KindName, Page, Removed, Source
 from servers.fetch.read.pipe_frames import LENGTHS, Head, head_of, lengths_of, pack
 
-__all__ = ["main", "reader_of"]
-
 MEBIBYTE = 1024 * 1024
 _STATM = Path("/proc/self/statm")
 # Memory does not all come back once it was taken. A worker that holds so much more than at its start makes room for

@@ -14,21 +14,6 @@ if TYPE_CHECKING:
     from charset_normalizer import CharsetMatches
 
 
-__all__ = [
-    "UTF8",
-    "Charset",
-    "charset_of",
-    "decode",
-    "decode_part",
-    "encode",
-    "is_known",
-    "is_wide",
-    "marked",
-    "not_text",
-    "plain",
-]
-
-
 class Charset(NamedTuple):
     """The name of a codec, and the byte order mark that stands before the text."""
 

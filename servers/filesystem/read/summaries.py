@@ -15,8 +15,6 @@ from .charsets import UTF8
 from .pages import TextRead, json_size, read_text
 from .parts import WHOLE
 
-__all__ = ["Many", "many_text", "notes_of", "text_of"]
-
 _SPARE = 400
 """Bytes for what stands beside the text of one file: its last line, its heading."""
 

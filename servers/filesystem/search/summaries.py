@@ -12,8 +12,6 @@ from .files import Found
 from .listing import FileInfo, ListedEntry, Listing
 from .tree import Tree, TreeNode
 
-__all__ = ["content_text", "info_text", "listing_text", "search_text", "sized_text", "tree_text"]
-
 _LABELS = {"file": "[FILE]", "directory": "[DIR]", "symlink": "[LINK]", "other": "[OTHER]"}
 _MARKS = {"directory": "/", "symlink": " (link)", "other": " (special)"}
 

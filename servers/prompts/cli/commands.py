@@ -21,8 +21,6 @@ from servers.prompts.library.lint import lint as linted
 from servers.prompts.templates.rendering import Rendered, Text
 from servers.prompts.write.files import find_differing, put, write_skill
 
-__all__ = ["UsageError", "export", "format_count", "lint", "open_library", "render", "report_failure", "say", "test"]
-
 
 class UsageError(Exception):
     """What was asked for makes no sense; says why."""

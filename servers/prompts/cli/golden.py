@@ -13,8 +13,6 @@ from servers.prompts.library.library import Library
 from servers.prompts.templates.rendering import Rendered, Text
 from shared.kit.yaml import YamlMapping, write_yaml
 
-__all__ = ["Golden", "find_golden_path", "format_golden", "make_golden", "read_golden"]
-
 _MOST_BYTES = 64_000
 _KINDS = {"arguments": dict, "messages": list}
 

@@ -9,8 +9,6 @@ from pathlib import Path
 from servers.prompts.cli.commands import UsageError, export, lint, render, test
 from shared.kit.arguments import LineParser
 
-__all__ = ["run"]
-
 _DIR = "folder of prompts"
 
 

@@ -12,8 +12,6 @@ from servers.prompts.format.definitions import Argument, Message, Prompt, order_
 from servers.prompts.format.front_matter import Document
 from shared.kit.yaml import YamlMapping
 
-__all__ = ["PLACEHOLDER", "Places", "find_arguments", "find_places", "get_text", "get_tools", "parse_command"]
-
 PLACEHOLDER = re.compile(r"\$ARGUMENTS(?:\[([0-9])\])?(?![A-Za-z0-9_])|\$([0-9])(?![A-Za-z0-9_])")
 _HINT = re.compile(r"<([^<>]{1,100})>|\[([^\[\]]{1,100})\]|(\S{1,100})")
 _ALL = "arguments"

@@ -3,8 +3,6 @@
 from collections.abc import Iterable
 from typing import Any, Literal, NamedTuple
 
-__all__ = ["Argument", "Message", "Prompt", "Role", "Syntax", "order_arguments"]
-
 Role = Literal["user", "assistant"]
 Syntax = Literal["jinja", "dollar", "plain"]
 Value = str | int | float | bool

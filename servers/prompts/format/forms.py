@@ -9,8 +9,6 @@ from servers.prompts.format.front_matter import parse_document
 from servers.prompts.format.prompts import parse_prompt
 from servers.prompts.format.skills import parse_skill
 
-__all__ = ["SKILL", "Kind", "find_kind", "find_name", "parse_file"]
-
 SKILL = "SKILL.md"
 _README = "README.md"
 _COMMANDS = (".claude", "commands")

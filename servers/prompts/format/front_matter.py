@@ -14,22 +14,6 @@ from typing import Any, NamedTuple, NoReturn
 from servers.prompts.errors import PromptError
 from shared.kit.yaml import YamlError, YamlLimits, YamlMapping, read_yaml
 
-__all__ = [
-    "ARGUMENT",
-    "FRONT_MATTER",
-    "MESSAGE",
-    "MOST_BYTES",
-    "NAME",
-    "PROMPT",
-    "TYPES",
-    "Document",
-    "Key",
-    "parse_document",
-    "parse_mapping",
-    "refuse",
-    "require_keys",
-]
-
 MOST_BYTES = 256_000
 """Of a file."""
 FRONT_MATTER = YamlLimits(characters=64_000, values=10_000, depth=12)

@@ -7,8 +7,6 @@ from servers.prompts.format.definitions import Argument, Message, Prompt, order_
 from servers.prompts.format.front_matter import ARGUMENT, MESSAGE, PROMPT, Document, refuse, require_keys
 from shared.kit.yaml import YamlMapping
 
-__all__ = ["build_prompt", "parse_prompt"]
-
 _KINDS = ("text", "image", "audio", "resource")
 _OF_TYPE: dict[str, tuple[type, ...]] = {
     "number": (int, float),

@@ -15,18 +15,6 @@ from servers.prompts.format.definitions import Message, Prompt
 from servers.prompts.format.front_matter import Document
 from shared.kit.yaml import YamlMapping, write_yaml
 
-__all__ = [
-    "LIMIT",
-    "MOST_BYTES",
-    "MOST_DESCRIPTION",
-    "NAME",
-    "find_unfitting",
-    "format_manifest",
-    "parse_skill",
-    "require_named",
-    "require_size",
-]
-
 NAME = re.compile(r"(?=.{1,64}\Z)[a-z0-9]+(?:-[a-z0-9]+)*")
 """What can be the name of a skill."""
 MOST_DESCRIPTION = 1_024

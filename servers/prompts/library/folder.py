@@ -19,8 +19,6 @@ from shared.kit.rooted.entries import current
 from shared.kit.rooted.names import is_device
 from shared.kit.rooted.system import system_of
 
-__all__ = ["MOST_TOTAL", "Entry", "Folder", "Signature", "check_path", "is_hidden"]
-
 MOST_TOTAL = 64_000_000
 """Bytes of all files of prompts together."""
 

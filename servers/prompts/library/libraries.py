@@ -13,8 +13,6 @@ from servers.prompts.library.library import Library
 from servers.prompts.library.snapshot import Changed
 from servers.prompts.templates.rendering import Rendering
 
-__all__ = ["STARTER", "Found", "Libraries"]
-
 STARTER = Path(__file__).parents[1] / "starter"
 """The library that comes with the server."""
 

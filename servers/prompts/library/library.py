@@ -25,8 +25,6 @@ from servers.prompts.templates.limits import MOST_FILE_BYTES
 from servers.prompts.templates.plain_words import put_in_words
 from servers.prompts.templates.rendering import Read, Rendering
 
-__all__ = ["Cache", "Library"]
-
 V = TypeVar("V")
 _MOST_PARSED, _MOST_COMPILED = 2_000_000, 2_000_000
 """What prompts, or templates, that are kept ready may weigh: about the bytes of their files, and some for each."""

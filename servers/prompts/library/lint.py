@@ -14,8 +14,6 @@ from servers.prompts.templates.rendering import Read, Rendering, find_used_names
 from shared.kit.rooted.names import is_device
 from shared.kit.yaml import YamlMapping
 
-__all__ = ["estimate_tokens", "find_objections", "lint", "lint_file"]
-
 _MOST_TOKENS = 5_000
 _MANGLED = re.compile(r"[^a-z0-9-]")
 _SAFE = re.compile(r"[A-Za-z0-9_-]+")

@@ -13,8 +13,6 @@ from servers.prompts.errors import PromptError
 from servers.prompts.format.definitions import Prompt
 from servers.prompts.library.libraries import Libraries
 
-__all__ = ["Matches", "search"]
-
 _MOST_WORDS = 20
 _EXACT, _BEGINS, _NAMED, _HEAD, _WITHIN = 1_000, 100, 50, 20, 5
 _INNER = (b"\narguments:", b"\nmessages:", b"\nmetadata:")

@@ -22,8 +22,6 @@ from servers.prompts.library.libraries import Libraries
 from servers.prompts.library.library import Library
 from servers.prompts.library.snapshot import Changed
 
-__all__ = ["MOST_LISTED", "Bundle", "Digest", "SkillCache", "make_bundle", "read_content"]
-
 MOST_LISTED = 500
 """Skills in a list. A host shows them all to its model; what is not listed can be asked for by name."""
 

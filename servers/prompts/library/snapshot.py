@@ -11,8 +11,6 @@ from servers.prompts.library.folder import MOST_TOTAL, Entry, Signature, is_hidd
 from servers.prompts.templates.rendering import Read
 from shared.kit.text import is_unicode
 
-__all__ = ["NOTHING", "Changed", "File", "Snapshot", "advance", "compare"]
-
 _NO_FILE = {
     "link": "it is a link, and links are not followed",
     "other": "it is no file, but a pipe, a socket or a device",

@@ -21,8 +21,6 @@ from servers.prompts.library.snapshot import Changed
 from shared.kit.notices import Notices, wait_in_thread
 from shared.kit.text import escape
 
-__all__ = ["Watch"]
-
 log = logging.getLogger("servers.prompts")
 
 _QUIET, _LONGEST = 0.05, 0.2

@@ -13,8 +13,6 @@ from servers.prompts.errors import PromptError
 from servers.prompts.templates.limits import MOST_CHARACTERS, MOST_ITEMS, spending
 from shared.kit.text import code_block
 
-__all__ = ["EACH", "FILTERS", "JOINED", "STEPPED", "TAKEN", "count_made", "format_value", "require_size"]
-
 STEPPED, TAKEN, EACH, JOINED = "_stepped", "_taken", "_each", "_joined"
 """Filters that `sandbox` puts into templates; nobody can write their names there."""
 

@@ -6,8 +6,6 @@ from typing import Any
 
 from servers.prompts.errors import PromptError
 
-__all__ = ["MOST_CHARACTERS", "MOST_FILE_BYTES", "MOST_ITEMS", "MOST_SOURCE", "RenderBudget", "spending"]
-
 MOST_CHARACTERS = 1_000_000
 """Of what is rendered, all messages together, and of each text on the way there."""
 MOST_ITEMS = 10_000

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from servers.prompts.templates.sandbox import Sandbox
 
-__all__ = ["Embedded", "Read", "Rendered", "Rendering", "Text", "find_used_names"]
-
 Read = Callable[[str, int], bytes]
 """Gives what is in a file of the library, of at most so many bytes. Raises PromptError."""
 _DEEPEST = 10

@@ -31,8 +31,6 @@ from servers.prompts.templates.filters import (
 from servers.prompts.templates.limits import MOST_ITEMS, spending
 from shared.kit.text import is_unicode
 
-__all__ = ["Sandbox"]
-
 _ALLOWED: tuple[type[nodes.Node], ...] = (
     nodes.Template,
     nodes.Output,

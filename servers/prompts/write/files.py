@@ -17,8 +17,6 @@ from shared.kit.rooted.atomic import fresh_name, prepared, put_in_place, rename_
 from shared.kit.rooted.directories import entry_in, read_file
 from shared.kit.rooted.entries import Entry, current, remove_tree, unlink
 
-__all__ = ["Check", "delete", "find_differing", "make_etag", "put", "translate_os_errors", "write_skill"]
-
 _MOST_BYTES = 16_000_000
 """Of a file that is replaced."""
 _one_at_a_time = Lock()

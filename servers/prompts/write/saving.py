@@ -14,8 +14,6 @@ from servers.prompts.library.library import Library
 from servers.prompts.library.lint import find_objections, lint_file
 from servers.prompts.write.files import Check, delete, make_etag, put
 
-__all__ = ["Saved", "delete_prompt", "save_prompt"]
-
 _DRAFTS = "_drafts"
 
 

@@ -18,19 +18,6 @@ from servers.sqlite.engine.pool import Pool
 from servers.sqlite.engine.sql import find_declared_types
 from servers.sqlite.errors import SqliteError
 
-__all__ = [
-    "MEMORY",
-    "Committed",
-    "Database",
-    "Databases",
-    "Source",
-    "ignore_commit",
-    "make_sample",
-    "open_databases",
-    "temporary_directory",
-]
-
-
 T = TypeVar("T")
 
 Committed = Callable[[Collection[str], bool], None]

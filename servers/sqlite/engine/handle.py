@@ -15,8 +15,6 @@ from servers.sqlite.engine.opening import GuardedConnection, OpenOptions, is_unr
 from servers.sqlite.errors import SqliteError, from_sqlite
 from servers.sqlite.schema.entries import suggest_names
 
-__all__ = ["OPENINGS", "Handle", "Work"]
-
 T = TypeVar("T")
 
 Work = Callable[[GuardedConnection, StatementDeadline], T]

@@ -11,8 +11,6 @@ from typing import NamedTuple, TypeVar
 
 from servers.sqlite.errors import SqliteError
 
-__all__ = ["Limits", "StatementDeadline", "Uninterruptible", "impose_limits", "retry_locked"]
-
 _SQL_BYTES = 1_000_000
 _EXPRESSION_DEPTH = 200
 _LIKE_PATTERN = 1_000

@@ -13,8 +13,6 @@ from servers.sqlite.engine.limits import Limits, StatementDeadline, impose_limit
 from servers.sqlite.engine.policy import Policy, find_closed_modules, find_uninterruptible_tables
 from servers.sqlite.errors import SqliteError, from_sqlite
 
-__all__ = ["GuardedConnection", "Mode", "OpenOptions", "is_unrecovered", "open_database", "recover"]
-
 Mode = Literal["ro", "rw", "rwc", "views"]
 """`rwc` makes the file where there is none. `views` reads, and may make temporary views."""
 

@@ -9,8 +9,6 @@ import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-__all__ = ["Policy", "find_closed_modules", "find_uninterruptible_tables"]
-
 _READS = frozenset({sqlite3.SQLITE_SELECT, sqlite3.SQLITE_RECURSIVE})
 _CHANGES = frozenset({sqlite3.SQLITE_INSERT, sqlite3.SQLITE_UPDATE, sqlite3.SQLITE_DELETE})
 _TOUCHES = _CHANGES | {sqlite3.SQLITE_READ, sqlite3.SQLITE_CREATE_INDEX, sqlite3.SQLITE_REINDEX}

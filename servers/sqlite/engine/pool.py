@@ -13,8 +13,6 @@ import anyio
 from servers.sqlite.engine.connection import Connection
 from servers.sqlite.errors import SqliteError
 
-__all__ = ["Pool"]
-
 
 def _ignore() -> None:
     """Nobody waits for it."""

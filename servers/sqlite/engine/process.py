@@ -23,8 +23,6 @@ from servers.sqlite.engine.worker import LENGTH, HeldCursor, pack, unpack
 from servers.sqlite.errors import SqliteError
 from shared.kit.worker import kill_worker, start_worker
 
-__all__ = ["WorkerProcess"]
-
 T = TypeVar("T")
 
 _AT_ONCE = 2

@@ -10,8 +10,6 @@ from functools import partial
 
 from servers.sqlite.engine.limits import StatementDeadline, retry_locked
 
-__all__ = ["find_declared_types", "find_parameters", "quote", "replace_parameters", "select"]
-
 # What a parameter is not in, then a parameter. A view may have none, and which value it has changes no type.
 _TOKENS = re.compile(
     r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|`(?:[^`]|``)*`|\[[^\]]*\]|--[^\n]*|/\*.*?(?:\*/|$)|\w+"""

@@ -24,8 +24,6 @@ from servers.sqlite.engine.limits import Limits, StatementDeadline, Uninterrupti
 from servers.sqlite.engine.opening import OpenOptions
 from servers.sqlite.errors import SqliteError
 
-__all__ = ["LENGTH", "Cursors", "HeldCursor", "main", "pack", "unpack"]
-
 LENGTH = struct.Struct(">Q")
 
 

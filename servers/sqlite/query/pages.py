@@ -18,18 +18,6 @@ from pydantic_core import to_json
 
 from servers.sqlite.errors import SqliteError
 
-__all__ = [
-    "AnswerLimits",
-    "Page",
-    "Row",
-    "decode_value",
-    "encode_cells",
-    "fetch",
-    "fill_page",
-    "find_types",
-    "measure",
-]
-
 Row = tuple[Any, ...]
 
 _FRAME = 1_000

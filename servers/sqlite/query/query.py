@@ -21,20 +21,6 @@ from servers.sqlite.schema.entries import keeps_snapshots
 from servers.sqlite.schema.lines import ByteBudget
 from servers.sqlite.texts import fence, format_name, shorten
 
-__all__ = [
-    "Answer",
-    "Parameters",
-    "Plan",
-    "PlanStep",
-    "Query",
-    "Remainder",
-    "bind",
-    "explain",
-    "format_plan",
-    "resume",
-    "run_query",
-]
-
 Parameters = Sequence[Any] | Mapping[str, Any]
 
 _STEPS = 500

@@ -21,8 +21,6 @@ from servers.sqlite.schema.columns import read_columns
 from servers.sqlite.schema.entries import Entry, get_entry, hold_snapshot
 from servers.sqlite.uris import join_key, split_key
 
-__all__ = ["Rows", "find_keys", "find_row", "order_by", "read_first_rows"]
-
 _LOOKED_AT = 10_000
 """Rows whose keys are compared with what was typed."""
 _LONGEST_KEY = 200

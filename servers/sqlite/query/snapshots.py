@@ -22,8 +22,6 @@ from servers.sqlite.errors import SqliteError
 from servers.sqlite.query.pages import AnswerLimits, Page
 from servers.sqlite.query.query import Answer, Query, Remainder, resume, run_query
 
-__all__ = ["Found", "Snapshots"]
-
 _KEPT = 30.0
 """Seconds."""
 _MOST_STANDS = 1_000

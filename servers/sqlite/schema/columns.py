@@ -18,20 +18,6 @@ from servers.sqlite.query.pages import encode_cells
 from servers.sqlite.schema.entries import Entry, ask, select_unnameable
 from servers.sqlite.texts import shorten
 
-__all__ = [
-    "ColumnStatistics",
-    "ForeignKey",
-    "Index",
-    "Statistics",
-    "TableColumn",
-    "compute_statistics",
-    "read_columns",
-    "read_foreign_keys",
-    "read_indexes",
-    "read_row_estimates",
-    "read_triggers",
-]
-
 ColumnKind = Literal["ordinary", "hidden", "generated virtual", "generated stored"]
 
 _ROWS = 100_000

@@ -18,20 +18,6 @@ from servers.sqlite.engine.limits import StatementDeadline, retry_locked
 from servers.sqlite.errors import SqliteError
 from servers.sqlite.texts import fence, find_nearest, format_name
 
-__all__ = [
-    "Entry",
-    "Kind",
-    "ask",
-    "build_schema_sql",
-    "get_entry",
-    "hold_snapshot",
-    "keeps_snapshots",
-    "list_all_entries",
-    "list_entries",
-    "select_unnameable",
-    "suggest_names",
-]
-
 Kind = Literal["table", "view", "virtual", "shadow"]
 Hidden = Callable[[str], bool]
 """Whether no statement may read the table of that name."""

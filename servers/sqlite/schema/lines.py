@@ -9,17 +9,6 @@ from pydantic_core import to_json
 from servers.sqlite.schema.columns import ColumnStatistics, ForeignKey, Index, TableColumn
 from servers.sqlite.texts import format_name, format_names
 
-__all__ = [
-    "ByteBudget",
-    "format_brief_index",
-    "format_column",
-    "format_foreign_key",
-    "format_index",
-    "format_left_out",
-    "format_section",
-    "format_statistics",
-]
-
 T = TypeVar("T")
 _BETWEEN = 4
 """Bytes before a line: its end and its indentation."""

@@ -19,19 +19,6 @@ from servers.sqlite.schema.entries import Entry, Kind, hold_snapshot, list_entri
 from servers.sqlite.schema.lines import ByteBudget
 from servers.sqlite.texts import fence, format_name
 
-__all__ = [
-    "DatabaseSummary",
-    "ListedTable",
-    "TableList",
-    "TablePage",
-    "TableSummary",
-    "describe_unreadable",
-    "format_overview",
-    "format_tables",
-    "list_tables",
-    "summarize",
-]
-
 _FRAME = 500
 """Bytes of a list besides its tables, and of a summary besides its lists."""
 _COLUMNS = 100

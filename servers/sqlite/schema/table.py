@@ -28,8 +28,6 @@ from servers.sqlite.schema.entries import Entry, Kind, get_entry, hold_snapshot
 from servers.sqlite.schema.lines import ByteBudget
 from servers.sqlite.texts import fence, format_name, format_row, shorten
 
-__all__ = ["Sample", "TableDescription", "TableRequest", "describe", "format_table"]
-
 _SQL = 4_000
 """Characters of a CREATE statement that are told."""
 _FRAME = 800

@@ -20,8 +20,6 @@ from servers.sqlite.uris import Target, format_uri, parse_uri
 from servers.sqlite.watch.watched_database import LISTING, UNSEEN, Watched, fold_name, read_fingerprint
 from shared.kit.notices import Notices, wait_in_thread
 
-__all__ = ["Watch", "watch_events"]
-
 Noticed = Callable[[Collection[str] | None], None]
 """Takes the paths that something happened to; None when it may have happened to any."""
 _AGAIN_SECONDS = 5.0

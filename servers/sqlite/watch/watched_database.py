@@ -27,8 +27,6 @@ from servers.sqlite.engine.limits import StatementDeadline, retry_locked
 from servers.sqlite.errors import SqliteError
 from servers.sqlite.uris import Target, format_uri
 
-__all__ = ["UNSEEN", "Fingerprint", "Watched", "fold_name", "read_fingerprint"]
-
 LISTING = "listing"
 """The key under which the list of resources is watched."""
 _QUIET, _LONGEST = 0.1, 1.0

@@ -18,8 +18,6 @@ from servers.sqlite.texts import fence
 from shared.kit.rooted.atomic import rename, sync, sync_directory
 from shared.kit.rooted.entries import create, entry_at
 
-__all__ = ["Backup", "back_up", "format_backup", "reserve_name"]
-
 _SUFFIX = ".part"
 
 _PAGES = 256

@@ -20,8 +20,6 @@ from servers.sqlite.engine.limits import StatementDeadline
 from servers.sqlite.errors import SqliteError
 from shared.kit.rooted.directories import entry_in, open_directory, open_to_read
 
-__all__ = ["CsvFormat", "Records", "infer_types", "open_file", "open_named", "open_text"]
-
 _MOST_ROWS = 10_000_000
 _BATCH = 1_000
 """Rows between two looks at the clock."""

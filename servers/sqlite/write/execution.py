@@ -18,8 +18,6 @@ from servers.sqlite.write.previews import Preview, TableChange
 from servers.sqlite.write.session import Consent, Figures, Session
 from servers.sqlite.write.statements import Effect, Statement, run_all, sum_figures
 
-__all__ = ["ResponseLimits", "WriteResult", "Written", "dry_run", "execute", "make_result"]
-
 _ROWID = 1_000
 """Bytes that a rowid may have: more than any takes."""
 

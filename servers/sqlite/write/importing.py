@@ -14,8 +14,6 @@ from servers.sqlite.texts import fence, format_name, format_names, format_row
 from servers.sqlite.write.csvs import CsvFormat, Opener, Records, infer_types
 from servers.sqlite.write.session import Consent, Figures, Session
 
-__all__ = ["Import", "Imported", "format_import", "import_csv"]
-
 _NAMES = 1_000
 """Characters of a list of names in the words of an error."""
 _OF: dict[str, Callable[[str], Any]] = {"INTEGER": int, "REAL": float, "TEXT": str}

@@ -19,8 +19,6 @@ from servers.sqlite.query.pages import AnswerLimits, encode_cells
 from servers.sqlite.query.query import Parameters
 from servers.sqlite.write.session import Session
 
-__all__ = ["Preview", "TableChange"]
-
 _NAME = f"seen_{os.urandom(8).hex()}"
 """How the names of our triggers and functions begin, which hide nothing of the database."""
 _ROWS = 10

@@ -21,8 +21,6 @@ from servers.sqlite.engine.sql import quote
 from servers.sqlite.errors import SqliteError
 from servers.sqlite.texts import format_names
 
-__all__ = ["Consent", "Figures", "Session", "write"]
-
 T = TypeVar("T")
 
 

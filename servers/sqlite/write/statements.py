@@ -11,8 +11,6 @@ from servers.sqlite.query.query import Parameters
 from servers.sqlite.write.previews import Preview
 from servers.sqlite.write.session import Figures, Session
 
-__all__ = ["Effect", "Statement", "run_all", "sum_figures"]
-
 _MARKER = f"rowid_marker_{os.urandom(8).hex()}"
 """A temporary table, by a name that no client knows: it would hide a table of the database that has it, too."""
 _NO_ROWID = -(1 << 63)

@@ -12,16 +12,6 @@ from lxml.html import HtmlElement
 
 from servers.fetch.read.html.tree import HEADINGS, drop, length, squeeze
 
-__all__ = [
-    "code_text",
-    "drop_drawn_formulas",
-    "is_data",
-    "language",
-    "show_formulas",
-    "tex_of",
-    "write_table",
-]
-
 _NAMED = re.compile(
     r"(?:^|\s)(?:language|lang|highlight-source|highlight-text|highlight|brush)[-:]\s?([\w+#.-]{1,30})(?![\w-])"
 )

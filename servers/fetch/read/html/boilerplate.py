@@ -12,8 +12,6 @@ from lxml.html import HtmlElement
 
 from servers.fetch.read.html.tree import BLOCKS, HEADINGS, Span, Texts, names_in
 
-__all__ = ["introduces", "is_around", "is_list_of_pages", "is_list_of_tags", "is_teaser", "leads_away"]
-
 _TAGS = frozenset(("nav", "footer", "menu", "dialog", "iframe", "select", "datalist", "textarea"))
 _AROUND_BUTTONS = ("p", "li", "dd", "td", *HEADINGS)
 _ROLES = names_in(

@@ -17,8 +17,6 @@ from servers.fetch.read.html.boilerplate import is_around, is_list_of_pages, is_
 from servers.fetch.read.html.filling import fill
 from servers.fetch.read.html.tree import BLOCKS, HEADINGS, LONGEST_CAPTION, Texts, drop
 
-__all__ = ["main_content"]
-
 _FIRST, _LAST = 0xF0000, 0xFFFFD
 _MARK = re.compile(f"[{chr(_FIRST)}-{chr(_LAST)}]")
 _MOST_ELEMENTS = 40_000

@@ -12,8 +12,6 @@ from lxml.html import HtmlElement
 from servers.fetch.read.html.boilerplate import introduces, is_around, is_list_of_pages, is_teaser
 from servers.fetch.read.html.tree import BLOCKS, HEADINGS, Span, Texts
 
-__all__ = ["fill"]
-
 _MOST_OF_IT = 0.95
 """The share of the content that the element holds in which holes are filled."""
 _NOT_PARTED = frozenset(("p", "pre", "table", "ul", "ol", "dl", "blockquote"))

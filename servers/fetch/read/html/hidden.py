@@ -20,8 +20,6 @@ from servers.fetch.read.html.tree import drop, length, squeeze
 from servers.fetch.read.invisible import strip_invisible
 from servers.fetch.read.page import Removed
 
-__all__ = ["hides", "remove_hidden"]
-
 _MACHINERY = ("script", "style", "template", "noscript", "noframes", "noembed", "object", "embed", "applet", "canvas")
 """What no page shows: scripts, sheets, templates, and what stands in for them."""
 _MOST_CHARACTERS = 500_000

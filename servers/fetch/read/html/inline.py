@@ -12,8 +12,6 @@ from lxml.html import HtmlElement
 from servers.fetch.read.html.blocks import tex_of
 from servers.fetch.read.html.tree import names_in, squeeze
 
-__all__ = ["Inline", "absolute_url", "escape", "escape_label", "picture_url"]
-
 _LONGEST_URL = 2_000
 _SCHEMES = frozenset(("http", "https", "mailto", "tel"))
 _AROUND_URLS = "".join(map(chr, range(0x21)))

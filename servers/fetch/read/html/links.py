@@ -8,8 +8,6 @@ from lxml.html import HtmlElement, tostring
 from servers.fetch.read.html.inline import absolute_url, escape_label, picture_url
 from servers.fetch.read.html.tree import names_in, squeeze
 
-__all__ = ["clean_markup", "list_links"]
-
 _MOST = 1_000
 """Links that are listed."""
 _LONGEST = 200

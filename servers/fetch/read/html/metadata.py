@@ -12,8 +12,6 @@ from servers.fetch.read.html.tree import HEADINGS, squeeze
 from servers.fetch.read.invisible import strip_invisible
 from servers.fetch.read.page import Found
 
-__all__ = ["Facts", "blocks_of", "facts_of", "linked_data", "metadata"]
-
 _LONGEST = 1_000
 """Characters of one fact."""
 _MOST_PROPERTIES = 50

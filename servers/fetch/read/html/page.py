@@ -21,8 +21,6 @@ from servers.fetch.read.invisible import strip_invisible
 from servers.fetch.read.page import Format, Page, Source
 from servers.fetch.read.text import decode
 
-__all__ = ["read_html", "read_html_page"]
-
 _NEEDS_SCRIPTS = "The page seems to need JavaScript to show its text, and scripts are not run here."
 _CUT = "The page has too many elements or levels of them; what comes after is left out."
 _WHOLE = "No main content was found, so this is all text of the page."

@@ -11,8 +11,6 @@ from lxml.html import HtmlElement
 from servers.fetch.errors import FetchError
 from servers.fetch.read.html.tree import BLOCKS, HEADINGS, length, squeeze
 
-__all__ = ["find_section"]
-
 _LONGEST = 500
 """Characters of a section's name."""
 _MOST_HEADINGS = 20

@@ -17,20 +17,6 @@ from lxml import etree
 from lxml.etree import SubElement
 from lxml.html import HtmlElement, HTMLParser, document_fromstring, fragment_fromstring
 
-__all__ = [
-    "BLOCKS",
-    "HEADINGS",
-    "LONGEST_CAPTION",
-    "Span",
-    "Texts",
-    "drop",
-    "flatten",
-    "length",
-    "names_in",
-    "parse",
-    "squeeze",
-]
-
 _DEEPEST = 100
 """Levels of elements that are kept; what is deeper stands flat in the last of them."""
 _MOST_ELEMENTS = 200_000

@@ -14,8 +14,6 @@ from servers.fetch.read.html.inline import Inline
 from servers.fetch.read.html.tree import BLOCKS, HEADINGS, LONGEST_CAPTION, length, squeeze
 from shared.kit.text import code_block
 
-__all__ = ["write"]
-
 _AT_BEGINNING = re.compile(r"^(?:#{1,6}(?=\s|$)|>|[-+*](?=\s|$)|~{3}|={2,}\s*$|-{2,}\s*$)|^(\d{1,9})(?=[.)](?:\s|$))")
 _SPACES_AT_ENDS = re.compile(r" *\n *")
 _LINES = re.compile(r"\n{2,}")
