@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validat
 
 from shared import __version__
 from shared.kit.program import needs_extra
+from shared.program.options import option
 
 from .load.headers import HostHeader, default_agent, parse_host_header
 from .network.address_policy import Policy, Rules
@@ -20,22 +21,12 @@ class Settings(BaseModel):
     # Headers and the URL of a proxy hold secrets.
     model_config = ConfigDict(hide_input_in_errors=True)
 
-    allow_private: list[str] = Field(
-        [],
-        description="private host or network that may be reached: HOST[:PORT] or NET[:PORT]; * is any port",
-        json_schema_extra={"metavar": "HOST"},
+    allow_private: list[str] = option(
+        [], "private host or network that may be reached: HOST[:PORT] or NET[:PORT]; * is any port", "HOST"
     )
-    allow_host: list[str] = Field(
-        [],
-        description="host that may be reached, and its subdomains: no other may",
-        json_schema_extra={"metavar": "HOST"},
-    )
-    deny_host: list[str] = Field(
-        [], description="host that may not be reached, nor its subdomains", json_schema_extra={"metavar": "HOST"}
-    )
-    allow_port: list[int] = Field(
-        [80, 443], description="port that may be reached", json_schema_extra={"metavar": "PORT"}
-    )
+    allow_host: list[str] = option([], "host that may be reached, and its subdomains: no other may", "HOST")
+    deny_host: list[str] = option([], "host that may not be reached, nor its subdomains", "HOST")
+    allow_port: list[int] = option([80, 443], "port that may be reached", "PORT")
     user_agent: str | None = Field(None, description="User-Agent to send, in place of the one that names this server")
     ignore_robots: bool = Field(False, description="fetch what robots.txt asks programs not to fetch")
     header: list[str] = Field(
@@ -50,11 +41,7 @@ class Settings(BaseModel):
         description="proxy for all requests; hosts are resolved and checked here as well",
         json_schema_extra={"metavar": "URL"},
     )
-    ca_file: Path | None = Field(
-        None,
-        description="PEM file of certificate authorities, besides the system's",
-        json_schema_extra={"metavar": "FILE"},
-    )
+    ca_file: Path | None = option(None, "PEM file of certificate authorities, besides the system's", "FILE")
     timeout: float = Field(20, gt=0, le=600, description="seconds until a page is given up")
     max_bytes: int = Field(
         20_000_000, ge=1_000, le=100_000_000, description="bytes that a page may have, as sent and unpacked"

@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field, field_validator, model_validator
 
 from shared.kit.program import needs_extra
 from shared.kit.rooted.denylist import Denylist
-from shared.program.options import positional
+from shared.program.options import option, positional
 
 from .errors import FilesError
 
@@ -21,25 +21,13 @@ class Settings(BaseModel):
     """The allowed directories, and whether files may be changed there, and how much one read may give."""
 
     roots: list[Path] = positional("directories that may be read", "DIR", required=True)
-    root: list[str] = Field(
-        [],
-        description="directory with a permission of its own: DIR:ro or DIR:rw",
-        json_schema_extra={"metavar": "DIR:MODE", "paths_after": ""},
+    root: list[str] = option(
+        [], "directory with a permission of its own: DIR:ro or DIR:rw", "DIR:MODE", paths_after=""
     )
     allow_write: bool = Field(False, description="offer the tools that change files, in every DIR without :ro")
-    deny: list[str] = Field(
-        [],
-        description="glob of what stays closed, besides the built-in list of secrets",
-        json_schema_extra={"metavar": "GLOB"},
-    )
-    allow: list[str] = Field(
-        [],
-        description="glob of what the built-in list of secrets shall not close",
-        json_schema_extra={"metavar": "GLOB"},
-    )
-    disable_tool: list[str] = Field(
-        [], description="name of a tool that is not offered", json_schema_extra={"metavar": "TOOL"}
-    )
+    deny: list[str] = option([], "glob of what stays closed, besides the built-in list of secrets", "GLOB")
+    allow: list[str] = option([], "glob of what the built-in list of secrets shall not close", "GLOB")
+    disable_tool: list[str] = option([], "name of a tool that is not offered", "TOOL")
     max_read: int = Field(100_000, ge=1_000, le=900_000, description="bytes of text that one read may give, as JSON")
     poll: bool = Field(False, description="look for changes every second, where the system tells of none")
     replace_protected: bool = Field(

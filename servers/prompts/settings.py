@@ -8,7 +8,7 @@ from typing import Any, Self
 from pydantic import BaseModel, Field, field_validator, model_validator
 
 from shared.kit.program import needs_extra
-from shared.program.options import positional
+from shared.program.options import option, positional
 
 from .library.libraries import STARTER
 
@@ -19,11 +19,7 @@ class Settings(BaseModel):
     libraries: list[Path] = positional("directories of prompts; of two with one name that of the first counts", "DIR")
     starter: bool = Field(False, description="also serve the prompts that come with the server, as without any DIR")
     allow_write: bool = Field(False, description="offer the tools that save and delete prompts, in the first DIR")
-    files: list[Path] = Field(
-        [],
-        description="directory whose files are suggested where an argument is a file",
-        json_schema_extra={"metavar": "DIR"},
-    )
+    files: list[Path] = option([], "directory whose files are suggested where an argument is a file", "DIR")
 
     @field_validator("libraries", "files", mode="before")
     @classmethod

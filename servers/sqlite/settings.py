@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from pydantic import BaseModel, Field, field_validator, model_validator
 
-from shared.program.options import positional
+from shared.program.options import option, positional
 
 from .engine.database import MEMORY, Source
 from .engine.limits import Limits
@@ -21,10 +21,8 @@ class Settings(BaseModel):
     """The databases, whether they may be changed, and what one statement may cost."""
 
     databases: list[Path] = positional("database files; each is named by its file name without ending", "DATABASE")
-    db: list[str] = Field(
-        [],
-        description="database with a name or a permission of its own: NAME=PATH[:ro|:rw]",
-        json_schema_extra={"metavar": "NAME=PATH", "paths_after": "="},
+    db: list[str] = option(
+        [], "database with a name or a permission of its own: NAME=PATH[:ro|:rw]", "NAME=PATH", paths_after="="
     )
     demo: bool = Field(False, description="make a small shop called demo for first steps, which ends with the server")
     allow_write: bool = Field(False, description="allow changes, in every database without :ro")
@@ -42,15 +40,9 @@ class Settings(BaseModel):
         description="ask the user before the schema or more rows than this are changed",
         json_schema_extra={"metavar": "ROWS"},
     )
-    files: Path | None = Field(
-        None,
-        description="directory of CSV files to import, and of the backups that are made",
-        json_schema_extra={"metavar": "DIR"},
-    )
+    files: Path | None = option(None, "directory of CSV files to import, and of the backups that are made", "DIR")
     readers: int = Field(8, ge=1, le=64, description="queries that may run at once, for each database")
-    queries: Path | None = Field(
-        None, description="directory of SQL files that become tools", json_schema_extra={"metavar": "DIR"}
-    )
+    queries: Path | None = option(None, "directory of SQL files that become tools", "DIR")
     max_export: int = Field(100_000_000, ge=1_000, description="bytes that one export may have")
 
     @field_validator("databases", mode="before")

@@ -28,6 +28,7 @@ __all__ = [
     "extra_of",
     "flag_of",
     "is_secret",
+    "option",
     "option_spellings",
     "paths_after",
     "positional",
@@ -135,6 +136,13 @@ def positional(description: str, metavar: str, *, required: bool = False) -> Any
     asks for it; the settings themselves have to refuse what lacks it."""
     extra: dict[str, Any] = {"positional": metavar, "required": required}
     return Field(default=[], description=description, json_schema_extra=extra)
+
+
+def option(default: Any, description: str, metavar: str, *, paths_after: str | None = None) -> Any:
+    """A field whose value the help calls `metavar`. Where a text has a path in it, `paths_after` is what ends the
+    name before it, nothing where it comes first."""
+    extra: dict[str, Any] = {"metavar": metavar, "paths_after": paths_after}
+    return Field(default=default, description=description, json_schema_extra=extra)
 
 
 def secret(default: Any, description: str) -> Any:

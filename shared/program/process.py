@@ -28,7 +28,7 @@ from ..kit.tasks import first_error
 from ..ops.footprint import settle
 from ..ops.logs import set_up_logging
 from ..server.server import Server
-from .options import secret
+from .options import option, secret
 
 if TYPE_CHECKING:
     from ..transports.http.app import HttpOptions
@@ -68,11 +68,7 @@ def _one_word(token: str) -> str:
 class Options(BaseModel):
     """The options of every server."""
 
-    settings: Path | None = Field(
-        None,
-        description="TOML file of options by their names, such as log-level",
-        json_schema_extra={"metavar": "FILE"},
-    )
+    settings: Path | None = option(None, "TOML file of options by their names, such as log-level", "FILE")
     transport: Literal["stdio", "http"] = Field("stdio", description="how clients connect")
     host: str = Field("127.0.0.1", description="address to bind, for HTTP")
     port: int = Field(8000, ge=0, le=65535, description="port to bind, for HTTP; 0 takes a free one")
@@ -81,11 +77,7 @@ class Options(BaseModel):
         [], description="host name that clients may use; beyond loopback any, until one is given"
     )
     allowed_origin: list[str] = Field([], description="origin of web pages that may connect")
-    token_file: Path | None = Field(
-        None,
-        description="file with the token that every HTTP request must carry",
-        json_schema_extra={"metavar": "FILE"},
-    )
+    token_file: Path | None = option(None, "file with the token that every HTTP request must carry", "FILE")
     token: Annotated[str, AfterValidator(_one_word)] | None = secret(None, "the token itself")
     no_auth: bool = Field(False, description="serve beyond loopback without a token")
     dialects: Literal["on", "off"] = Field(
@@ -93,11 +85,7 @@ class Options(BaseModel):
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field("warning", description="what is logged to stderr")
     log_format: Literal["text", "json"] = Field("text", description="how log lines look")
-    trace: Path | None = Field(
-        None,
-        description="file to write every message to, as JSON lines without secrets",
-        json_schema_extra={"metavar": "FILE"},
-    )
+    trace: Path | None = option(None, "file to write every message to, as JSON lines without secrets", "FILE")
     max_message: int | None = Field(None, ge=1024, description="bytes of one message (default: 64 MiB, HTTP 4 MiB)")
     max_result: int = Field(900_000, ge=1024, description="bytes of one tool result; hosts drop what exceeds 1 MB")
     max_seconds: float = Field(45.0, gt=0, description="seconds that one call may take")

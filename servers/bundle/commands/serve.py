@@ -4,10 +4,10 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel
 
 from shared.kit.program import exit_with_error, needs_extra
-from shared.program.options import Group, OptionParser, positional, read_options
+from shared.program.options import Group, OptionParser, option, positional, read_options
 from shared.program.process import Options, missing_extra, open_standard_streams
 
 from ..catalog import CATALOG, load_catalog
@@ -17,15 +17,13 @@ from ..serve.configuration import DEFAULTS, OPTIONS, Configuration, choose, read
 
 class _Own(BaseModel):
     names: list[str] = positional("server to serve (default: all that are configured)", "NAME")
-    config: Path | None = Field(
+    config: Path | None = option(
         None,
-        description="YAML file of these options by their names, such as log-level, and of the settings of each "
+        "YAML file of these options by their names, such as log-level, and of the settings of each "
         "server under servers: NAME:; paths begin at its directory",
-        json_schema_extra={"metavar": "FILE"},
+        "FILE",
     )
-    catalog: Path | None = Field(
-        None, description="catalog of other servers to use instead", json_schema_extra={"metavar": "FILE"}
-    )
+    catalog: Path | None = option(None, "catalog of other servers to use instead", "FILE")
 
 
 def main(argv: Sequence[str]) -> int:
