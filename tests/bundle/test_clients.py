@@ -142,7 +142,7 @@ def test_a_file_without_anything_has_no_servers(name: str, text: str | None, tmp
     [
         ("claude-desktop", '{\n  "mcpServers": {} 1\n}', "is not JSON: line 2, column 20"),
         ("claude-code", "{} // mine", "is not JSON: line 1, column 4"),
-        ("vscode", '{\n  "servers": {"a" 1}\n}', "is not JSON with comments: line 2, column 15"),
+        ("vscode", '{\n  "servers": {"a" 1}\n}', "is not JSON with comments: line 2, column 19: Expecting"),
         ("vscode", "{servers: {}}", "is not JSON with comments: line 1, column 2"),
         ("vscode", '{"servers": {}, "servers": {}}', "the key 'servers' is there twice"),
         ("cursor", '{"mcpServers": {"a": {}, "a": {}}}', "the key 'a' is there twice"),

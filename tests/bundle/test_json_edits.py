@@ -227,6 +227,25 @@ def test_what_can_not_be_read_is_refused(text: bytes, reason: str) -> None:
     assert str(refused.value).startswith(reason)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"a": [,]}',
+        '{"a": 1,,}',
+        "{,}",
+        "{} /* mine",
+        "{} /*/",
+        "{} // mine\u2028{}",
+        "{'a': 1}",
+        '{"a": +1}',
+        '{"a": 1\xa0}',
+    ],
+)
+def test_what_is_javascript_alone_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="is not JSON with comments: line 1, column "):
+        put(text.encode(), CURSOR, "new", ENTRY)
+
+
 def test_an_entry_that_is_not_there_can_not_be_taken() -> None:
     with pytest.raises(ValueError, match="has no server 'new'"):
         take(b"{}", DESKTOP, "new", {})

@@ -34,9 +34,6 @@ class TomlElement(Element):
             names.append(name)
         return names
 
-    def _text(self) -> str:
-        return (self._node.text or b"").decode()
-
 
 def parse_toml(text: bytes) -> TomlElement:
     """The document in `text`, whose parts are comments, pairs and tables. Raises ValueError as `toml_value` does."""
