@@ -14,8 +14,6 @@ from ..pages.texts import cut, explain, facts_of, text_of
 from .reports import report_cut
 from .state import Ctx, State, snapshot_of
 
-__all__ = ["features", "fetch", "list_recent", "read_page", "read_page_over_http"]
-
 features = Features[State]()
 
 _CHARACTERS = 100_000

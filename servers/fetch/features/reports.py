@@ -8,8 +8,6 @@ from shared import Context
 
 from ..pages.texts import Piece
 
-__all__ = ["report_cut", "report_slow"]
-
 SLOW_SECONDS = 5.0
 """A page that takes longer is worth a word: most are there within one."""
 _LOGGER = "fetch"

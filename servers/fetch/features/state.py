@@ -23,8 +23,6 @@ from .reports import report_slow
 if TYPE_CHECKING:
     from ..pages.fetcher import Fetcher
 
-__all__ = ["Ctx", "LazyFetcher", "State", "open_state", "snapshot_of"]
-
 Endpoints = Callable[[], Iterable[Endpoint]]
 
 

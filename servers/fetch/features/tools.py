@@ -14,8 +14,6 @@ from ..read.page import Format
 from .reports import report_cut
 from .state import Ctx, State, snapshot_of
 
-__all__ = ["features", "fetch", "fetch_many"]
-
 features = Features[State]()
 
 _BESIDES = 70_000

@@ -9,23 +9,6 @@ from shared import Context
 
 from ..files import Files
 
-__all__ = [
-    "Ctx",
-    "CursorArgument",
-    "EditOperation",
-    "FileToEdit",
-    "FirstLine",
-    "FirstLines",
-    "IfMatch",
-    "IncludeIgnored",
-    "LastLines",
-    "LimitArgument",
-    "PathArgument",
-    "Patterns",
-    "as_base64",
-    "read_budget",
-]
-
 Ctx = Context[Files]
 _BESIDE = 1_000
 """Bytes of a result for what stands beside its text."""

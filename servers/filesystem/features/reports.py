@@ -15,8 +15,6 @@ from ..files import Files
 from ..read.pages import TextRead
 from .arguments import Ctx
 
-__all__ = ["gone_roots", "report_cut", "report_gone", "report_stopped"]
-
 _LOGGER = "filesystem"
 _USES = {"tools/call", "resources/read"}
 _REASONS = {"time": "the time of a call", "budget": "the files that one call may look at"}

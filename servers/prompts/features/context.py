@@ -11,8 +11,6 @@ from ..library.skills import SkillCache
 from ..library.watch import Watch
 from ..settings import Settings
 
-__all__ = ["Ctx", "Opened", "explain", "make_refusal"]
-
 
 class Opened(NamedTuple):
     """What one run of the server has open."""

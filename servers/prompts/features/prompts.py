@@ -30,8 +30,6 @@ from ..templates.rendering import Embedded, Rendered, Text
 from .context import Ctx, Opened, make_refusal
 from .resources import make_contents
 
-__all__ = ["LibraryPrompts", "features", "list_page", "make_message"]
-
 _KEY = "arguments"
 
 

@@ -7,8 +7,6 @@ from shared.server.conditions import Conditions
 
 from ..library.libraries import Found
 
-__all__ = ["report_problems"]
-
 _NAMED = 3
 """Problems that are told in full, of a library that may have thousands; the index has them all."""
 _LONGEST = 300

@@ -31,8 +31,6 @@ from ..library.snapshot import Changed
 from ..templates.rendering import Embedded, Rendered, Text
 from .context import Ctx, Opened, make_refusal
 
-__all__ = ["features", "format_uri", "make_contents", "subscribe", "tell", "unsubscribe"]
-
 INDEX = "prompt://"
 SOURCE = "prompt://{name}"
 RENDERED = "prompt://{name}/rendered{?args*}"

@@ -8,8 +8,6 @@ from shared.extensions.skills import Skill, SkillFile
 from ..library.skills import Bundle, SkillCache
 from .context import Ctx
 
-__all__ = ["LibrarySkills"]
-
 
 class LibrarySkills:
     """The prompts of the libraries as skills. A name or description that no skill can have leaves a prompt out."""

@@ -22,8 +22,6 @@ from ..write import saving
 from .context import Ctx, Opened
 from .prompts import make_message
 
-__all__ = ["features"]
-
 features = Features[Opened]()
 
 NameArgument = Annotated[str, Field(description="of the prompt", max_length=128)]

@@ -25,8 +25,6 @@ from .context import Ctx, CursorArgument, MaxRowsArgument, Opened
 from .query import QueryResult, answer_query
 from .write import execute_statements
 
-__all__ = ["serve"]
-
 _SCHEMA: dict[str, Any] = {"contentEncoding": "base64"}
 _PAGING = (
     Parameter("max_rows", Parameter.KEYWORD_ONLY, annotation=MaxRowsArgument, default=None),

@@ -24,23 +24,6 @@ from ..watch.watch import Watch
 if TYPE_CHECKING:
     from .insights import Insights
 
-__all__ = [
-    "LOGGER",
-    "SCALAR",
-    "Ctx",
-    "CursorArgument",
-    "DatabaseArgument",
-    "MaxRowsArgument",
-    "Opened",
-    "ParametersArgument",
-    "QueryArgument",
-    "check_files",
-    "check_writable",
-    "limit_answer",
-    "turn_to_read",
-    "turn_to_write",
-]
-
 LOGGER = "sqlite"
 """Who speaks in log messages."""
 

@@ -28,8 +28,6 @@ from .context import (
     turn_to_read,
 )
 
-__all__ = ["features"]
-
 _BESIDE = 1_000
 """Bytes of a result for what stands beside its text."""
 Bytes = Annotated[int | None, Field(ge=0)]

@@ -11,8 +11,6 @@ from ..errors import SqliteError
 from ..uris import INSIGHTS
 from .context import Ctx, Opened
 
-__all__ = ["Insights", "features"]
-
 _MOST = 1_000
 _BYTES = 200_000
 

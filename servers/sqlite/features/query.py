@@ -29,8 +29,6 @@ from .context import (
     turn_to_read,
 )
 
-__all__ = ["QueryResult", "answer_query", "features"]
-
 features = Features[Opened]()
 
 

@@ -32,8 +32,6 @@ from .context import (
     turn_to_write,
 )
 
-__all__ = ["features"]
-
 _TABLES = 1_000
 _OVERVIEW = 20_000
 """Bytes of an overview."""

@@ -32,8 +32,6 @@ from .context import (
     turn_to_write,
 )
 
-__all__ = ["execute_statements", "features"]
-
 T = TypeVar("T")
 OneOrSeveral = (
     Annotated[str, Field(description="one statement")]
