@@ -10,6 +10,7 @@ from collections import OrderedDict, deque
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from time import monotonic
+from weakref import WeakValueDictionary
 
 import anyio
 from anyio import CancelScope
@@ -32,7 +33,7 @@ class Slots:
     def __init__(self, total: int, per_host: int) -> None:
         self._all = anyio.Semaphore(total)
         self._per_host = per_host
-        self._hosts: dict[str, tuple[anyio.Semaphore, list[None]]] = {}
+        self._hosts: WeakValueDictionary[str, anyio.Semaphore] = WeakValueDictionary()
         self._present = 0
         self._most = total * (1 + QUEUE)
 
@@ -41,8 +42,7 @@ class Slots:
         """A place for the time of the block. Raises FetchError `busy` where too many wait already."""
         if self._present >= self._most:
             raise FetchError("busy", "too many pages are being fetched already", "Try again when some have come.")
-        semaphore, users = self._hosts.setdefault(host, (anyio.Semaphore(self._per_host), []))
-        users.append(None)
+        semaphore = self._hosts.setdefault(host, anyio.Semaphore(self._per_host))
         self._present += 1
         try:
             # The place of the host first: those that wait for a slow host take no place from the others.
@@ -50,9 +50,6 @@ class Slots:
                 yield
         finally:
             self._present -= 1
-            users.pop()
-            if not users:
-                self._hosts.pop(host, None)
 
 
 class Pauses:

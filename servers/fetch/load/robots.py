@@ -7,10 +7,10 @@ single pages are read that someone waits for. What spares a site is the limit of
 
 import re
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 from time import monotonic
 from typing import NamedTuple
+from weakref import WeakValueDictionary
 
 import anyio
 import httpx
@@ -67,7 +67,8 @@ class Robots:
         self._size = 0
         # One: what hostile rules cost is not to take more than one core, nor threads that others need.
         self._threads = CapacityLimiter(1)
-        self._loading: dict[str, tuple[anyio.Lock, list[None]]] = {}
+        self._loading: WeakValueDictionary[str, anyio.Lock] = WeakValueDictionary()
+        """Lets one caller at a time load a robots.txt, so that the others find it."""
 
     async def check(self, url: httpx.URL) -> None:
         """Raises FetchError `robots` where the site does not want `url` to be fetched, and what is raised for the
@@ -75,7 +76,7 @@ class Robots:
         place = url.join("/robots.txt")
         rules = self._find(str(place))
         if rules is None:
-            async with self._alone(str(place)):
+            async with self._loading.setdefault(str(place), anyio.Lock()):
                 rules = self._find(str(place)) or self._keep(str(place), await self._load(place))
         if rules.refusal:
             raise _refusal(f"{rules.refusal}, so nothing of {host_of(url)} may be fetched (RFC 9309)")
@@ -89,19 +90,6 @@ class Robots:
         return await to_thread.run_sync(
             parsed.can_fetch, url, self._token, abandon_on_cancel=True, limiter=self._threads
         )
-
-    @asynccontextmanager
-    async def _alone(self, place: str) -> AsyncIterator[None]:
-        """Lets one caller at a time load a robots.txt, so that the others find it."""
-        lock, users = self._loading.setdefault(place, (anyio.Lock(), []))
-        users.append(None)
-        try:
-            async with lock:
-                yield
-        finally:
-            users.pop()
-            if not users:
-                self._loading.pop(place, None)
 
     def _find(self, place: str) -> Rules | None:
         rules = self._known.get(place)
