@@ -21,7 +21,6 @@ What was decided where the specifications leave room:
 """
 
 from collections.abc import Sequence
-from json import JSONDecodeError
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic_core import PydanticSerializationError, from_json, to_json
@@ -44,7 +43,7 @@ from .jsonrpc import (
     json_of,
     scrubbed,
 )
-from .salvage import EDGE, Fault, find_fault, is_text, read_edges, read_leniently
+from .salvage import salvage
 
 if TYPE_CHECKING:  # what only peers with headers need
     from .content_length import ContentLengthBuffer, Frame, Misframed
@@ -217,55 +216,10 @@ def decode(data: bytes | bytearray | memoryview) -> Message:
     try:
         value = from_json(bytes(data), allow_inf_nan=False)
     except ValueError as error:
-        return _salvaged(bytes(data), ParseError(f"not valid JSON: {error}"))
+        return salvage(bytes(data), ParseError(f"not valid JSON: {error}"), _message)
     if isinstance(value, list):
         return _batch(value)
     return _message(value)
-
-
-def _salvaged(data: bytes, error: ParseError) -> Message:
-    """What becomes of a text that the parser refuses with `error`."""
-    try:
-        value = read_leniently(data)
-    except JSONDecodeError:
-        return Malformed(failure(None, error))
-    except (RecursionError, ValueError):
-        return Malformed(failure(read_edges(data[:EDGE], data[-EDGE:]), error))
-    values = value if isinstance(value, list) else [value]
-    faults = [find_fault(one) if isinstance(one, dict) else None for one in values]
-    # Where no fault has a place, the text as a whole is at fault, and so is each message in it.
-    messages = tuple(
-        _message(one) if fault is None and any(faults) else _answer_due(one, fault, error)
-        for one, fault in zip(values, faults, strict=True)
-    )
-    return Batch(messages) if isinstance(value, list) else messages[0]
-
-
-def _answer_due(value: Any, fault: Fault | None, error: ParseError) -> Message:
-    """The answer due to a message that can't be taken as it is; or the message, without its fault."""
-    message = _message(value)
-    refusal = error if fault is None else _refusal(fault)
-    match message:
-        case Malformed(Failure(None)):
-            return Malformed(failure(None, error), message.silent)
-        case Request(id_) | Malformed(Failure(id_)) if isinstance(id_, str) and not is_text(id_):
-            return Malformed(failure(None, error))
-        case Request(id_):
-            return Malformed(failure(id_, refusal))
-        case Response(id_):
-            return failure(id_, refusal)
-        case Failure(id_, code, said):
-            return Failure(id_, code, scrubbed(said))
-        case Notification(method, params) if fault is not None and fault.in_text:
-            return Notification(scrubbed(method), scrubbed(params))
-        case Notification():
-            return Malformed(failure(None, error), silent=True)
-    return message
-
-
-def _refusal(fault: Fault) -> RpcError:
-    kind = InvalidParams if fault.place.startswith("params.") else InvalidRequest
-    return kind(f"{fault.place} {fault.reason}")
 
 
 def _batch(values: list[Any]) -> Message:

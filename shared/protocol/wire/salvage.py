@@ -1,19 +1,22 @@
-"""What is known of a message that can't be taken as it is: the id to answer under, and where the fault stands.
+"""What becomes of a text that can't be taken as it is: the id to answer under, and where the fault stands.
 
 JSON can spell what no text in UTF-8 holds: `"\\ud83d"`, half of the pair that stands for an emoji, comes from clients
-that cut text by UTF-16 units. Others send NaN, or bytes that are not UTF-8. The parser of `jsonrpc` refuses all of
+that cut text by UTF-16 units. Others send NaN, or bytes that are not UTF-8. The parser of `codec` refuses all of
 it, and with it the id without which a client waits in vain. So what it refuses is read once more, leniently.
 """
 
 import json
 import re
+from collections.abc import Callable
 from typing import Any
 
 from pydantic_core import from_json
 
+from ...errors import InvalidParams, InvalidRequest, ParseError, RpcError
 from ..records import record
+from .jsonrpc import Batch, Failure, Malformed, Message, Notification, Request, Response, failure, scrubbed
 
-__all__ = ["EDGE", "Fault", "find_fault", "is_text", "read_edges", "read_leniently"]
+__all__ = ["EDGE", "Fault", "find_fault", "is_text", "read_edges", "read_leniently", "salvage"]
 
 EDGE = 4_096
 """Bytes of the beginning and of the end of a text that `read_edges` looks at."""
@@ -37,6 +40,53 @@ class Fault:
     reason: str
     in_text: bool
     """Whether only text is wrong, which U+FFFD could stand for."""
+
+
+def salvage(data: bytes, error: ParseError, read: Callable[[Any], Message]) -> Message:
+    """What becomes of a text that the parser refuses with `error`; `read` makes a message of a value."""
+    try:
+        value = read_leniently(data)
+    except json.JSONDecodeError:
+        return Malformed(failure(None, error))
+    except (RecursionError, ValueError):
+        return Malformed(failure(read_edges(data[:EDGE], data[-EDGE:]), error))
+    values = value if isinstance(value, list) else [value]
+    faults = [find_fault(one) if isinstance(one, dict) else None for one in values]
+    # Where no fault has a place, the text as a whole is at fault, and so is each message in it.
+    messages = tuple(
+        read(one) if fault is None and any(faults) else _answer_due(read(one), fault, error)
+        for one, fault in zip(values, faults, strict=True)
+    )
+    return Batch(messages) if isinstance(value, list) else messages[0]
+
+
+def _answer_due(message: Message, fault: Fault | None, error: ParseError) -> Message:
+    """The answer due to a message that can't be taken as it is; or the message, without its fault."""
+    refusal = error if fault is None else _refusal(fault)
+    match message:
+        case Malformed(Failure(None)):
+            return Malformed(failure(None, error), message.silent)
+        case Request(id_) | Malformed(Failure(id_)) if isinstance(id_, str) and not is_text(id_):
+            return Malformed(failure(None, error))
+        case Request(id_):
+            return Malformed(failure(id_, refusal))
+        case Response(id_):
+            return failure(id_, refusal)
+        case Failure(id_, code, said):
+            return Failure(id_, code, scrubbed(said))
+        case Notification(method, params) if fault is not None and fault.in_text:
+            return Notification(scrubbed(method), scrubbed(params))
+        case Notification():
+            return Malformed(failure(None, error), silent=True)
+    return message
+
+
+def _refusal(fault: Fault) -> RpcError:
+    kind = InvalidParams if fault.place.startswith("params.") else InvalidRequest
+    return kind(f"{fault.place} {fault.reason}")
+
+
+# Reading it leniently
 
 
 class _NoNumber(float):
