@@ -14,11 +14,14 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from ....errors import InvalidParams, RpcError
+from ....errors import DeclarationError, InvalidParams, RpcError
+from ...uri_template import UriTemplate
 from ..jsonrpc import Failure, error_object, json_of
 from . import SEMANTIC_VERSION
 
 __all__ = [
+    "MAX_BRACES",
+    "MAX_TEMPLATE",
     "VERSIONS",
     "chosen_version",
     "initialize_result",
@@ -46,9 +49,12 @@ _CODES: Mapping[tuple[str, int], int] = {
 }
 """What an error of the core is there. The codes that the document shares with JSON-RPC stay elsewhere."""
 
+MAX_TEMPLATE, MAX_BRACES = 4_096, 16
+"""Characters of a URI with braces, and pairs of these: it becomes a pattern, and takes a millisecond for that."""
+_TOO_MUCH = f"a URI with braces may have {MAX_TEMPLATE:,} characters and {MAX_BRACES} pairs of them"
+
 _HIGHEST = ("maxVersion", "version", "protocolVersion")
 """Where a client says the highest version that it speaks; the first of them counts."""
-_BRACES = re.compile(r"\{(\w+)\}")
 
 _Object = dict[str, Any]
 
@@ -88,19 +94,20 @@ def _parts(version: object) -> tuple[int, ...]:
 
 
 def read_params(params: _Object) -> _Object:
-    """The URI to read, with the arguments in it. Raises InvalidParams, and RpcError 5001 for braces left over."""
-    left = _arguments(params)
-
-    def fill(braces: re.Match[str]) -> str:
-        name = braces[1]
-        if name not in left:
-            raise RpcError(f"the URI needs the argument {name[:100]}", code=URI_INCOMPLETE, data={"argument": name})
-        filled.add(name)
-        return quote(_text(left[name]), safe="")
-
-    filled: set[str] = set()
-    uri = _BRACES.sub(fill, _string(params, "uri"))
-    query = urlencode({name: _text(value) for name, value in left.items() if name not in filled}, quote_via=quote)
+    """The URI to read, with the arguments in it. Raises InvalidParams, and RpcError 5001 for braces that stay empty,
+    are too many, or of no form that we know."""
+    uri = _string(params, "uri")
+    left = {name: _text(value) for name, value in _arguments(params).items()}
+    if "{" in uri:
+        if len(uri) > MAX_TEMPLATE or uri.count("{") > MAX_BRACES:
+            raise RpcError(_TOO_MUCH, code=URI_INCOMPLETE)
+        try:
+            template = UriTemplate(uri)
+            uri = template.expand(left)
+        except (DeclarationError, InvalidParams) as error:
+            raise RpcError(str(error), code=URI_INCOMPLETE) from None
+        left = {name: value for name, value in left.items() if name not in template.names}
+    query = urlencode(left, quote_via=quote)
     return {"uri": f"{uri}{'&' if '?' in uri else '?'}{query}" if query else uri}
 
 

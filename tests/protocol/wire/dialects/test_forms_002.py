@@ -6,6 +6,8 @@ import pytest
 
 from shared.errors import InvalidParams, RpcError
 from shared.protocol.wire.dialects.forms_002 import (
+    MAX_BRACES,
+    MAX_TEMPLATE,
     VERSIONS,
     chosen_version,
     prompt_params,
@@ -62,7 +64,7 @@ def test_what_is_no_version_is_refused(version: Any):
         ("data://users/123", {"include_details": True}, "data://users/123?include_details=true"),
         ("data://users/{id}/profile", {"id": 7}, "data://users/7/profile"),
         ("data://{a}/{b}", {"a": "1/2", "b": "ü", "c": "x y"}, "data://1%2F2/%C3%BC?c=x%20y"),
-        ("data://{a}/{a}", {"a": "1"}, "data://1/1"),
+        ("file:///{+path}{?offset,length}", {"path": "a/b c", "offset": 2, "c": 3}, "file:///a/b%20c?offset=2&c=3"),
         ("data://a?b=1", {"c": [1, "&"]}, "data://a?b=1&c=%5B1%2C%22%26%22%5D"),
         ("data://{a}", {"a": "{b}"}, "data://%7Bb%7D"),
     ],
@@ -71,10 +73,18 @@ def test_arguments_fill_the_braces_and_the_query(uri: str, arguments: dict[str, 
     assert read_params({"uri": uri, "arguments": arguments}) == {"uri": meant}
 
 
-def test_braces_that_no_argument_fills_are_an_error_of_format():
-    with pytest.raises(RpcError, match="the argument id") as refused:
-        read_params({"uri": "data://users/{id}", "arguments": {"ID": 7}})
-    assert (refused.value.code, refused.value.data) == (5001, {"argument": "id"})
+@pytest.mark.parametrize("uri", ["data://users/{id}", "data://users/{a}{b}", "data://users/{+a}/{+b}"])
+def test_braces_that_arguments_do_not_fill_are_an_error_of_format(uri: str):
+    with pytest.raises(RpcError, match="data://users/") as refused:
+        read_params({"uri": uri, "arguments": {"ID": 7, "a": 1, "b": 2}})
+    assert refused.value.code == 5001
+
+
+@pytest.mark.parametrize("uri", ["a:{b}" + "c" * MAX_TEMPLATE, "a:" + "{b}/" * (MAX_BRACES + 1)])
+def test_a_uri_with_braces_has_bounds(uri: str):
+    with pytest.raises(RpcError, match="a URI with braces may have") as refused:
+        read_params({"uri": uri, "arguments": {"b": "1"}})
+    assert refused.value.code == 5001
 
 
 def test_bytes_are_content_too():
