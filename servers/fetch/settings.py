@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validat
 
 from shared import __version__
 from shared.kit.program import needs_extra
-from shared.program.options import option
+from shared.program.options import expand_home, option
 
 from .load.headers import HostHeader, default_agent, parse_host_header
 from .network.address_policy import Policy, Rules
@@ -72,7 +72,7 @@ class Settings(BaseModel):
     def _holds_certificates(cls, path: Path | None) -> Path | None:
         if path is None:
             return None
-        path = path.expanduser()
+        path = expand_home(path)
         try:
             text = path.read_bytes()
         except OSError as error:

@@ -1,6 +1,5 @@
 """What the operator of the filesystem server may set."""
 
-import os
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
@@ -10,7 +9,7 @@ from pydantic import BaseModel, Field, field_validator, model_validator
 
 from shared.kit.program import needs_extra
 from shared.kit.rooted.denylist import Denylist
-from shared.program.options import option, positional
+from shared.program.options import expand_home, option, positional
 
 from .errors import FilesError
 
@@ -51,7 +50,7 @@ class Settings(BaseModel):
     def _are_directories(cls, roots: list[Any]) -> list[Any]:
         for root in roots:
             path = root if isinstance(root, Path) else _split(root)[0]
-            if not Path(os.path.expanduser(path)).is_dir():  # noqa: PTH111 (pathlib raises where nobody has it)
+            if not expand_home(path).is_dir():
                 form = "; it is written DIR, DIR:ro or DIR:rw" if isinstance(root, str) and ":" in str(path) else ""
                 raise ValueError(f"{path} is not a directory{form}")
         return roots

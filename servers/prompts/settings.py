@@ -8,7 +8,7 @@ from typing import Any, Self
 from pydantic import BaseModel, Field, field_validator, model_validator
 
 from shared.kit.program import needs_extra
-from shared.program.options import option, positional
+from shared.program.options import expand_home, option, positional
 
 from .library.libraries import STARTER
 
@@ -33,9 +33,9 @@ class Settings(BaseModel):
     @classmethod
     def _are_directories(cls, directories: list[Path]) -> list[Path]:
         for directory in directories:
-            if not _expand(directory).is_dir():
+            if not expand_home(directory).is_dir():
                 raise ValueError(f"{directory} is not a directory")
-        return [_expand(directory) for directory in directories]
+        return [expand_home(directory) for directory in directories]
 
     @model_validator(mode="after")
     def _has_a_place_to_write(self) -> Self:
@@ -54,10 +54,3 @@ class Settings(BaseModel):
     def roots(self) -> list[Path]:
         """The directories of all libraries, first that with precedence."""
         return [*self.libraries, STARTER] if self.starter or not self.libraries else self.libraries
-
-
-def _expand(path: Path) -> Path:
-    try:
-        return path.expanduser()
-    except RuntimeError:  # nobody has such a home
-        return path

@@ -1,6 +1,5 @@
 """What the operator of the SQLite server may set."""
 
-import os
 import re
 from functools import cached_property
 from pathlib import Path
@@ -8,7 +7,7 @@ from typing import Any, Self
 
 from pydantic import BaseModel, Field, field_validator, model_validator
 
-from shared.program.options import option, positional
+from shared.program.options import expand_home, option, positional
 
 from .engine.database import MEMORY, Source
 from .engine.limits import Limits
@@ -53,12 +52,12 @@ class Settings(BaseModel):
             raise ValueError("the name of a database is empty")
         return databases
 
-    @field_validator("files")
+    @field_validator("files", "queries")
     @classmethod
-    def _is_a_directory(cls, files: Path | None) -> Path | None:
-        if files is not None and not files.expanduser().is_dir():
-            raise ValueError(f"{files} is not a directory")
-        return files and files.expanduser()
+    def _is_a_directory(cls, directory: Path | None) -> Path | None:
+        if directory is not None and not expand_home(directory).is_dir():
+            raise ValueError(f"{directory} is not a directory")
+        return directory and expand_home(directory)
 
     @field_validator("db")
     @classmethod
@@ -73,8 +72,6 @@ class Settings(BaseModel):
     def _are_there(self) -> Self:
         if not self.sources:
             raise ValueError("give at least one DATABASE, or --demo")
-        if self.queries is not None and not self.queries.is_dir():
-            raise ValueError(f"--queries: {self.queries} is no directory")
         names = [source.name for source in self.sources]
         for name in names:
             if names.count(name) > 1:
@@ -84,7 +81,7 @@ class Settings(BaseModel):
     @cached_property
     def sources(self) -> list[Source]:
         """Each database, and whether it may be changed."""
-        plain = [Source(_find_name(path), _expand(path), self.allow_write) for path in self.databases]
+        plain = [Source(_find_name(path), expand_home(path), self.allow_write) for path in self.databases]
         sample = [Source("demo", Path("demo.db"), self.allow_write, sample=True)] if self.demo else []
         return plain + [_parse_source(one, self.allow_write) for one in self.db] + sample
 
@@ -108,9 +105,5 @@ def _parse_source(given: str, writable: bool) -> Source:
     name, _, written = given.partition("=")
     path, _, mode = written.rpartition(":")
     if mode in _MODES and path:
-        return Source(name, _expand(path), _MODES[mode])
-    return Source(name, _expand(written), writable)
-
-
-def _expand(path: str | Path) -> Path:
-    return Path(os.path.expanduser(path))  # noqa: PTH111 (pathlib raises where nobody has such a home)
+        return Source(name, expand_home(path), _MODES[mode])
+    return Source(name, expand_home(written), writable)

@@ -25,6 +25,7 @@ __all__ = [
     "OptionParser",
     "Words",
     "Written",
+    "expand_home",
     "extra_of",
     "flag_of",
     "is_secret",
@@ -159,6 +160,11 @@ def paths_after(field: FieldInfo) -> str | None:
     """What a path in a value of the field follows: nothing where the value is a path, by its type or by `paths_after`
     in `json_schema_extra`, which may be as well what ends a name before it. None where there is no path."""
     return "" if Path in (field.annotation, *get_args(field.annotation)) else extra_of(field).get("paths_after")
+
+
+def expand_home(path: str | Path) -> Path:
+    """The path with the directory that its `~` stands for; as it is written where nobody has such a home."""
+    return Path(os.path.expanduser(path))  # noqa: PTH111 (pathlib raises there)
 
 
 def positional_field(fields: Mapping[str, FieldInfo]) -> str | None:

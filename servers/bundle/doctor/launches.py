@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from shared.kit.installation import is_passing
+from shared.program.options import expand_home
 
 from ..catalog import Argument
 from ..hosts.clients import Machine
@@ -126,7 +127,7 @@ def check_paths(launch: Launch, given: Sequence[tuple[Argument, str]]) -> Iterat
         if argument.name in launch.entry.permissions.paths and written and not written.startswith(":"):
             yield from _look(launch, argument, Path(written), "--create" in switched)
             if writes and mode != "ro":
-                yield from _writable(launch, _expanded(Path(written)))
+                yield from _writable(launch, expand_home(written))
 
 
 def _path(argument: Argument, value: str) -> tuple[str, str]:
@@ -141,7 +142,7 @@ def _path(argument: Argument, value: str) -> tuple[str, str]:
 
 def _look(launch: Launch, argument: Argument, path: Path, creates: bool) -> Iterator[Finding]:
     wanted = "directory" if argument.type == "directory" or "DIR" in (argument.metavar or "") else "file"
-    there = _expanded(path)
+    there = expand_home(path)
     where, correct = launch.where, f"correct the path in {launch.file}"
     if not there.is_absolute():
         fix = f"in {launch.file} write {launch.directory / there}, if that is the one"
@@ -162,10 +163,6 @@ def _writable(launch: Launch, path: Path) -> Iterator[Finding]:
     if path.exists() and not os.access(path, os.W_OK):
         fix = f"chmod u+w '{path}', or take {launch.entry.permissions.writing} out of {launch.file}"
         yield warning(launch.where, f"writing is allowed, but {path} is write-protected", fix)
-
-
-def _expanded(path: Path) -> Path:
-    return Path(os.path.expanduser(path))  # noqa: PTH111 (pathlib raises where nobody has such a home)
 
 
 def check_token_file(path: Path, where: str) -> Iterator[Finding]:

@@ -23,6 +23,7 @@ from shared.program.run import check_arguments
         ("--allow-port", "0", "'0': a port is a number from 1 to 65535"),
         ("--ca-file", "/dev/null", "/dev/null holds no certificates in PEM"),
         ("--ca-file", "/nowhere.pem", "/nowhere.pem: No such file or directory"),
+        ("--ca-file", "~nobody-of-that-name/a.pem", "~nobody-of-that-name/a.pem: No such file or directory"),
     ],
 )
 def test_a_wrong_rule_is_refused(option: str, value: str, reason: str) -> None:

@@ -201,7 +201,7 @@ async def test_a_query_of_a_table_that_comes_later_comes_with_it(file: Path, que
 async def test_a_directory_that_is_none_ends_the_start(file: Path) -> None:
     async with Wire([sys.executable, "-m", "servers.sqlite", "--queries", str(file), str(file)]) as wire:
         assert await wire.wait() == 2
-    assert "is no directory" in wire.stderr
+    assert "is not a directory" in wire.stderr
 
 
 async def test_what_is_no_regular_file_is_left_out_and_hides_no_other(file: Path, queries: Path) -> None:

@@ -104,6 +104,18 @@ async def test_paths_in_a_file_of_settings_begin_at_the_file(file: Path, tmp_pat
             assert data["rows"] == [[1_000]]
 
 
+@pytest.mark.parametrize("option", ["files", "queries"])
+def test_a_home_that_nobody_has_is_no_directory(option: str) -> None:
+    with pytest.raises(ValidationError, match="~nobody-of-that-name/x is not a directory"):
+        Settings(demo=True, **{option: Path("~nobody-of-that-name/x")})
+
+
+@pytest.mark.parametrize("option", ["files", "queries"])
+def test_a_directory_may_be_named_from_home(option: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert getattr(Settings(demo=True, **{option: Path("~")}), option) == tmp_path
+
+
 def test_a_home_that_nobody_has_holds_no_database() -> None:
     ended = start("~nobody-of-that-name/a.db")
     assert (ended.returncode, ended.stderr.count("\n")) == (2, 1)
