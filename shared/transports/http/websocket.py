@@ -24,8 +24,9 @@ from ...ops.footprint import count_bytes
 
 __all__ = ["CLOSE_SECONDS", "WebSocket", "quiet"]
 
-CLOSE_SECONDS = 2.0
-"""How long a peer that was sent a close frame has to answer it, and to take what was sent before."""
+CLOSE_SECONDS = 0.8
+"""How long a peer that was sent a close frame has to answer it, and to take what was sent before: less than the
+second for which a listener that stops waits for its connections, once its servers have drained."""
 _UNTAKEN = 65_536
 """Bytes of messages that wait to be taken, from which on no more are read."""
 _FRAME = 64

@@ -7,10 +7,11 @@ from contextlib import asynccontextmanager, suppress
 import anyio
 import pytest
 
+from shared.server.limits import Limits
 from shared.transports.http import websocket as http_websocket
 from shared.transports.http.endpoint import EndpointLimits
 from tests.descriptors import left_open, settled_descriptors
-from tests.transports.http.http_wire import PATIENCE, Site, served, served_meanwhile, visited
+from tests.transports.http.http_wire import PATIENCE, Site, listening, make_server, served, served_meanwhile, visited
 from tests.transports.http.web_socket import (
     BINARY,
     CLOSE,
@@ -103,6 +104,21 @@ async def test_a_peer_that_does_not_answer_a_close_frame_is_cut(monkeypatch: pyt
         await socket.request("ping")
         site.stop.set()
         assert await socket.closed() == (1001, "the server is stopping")
+
+
+@pytest.mark.slow
+async def test_a_peer_that_does_not_answer_holds_up_no_end(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    limits = Limits(drain_seconds=0.9)
+    async with make_server().open(limits=limits) as running, listening(running) as site, web_socket(site) as socket:
+        await socket.initialize()
+        await socket.send(site.message("tools/call", {"name": "wait", "arguments": {}}))
+        await site.probe.started.wait()
+        site.stop.set()
+        assert (await socket.next()).closing == (1001, "the server is stopping")
+        await end(socket)
+    assert "Cancel" not in caplog.text
 
 
 async def test_a_peer_that_is_silent_is_pinged_and_then_cut() -> None:
