@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
+from ..errors import PeerError
 from ..protocol.wire.codec import Codec, Framing
 from ..transports.framed import framed
 from ..transports.process import Stderr, inherited_environment, start_process
@@ -16,7 +19,28 @@ from .options import ClientOptions
 if TYPE_CHECKING:
     import httpx
 
-__all__ = ["connect_http", "connect_stdio", "connect_websocket"]
+__all__ = ["connect", "connect_http", "connect_sse", "connect_stdio", "connect_websocket"]
+
+_LET_IN_OR_BUSY = (401, 403, 429)
+"""Statuses that say nothing of the transport: everything else between 400 and 499 may be an older server's."""
+
+
+def connect(
+    target: str | Sequence[str], options: ClientOptions | None = None, **how: Any
+) -> AbstractAsyncContextManager[Client]:
+    """A client of the server at a URL, of HTTP or WebSocket, or of the one that a command starts. `how` and what is
+    raised are those of `connect_http`, `connect_websocket` and `connect_stdio`.
+
+    Raises ValueError for another kind of URL, and TypeError where `how` does not go with the target.
+    """
+    if not isinstance(target, str):
+        return connect_stdio(target, options, **how)
+    match urlsplit(target).scheme:
+        case "http" | "https":
+            return connect_http(target, options, **how)
+        case "ws" | "wss":
+            return connect_websocket(target, options, **how)
+    raise ValueError("the URL of a server begins with http://, https://, ws:// or wss://; a command is a list")
 
 
 @asynccontextmanager
@@ -52,11 +76,41 @@ async def connect_http(
     """A client of the server at `url`. `token` is sent as a bearer token; `headers` go with every request; `http`
     replaces the HTTP client, for proxies and certificates, and is not closed.
 
+    A server that takes no POSTs there is tried over HTTP+SSE (2025-11-25, Transports, Backwards Compatibility).
     Raises what entering a `Client` raises. A server that wants another token, or any, answers PeerError 401 or 403.
     """
-    from ..transports.http.client import open_http
+    from ..transports.http.client import lent_http
 
-    async with open_http(url, _fixed(token, headers), http) as transport, Client(transport, options) as client:
+    options, fixed = options or ClientOptions(), _fixed(token, headers)
+    async with lent_http(http) as lent, AsyncExitStack() as stack:
+        try:
+            client = await stack.enter_async_context(_streamable(url, options, fixed, lent))
+        except PeerError as refusal:
+            if not _may_be_older(refusal, options):
+                raise
+            try:
+                client = await stack.enter_async_context(_sse(url, options, fixed, lent))
+            except PeerError as error:
+                raise refusal if _may_be_older(error, options) else error from None
+        yield client
+
+
+@asynccontextmanager
+async def connect_sse(
+    url: str,
+    options: ClientOptions | None = None,
+    *,
+    token: str | None = None,
+    headers: Mapping[str, str] | None = None,
+    http: httpx.AsyncClient | None = None,
+) -> AsyncIterator[Client]:
+    """A client of the server whose event stream of HTTP+SSE is at `url`; the rest as with `connect_http`.
+
+    Raises what `open_sse` raises, and what entering a `Client` raises.
+    """
+    from ..transports.http.client import lent_http
+
+    async with lent_http(http) as lent, _sse(url, options or ClientOptions(), _fixed(token, headers), lent) as client:
         yield client
 
 
@@ -77,6 +131,34 @@ async def connect_websocket(
 
     async with open_websocket(url, _fixed(token, headers)) as transport, Client(transport, options) as client:
         yield client
+
+
+@asynccontextmanager
+async def _streamable(
+    url: str, options: ClientOptions, headers: Mapping[str, str], http: httpx.AsyncClient
+) -> AsyncIterator[Client]:
+    from ..transports.http.client import open_http
+
+    async with open_http(url, headers, http) as transport, Client(transport, options) as client:
+        yield client
+
+
+@asynccontextmanager
+async def _sse(
+    url: str, options: ClientOptions, headers: Mapping[str, str], http: httpx.AsyncClient
+) -> AsyncIterator[Client]:
+    from ..transports.http.sse_client import open_sse
+
+    # No server of this transport is stateless, and one that knows no `server/discover` may never answer it.
+    mode = "handshake" if options.mode == "auto" else options.mode
+    async with open_sse(url, headers, http) as transport, Client(transport, replace(options, mode=mode)) as client:
+        yield client
+
+
+def _may_be_older(refusal: PeerError, options: ClientOptions) -> bool:
+    """Whether a server that refuses what opens a session may be one of HTTP+SSE."""
+    shakes_hands = not options.accepted()[0].stateless
+    return shakes_hands and 400 <= refusal.code < 500 and refusal.code not in _LET_IN_OR_BUSY
 
 
 def _fixed(token: str | None, headers: Mapping[str, str] | None) -> dict[str, str]:

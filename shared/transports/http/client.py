@@ -23,7 +23,6 @@ from ...protocol.session.events import Outgoing
 from ...protocol.wire.codec import MAX_MESSAGE, Codec
 from ...protocol.wire.framing import Oversized
 from ...protocol.wire.jsonrpc import (
-    Batch,
     Failure,
     Malformed,
     Message,
@@ -34,8 +33,9 @@ from ...protocol.wire.jsonrpc import (
     failure,
 )
 from ...protocol.wire.sse import EventStream
+from .client_answers import is_stream, read_answer
 
-__all__ = ["HttpTransport", "open_http"]
+__all__ = ["HttpTransport", "lent_http", "open_http"]
 
 CONNECT_SECONDS = 30.0
 FAREWELL_SECONDS = 2.0
@@ -44,7 +44,6 @@ RETRY_SECONDS = 1.0
 """Pause before a stream is opened again, where the server named none."""
 MAX_RETRIES = 5
 """Attempts in a row to open a stream again before it is given up."""
-_TELLING = (httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN)
 
 
 @dataclass(slots=True)
@@ -141,10 +140,10 @@ class HttpTransport:
         headers = {**self._fixed, **self._headers.of_post(request)}
         try:
             async with self._http.stream("POST", self._url, content=body, headers=headers) as response:
-                if _is_stream(response):
+                if is_stream(response):
                     await self._read(response, events, post)
                 else:
-                    answer = await _answer(self._codec, response, request)
+                    answer = await read_answer(self._codec, response, request)
                     await self._deliver(answer, post, response.headers.get(SESSION_ID))
         except httpx.TransportError:
             if not events.last_id:
@@ -179,7 +178,7 @@ class HttpTransport:
         headers = {**self._fixed, "accept": EVENT_STREAM, **self._headers.of_session(), **resume}
         events.restart()
         async with self._http.stream("GET", self._url, headers=headers) as response:
-            if not _is_stream(response):
+            if not is_stream(response):
                 return False
             await self._read(response, events, post)
         return True
@@ -202,51 +201,14 @@ class HttpTransport:
             await self._outbox.send(message)
 
 
-def _is_stream(response: httpx.Response) -> bool:
-    media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
-    return response.status_code == httpx.codes.OK and media_type == EVENT_STREAM
-
-
 def _attributed(message: Message, request: Request) -> Message:
     """An error that names no request is about the one it answers."""
     return replace(message, id=request.id) if isinstance(message, Failure) and message.id is None else message
 
 
-async def _answer(codec: Codec, response: httpx.Response, request: Request) -> Message:
-    """The message in the body. Where there is none, and where only the status says what is wrong, an error with
-    the HTTP status as its code: not let in, or a session that is over."""
-    body = bytearray()
-    async for chunk in response.aiter_bytes():
-        body += chunk
-        if len(body) > MAX_MESSAGE:
-            return Malformed(failure(request.id, ParseError(f"an answer of more than {MAX_MESSAGE:,} bytes")))
-    message, status = codec.decode_body(body), response.status_code
-    said = message.message if isinstance(message, Failure) else response.reason_phrase
-    if status in _TELLING or (status == httpx.codes.NOT_FOUND and not claims_envelope(request.params)):
-        return Failure(request.id, status, f"HTTP {status}: {said}")
-    if isinstance(message, Response | Failure | Batch):
-        return message
-    if response.is_success:
-        return Malformed(failure(request.id, ParseError("the body of the HTTP response is no answer")))
-    return Failure(request.id, status, f"HTTP {status}: {said}")
-
-
 @asynccontextmanager
-async def open_http(
-    url: str, headers: Mapping[str, str] | None = None, http: httpx.AsyncClient | None = None
-) -> AsyncIterator[HttpTransport]:
-    """A transport to `url` as long as the block. `headers` go with every request; `http` stays open, and where there
-    is none one is made."""
-    async with _borrowed(http) as used, background() as tasks:
-        transport = HttpTransport(url, used, tasks, headers or {})
-        try:
-            yield transport
-        finally:
-            await transport.aclose()
-
-
-@asynccontextmanager
-async def _borrowed(http: httpx.AsyncClient | None) -> AsyncIterator[httpx.AsyncClient]:
+async def lent_http(http: httpx.AsyncClient | None) -> AsyncIterator[httpx.AsyncClient]:
+    """`http`, which stays open; where there is none, one of our own as long as the block."""
     if http is not None:
         yield http
         return
@@ -254,3 +216,14 @@ async def _borrowed(http: httpx.AsyncClient | None) -> AsyncIterator[httpx.Async
     timeout = httpx.Timeout(CONNECT_SECONDS, read=None, pool=None)
     async with httpx.AsyncClient(timeout=timeout, limits=httpx.Limits(max_connections=None)) as made:
         yield made
+
+
+@asynccontextmanager
+async def open_http(url: str, headers: Mapping[str, str], http: httpx.AsyncClient) -> AsyncIterator[HttpTransport]:
+    """A transport to `url` as long as the block. `headers` go with every request."""
+    async with background() as tasks:
+        transport = HttpTransport(url, http, tasks, headers)
+        try:
+            yield transport
+        finally:
+            await transport.aclose()

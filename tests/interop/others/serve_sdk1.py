@@ -1,4 +1,7 @@
-"""A server of the official Python SDK 1.x on a WebSocket. Runs in the environment of that peer; tells its port."""
+"""A server of the official Python SDK 1.x on a WebSocket, at /mcp, and over HTTP+SSE, at /sse.
+
+Runs in the environment of that peer; tells its port.
+"""
 
 import socket
 
@@ -7,7 +10,7 @@ from mcp.server.fastmcp import Context, FastMCP
 from mcp.server.websocket import websocket_server
 from pydantic import BaseModel
 from starlette.applications import Starlette
-from starlette.routing import WebSocketRoute
+from starlette.routing import Mount, WebSocketRoute
 from starlette.websockets import WebSocket
 
 app = FastMCP("official")
@@ -51,5 +54,6 @@ async def serve(web_socket: WebSocket) -> None:
 if __name__ == "__main__":
     with socket.create_server(("127.0.0.1", 0)) as listener:
         print(listener.getsockname()[1], flush=True)
-        config = uvicorn.Config(Starlette(routes=[WebSocketRoute("/mcp", serve)]), log_level="error")
+        routes = [WebSocketRoute("/mcp", serve), Mount("/", app.sse_app())]
+        config = uvicorn.Config(Starlette(routes=routes), log_level="error")
         uvicorn.Server(config).run([listener])

@@ -1,4 +1,4 @@
-"""Our client of WebSockets at the server of the official Python SDK 1.x."""
+"""Our client at the server of the official Python SDK 1.x, on a WebSocket and over HTTP+SSE."""
 
 import os
 import subprocess
@@ -10,7 +10,7 @@ import anyio
 import pytest
 
 from shared.client.client import Client
-from shared.client.connect import connect_websocket
+from shared.client.connect import connect
 from shared.client.options import ClientOptions
 from tests import pypi
 from tests.interop.others.environments import FOLDER
@@ -22,7 +22,7 @@ SECONDS = 30.0
 
 
 @pytest.fixture(scope="module")
-def url() -> Iterator[str]:
+def port() -> Iterator[int]:
     try:
         python = pypi.require("sdk1", FOLDER / "requirements-sdk1.txt")
     except Unavailable as error:
@@ -33,15 +33,20 @@ def url() -> Iterator[str]:
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:
-            yield f"ws://127.0.0.1:{int(process.stdout.readline())}/mcp"
+            yield int(process.stdout.readline())
         finally:
             process.kill()
+
+
+@pytest.fixture(params=["ws://127.0.0.1:{}/mcp", "http://127.0.0.1:{}/sse"], ids=["websocket", "http+sse"])
+def url(port: int, request: pytest.FixtureRequest) -> str:
+    return str(request.param).format(port)
 
 
 @asynccontextmanager
 async def connected(url: str, **options: Any) -> AsyncIterator[Client]:
     with anyio.fail_after(SECONDS):
-        async with connect_websocket(url, ClientOptions(**options)) as client:
+        async with connect(url, ClientOptions(**options)) as client:
             yield client
 
 

@@ -1,0 +1,234 @@
+"""`connect_sse`, and `connect_http` that falls back to it, against our own server and against odd ones."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+import anyio
+import pytest
+from anyio.abc import SocketAttribute, SocketStream
+
+from shared.client.client import Client
+from shared.client.connect import connect, connect_http, connect_sse
+from shared.client.options import ClientOptions
+from shared.errors import PeerError
+from shared.kit.tasks import background
+from shared.transports.http.server import HttpOptions, run_http
+from tests.client.small import Small, text_of
+
+VERSIONS = pytest.mark.parametrize("mode", ["auto", "handshake", "2025-06-18", "2024-11-05"])
+TOKEN = "secret-secret-secret"
+
+
+@asynccontextmanager
+async def served(small: Small, *tokens: str) -> AsyncIterator[tuple[str, anyio.Event]]:
+    """The URL of `small` without the path, and what stops it."""
+    ready, stop, address = anyio.Event(), anyio.Event(), list[Any]()
+
+    def started(*where: Any) -> None:
+        address.extend(where)
+        ready.set()
+
+    async def run() -> None:
+        await run_http(small.running, HttpOptions(port=0, tokens=tokens), started=started, stop=stop)
+
+    with anyio.fail_after(30):
+        async with small.app.open() as small.running, anyio.create_task_group() as tasks:
+            tasks.start_soon(run)
+            await ready.wait()
+            try:
+                yield f"http://127.0.0.1:{address[1]}", stop
+            finally:
+                stop.set()
+
+
+@asynccontextmanager
+async def connected(small: Small, **options: Any) -> AsyncIterator[Client]:
+    async with served(small) as (url, _), connect_sse(f"{url}/sse", ClientOptions(**options)) as client:
+        yield client
+
+
+@VERSIONS
+async def test_a_tool_is_called(mode: str) -> None:
+    async with connected(Small(), mode=mode) as client:
+        assert client.server.version == (mode if mode[0] == "2" else "2025-11-25")
+        assert len(await client.list_tools()) == 7
+        assert text_of(await client.call_tool("add", {"a": 2, "b": 3})) == "5"
+
+
+async def test_many_calls_run_at_once() -> None:
+    sums: list[str] = []
+    async with connected(Small()) as client:
+
+        async def add(a: int) -> None:
+            sums.append(text_of(await client.call_tool("add", {"a": a, "b": 1})))
+
+        async with anyio.create_task_group() as tasks:
+            for a in range(20):
+                tasks.start_soon(add, a)
+    assert sorted(map(int, sums)) == list(range(1, 21))
+
+
+async def test_progress_is_reported() -> None:
+    seen: list[float] = []
+    async with connected(Small()) as client:
+        await client.call_tool("count", {"to": 3}, on_progress=lambda *report: seen.append(report[0]))
+    assert seen == [1, 2, 3]
+
+
+async def test_a_call_given_up_is_cancelled() -> None:
+    small = Small()
+    async with connected(small) as client:
+        while not small.started.is_set():
+            with pytest.raises(TimeoutError):
+                await client.call_tool("wait", timeout=0.05)
+        await small.cancelled.wait()
+
+
+async def roots(_params: dict[str, Any]) -> dict[str, Any]:
+    return {"roots": [{"uri": "file:///a"}]}
+
+
+async def test_questions_are_answered() -> None:
+    async with connected(Small(), roots=roots) as client:
+        assert text_of(await client.call_tool("roots")) == "file:///a"
+
+
+async def test_changes_are_told_while_subscribed() -> None:
+    small, told = Small(), anyio.Event()
+    async with connected(small) as client:
+        async with client.subscribed(["memo://one"], lambda *_: told.set()):
+            small.running.changes.resource("memo://one")
+            await told.wait()
+        await small.released.wait()
+
+
+async def test_the_token_goes_with_every_request() -> None:
+    async with served(Small(), TOKEN) as (url, _):
+        async with connect_sse(f"{url}/sse", token=TOKEN) as client:
+            assert text_of(await client.call_tool("add", {"a": 1, "b": 1})) == "2"
+        for door in (connect_sse, connect_http):
+            with pytest.raises(PeerError, match="HTTP 401") as caught:
+                async with door(f"{url}/sse"):
+                    pass
+            assert caught.value.code == 401
+
+
+async def ask_on(client: Client) -> None:
+    while True:
+        await client.call_tool("add", {"a": 1, "b": 1})
+
+
+async def test_a_server_that_stops_has_lost_the_client() -> None:
+    async with served(Small()) as (url, stop), connect_sse(f"{url}/sse") as client:
+        stop.set()
+        with pytest.raises(ConnectionError):
+            await ask_on(client)
+
+
+# Falling back
+
+
+@VERSIONS
+async def test_a_url_that_takes_no_posts_is_tried_as_a_stream(mode: str) -> None:
+    async with served(Small()) as (url, _), connect(f"{url}/sse", ClientOptions(mode=mode)) as client:
+        assert text_of(await client.call_tool("add", {"a": 2, "b": 3})) == "5"
+
+
+@pytest.mark.parametrize(("path", "options"), [("/none", {}), ("/sse", {"min_version": "2026-07-28"})])
+async def test_what_neither_transport_serves_is_refused_as_it_was(path: str, options: dict[str, str]) -> None:
+    async with served(Small()) as (url, _):
+        with pytest.raises(PeerError, match=r"^HTTP 40[45]: "):
+            async with connect(url + path, ClientOptions(**options)):
+                pass
+
+
+# Servers that are odd
+
+
+@asynccontextmanager
+async def answering(said: str, media_type: str = "text/event-stream", *, stays: bool = True) -> AsyncIterator[str]:
+    """The URL of a server that answers GET with `said`, and POSTs with 202 and nothing."""
+
+    async def handle(stream: SocketStream) -> None:
+        async with stream:
+            asked = await stream.receive()
+            if asked.startswith(b"POST"):
+                await stream.send(b"HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n")
+                return
+            await stream.send(f"HTTP/1.1 200 OK\r\nContent-Type: {media_type}\r\n\r\n{said}".encode())
+            while stays:
+                await stream.receive()
+
+    async def safely(stream: SocketStream) -> None:
+        with suppress(anyio.EndOfStream, anyio.BrokenResourceError):
+            await handle(stream)
+
+    with anyio.fail_after(30):
+        async with await anyio.create_tcp_listener(local_host="127.0.0.1") as listener, background() as tasks:
+            tasks.start_soon(listener.serve, safely)
+            yield f"http://127.0.0.1:{listener.extra(SocketAttribute.local_port)}/sse"
+
+
+@pytest.mark.parametrize(
+    "endpoint", ["http://evil.example/messages", "//evil.example/x", "https://127.0.0.1/x", "http://127.0.0.1:1/x"]
+)
+async def test_an_endpoint_of_another_origin_gets_nothing(endpoint: str) -> None:
+    async with answering(f"event: endpoint\ndata: {endpoint}\n\n") as url:
+        with pytest.raises(ConnectionError, match="another origin"):
+            async with connect_sse(url, token=TOKEN):
+                pass
+
+
+@pytest.mark.parametrize("endpoint", ["http://[::1", "http://127.0.0.1:99999999/"])
+async def test_an_endpoint_that_is_no_url(endpoint: str) -> None:
+    async with answering(f"event: endpoint\ndata: {endpoint}\n\n") as url:
+        with pytest.raises(ConnectionError, match=r"no URL|another origin"):
+            async with connect_sse(url):
+                pass
+
+
+async def test_a_stream_that_ends_before_it_names_an_endpoint() -> None:
+    async with answering(": hello\n\n", stays=False) as url:
+        with pytest.raises(ConnectionError, match="ended before"):
+            async with connect_sse(url):
+                pass
+
+
+async def test_a_stream_that_never_names_an_endpoint(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shared.transports.http.sse_client.ENDPOINT_SECONDS", 0.05)
+    async with answering(": hello\n\n") as url:
+        with pytest.raises(TimeoutError, match="named no endpoint"):
+            async with connect_sse(url):
+                pass
+
+
+async def test_a_page_is_no_stream() -> None:
+    async with answering("<html>", "text/html") as url:
+        with pytest.raises(PeerError, match="no event stream"):
+            async with connect_sse(url):
+                pass
+
+
+async def test_a_stream_that_ends_loses_the_client() -> None:
+    async with answering("event: endpoint\ndata: /messages\n\n", stays=False) as url:
+        with pytest.raises(ConnectionError, match="ended the connection"):
+            async with connect_sse(url):
+                pass
+
+
+async def test_nobody_listens() -> None:
+    with anyio.fail_after(30), pytest.raises(ConnectionError, match="ConnectError"):
+        async with connect_sse("http://127.0.0.1:9/sse"):
+            pass
+
+
+@pytest.mark.parametrize("target", ["ftp://127.0.0.1/", "127.0.0.1:8000", ""])
+def test_no_other_kind_of_url_is_connected_to(target: str) -> None:
+    with pytest.raises(ValueError, match="begins with"):
+        connect(target)
+
+
+def test_what_does_not_go_with_a_target_is_no_option_of_it() -> None:
+    with pytest.raises(TypeError):
+        connect(["server"], token=TOKEN)
