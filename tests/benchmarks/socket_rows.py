@@ -20,7 +20,7 @@ from tests.benchmarks.pipes import CHUNK, sample
 from tests.benchmarks.targets import Measure
 from tests.benchmarks.web import ALWAYS, HOST, PATH, PATIENCE, in_session
 
-TURNS = 5
+TURNS = 15
 """How often the two take turns: whatever else the machine does meanwhile must not count for one of them alone."""
 UPGRADE = {
     "Connection": "Upgrade",
