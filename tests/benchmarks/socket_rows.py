@@ -31,6 +31,8 @@ UPGRADE = {
 }
 _END = b"}}"
 """How each answer ends, in either form."""
+_PING = b"\x89\x00"
+"""What a server sends on a WebSocket now and then. Who goes on asking need not answer it."""
 _BLANK = b"\r\n\r\n"
 
 
@@ -68,7 +70,7 @@ class Line:
         """Sends a request; the answer, which ends with `end`. Raises EOFError where none comes."""
         self._socket.sendall(data)
         answer = b""
-        while not answer.endswith(end):
+        while not answer.removesuffix(_PING).endswith(end):
             chunk = self._socket.recv(CHUNK)
             if not chunk:
                 raise EOFError(f"no answer but {answer!r:.500}")
