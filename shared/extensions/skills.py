@@ -27,8 +27,8 @@ from urllib.parse import quote, unquote
 from ..errors import DeclarationError, ResourceNotFound
 from ..kit.text import join_lines
 from ..protocol.methods import Method
+from ..protocol.pagination import page
 from ..protocol.records import record
-from ..protocol.signing import page
 from ..protocol.types.base import Wire
 from ..protocol.types.content import BlobResourceContents, TextResourceContents
 from ..protocol.types.resources import Resource, UriParams

@@ -125,8 +125,7 @@ def _read_token(path: Path) -> str:
 def http_options(options: Options, token: str | None) -> "HttpOptions":
     """Where an HTTP listener is, whom it serves, and how much."""
     from ..transports.http.app import HttpOptions
-    from ..transports.http.endpoint import EndpointLimits
-    from ..transports.http.limits import SessionLimits
+    from ..transports.http.limits import EndpointLimits, SessionLimits
 
     limits = EndpointLimits(
         sessions=SessionLimits(sessions=options.max_sessions, idle_seconds=options.idle_seconds),

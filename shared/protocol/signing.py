@@ -1,27 +1,21 @@
-"""Text that leaves us and must come back unchanged: `requestState`, and cursors of lists in pages.
+"""Text that leaves us and must come back unchanged: `requestState`, and the cursors of `pagination`.
 
 A signed text is `payload.tag`, both base64url: the payload is JSON, the tag an HMAC-SHA256 over the purpose
 and the payload. Whoever holds it can read it, nobody without the key can change it or use it for another
 purpose (2026-07-28, multi-round-trip requests, Security).
-
-A cursor is a signed position that is good for one list only; any other text gets -32602. While a list stays
-the same, following the cursors shows each entry once (2026-07-28, Utilities, Pagination).
 """
 
 import base64
 import hashlib
 import hmac
-from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any
 
 from pydantic_core import from_json, to_json
 
 from ..errors import InvalidParams
 
-__all__ = ["Signer", "cursor_at", "digest", "page", "position_of"]
-
-T = TypeVar("T")
+__all__ = ["Signer", "digest"]
 
 _TAG_BYTES = 16
 
@@ -70,32 +64,3 @@ def _ordered(value: Any) -> Any:
             return [_ordered(item) for item in value]
         case _:
             return value
-
-
-# Lists in pages
-
-
-def page(
-    items: Sequence[T], cursor: str | None, *, name: str, size: int, signer: Signer
-) -> tuple[Sequence[T], str | None]:
-    """At most `size` of `items` from `cursor` on, and the cursor of the next page, or None at the end.
-
-    `name` tells one list from another. Raises InvalidParams for a cursor that was not issued for it.
-    """
-    start = position_of(cursor, name=name, signer=signer)
-    end = start + size
-    following = cursor_at(end, name=name, signer=signer) if end < len(items) else None
-    return items[start:end], following
-
-
-def position_of(cursor: str | None, *, name: str, signer: Signer) -> Any:
-    """Where the page begins that `cursor` asks for: 0 without one, else what `cursor_at` was given.
-
-    Raises InvalidParams for a cursor that was not issued for the list called `name`.
-    """
-    return 0 if cursor is None else signer.verify(f"cursor:{name}", cursor)
-
-
-def cursor_at(position: Any, *, name: str, signer: Signer) -> str:
-    """The cursor of the page of the list called `name` that begins at `position`, which is JSON."""
-    return signer.sign(f"cursor:{name}", position)

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidParams, ResourceNotFound
 from ..protocol.methods import REQUESTS
+from ..protocol.pagination import cursor_at, page, position_of
 from ..protocol.session.subscriptions import LISTS, Listen
 from ..protocol.shaping import CachedResult
-from ..protocol.signing import Signer, cursor_at, page, position_of
+from ..protocol.signing import Signer
 from ..protocol.types.prompts import CompleteParams, GetPromptParams, PromptReference
 from ..protocol.types.resources import (
     CONDITIONAL_READS,

@@ -12,7 +12,7 @@ from servers.bundle.serve.configuration import DEFAULTS, OPTIONS, Chosen, Config
 from servers.bundle.serve.page import Page
 from shared import Implementation, Server
 from shared.protocol.http.rules import refuse
-from shared.transports.http.endpoint import EndpointLimits
+from shared.transports.http.limits import EndpointLimits
 from shared.transports.http.mount import Mount
 
 OURS = load_catalog(CATALOG)

@@ -11,7 +11,7 @@ from typing import Any
 from shared import Annotations, Resource
 from shared.kit.text import displayed
 
-from ..read.binary import mime_of
+from ..read.media_types import media_type_of
 from ..search.listing import ListedEntry
 from ..watch.tree import IGNORED
 
@@ -29,7 +29,7 @@ _FOR_USER = {"application/zip", "application/x-tar", "video/mp4", "video/webm", 
 
 def resource_of(entry: ListedEntry) -> Resource:
     """An entry as a resource."""
-    mime_type = _DIRECTORY if entry.kind == "directory" else mime_of(entry.name)
+    mime_type = _DIRECTORY if entry.kind == "directory" else media_type_of(entry.name)
     return Resource(
         uri=entry.uri, name=entry.name, size=entry.size, mime_type=mime_type, annotations=_hints(entry, mime_type)
     )

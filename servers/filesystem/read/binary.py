@@ -1,20 +1,18 @@
-"""The bytes of a file or of a part of it, within a budget, and what kind of bytes they are.
+"""The bytes of a file or of a part of it, within a budget.
 
 They come from an open file, or from a small one that was read already.
 """
 
-import mimetypes
 import os
-from functools import cache, lru_cache
 from typing import NamedTuple, Protocol
 
 from servers.filesystem.errors import FilesError
+from servers.filesystem.read.media_types import media_type_of
 from shared.kit.rooted.entries import Handle, Place, etag_of
 from shared.kit.rooted.files import RootedFiles
 
 _LAST_POSITION = 2**63 - 1
 """The last one that the system counts to."""
-_MORE_TYPES = {".webp": "image/webp", ".avif": "image/avif", ".md": "text/markdown"}
 
 
 class Source(Protocol):
@@ -88,21 +86,5 @@ def bytes_of(
             raise FilesError("too_large", place.written, f"has {size} bytes; the limit is {max_bytes}")
     else:
         data = source.read(offset or 0, max_bytes if length is None else min(length, max_bytes))
-    mime = mime_of(place.parts[-1] if place.parts else "")
+    mime = media_type_of(place.parts[-1] if place.parts else "")
     return BytesRead(data, size, etag_of(source.stat), source.stat.st_mtime, mime)
-
-
-@lru_cache(1_024)
-def mime_of(name: str) -> str:
-    """The media type a file name suggests. Names come again, so what they suggest is remembered."""
-    return _types().guess_type(name, strict=False)[0] or "application/octet-stream"
-
-
-@cache
-def _types() -> mimetypes.MimeTypes:
-    # Only the built-in table: the answer must not depend on the machine. Python reads the machine's nevertheless, so
-    # this waits until somebody asks.
-    types = mimetypes.MimeTypes(filenames=())
-    for suffix, type_ in _MORE_TYPES.items():
-        types.add_type(type_, suffix)
-    return types

@@ -13,7 +13,7 @@ from urllib.parse import unquote_to_bytes
 
 from servers.filesystem.errors import FilesError
 from servers.filesystem.names import told
-from servers.filesystem.read.binary import mime_of
+from servers.filesystem.read.media_types import media_type_of
 from servers.filesystem.search.page import ByteBudget, Page, Position, decode_cursor, encode_cursor
 from shared.kit.rooted.entries import Place, etag_of, kind_of, scanned
 from shared.kit.rooted.files import RootedFiles, missing
@@ -139,7 +139,7 @@ def info(beneath: RootedFiles, place: Place) -> FileInfo:
         modified=found.st_mtime,
         accessed=found.st_atime,
         permissions=stat.filemode(found.st_mode),
-        mime=mime_of(path) if kind == "file" else None,
+        mime=media_type_of(path) if kind == "file" else None,
         etag=etag_of(found),
     )
 

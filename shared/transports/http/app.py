@@ -24,7 +24,7 @@ from ...contracts import Authenticator
 from ...protocol.http.hosts import HostPolicy, is_loopback
 from ...protocol.http.rules import Denial, Headers, Refusal, accepts_gzip, check_single, read_headers, refuse
 from ...protocol.identity import Principal
-from .endpoint import EndpointLimits
+from .limits import EndpointLimits
 from .mount import Mount
 from .probes import HEALTH, METRICS, READY, Probes, refused
 from .quotas import client_name

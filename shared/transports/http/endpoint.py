@@ -14,7 +14,6 @@ Each handler gives back the refusal to answer with, or None once it has answered
 import logging
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -48,7 +47,7 @@ from ...server.running import Running
 from ...server.tools import RegisteredTool
 from .bodies import Bodies
 from .legacy_sse import LegacySse
-from .limits import SessionLimits
+from .limits import EndpointLimits
 from .quotas import Portions
 from .reply import Gone, Http, Stage
 from .session import HttpSession
@@ -60,7 +59,7 @@ from .streams import Reader
 if TYPE_CHECKING:
     from .websocket_sessions import WebSocketSessions  # loaded with the first of them
 
-__all__ = ["Endpoint", "EndpointLimits"]
+__all__ = ["Endpoint"]
 
 log = logging.getLogger("shared.transports.http")
 
@@ -69,22 +68,6 @@ _BUSY = refuse(429, "too many of your requests are being served; wait for their 
 _LACKING = refuse(501, "WebSockets need the extra 'http', which is not installed here")
 _OUT_OF_REACH = refuse(503, "the other replicas are out of reach; try again in a moment", Retry_After="2")
 _STOPPING = refuse(503, "the server is stopping", Connection="close")
-
-
-@dataclass(frozen=True, slots=True)
-class EndpointLimits:
-    """What one request may take, and all of them and all sessions together."""
-
-    body_bytes: int = 4 * 1_048_576
-    body_seconds: float = 30.0
-    keep_alive_seconds: float = 15.0
-    """Pause after which a comment is sent on a stream, and a ping on a WebSocket."""
-    requests: int = 1_024
-    """Requests without a session that are served at once, besides as many listen streams as there may be sessions.
-    One client has half of either at most."""
-    sessions: SessionLimits = field(default_factory=SessionLimits)
-    dialects: bool = False
-    """Whether a POST may speak a dialect of `protocol/wire/dialects`."""
 
 
 class Endpoint:

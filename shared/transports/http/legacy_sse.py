@@ -19,7 +19,7 @@ thousands and never posts has his share of them, for as long as a session may be
 HTTP with SSE.)
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import parse_qs
 
 from anyio.abc import TaskGroup
@@ -36,11 +36,9 @@ from ...protocol.wire.codec import Codec
 from ...server.running import Running
 from .bodies import Bodies
 from .legacy_session import ID, MESSAGES, LegacySession
+from .limits import EndpointLimits
 from .reply import Http
 from .sessions import TOO_MANY, Sessions, logged
-
-if TYPE_CHECKING:
-    from .endpoint import EndpointLimits  # which has this
 
 __all__ = ["LegacySse", "sse_paths"]
 
@@ -62,7 +60,7 @@ class LegacySse:
         tasks: TaskGroup,
         sessions: Sessions,
         bodies: Bodies,
-        limits: "EndpointLimits",
+        limits: EndpointLimits,
         path: str,
     ) -> None:
         """They count among `sessions`; `bodies` reads those of messages; `path` is that of the endpoint."""

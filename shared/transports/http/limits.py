@@ -1,13 +1,13 @@
-"""What sessions may take of an HTTP server, and what all of them have in common."""
+"""What requests and sessions may take of an HTTP server, and what all sessions have in common."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ...contracts import ReplayLimits, Replica
 from ...kit.expiry import ExpiryQueue
 
-__all__ = ["Keeping", "SessionLimits"]
+__all__ = ["EndpointLimits", "Keeping", "SessionLimits"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +19,22 @@ class SessionLimits(ReplayLimits):
     """Time without a request or an open stream until a session ends."""
     retry_ms: int = 1_000
     """How long a client should wait before it comes back."""
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointLimits:
+    """What one request may take, and all of them and all sessions together."""
+
+    body_bytes: int = 4 * 1_048_576
+    body_seconds: float = 30.0
+    keep_alive_seconds: float = 15.0
+    """Pause after which a comment is sent on a stream, and a ping on a WebSocket."""
+    requests: int = 1_024
+    """Requests without a session that are served at once, besides as many listen streams as there may be sessions.
+    One client has half of either at most."""
+    sessions: SessionLimits = field(default_factory=SessionLimits)
+    dialects: bool = False
+    """Whether a POST may speak a dialect of `protocol/wire/dialects`."""
 
 
 class Keeping:

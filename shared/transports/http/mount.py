@@ -25,8 +25,9 @@ from ...ops.readiness import Phase, Readiness, State
 from ...protocol.http.rules import refuse
 from ...server.running import Running
 from ...server.server import Server
-from .endpoint import Endpoint, EndpointLimits
+from .endpoint import Endpoint
 from .legacy_sse import sse_paths
+from .limits import EndpointLimits
 from .reply import Http
 
 __all__ = ["Mount"]

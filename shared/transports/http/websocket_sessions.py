@@ -2,20 +2,18 @@
 
 from functools import partial
 from operator import methodcaller
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...kit.expiry import ExpiryQueue
 from ...protocol.http.rules import Refusal
 from ...protocol.wire.codec import Codec
 from ...server.running import Running
 from .bodies import Bodies
+from .limits import EndpointLimits
 from .reply import Http
 from .sessions import TOO_MANY, Sessions
 from .websocket import WebSocket
 from .websocket_session import WebSocketSession, negotiate
-
-if TYPE_CHECKING:
-    from .endpoint import EndpointLimits  # which has this
 
 __all__ = ["WebSocketSessions"]
 
@@ -23,7 +21,7 @@ __all__ = ["WebSocketSessions"]
 class WebSocketSessions:
     """Those that are open. They last as long as the requests that opened them."""
 
-    def __init__(self, running: Running[Any], sessions: Sessions, bodies: Bodies, limits: "EndpointLimits") -> None:
+    def __init__(self, running: Running[Any], sessions: Sessions, bodies: Bodies, limits: EndpointLimits) -> None:
         """They count among `sessions`; `bodies` decodes messages."""
         self._running = running
         self._sessions = sessions

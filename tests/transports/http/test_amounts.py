@@ -20,8 +20,7 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 
 from shared.protocol.wire.sse import EventStream
 from shared.server.context import Context
-from shared.transports.http.endpoint import EndpointLimits
-from shared.transports.http.limits import SessionLimits
+from shared.transports.http.limits import EndpointLimits, SessionLimits
 from tests.transports.http.http_wire import (
     PATIENCE,
     Json,

@@ -10,7 +10,7 @@ import pytest
 
 from shared.transports.http import connections as http_connections
 from shared.transports.http import server as http_server
-from shared.transports.http.endpoint import EndpointLimits
+from shared.transports.http.limits import EndpointLimits
 from tests.descriptors import descriptors
 from tests.transports.http.http_wire import PATIENCE, Site, make_server, merged, served
 

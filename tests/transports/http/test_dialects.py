@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from shared.extensions.dialects import DIALECTS
-from shared.transports.http.endpoint import EndpointLimits
+from shared.transports.http.limits import EndpointLimits
 from tests.transports.http.http_wire import ACCEPT, Json, Site, events, listening, make_server, routing
 from tests.transports.http.sse_wire import streaming
 from tests.transports.http.web_socket import web_socket

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from shared.extensions.dialects import DIALECTS
-from shared.transports.http.endpoint import EndpointLimits
+from shared.transports.http.limits import EndpointLimits
 from tests.document_apps import document_002
 from tests.transports.http.http_wire import Json, events, listening
 from tests.transports.http.sse_wire import streaming

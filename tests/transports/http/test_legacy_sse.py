@@ -13,9 +13,8 @@ import pytest
 
 from shared.server.limits import Limits
 from shared.transports.http import quotas
-from shared.transports.http.endpoint import EndpointLimits
 from shared.transports.http.legacy_sse import sse_paths
-from shared.transports.http.limits import SessionLimits
+from shared.transports.http.limits import EndpointLimits, SessionLimits
 from tests.transports.http.http_wire import (
     PATIENCE,
     Json,

@@ -20,8 +20,7 @@ from shared.server.limits import Limits
 from shared.server.server import NoSettings, Server
 from shared.transports.http import mount as http_mount
 from shared.transports.http import sessions as http_sessions
-from shared.transports.http.endpoint import EndpointLimits
-from shared.transports.http.limits import SessionLimits
+from shared.transports.http.limits import EndpointLimits, SessionLimits
 from shared.transports.http.mount import Mount
 from shared.transports.http.server import HttpOptions, run_mounts
 from tests.transports.http.http_wire import PATIENCE, Json, Probe, Site, make_server, merged

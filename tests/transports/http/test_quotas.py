@@ -8,8 +8,7 @@ import httpx
 import pytest
 
 from shared.transports.http import quotas
-from shared.transports.http.endpoint import EndpointLimits
-from shared.transports.http.limits import SessionLimits
+from shared.transports.http.limits import EndpointLimits, SessionLimits
 from shared.transports.http.quotas import Portions, client_name
 from tests.transports.http.http_wire import NEWEST_HANDSHAKE, PATIENCE, Json, Site, merged, served
 

@@ -21,8 +21,7 @@ from shared.server.context import Context
 from shared.server.server import Server
 from shared.stores.memory import Stores
 from shared.stores.memory_log import MemoryLog, MemoryStream
-from shared.transports.http.endpoint import EndpointLimits
-from shared.transports.http.limits import SessionLimits
+from shared.transports.http.limits import EndpointLimits, SessionLimits
 from shared.transports.http.streams import Reader, Streams
 from tests.transports.http.http_wire import Json, Probe, Site, first_events, make_server, merged, read_events, served
 

@@ -18,8 +18,7 @@ from shared.server.context import Context
 from shared.server.limits import Limits
 from shared.server.server import Server
 from shared.testing import replicas
-from shared.transports.http.endpoint import EndpointLimits
-from shared.transports.http.limits import SessionLimits
+from shared.transports.http.limits import EndpointLimits, SessionLimits
 from shared.transports.http.sessions import Sessions
 from tests.clock import forward
 from tests.quiet import quiet

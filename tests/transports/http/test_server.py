@@ -15,8 +15,7 @@ import pytest
 from anyio.abc import SocketAttribute
 
 from shared.transports.http import connections as http_connections
-from shared.transports.http.endpoint import EndpointLimits
-from shared.transports.http.limits import SessionLimits
+from shared.transports.http.limits import EndpointLimits, SessionLimits
 from shared.transports.http.server import HttpOptions, http_app, run_http
 from tests.transports.http.http_wire import Json, Site, events, make_server, merged, served, visited
 

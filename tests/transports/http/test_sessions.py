@@ -6,8 +6,7 @@ import pytest
 
 from shared.protocol.http.rules import Refusal
 from shared.server.limits import Limits
-from shared.transports.http.endpoint import EndpointLimits
-from shared.transports.http.limits import SessionLimits
+from shared.transports.http.limits import EndpointLimits, SessionLimits
 from shared.transports.http.sessions import Sessions
 from tests.quiet import quiet
 from tests.transports.http.http_wire import Json, Site, events, first_lines, make_server, merged, served, visited

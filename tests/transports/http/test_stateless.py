@@ -6,7 +6,7 @@ from typing import Any
 import anyio
 import pytest
 
-from shared.transports.http.endpoint import EndpointLimits
+from shared.transports.http.limits import EndpointLimits
 from tests.transports.http.http_wire import (
     Json,
     Site,

@@ -6,8 +6,7 @@ from contextlib import AsyncExitStack
 import anyio
 import pytest
 
-from shared.transports.http.endpoint import EndpointLimits
-from shared.transports.http.limits import SessionLimits
+from shared.transports.http.limits import EndpointLimits, SessionLimits
 from tests.transports.http.http_wire import Site, envelope, served, visited
 from tests.transports.http.web_socket import (
     ACCEPTED,

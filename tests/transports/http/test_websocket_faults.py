@@ -9,7 +9,7 @@ import pytest
 
 from shared.server.limits import Limits
 from shared.transports.http import websocket as http_websocket
-from shared.transports.http.endpoint import EndpointLimits
+from shared.transports.http.limits import EndpointLimits
 from tests.descriptors import left_open, settled_descriptors
 from tests.transports.http.http_wire import PATIENCE, Site, listening, make_server, served, served_meanwhile, visited
 from tests.transports.http.web_socket import (
