@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import Any, Self
 
 import anyio
+from anyio.abc import TaskGroup, TaskStatus
 
 from ..contracts import ClosableTransport
 from ..errors import McpError, PeerError
@@ -25,6 +26,7 @@ from ..protocol.wire.jsonrpc import Failure
 from .connection import Connection, Waiter, result_of
 from .opening import OPENING_SECONDS, open_session
 from .options import ClientOptions, Notify, Progress
+from .restart import Pauses, Start
 from .subscription import Subscription
 
 __all__ = ["Client"]
@@ -41,13 +43,19 @@ class Client:
     version is shared, TimeoutError when it gives no answer.
     """
 
-    def __init__(self, transport: ClosableTransport, options: ClientOptions | None = None) -> None:
-        """Raises ValueError for a mode or a version that does not exist, and where they leave none to speak."""
+    def __init__(
+        self, transport: ClosableTransport, options: ClientOptions | None = None, *, restart: Start | None = None
+    ) -> None:
+        """`restart` starts the server again when the connection was lost, where the options say so.
+
+        Raises ValueError for a mode or a version that does not exist, and where they leave none to speak.
+        """
         self._options = options or ClientOptions()
-        accepted = self._options.accepted()
-        first = first_version(self._options.mode, accepted)
-        self._session = ClientSession(self._options.identity(), first, accepted)
-        self._connection = Connection(transport, self._session, self._options.handlers(), self._notified)
+        self._connection = self._connect(transport)
+        self._restart = restart if self._options.restart else None
+        self._pauses = Pauses()
+        self._restarting = anyio.Lock()
+        self._tasks: TaskGroup
         self._subscriptions: list[Subscription] = []
         self._life: AbstractAsyncContextManager[None] | None = None
 
@@ -63,21 +71,53 @@ class Client:
 
     @asynccontextmanager
     async def _living(self) -> AsyncIterator[None]:
-        async with self._connection.running():
-            await open_session(self._connection, self._options)
-            yield
+        async with background() as self._tasks:
+            await self._tasks.start(self._live, self._connection)
+            try:
+                yield
+            finally:
+                self._restart = None
 
     @property
     def server(self) -> ServerDescription:
         """What the server says of itself. Raises RuntimeError before the client is entered."""
-        if self._session.server is None:
+        server = self._connection.session.server
+        if server is None:
             raise RuntimeError("enter the client first: async with client")
-        return self._session.server
+        return server
 
     @property
     def stateless(self) -> bool:
         """Which era was chosen."""
-        return self._session.stateless
+        return self._connection.session.stateless
+
+    # Connections
+
+    def _connect(self, transport: ClosableTransport) -> Connection:
+        accepted = self._options.accepted()
+        first = first_version(self._options.mode, accepted)
+        session = ClientSession(self._options.identity(), first, accepted)
+        return Connection(transport, session, self._options.handlers(), self._notified)
+
+    async def _live(self, connection: Connection, *, task_status: TaskStatus[None]) -> None:
+        """Opens a session on `connection`, tells that it is the one to use, and closes it once it is lost."""
+        async with connection.running():
+            await open_session(connection, self._options)
+            self._connection = connection
+            task_status.started()
+            await connection.gone.wait()
+
+    async def _live_again(self, restart: Start, *, task_status: TaskStatus[None]) -> None:
+        async with restart() as transport:
+            await self._live(self._connect(transport), task_status=task_status)
+
+    async def _revive(self) -> None:
+        """Has a new server and a new session in place of those that were lost, where that is wanted."""
+        async with self._restarting:
+            if self._restart is not None and self._connection.gone.is_set():
+                await self._connection.closed.wait()
+                await anyio.sleep(self._pauses.next(anyio.current_time()))
+                await self._tasks.start(self._live_again, self._restart)
 
     # Requests
 
@@ -95,7 +135,12 @@ class Client:
         Raises PeerError for an error answer; TimeoutError when a round took longer than `timeout` seconds, not
         counting our own answers; ConnectionError when the connection is lost; McpError for questions that were not
         declared or have no end. A request that is given up or cancelled is cancelled at the server too.
+
+        Where the server was lost and is to be started again, this is done first; it takes its own time, besides
+        `timeout`, and raises what entering the client does.
         """
+        if self._connection.gone.is_set():
+            await self._revive()
         asked = dict(params or {})
         on_notice = None if on_progress is None else _reporting(on_progress)
         inputs: dict[str, Any] = {}
@@ -168,16 +213,18 @@ class Client:
         The server has taken the subscription when the block begins. In the stateless era it may leave out what it
         does not serve: see `honoured`. Raises like `request`.
         """
+        if self._connection.gone.is_set():
+            await self._revive()
         subscription = Subscription(tuple(uris), callback, lists)
-        open_one = self._listening if self._session.stateless else self._subscribing
+        open_one = self._listening if self.stateless else self._subscribing
         async with open_one(subscription):
             yield subscription
 
     @asynccontextmanager
     async def _listening(self, subscription: Subscription) -> AsyncIterator[None]:
-        session = self._session
-        id_ = session.request("subscriptions/listen", {"notifications": subscription.filter()})
-        with self._connection.sent(id_, subscription.take) as waiter:
+        connection = self._connection
+        id_ = connection.session.request("subscriptions/listen", {"notifications": subscription.filter()})
+        with connection.sent(id_, subscription.take) as waiter:
             subscription.wait_for_end = waiter.wait
             with anyio.fail_after(OPENING_SECONDS):
                 await _opened(subscription, waiter)
@@ -186,7 +233,8 @@ class Client:
     @asynccontextmanager
     async def _subscribing(self, subscription: Subscription) -> AsyncIterator[None]:
         taken: list[str] = []
-        subscription.wait_for_end = self._connection.gone.wait
+        connection = self._connection
+        subscription.wait_for_end = connection.gone.wait
         self._subscriptions.append(subscription)
         try:
             for uri in subscription.uris:
@@ -196,7 +244,8 @@ class Client:
         finally:
             self._subscriptions.remove(subscription)
             held = {uri for other in self._subscriptions for uri in other.uris}
-            await self._unsubscribe([uri for uri in taken if uri not in held])
+            if not connection.gone.is_set():
+                await self._unsubscribe([uri for uri in taken if uri not in held])
 
     async def _unsubscribe(self, uris: Sequence[str]) -> None:
         failures = (PeerError, ConnectionError, TimeoutError)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from ..contracts import ClosableTransport
 from ..errors import PeerError
 from ..protocol.wire.codec import Codec, Framing
 from ..transports.framed import framed
@@ -58,9 +59,14 @@ async def connect_stdio(
 
     Raises OSError when the command can't be started, and what entering a `Client` raises.
     """
-    codec = Codec(is_client=True, framing=framing)
-    process = start_process(command, env={**inherited_environment(), **(env or {})}, cwd=cwd, stderr=stderr)
-    async with process as stream, Client(framed(stream, codec), options) as client:
+    environment = {**inherited_environment(), **(env or {})}
+
+    @asynccontextmanager
+    async def start() -> AsyncIterator[ClosableTransport]:
+        async with start_process(command, env=environment, cwd=cwd, stderr=stderr) as stream:
+            yield framed(stream, Codec(is_client=True, framing=framing))
+
+    async with start() as transport, Client(transport, options, restart=start) as client:
         yield client
 
 

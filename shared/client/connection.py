@@ -73,6 +73,8 @@ class Connection:
         self.session = session
         self.gone = anyio.Event()
         """Set when the connection is lost."""
+        self.closed = anyio.Event()
+        """Set when nothing of it is left."""
         self._transport = transport
         self._handlers = handlers
         self._on_notification = on_notification
@@ -95,8 +97,9 @@ class Connection:
             with anyio.CancelScope(shield=True):
                 if self._closed is None:
                     await self._last_words()
-                self._closed = "the client is closed"
+                    self._closed = "the client is closed"
                 await self._transport.aclose()
+                self.closed.set()
 
     async def call(
         self,

@@ -43,6 +43,10 @@ class ClientOptions:
     """The mildest log message wanted; None leaves it to the server, which in the stateless era sends none."""
     capabilities: Mapping[str, Any] = field(default_factory=dict)
     """Declared besides what follows from the handlers, or in place of it."""
+    restart: bool = False
+    """Whether a server that a command started, and that has ended, is started again by the next call, for a new
+    session. The calls that it had raise ConnectionError, and subscriptions end. Where it goes on ending, the pauses
+    grow to 30 seconds."""
     probe_seconds: float = 5.0
     """How long "auto" waits for a stateless answer: old servers may never give one."""
 

@@ -52,6 +52,7 @@ class ProcessStream:
     def __init__(self, process: Process) -> None:
         self._process = process
         self._stderr = b""
+        self._is_closed = False
 
     @property
     def exit_code(self) -> int | None:
@@ -82,6 +83,9 @@ class ProcessStream:
 
     async def aclose(self) -> None:
         """Ends the child, in the steps above: 6 seconds at most for one that listens to nothing."""
+        if self._is_closed:
+            return  # its group may be another one's by now
+        self._is_closed = True
         with anyio.CancelScope(shield=True):
             if self._process.stdin is not None:
                 with suppress(OSError):

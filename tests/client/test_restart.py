@@ -1,0 +1,143 @@
+"""A server that crashes is started again when that is wanted, and nothing is left of those that it was before."""
+
+import os
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+import pytest
+
+from shared.client.client import Client
+from shared.client.connect import connect_stdio
+from shared.client.options import ClientOptions
+from tests.client.small import text_of
+from tests.descriptors import left_open, settled_descriptors
+
+CRASHING = """
+import json, os, sys
+open(sys.argv[1], "a").write(f"{os.getpid()}\\n")
+answers = {
+    "initialize": {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {}},
+    "resources/subscribe": {},
+    "tools/call": {"content": [{"type": "text", "text": str(os.getpid())}]},
+}
+for line in sys.stdin:
+    asked = json.loads(line)
+    if asked.get("params", {}).get("name") == "crash":
+        os._exit(3)
+    if asked.get("params", {}).get("name") == "hang":
+        os.close(1)
+    elif "id" in asked:
+        result = answers[asked["method"]]
+        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}), flush=True)
+"""
+"""Answers a tool with its process id, but for `crash`, and `hang`, which ends its stdout and nothing else."""
+
+
+@pytest.fixture(autouse=True)
+def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shared.client.restart.FIRST_SECONDS", 0.001)
+    monkeypatch.setattr("shared.client.restart.LONGEST_SECONDS", 0.001)
+
+
+@pytest.fixture
+def starts(tmp_path: Path) -> Path:
+    """The process id of each start, a line each."""
+    return tmp_path / "starts"
+
+
+@asynccontextmanager
+async def connected(starts: Path, *, restart: bool = True) -> AsyncIterator[Client]:
+    command = [sys.executable, "-S", "-c", CRASHING, str(starts)]
+    with anyio.fail_after(30):
+        async with connect_stdio(command, ClientOptions(mode="handshake", restart=restart)) as client:
+            yield client
+
+
+async def pid(client: Client) -> str:
+    return text_of(await client.call_tool("pid"))
+
+
+async def lose(client: Client, how: str = "crash") -> None:
+    with pytest.raises(ConnectionError, match="the server ended the connection"):
+        await client.call_tool(how)
+
+
+@pytest.mark.parametrize("how", ["crash", "hang"])
+async def test_the_next_call_has_a_new_server(how: str, starts: Path) -> None:
+    async with connected(starts) as client:
+        first = await pid(client)
+        await lose(client, how)
+        assert await pid(client) == await pid(client) != first
+        with pytest.raises(ProcessLookupError):
+            os.kill(int(first), 0)
+    assert len(starts.read_text().split()) == 2
+
+
+async def test_a_server_stays_lost_where_nobody_asked(starts: Path) -> None:
+    async with connected(starts, restart=False) as client:
+        await lose(client)
+        await lose(client, "pid")
+    assert len(starts.read_text().split()) == 1
+
+
+async def test_all_that_call_at_once_have_the_same_new_server(starts: Path) -> None:
+    pids: list[str] = []
+    async with connected(starts) as client:
+        await lose(client)
+
+        async def call() -> None:
+            pids.append(await pid(client))
+
+        async with anyio.create_task_group() as tasks:
+            for _ in range(10):
+                tasks.start_soon(call)
+    assert len(pids) == 10
+    assert len(set(pids)) == 1
+
+
+async def test_a_server_that_can_not_be_started_again_fails_each_call(starts: Path) -> None:
+    async with connected(starts) as client:
+        await lose(client)
+        starts.unlink()
+        starts.mkdir()  # which its script fails of
+        await lose(client, "pid")
+        starts.rmdir()
+        assert await pid(client) == starts.read_text().strip()
+
+
+async def test_a_subscription_ends_with_its_server(starts: Path) -> None:
+    async with connected(starts) as client:
+        async with client.subscribed(["memo://one"], lambda *_: None) as subscription:
+            await lose(client)
+            await subscription.ended()
+        assert len(starts.read_text().split()) == 1
+        async with client.subscribed(["memo://one"], lambda *_: None):
+            await lose(client)
+    assert len(starts.read_text().split()) == 2
+
+
+async def test_a_client_that_is_closed_starts_nothing(starts: Path) -> None:
+    async with connected(starts) as client:
+        await lose(client)
+    await lose(client, "pid")
+    assert len(starts.read_text().split()) == 1
+
+
+@pytest.mark.slow
+async def test_nothing_is_left_of_many_servers(starts: Path) -> None:
+    async with connected(starts):  # the first one opens what the loop keeps
+        pass
+    before = settled_descriptors()
+    async with connected(starts) as client:
+        for _ in range(20):
+            await lose(client)
+        await pid(client)
+        assert len(anyio.get_running_tasks()) < 12
+    assert len(starts.read_text().split()) == 22
+    assert left_open(before) == []
+    for one in starts.read_text().split():
+        with pytest.raises(ProcessLookupError):
+            os.kill(int(one), 0)
