@@ -48,8 +48,9 @@ async def _discover(connection: Connection, options: ClientOptions) -> bool:
     with connection.sent(session.discover()) as waiter:
         try:
             answer = await connection.answer(waiter, seconds)
-        except TimeoutError:
-            if not session.may_shake_hands:
+        except (TimeoutError, ConnectionError):
+            # No answer, or one that can't be used: old servers know neither the method nor what is said with it.
+            if connection.gone.is_set() or not session.may_shake_hands:
                 raise
     era = session.discovered(answer if isinstance(answer, Response | Failure) else None)
     if era is Era.NONE or (era is Era.HANDSHAKE and not session.may_shake_hands):

@@ -73,7 +73,9 @@ def _initialized(version: str = "2025-11-25", **capabilities: Any) -> Answer:
 HANDSHAKE = ["server/discover", "initialize", "notifications/initialized"]
 
 
-@pytest.mark.parametrize("discover", [_error(-32601), _error(-32602), _error(400), _result({}), None])
+@pytest.mark.parametrize(
+    "discover", [_error(-32601), _error(-32602), _error(400), _result({}), _result({"resultType": "x"}), None]
+)
 async def test_old_servers_get_a_handshake(discover: Answer | None) -> None:
     answers = {"initialize": _initialized("2025-03-26"), "list": _result({"tools": []})}
     script = Script(**answers, **({"discover": discover} if discover else {}))

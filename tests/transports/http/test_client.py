@@ -173,11 +173,10 @@ async def test_answers_that_are_none(answer: httpx.Response, error: type[Excepti
             await client.list_tools()
 
 
-async def test_an_old_server_gets_a_handshake() -> None:
+@pytest.mark.parametrize("discovered", [httpx.Response(400, text="no session"), httpx.Response(202)])
+async def test_an_old_server_gets_a_handshake(discovered: httpx.Response) -> None:
     opened = _result(2, {"protocolVersion": "2025-03-26", "capabilities": {}, "serverInfo": {}})
-    server = Bytes(
-        discover=httpx.Response(400, text="no session"), initialize=opened, initialized=httpx.Response(202)
-    )
+    server = Bytes(discover=discovered, initialize=opened, initialized=httpx.Response(202))
     async with _scripted(server, "auto") as client:
         assert client.server.version == "2025-03-26"
 
