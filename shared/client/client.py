@@ -51,7 +51,7 @@ class Client:
         Raises ValueError for a mode or a version that does not exist, and where they leave none to speak.
         """
         self._options = options or ClientOptions()
-        self._connection = self._connect(transport)
+        self._connection = self._connect(transport, self._options.mode)
         self._restart = restart if self._options.restart else None
         self._pauses = Pauses()
         self._restarting = anyio.Lock()
@@ -93,9 +93,9 @@ class Client:
 
     # Connections
 
-    def _connect(self, transport: ClosableTransport) -> Connection:
+    def _connect(self, transport: ClosableTransport, mode: str) -> Connection:
         accepted = self._options.accepted()
-        first = first_version(self._options.mode, accepted)
+        first = first_version(mode, accepted)
         session = ClientSession(self._options.identity(), first, accepted)
         return Connection(transport, session, self._options.handlers(), self._notified)
 
@@ -108,8 +108,10 @@ class Client:
             await connection.gone.wait()
 
     async def _live_again(self, restart: Start, *, task_status: TaskStatus[None]) -> None:
+        # The era of a server stays: one that never answers what it does not know is waited for once.
+        mode = "handshake" if self._options.mode == "auto" and not self.stateless else self._options.mode
         async with restart() as transport:
-            await self._live(self._connect(transport), task_status=task_status)
+            await self._live(self._connect(transport, mode), task_status=task_status)
 
     async def _revive(self) -> None:
         """Has a new server and a new session in place of those that were lost, where that is wanted."""

@@ -5,6 +5,7 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -22,18 +23,21 @@ answers = {
     "initialize": {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {}},
     "resources/subscribe": {},
     "tools/call": {"content": [{"type": "text", "text": str(os.getpid())}]},
+    "prompts/list": {"prompts": []},
 }
 for line in sys.stdin:
     asked = json.loads(line)
+    answers["prompts/list"]["prompts"].append(asked["method"])
     if asked.get("params", {}).get("name") == "crash":
         os._exit(3)
     if asked.get("params", {}).get("name") == "hang":
         os.close(1)
-    elif "id" in asked:
+    elif asked["method"] in answers:
         result = answers[asked["method"]]
         print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}), flush=True)
 """
-"""Answers a tool with its process id, but for `crash`, and `hang`, which ends its stdout and nothing else."""
+"""Answers a tool with its process id, but for `crash`, and `hang`, which ends its stdout and nothing else. It lists
+the methods that it was asked for, and does not answer those that it does not know."""
 
 
 @pytest.fixture(autouse=True)
@@ -49,10 +53,11 @@ def starts(tmp_path: Path) -> Path:
 
 
 @asynccontextmanager
-async def connected(starts: Path, *, restart: bool = True) -> AsyncIterator[Client]:
+async def connected(starts: Path, **options: Any) -> AsyncIterator[Client]:
     command = [sys.executable, "-S", "-c", CRASHING, str(starts)]
     with anyio.fail_after(30):
-        async with connect_stdio(command, ClientOptions(mode="handshake", restart=restart)) as client:
+        given: dict[str, Any] = {"mode": "handshake", "restart": True, **options}
+        async with connect_stdio(command, ClientOptions(**given)) as client:
             yield client
 
 
@@ -74,6 +79,14 @@ async def test_the_next_call_has_a_new_server(how: str, starts: Path) -> None:
         with pytest.raises(ProcessLookupError):
             os.kill(int(first), 0)
     assert len(starts.read_text().split()) == 2
+
+
+async def test_the_era_of_a_server_is_found_out_once(starts: Path) -> None:
+    opening = ["initialize", "notifications/initialized", "prompts/list"]
+    async with connected(starts, mode="auto", probe_seconds=0.1) as client:
+        assert await client.list_prompts() == ["server/discover", *opening]
+        await lose(client)
+        assert await client.list_prompts() == opening
 
 
 async def test_a_server_stays_lost_where_nobody_asked(starts: Path) -> None:
