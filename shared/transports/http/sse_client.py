@@ -4,7 +4,7 @@
     POST endpoint ──▶ 202; what it answers comes on the stream
 
 The stream can't be resumed: where it ends, the session does. The endpoint must be of the origin that was asked, or a
-server could have the token, and the requests of its user, sent to another one.
+server could have the token, and the requests of its user, sent to another one; nor is any redirect followed.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
@@ -93,7 +93,8 @@ class SseTransport:
 
     async def _post(self, message: Message) -> httpx.Response:
         endpoint = self._endpoint or self._stream.url
-        return await self._http.post(endpoint, content=self._codec.encode(message), headers=self._headers)
+        body = self._codec.encode(message)
+        return await self._http.post(endpoint, content=body, headers=self._headers, follow_redirects=False)
 
     async def _ask(self, request: Request) -> None:
         """Delivers an error in place of the answer that will not come."""
@@ -163,7 +164,7 @@ async def _soon(step: Awaitable[T]) -> T:
 async def _get(url: str, headers: Mapping[str, str], http: httpx.AsyncClient) -> httpx.Response:
     request = http.build_request("GET", url, headers={**headers, "accept": EVENT_STREAM})
     try:
-        response = await http.send(request, stream=True)
+        response = await http.send(request, stream=True, follow_redirects=False)
     except httpx.HTTPError as error:
         raise ConnectionError(f"{type(error).__name__}: {error}") from None
     if is_stream(response):

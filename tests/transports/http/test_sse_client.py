@@ -5,6 +5,8 @@ from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import anyio
+import anyio.lowlevel
+import httpx
 import pytest
 from anyio.abc import SocketAttribute, SocketStream
 
@@ -15,6 +17,7 @@ from shared.errors import PeerError
 from shared.kit.tasks import background
 from shared.transports.http.server import HttpOptions, run_http
 from tests.client.small import Small, text_of
+from tests.descriptors import left_open, settled_descriptors
 
 VERSIONS = pytest.mark.parametrize("mode", ["auto", "handshake", "2025-06-18", "2024-11-05"])
 TOKEN = "secret-secret-secret"
@@ -147,14 +150,16 @@ async def test_what_neither_transport_serves_is_refused_as_it_was(path: str, opt
 
 
 @asynccontextmanager
-async def answering(said: str, media_type: str = "text/event-stream", *, stays: bool = True) -> AsyncIterator[str]:
-    """The URL of a server that answers GET with `said`, and POSTs with 202 and nothing."""
+async def answering(
+    said: str, media_type: str = "text/event-stream", *, post: str = "202 Accepted", stays: bool = True
+) -> AsyncIterator[str]:
+    """The URL of a server that answers GET with `said`, and POSTs with a status and nothing, or not at all."""
 
     async def handle(stream: SocketStream) -> None:
         async with stream:
             asked = await stream.receive()
             if asked.startswith(b"POST"):
-                await stream.send(b"HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n")
+                await stream.send(f"HTTP/1.1 {post}\r\nContent-Length: 0\r\n\r\n".encode() if post else b"")
                 return
             await stream.send(f"HTTP/1.1 200 OK\r\nContent-Type: {media_type}\r\n\r\n{said}".encode())
             while stays:
@@ -203,11 +208,53 @@ async def test_a_stream_that_never_names_an_endpoint(monkeypatch: pytest.MonkeyP
                 pass
 
 
+async def test_no_redirect_is_followed() -> None:
+    """Whoever gives us an HTTP client that follows them does not mean the token."""
+    asked: list[str] = []
+
+    def redirect(request: httpx.Request) -> httpx.Response:
+        asked.append(request.url.host)
+        return httpx.Response(307, headers={"location": "http://elsewhere/sse"})
+
+    async with httpx.AsyncClient(transport=httpx.MockTransport(redirect), follow_redirects=True) as http:
+        with pytest.raises(PeerError, match="HTTP 307"):
+            async with connect_sse("http://server/sse", http=http, token=TOKEN):
+                pass
+    assert asked == ["server"]
+
+
 async def test_a_page_is_no_stream() -> None:
     async with answering("<html>", "text/html") as url:
         with pytest.raises(PeerError, match="no event stream"):
             async with connect_sse(url):
                 pass
+
+
+@pytest.mark.parametrize(
+    ("post", "error", "text"),
+    [("404 Not Found", PeerError, "HTTP 404: Not Found"), ("", ConnectionError, "disconnected without")],
+)
+async def test_a_post_that_is_not_taken_ends_its_request(post: str, error: type[Exception], text: str) -> None:
+    async with answering("event: endpoint\ndata: /messages\n\n", post=post) as url:
+        with pytest.raises(error, match=text):
+            async with connect_sse(url):
+                pass
+
+
+async def test_nothing_is_left_of_clients_that_failed_and_of_those_that_did_not() -> None:
+    async with served(Small()) as (url, _), answering("event: endpoint\ndata: //evil.example\n\n") as evil:
+        before = settled_descriptors()
+        for _ in range(5):
+            async with connect(f"{url}/sse") as client:
+                await client.call_tool("add", {"a": 1, "b": 1})
+            with pytest.raises(ConnectionError):
+                async with connect_sse(evil):
+                    pass
+            with pytest.raises(PeerError):
+                async with connect(f"{url}/none"):
+                    pass
+        while left_open(before):  # the servers close their side when they hear of it
+            await anyio.lowlevel.checkpoint()
 
 
 async def test_a_stream_that_ends_loses_the_client() -> None:
