@@ -14,7 +14,6 @@ of one that stops, which end with it now, while its session goes on.
 
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from .protocol.identity import Principal
@@ -220,7 +219,7 @@ class Bus(Protocol):
         """Has `wake` called when `topic` is published, until the function that this gives is called."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ReplayLimits:
     """What is kept for clients that come back."""
 

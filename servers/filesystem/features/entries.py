@@ -5,6 +5,7 @@ others come from the name: nothing is read for them.
 """
 
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import PurePath
 from typing import Any
 
@@ -55,6 +56,7 @@ def _hints(entry: ListedEntry, mime_type: str) -> Annotations | None:
     return Annotations(**hints) if hints else None
 
 
+@lru_cache(1_024)  # they come again with the files
 def moment_of(seconds: float) -> str | None:
     """A time as lists of resources say it, to the second; None where no calendar has it."""
     try:

@@ -8,19 +8,23 @@ import zlib
 
 from .rules import Headers, Refusal, is_gzip, refuse
 
-__all__ = ["Body", "GzipBody", "body_of"]
+__all__ = ["Body", "GzipBody", "body_of", "check_length"]
 
 _WRAPPED_IN_GZIP = 31
 _STEP = 65_536
 """Bytes that are inflated at a time."""
 
 
-def body_of(headers: Headers, limit: int) -> "Body | Refusal":
-    """An empty body for a request with these `headers`, of which `check_content` thought well; 413 where they
-    announce more than `limit` bytes."""
+def check_length(headers: Headers, limit: int) -> Refusal | None:
+    """413 where these `headers` announce more than `limit` bytes."""
     length = headers.get("content-length")
     if length is not None and (not length.isdecimal() or int(length[:20]) > limit):
         return _too_large(limit)
+    return None
+
+
+def body_of(headers: Headers, limit: int) -> "Body":
+    """An empty body for a request with these `headers`, of which `check_content` thought well."""
     return GzipBody(limit) if is_gzip(headers) else Body(limit)
 
 

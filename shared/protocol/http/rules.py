@@ -61,6 +61,7 @@ _GUARDED = frozenset({"host", "origin", "authorization", "x-api-key", "content-t
 """Headers whose repetition could make two readers see two different requests."""
 _SINGLE = _GUARDED | {SESSION_ID, VERSION_HEADER, "mcp-method", "mcp-name", LAST_EVENT_ID}
 _SINGLE_PREFIX = "mcp-param-"
+_GZIP = ("gzip", "x-gzip")
 
 _STATUSES = {
     -32700: 400,
@@ -184,12 +185,14 @@ def check_accept(headers: Headers, *needed: str) -> Refusal | None:
     return None
 
 
-def may_be_dialect(headers: Headers) -> bool:
-    """Whether a POST may speak a dialect: it brings JSON, takes one of the two forms of an answer (RFC 9110, section
-    12.5.1: it does where it says nothing), and has no header by which clients of the specification tell their version
-    or their session."""
+def may_be_dialect(headers: Headers, refusal: Refusal | None) -> bool:
+    """Whether a POST may speak a dialect, to whose headers the specification answers `refusal`: it brings JSON, takes
+    one of the two forms of an answer (RFC 9110, section 12.5.1: it does where it says nothing), and has no header by
+    which clients of the specification tell their version or their session."""
     if headers.get(VERSION_HEADER) is not None or headers.get(SESSION_ID) is not None:
         return False
+    if refusal is None:
+        return True
     accept = headers.get("accept")
     is_answerable = accept is None or accepts(accept, JSON) or accepts(accept, EVENT_STREAM)
     return is_answerable and check_content(headers) is None
@@ -208,7 +211,8 @@ def check_content(headers: Headers) -> Refusal | None:
     """415 unless the body is JSON, as it is or gzipped."""
     if not _is_json(headers.get("content-type")):
         return refuse(415, f"the Content-Type must be {JSON}")
-    if not is_gzip(headers) and (headers.get("content-encoding") or "identity").lower() != "identity":
+    coding = headers.get("content-encoding")
+    if coding is not None and coding.lower() not in ("", "identity", *_GZIP):
         # What would be taken is to be said (RFC 9110, section 15.5.16).
         return refuse(415, "a body may be compressed by gzip, and by nothing else", Accept_Encoding="gzip")
     return None
@@ -216,7 +220,8 @@ def check_content(headers: Headers) -> Refusal | None:
 
 def is_gzip(headers: Headers) -> bool:
     """Whether the body is gzipped (RFC 9110, section 8.4.1.3)."""
-    return (headers.get("content-encoding") or "").lower() in ("gzip", "x-gzip")
+    coding = headers.get("content-encoding")
+    return coding is not None and coding.lower() in _GZIP
 
 
 @lru_cache(64)

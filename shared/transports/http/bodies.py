@@ -6,8 +6,8 @@ from typing import TypeVar
 from anyio import lowlevel
 
 from ...ops.footprint import count_bytes
-from ...protocol.http.bodies import body_of
-from ...protocol.http.rules import Refusal
+from ...protocol.http.bodies import body_of, check_length
+from ...protocol.http.rules import Refusal, is_gzip
 from ...server.thread_turns import Turns
 from .reply import Gone, Http
 
@@ -31,13 +31,17 @@ class Bodies:
         """The body of a request: 413 beyond the limit, 400 for gzip that is broken. How long it may take is the
         connection's matter. Raises Gone when the client goes away meanwhile."""
         # The connection stays open: closing it on a client that still sends would reset it, and lose this answer.
+        refusal = check_length(http.headers, self._limit)
+        if refusal is not None:
+            return refusal
+        event = await http.receive()
+        if event["type"] == "http.request" and not event.get("more_body", False) and not is_gzip(http.headers):
+            data: bytes = event.get("body", b"")
+            if len(data) <= self._limit:
+                count_bytes(len(data))
+                return data  # whole, as most are
         body = body_of(http.headers, self._limit)
-        if isinstance(body, Refusal):
-            return body
-        while True:
-            event = await http.receive()
-            if event["type"] == "http.disconnect":
-                raise Gone
+        while event["type"] != "http.disconnect":
             is_last = not event.get("more_body", False)
             refusal = body.feed(event.get("body", b"")) or (body.end() if is_last else None)
             if refusal is not None:
@@ -45,6 +49,8 @@ class Bodies:
             if is_last:
                 count_bytes(len(body.data))
                 return bytes(body.data)
+            event = await http.receive()
+        raise Gone
 
     async def decode(self, client: str, decode: Callable[[bytes], T], body: bytes) -> T:
         """What `decode` makes of a body. Of those that take long one is read in a turn of the event loop, client by

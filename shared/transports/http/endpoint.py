@@ -63,6 +63,8 @@ __all__ = ["Endpoint"]
 
 log = logging.getLogger("shared.transports.http")
 
+_STANDARD = Codec(line_end=b"")
+"""For bodies in the specification's own words, of which it keeps nothing."""
 _STARTING = refuse(503, "the server is starting; try again in a moment", Retry_After="2")
 _BUSY = refuse(429, "too many of your requests are being served; wait for their answers", Retry_After="1")
 _LACKING = refuse(501, "WebSockets need the extra 'http', which is not installed here")
@@ -155,7 +157,7 @@ class Endpoint:
 
     async def _post(self, http: Http, sessions: Sessions) -> Refusal | None:
         refusal = check_accept(http.headers, JSON, EVENT_STREAM) or check_content(http.headers)
-        dialects = self._limits.dialects and may_be_dialect(http.headers)
+        dialects = self._limits.dialects and may_be_dialect(http.headers, refusal)
         if refusal is not None and not dialects:
             return refusal
         body = await self._bodies.read(http)
@@ -163,7 +165,7 @@ class Endpoint:
             return refusal or body
         if self._closed is not None:
             return refusal or self._closed
-        codec = Codec(line_end=b"", dialects=dialects)
+        codec = Codec(line_end=b"", dialects=True) if dialects else _STANDARD
         message = await self._bodies.decode(http.client, codec.decode_body, body)
         if codec.dialect is not None:
             return await self._post_dialect(http, message, codec)
@@ -246,7 +248,8 @@ class Endpoint:
         if isinstance(found, Refusal):
             return found
         session, is_free = found
-        refusal = check_version_header(http.headers, session.spoken) or check_handshake_body(message, session.spoken)
+        spoken = session.spoken
+        refusal = check_version_header(http.headers, spoken) or check_handshake_body(message, spoken)
         if refusal is not None and is_free:
             sessions.leave(session, ids)
         if refusal is not None or not is_free:

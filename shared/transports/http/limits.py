@@ -6,11 +6,12 @@ from typing import Any
 
 from ...contracts import ReplayLimits, Replica
 from ...kit.expiry import ExpiryQueue
+from ...protocol.records import record
 
 __all__ = ["EndpointLimits", "Keeping", "SessionLimits"]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SessionLimits(ReplayLimits):
     """What sessions may take."""
 

@@ -6,7 +6,7 @@ import zlib
 
 import pytest
 
-from shared.protocol.http.bodies import Body, GzipBody, body_of
+from shared.protocol.http.bodies import Body, GzipBody, body_of, check_length
 from shared.protocol.http.rules import Refusal, read_headers
 
 DATA = b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}'
@@ -16,7 +16,8 @@ FULL = 1_000_000
 
 def opened(limit=FULL, **headers):
     raw = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
-    return body_of(read_headers(raw), limit)
+    headers = read_headers(raw)
+    return check_length(headers, limit) or body_of(headers, limit)
 
 
 def gathered(pieces, limit=FULL, coding="gzip"):
