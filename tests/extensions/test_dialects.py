@@ -9,6 +9,7 @@ import anyio
 import pytest
 
 from shared import Context, Server, TextContent, ToolError
+from shared.protocol.types.base import CLIENT_CAPABILITIES
 from shared.testing import connected
 from shared.transports.memory import MemoryTransport
 from tests.server.peer import PATIENCE, server
@@ -174,6 +175,21 @@ async def test_what_can_not_be_executed_is_an_error(params, code, said):
         error = await talk.ask("mcp/tool/execute", params)
     assert error["code"] == code
     assert said in error["message"]
+
+
+async def test_a_tool_that_asks_is_refused_whatever_the_peer_declares():
+    made = app()
+
+    @made.tool()
+    async def sign(ctx: Context[Any]) -> str:
+        """Asks for a signature."""
+        return (await ctx.ask_to_visit("page", "Please sign.", "https://example.org")).action
+
+    async with talking(made) as talk:
+        meta = {CLIENT_CAPABILITIES: {"elicitation": {"url": {}}}}
+        error = await talk.ask("mcp/tool/execute", {"toolId": "sign", "inputs": {}, "_meta": meta})
+        assert error["code"] == -32021
+        assert await talk.ask("mcp/ping") == {}
 
 
 # Resources

@@ -11,6 +11,7 @@ import httpx
 import pytest
 
 from shared.extensions.dialects import DIALECTS
+from shared.protocol.types.base import CLIENT_CAPABILITIES
 from shared.transports.http.limits import EndpointLimits
 from tests.transports.http.http_wire import ACCEPT, Json, Site, events, listening, make_server, routing
 from tests.transports.http.sse_wire import streaming
@@ -144,6 +145,18 @@ async def test_over_http_with_sse_the_first_message_settles_what_is_spoken() -> 
         assert (await client.next())["result"] == "hi"
         await client.send({"jsonrpc": "2.0", "id": 2, "method": "tools/list"})
         assert "document 000" in (await client.next())["error"]["message"]
+
+
+async def test_a_tool_that_asks_is_refused_whatever_the_peer_declares() -> None:
+    asking = execute("favourite")
+    asking["params"]["_meta"] = {CLIENT_CAPABILITIES: {"elicitation": {"form": {}}}}
+    async with spoken() as site, web_socket(site) as socket, streaming(site) as stream:
+        answers = [(await site.post(asking, {"Accept": JSON})).json()]
+        await socket.send(asking)
+        answers.append(await socket.receive())
+        await stream.send(asking)
+        answers.append(await stream.next())
+    assert [(one["id"], one["error"]["code"]) for one in answers] == [(1, -32021)] * 3
 
 
 # Clients of the specification see no difference

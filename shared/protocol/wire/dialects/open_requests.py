@@ -81,7 +81,8 @@ def is_id(value: Any) -> bool:
 
 def enveloped(params: dict[str, Any], token: RequestId | None = None) -> dict[str, Any]:
     """`params` of a request that stands for itself, in the newest version, and is told of its progress by `token`
-    where it has no own one. What the peer says in `_meta` counts.
+    where it has no own one. What the peer says in `_meta` counts, but for the version and what it could answer: a
+    dialect has no words for a question, nor for a result that asks.
 
     Raises InvalidParams where that is no object.
     """
@@ -89,4 +90,4 @@ def enveloped(params: dict[str, Any], token: RequestId | None = None) -> dict[st
     if not isinstance(meta, dict):
         raise InvalidParams('"params._meta" must be an object')
     wanted = {} if token is None else {"progressToken": token}
-    return {**params, "_meta": {PROTOCOL_VERSION: NEWEST.date, CLIENT_CAPABILITIES: {}, **wanted, **meta}}
+    return {**params, "_meta": {**wanted, **meta, PROTOCOL_VERSION: NEWEST.date, CLIENT_CAPABILITIES: {}}}

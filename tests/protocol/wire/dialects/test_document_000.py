@@ -66,8 +66,13 @@ def test_what_lives_in_a_handshake_has_no_envelope(method):
 
 
 def test_what_the_peer_says_in_its_meta_counts():
-    sent = {"_meta": {"progressToken": 5, CLIENT_CAPABILITIES: {"roots": {}}}}
+    sent = {"_meta": {"progressToken": 5, "com.example/x": 1}}
     assert Talk().request("mcp/listTools", sent).params["_meta"] == ENVELOPE | sent["_meta"]
+
+
+def test_a_peer_can_not_declare_what_the_dialect_has_no_words_for():
+    sent = {"_meta": {PROTOCOL_VERSION: "2025-11-25", CLIENT_CAPABILITIES: {"elicitation": {}}}}
+    assert Talk().request("mcp/listTools", sent).params["_meta"] == ENVELOPE
 
 
 def test_initialize_is_the_whole_handshake():
