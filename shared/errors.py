@@ -7,6 +7,7 @@
     │   ├── InvalidRequest      -32600  the peer sent JSON that is no valid message
     │   ├── MethodNotFound      -32601
     │   ├── InvalidParams       -32602
+    │   │   └── UnknownTool
     │   ├── InternalError       -32603  ours; never carries detail
     │   └── PeerError           the peer answered a request of ours with an error
     ├── InvalidArguments        a tool's arguments break its schema; a result or -32602, by version
@@ -37,6 +38,7 @@ __all__ = [
     "ResourceNotFound",
     "RpcError",
     "ToolError",
+    "UnknownTool",
 ]
 
 
@@ -52,6 +54,8 @@ class RpcError(McpError):
     """Ends a request with a JSON-RPC error of this `code`, `message` (one short sentence) and `data`."""
 
     code = -32603
+    kind = ""
+    """What it is more closely than the code says, for peers that have a code for that; it is not on the wire."""
 
     def __init__(self, message: str, *, code: int | None = None, data: Any = None) -> None:
         super().__init__(message)
@@ -82,6 +86,12 @@ class InvalidParams(RpcError):
     """The params don't fit the method: wrong shape, unknown name, bad cursor, forged state."""
 
     code = -32602
+
+
+class UnknownTool(InvalidParams):
+    """There is no tool of that name."""
+
+    kind = "unknown tool"
 
 
 class InternalError(RpcError):

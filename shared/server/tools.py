@@ -6,7 +6,7 @@ from functools import cached_property
 from inspect import Parameter, Signature
 from typing import TYPE_CHECKING, Any
 
-from ..errors import DeclarationError, InvalidParams, ToolError
+from ..errors import DeclarationError, ToolError, UnknownTool
 from ..protocol.records import record
 from ..protocol.types.base import Icon, Meta
 from ..protocol.types.tools import CallToolParams, Tool, ToolAnnotations
@@ -127,10 +127,10 @@ class Tools:
         ]
 
     def find(self, name: str, settings: Any) -> RegisteredTool:
-        """The tool of that name. Raises InvalidParams where there is none, ToolError where it is not offered."""
+        """The tool of that name. Raises UnknownTool where there is none, ToolError where it is not offered."""
         tool = self._tools.get(name)
         if tool is None:
-            raise InvalidParams(f"unknown tool: {name[:100]}")
+            raise UnknownTool(f"unknown tool: {name[:100]}")
         if tool.options.unavailable is not None:
             reason = tool.options.unavailable(settings)
             if reason is not None:
@@ -139,7 +139,7 @@ class Tools:
 
 
 async def call_tool(running: "Running[Any]", context: Context[Any], params: CallToolParams) -> dict[str, Any]:
-    """`tools/call`. Raises InvalidParams, InvalidArguments, ToolError, and what the tool's function raises."""
+    """`tools/call`. Raises UnknownTool, InvalidArguments, ToolError, and what the tool's function raises."""
     tool = running.features.tools.find(params.name, running.settings)
     value = await tool.function.call(**tool.function.bind(params.arguments, context))
     return tool.result.to_wire(value, context.budget.result_bytes)

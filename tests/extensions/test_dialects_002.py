@@ -7,7 +7,15 @@ from typing import Any
 
 import anyio
 
-from shared import Annotations, Implementation, Server, TextResourceContents, ToolError
+from shared import (
+    Annotations,
+    Implementation,
+    InvalidParams,
+    ResourceNotFound,
+    Server,
+    TextResourceContents,
+    ToolError,
+)
 from shared.testing import connected
 from tests.server.peer import PATIENCE
 from tests.transcript_apps import sourced
@@ -120,6 +128,20 @@ async def test_a_prompt_that_fails_is_an_error_at_run_time() -> None:
         assert await ask("render_prompt", {"name": "broken", "arguments": {"count": 4}}) == {
             "error": {"code": 6001, "message": "there are 4"}
         }
+
+
+async def test_what_a_tool_refuses_is_told_apart_from_a_tool_that_is_not_there() -> None:
+    app: Server[None] = Server(Implementation(name="made", version="1"))
+
+    @app.tool()
+    async def book(date: str) -> str:
+        """Refuses."""
+        raise InvalidParams("the date is in the past") if date else ResourceNotFound("calendar:")
+
+    async with asked(app) as ask:
+        for name, date, code in (("book", "x", -32602), ("book", "", -32602), ("cook", "x", 4001)):
+            answer = await ask("call_tool", {"name": name, "arguments": {"date": date}})
+            assert answer["error"]["code"] == code
 
 
 async def test_what_a_server_does_not_have_is_no_method() -> None:

@@ -54,12 +54,14 @@ class Response:
 
 @record
 class Failure:
-    """The error answer to the request `id`; `id` is None where it could not be read."""
+    """The error answer to the request `id`; `id` is None where it could not be read. `kind` is that of the RpcError,
+    and not on the wire."""
 
     id: RequestId | None
     code: int
     message: str
     data: Any = None
+    kind: str = ""
 
 
 @record
@@ -93,7 +95,7 @@ class Prepared(dict[str, Any]):
 
 def failure(id: RequestId | None, error: RpcError) -> Failure:
     """The answer to request `id` that says `error`."""
-    return Failure(id, error.code, error.message, error.data)
+    return Failure(id, error.code, error.message, error.data, error.kind)
 
 
 def error_object(answer: Failure) -> dict[str, Any]:

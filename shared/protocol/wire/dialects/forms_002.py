@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from ....errors import DeclarationError, InvalidParams, RpcError
+from ....errors import DeclarationError, InvalidParams, RpcError, UnknownTool
 from ...uri_template import UriTemplate
 from ..jsonrpc import Failure, error_object, json_of
 from . import SEMANTIC_VERSION
@@ -43,7 +43,6 @@ TOOL_NOT_FOUND, TOOL_FAILED, URI_INCOMPLETE, PROMPT_FAILED = 4001, 4002, 5001, 6
 
 _CODES: Mapping[tuple[str, int], int] = {
     ("read_resource", -32603): RESOURCE_FAILED,
-    ("call_tool", -32602): TOOL_NOT_FOUND,  # its params have been looked at before
     ("call_tool", -32603): TOOL_FAILED,
     ("render_prompt", -32603): PROMPT_FAILED,
 }
@@ -174,7 +173,8 @@ def told_error(method: str, answer: Failure) -> _Object:
             "message": "Resource not found",
             "data": {**data, "detail": answer.message},
         }
-    return error_object(replace(answer, code=_CODES.get((method, answer.code), answer.code)))
+    named = TOOL_NOT_FOUND if answer.kind == UnknownTool.kind else answer.code
+    return error_object(replace(answer, code=_CODES.get((method, answer.code), named)))
 
 
 # Params

@@ -111,8 +111,8 @@ def test_an_answer_has_the_id_and_the_head_of_its_request(id_: Any, head: dict[s
 
 def test_an_error_has_them_too():
     talk = Talk()
-    told = talk.hears(Failure(talk.request(CALL).id, -32602, "unknown tool: add"))
-    assert told == {"id": 1, "error": {"code": 4001, "message": "unknown tool: add"}}
+    told = talk.hears(Failure(talk.request(CALL).id, -32603, "the disk is full"))
+    assert told == {"id": 1, "error": {"code": 4002, "message": "the disk is full"}}
 
 
 def test_requests_with_and_without_a_head_go_on_beside_each_other():

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from shared.errors import InvalidParams, RpcError
+from shared.errors import InvalidParams, RpcError, UnknownTool
 from shared.protocol.wire.dialects.forms_002 import (
     MAX_BRACES,
     MAX_TEMPLATE,
@@ -18,7 +18,7 @@ from shared.protocol.wire.dialects.forms_002 import (
     tool_params,
     tool_result,
 )
-from shared.protocol.wire.jsonrpc import Failure
+from shared.protocol.wire.jsonrpc import Failure, failure
 
 # Versions
 
@@ -167,7 +167,7 @@ def test_params_of_other_shapes_are_refused(meant: Any, params: dict[str, Any], 
     [
         ("read_resource", -32603, 3002),
         ("read_resource", -32602, -32602),
-        ("call_tool", -32602, 4001),
+        ("call_tool", -32602, -32602),
         ("call_tool", -32603, 4002),
         ("render_prompt", -32602, -32602),
         ("render_prompt", -32603, 6001),
@@ -178,6 +178,11 @@ def test_params_of_other_shapes_are_refused(meant: Any, params: dict[str, Any], 
 )
 def test_errors_are_in_the_ranges_of_the_document(method: str, code: int, told: int):
     assert told_error(method, Failure(1, code, "why", {"a": 1})) == {"code": told, "message": "why", "data": {"a": 1}}
+
+
+def test_a_tool_that_is_not_there_is_4001():
+    failed = failure(1, UnknownTool("unknown tool: a"))
+    assert told_error("call_tool", failed) == {"code": 4001, "message": "unknown tool: a"}
 
 
 def test_a_resource_that_is_not_there_is_3001():
