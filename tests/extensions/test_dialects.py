@@ -8,7 +8,7 @@ from typing import Any
 import anyio
 import pytest
 
-from shared import Context, Server, TextContent, ToolError
+from shared import CallToolResult, Context, ImageContent, Server, TextContent, ToolError
 from shared.protocol.types.base import CLIENT_CAPABILITIES
 from shared.testing import connected
 from shared.transports.memory import MemoryTransport
@@ -67,6 +67,12 @@ def app() -> Server[Any]:
     async def both() -> list[TextContent]:
         """Gives two texts."""
         return [TextContent(text="a"), TextContent(text="b")]
+
+    @made.tool()
+    async def draw() -> CallToolResult:
+        """Gives data and a picture of it."""
+        picture = ImageContent(data="eA==", mime_type="image/png")
+        return CallToolResult(content=[picture], structured_content={"May": 3})
 
     @made.tool()
     async def wait() -> str:
@@ -130,7 +136,7 @@ async def test_initialize_opens_a_session_once():
 async def test_all_tools_are_one_array():
     async with talking(app()) as talk:
         tools = await talk.ask("mcp/listTools")
-    assert [one["toolId"] for one in tools] == ["test/read_file", "test/count", "test/both", "test/wait"]
+    assert [one["toolId"] for one in tools] == ["test/read_file", "test/count", "test/both", "test/draw", "test/wait"]
     assert tools[0]["description"] == "Reads a file."
     assert tools[0]["inputSchema"]["required"] == ["path"]
 
@@ -152,6 +158,14 @@ async def test_a_tool_of_another_server_is_refused():
     [
         ("count", {"text": "abc"}, {"letters": 3}),
         ("both", {}, [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]),
+        (
+            "draw",
+            {},
+            {
+                "content": [{"type": "image", "data": "eA==", "mimeType": "image/png"}],
+                "structuredContent": {"May": 3},
+            },
+        ),
     ],
 )
 async def test_the_result_is_what_the_tool_gives(tool, inputs, result):
@@ -284,7 +298,7 @@ async def test_two_requests_without_an_id_at_once():
         error = await talk.ask("mcp/listTools", id=None)
         assert error["code"] == -32600
         await talk.send(method="mcp/notifications/cancelled", params={"requestId": None})
-        assert len(await talk.ask("mcp/listTools", id=None)) == 4
+        assert len(await talk.ask("mcp/listTools", id=None)) == 5
 
 
 async def test_a_standard_client_does_not_hear_of_the_methods():

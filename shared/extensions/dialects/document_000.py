@@ -2,8 +2,8 @@
 
 * a `toolId` is the server's name, a slash and the tool's name, as in the example of 4.1.3; the former may be missing,
   and underscores and capitals of the latter don't count: `filesystem/readFile` is `read_file`;
-* what a tool gives is its structured content, or else its text, or else the array of its content; what it could not
-  do is an error;
+* what a tool gives is its structured content, or else its text, or else the array of its content; where data stands
+  beside more than text it is both, under the names of the specification. What it could not do is an error;
 * a `resourceId` is a URI or a template of them. `query` has the template's variables; what it has besides becomes the
   query of the URI;
 * what a resource gives is its text, or else the array of its contents.
@@ -64,12 +64,14 @@ async def execute_tool(running: Running[Any], context: Context[Any], params: Par
     given = read_params(context, _ExecuteParams)
     named = CallToolParams(name=_tool_name(running, given.tool_id), arguments=given.inputs)
     result = await running.handlers["tools/call"](running, context, named)
-    texts = [block["text"] for block in result["content"] if block["type"] == "text"]
+    content = result["content"]
+    texts = [block["text"] for block in content if block["type"] == "text"]
     if result.get("isError"):
         raise ToolError("\n".join(texts))
-    if "structuredContent" in result:
-        return {"value": result["structuredContent"]}
-    return {"value": texts[0] if len(texts) == len(result["content"]) == 1 else result["content"]}
+    if "structuredContent" not in result:
+        return {"value": texts[0] if len(texts) == len(content) == 1 else content}
+    data = result["structuredContent"]
+    return {"value": data if len(texts) == len(content) else {"content": content, "structuredContent": data}}
 
 
 async def read_resource(running: Running[Any], context: Context[Any], params: Params) -> dict[str, Any]:

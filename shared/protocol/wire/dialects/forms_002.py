@@ -4,7 +4,7 @@
   all from there down to `minVersion`, or to the first of that major version ("Compatibility of versions");
 * the `arguments` of a resource fill the braces of its URI, and those that are left become its query;
 * the `arguments` of a prompt may be of any type: numbers, booleans and the rest become text as in JSON;
-* the data of a tool stands for its text, which says the same; content of other types, known or not, stays as it is;
+* the data of a tool stands in place of a text that is its JSON, or else behind the content, which stays as it is;
 * the texts of several messages are joined by an empty line, and what is no text is named in brackets.
 """
 
@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 from urllib.parse import quote, urlencode
+
+from pydantic_core import from_json
 
 from ....errors import DeclarationError, InvalidParams, RpcError, UnknownTool
 from ...uri_template import UriTemplate
@@ -131,12 +133,23 @@ def tool_params(params: _Object) -> _Object:
 
 
 def tool_result(result: _Object) -> _Object:
-    """Data as `json`, in place of the text that says the same; all other content as it is."""
+    """Data as `json`, in place of the text that is its JSON, or else behind it all; other content as it is."""
     content = result["content"]
     if "structuredContent" in result:
-        others = [block for block in content if block["type"] != "text"]
-        content = [{"type": "json", "json": result["structuredContent"]}, *others]
+        data = result["structuredContent"]
+        shown = {"type": "json", "json": data}
+        content = [shown if _is_json_of(block, data) else block for block in content]
+        content = content if shown in content else [*content, shown]
     return {"content": content, "isError": result.get("isError", False)}
+
+
+def _is_json_of(block: _Object, data: object) -> bool:
+    if block["type"] != "text":
+        return False
+    try:
+        return bool(from_json(block["text"]) == data)
+    except ValueError:
+        return False
 
 
 # Prompts

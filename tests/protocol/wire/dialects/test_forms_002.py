@@ -108,6 +108,16 @@ def test_data_stands_for_the_text_that_says_the_same():
     }
 
 
+@pytest.mark.parametrize("text", ["two and three", "[2,3", "3", ""])
+@pytest.mark.parametrize("is_error", [False, True])
+def test_a_text_that_says_something_else_stays_before_the_data(text: str, is_error: bool):
+    content = [{"type": "text", "text": text}]
+    assert tool_result({"content": content, "structuredContent": [2, 3], "isError": is_error}) == {
+        "content": [*content, {"type": "json", "json": [2, 3]}],
+        "isError": is_error,
+    }
+
+
 def test_content_of_any_type_passes():
     content = [{"type": "custom-type", "data": {}}, {"type": "text", "text": "hello"}]
     assert tool_result({"content": content, "isError": True}) == {"content": content, "isError": True}
