@@ -2,7 +2,6 @@
 alone, since the rest may be secret."""
 
 from typing import Any
-from urllib.parse import urlsplit
 
 from shared import Context
 
@@ -14,7 +13,7 @@ _LOGGER = "fetch"
 
 
 async def report_slow(ctx: Context[Any], url: str, seconds: float) -> None:
-    """A page took `seconds` to load and to be read, or until it was given up, if that is long."""
+    """The site took `seconds` for a page, or until that was given up, if it is long."""
     if seconds > SLOW_SECONDS:
         await ctx.log("notice", f"{_host(url)} is slow: a page took {seconds:.1f} s", _LOGGER)
 
@@ -26,7 +25,6 @@ async def report_cut(ctx: Context[Any], url: str, piece: Piece) -> None:
 
 
 def _host(url: str) -> str:
-    try:
-        return urlsplit(url).hostname or "a site"
-    except ValueError:  # it is no URL
-        return "a site"
+    from ..network.urls import host_of, parse_url  # takes long to load; whoever asked a site has it
+
+    return host_of(parse_url(url))

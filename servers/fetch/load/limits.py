@@ -16,6 +16,7 @@ import anyio
 from anyio import CancelScope
 
 from servers.fetch.errors import Answered, FetchError
+from servers.fetch.load.stopwatch import Stopwatch
 
 QUEUE = 4
 """How many may wait for each that is at work."""
@@ -86,9 +87,9 @@ class ByteBudget:
         """Bytes that large pages have now, or may come to have."""
 
     @contextmanager
-    def share(self) -> Iterator["Share"]:
-        """What one page takes, until the end of the block."""
-        share = Share(self)
+    def share(self, site: Stopwatch | None = None) -> Iterator["Share"]:
+        """What one page takes, until the end of the block; `site` counts what its site takes."""
+        share = Share(self, site or Stopwatch())
         try:
             yield share
         finally:
@@ -127,8 +128,10 @@ class ByteBudget:
 class Share:
     """What one page has of the budget."""
 
-    def __init__(self, budget: ByteBudget) -> None:
+    def __init__(self, budget: ByteBudget, site: Stopwatch) -> None:
         self._budget = budget
+        self.site = site
+        """Counts the time of the site. It is stopped while the page waits here."""
         self._size = 0
         self.limit: CancelScope | None = None
         """What ends the load. Its deadline is put off by the time that is waited here."""
@@ -138,10 +141,11 @@ class Share:
         if size <= max(LITTLE, self._size):
             return
         self.keep(0)
-        if self.limit is None:
-            await self._budget.take(most)
-        else:
-            await self._take_within(self.limit, most)
+        with self.site.paused():
+            if self.limit is None:
+                await self._budget.take(most)
+            else:
+                await self._take_within(self.limit, most)
         self._size = most
 
     async def _take_within(self, limit: CancelScope, size: int) -> None:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from contextlib import nullcontext
 from time import time
 from typing import NamedTuple, NoReturn
 
@@ -150,8 +151,10 @@ class Loader:
         return headers | headers_for(self._rules.headers, url.scheme, host_of(url), port_of(url))
 
     async def _send(self, url: httpx.URL, headers: Mapping[str, str], limits: Limits) -> Answer:
+        counted = nullcontext() if limits.share is None else limits.share.site.running()
         async with self._slots.held(host_of(url)):
-            return await self._exchange.get(url, headers, limits)
+            with counted:
+                return await self._exchange.get(url, headers, limits)
 
     async def _robots_txt(self, url: httpx.URL) -> Answer:
         self._policy.check_host(host_of(url), port_of(url))

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from servers.fetch.load.limits import ByteBudget
 from servers.fetch.load.loader import Loader, LoadRules
+from servers.fetch.load.stopwatch import Stopwatch
 from servers.fetch.network.address_policy import Endpoint, Policy
 from servers.fetch.network.client import ClientOptions, open_client
 from servers.fetch.network.connecting import SystemResolver
@@ -26,9 +27,10 @@ class Fetcher(NamedTuple):
     reader: Reader
     budget: ByteBudget
 
-    async def fetch(self, wanted: Wanted, *, refresh: bool = False) -> Snapshot:
-        """The page as it is now, or as the cache may still give it. Raises FetchError."""
-        with self.budget.share() as share:
+    async def fetch(self, wanted: Wanted, *, refresh: bool = False, site: Stopwatch | None = None) -> Snapshot:
+        """The page as it is now, or as the cache may still give it; `site` counts what its site takes, without
+        robots.txt. Raises FetchError."""
+        with self.budget.share(site) as share:
             loaded = await self.loader.load(wanted.url, refresh=refresh, share=share)
             page = await self.reader.read(loaded, wanted.format, wanted.section)
             return Snapshot(loaded._replace(body=b""), len(loaded.body), page)

@@ -6,7 +6,9 @@ import anyio
 import pytest
 
 from servers.fetch.errors import FetchError
-from servers.fetch.load.limits import HOSTS, QUEUE, Pauses, Slots
+from servers.fetch.load.limits import HOSTS, LITTLE, QUEUE, ByteBudget, Pauses, Slots
+from servers.fetch.load.stopwatch import Stopwatch
+from tests.clock import forward
 from tests.servers.fetch.loaders import opened_loader, refused
 from tests.servers.fetch.packing import bomb
 from tests.servers.fetch.sites import Asked, answer, opened_site
@@ -85,6 +87,27 @@ async def test_h16_waiting_for_a_place_is_part_of_the_time() -> None:
     ):
         loads = await asyncio.gather(*(loader.load(site.url(f"/{n}")) for n in range(3)), return_exceptions=True)
     assert [one.code for one in loads if isinstance(one, FetchError)] == ["timeout"] * 3
+
+
+async def test_waiting_for_a_place_is_no_time_of_the_site() -> None:
+    gate, budget, times = Gate(), ByteBudget(LITTLE), (Stopwatch(), Stopwatch())
+    async with (
+        opened_site({"*": gate}) as site,
+        opened_loader(max_per_host=1, ignore_robots=True) as loader,
+        anyio.create_task_group() as group,
+    ):
+
+        async def load(time: Stopwatch) -> None:
+            with budget.share(time) as share:
+                await loader.load(site.url("/"), refresh=True, share=share)
+
+        for time in times:
+            group.start_soon(load, time)
+        await gate.until(1)
+        forward(6)
+        gate.open.set()
+    assert times[0].seconds > 6
+    assert times[1].seconds < 6
 
 
 @pytest.mark.slow

@@ -2,17 +2,21 @@
 
 from collections.abc import AsyncIterator
 
+import anyio
 import pytest
 import pytest_asyncio
 
 from servers.fetch.features import reports
 from servers.fetch.server import app
 from tests.servers.fetch.sites import Site, answer, opened_site
+from tests.servers.fetch.test_h16_many_at_once import Gate
 from tests.servers.reports import both_eras, reading
 
 pytestmark = pytest.mark.slow
 
 HERE = ("--allow-private", "127.0.0.1:*")
+UNREAD = 2_000
+"""Answers that are more than the way to a client holds."""
 LONG = "0123456789\n" * 85_000
 
 
@@ -41,10 +45,23 @@ async def test_a_slow_site_is_told_whether_it_gave_the_page_or_not(
     assert "secret" not in text
 
 
-async def test_what_is_no_url_is_told_without_it(slow: None) -> None:
+async def test_what_is_no_url_is_the_fault_of_no_site(slow: None) -> None:
     async with reading(app) as client:
-        ((_, text),) = await client.told_by("fetch", url="http://[secret/")
-    assert text.startswith("a site is slow: ")
+        assert await client.told_by("fetch", url="http://[secret/") == []
+
+
+async def test_a_client_that_does_not_read_what_it_is_told_keeps_no_page_from_others(slow: None) -> None:
+    gate = Gate()
+    async with opened_site({"*": gate}) as site, reading(app, *HERE, "--max-concurrent", "1") as client:
+        for path in ("/first", "/second"):
+            await client.peer.start("fetch", url=site.url(path))
+        await gate.until(1)
+        for _ in range(UNREAD):
+            await client.peer.begin("ping")
+        gate.open.set()
+        with anyio.fail_after(10):
+            while len(site.asked) < 2:
+                await anyio.sleep(0)
 
 
 @both_eras
