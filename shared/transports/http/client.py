@@ -8,7 +8,7 @@ connection fails gets `Malformed`, so that no other request suffers.
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import anyio
 import httpx
@@ -33,7 +33,7 @@ from ...protocol.wire.jsonrpc import (
     failure,
 )
 from ...protocol.wire.sse import EventStream
-from .client_answers import is_stream, read_answer
+from .client_answers import attributed, drain, is_stream, read_answer
 
 __all__ = ["HttpTransport", "lent_http", "open_http"]
 
@@ -102,7 +102,8 @@ class HttpTransport:
         with anyio.CancelScope(shield=True), anyio.move_on_after(FAREWELL_SECONDS), suppress(httpx.HTTPError):
             if self._headers.session_id is not None:
                 self._headers.session_id = None
-                await self._http.delete(self._url, headers=headers)
+                async with self._http.stream("DELETE", self._url, headers=headers) as response:
+                    await drain(response)
 
     # What we say
 
@@ -116,8 +117,10 @@ class HttpTransport:
 
     async def _tell(self, message: Notification | Response | Failure) -> None:
         headers = {**self._fixed, **self._headers.of_post(message)}
+        body = self._codec.encode(message)
         try:
-            await self._http.post(self._url, content=self._codec.encode(message), headers=headers)
+            async with self._http.stream("POST", self._url, content=body, headers=headers) as response:
+                await drain(response)
         except httpx.HTTPError:
             raise anyio.BrokenResourceError from None
         if isinstance(message, Notification) and message.method == "notifications/initialized":
@@ -193,17 +196,12 @@ class HttpTransport:
 
     async def _deliver(self, message: Message, post: _Post | None, session_id: str | None = None) -> None:
         if post is not None:
-            message = _attributed(message, post.request)
+            message = attributed(message, post.request)
             if isinstance(message, Response | Failure) and message.id == post.request.id:
                 self._headers.learn(post.request, message, session_id)
                 post.answered = True
         with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
             await self._outbox.send(message)
-
-
-def _attributed(message: Message, request: Request) -> Message:
-    """An error that names no request is about the one it answers."""
-    return replace(message, id=request.id) if isinstance(message, Failure) and message.id is None else message
 
 
 @asynccontextmanager

@@ -8,7 +8,7 @@ server could have the token, and the requests of its user, sent to another one; 
 """
 
 from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from typing import TypeVar
 
 import anyio
@@ -23,7 +23,7 @@ from ...protocol.wire.codec import MAX_MESSAGE, Codec
 from ...protocol.wire.framing import Oversized, ServerSentEvent
 from ...protocol.wire.jsonrpc import Failure, Malformed, Message, Notification, Request, Response, failure
 from ...protocol.wire.sse import EventStream
-from .client_answers import is_stream
+from .client_answers import attributed, drain, is_stream, read_answer
 
 __all__ = ["SseTransport", "open_sse"]
 
@@ -80,7 +80,8 @@ class SseTransport:
                     self._tasks.start_soon(self._ask, request)
                 case Notification() | Response() | Failure() as message:
                     try:
-                        await self._post(message)
+                        async with self._post(message) as response:
+                            await drain(response)
                     except httpx.HTTPError:
                         raise anyio.BrokenResourceError from None
 
@@ -91,22 +92,22 @@ class SseTransport:
         with anyio.CancelScope(shield=True):
             await self._stream.aclose()
 
-    async def _post(self, message: Message) -> httpx.Response:
+    def _post(self, message: Message) -> AbstractAsyncContextManager[httpx.Response]:
         endpoint = self._endpoint or self._stream.url
         body = self._codec.encode(message)
-        return await self._http.post(endpoint, content=body, headers=self._headers, follow_redirects=False)
+        return self._http.stream("POST", endpoint, content=body, headers=self._headers, follow_redirects=False)
 
     async def _ask(self, request: Request) -> None:
         """Delivers an error in place of the answer that will not come."""
         try:
-            response = await self._post(request)
+            async with self._post(request) as response:
+                if response.is_success:
+                    await drain(response)
+                    return
+                answer = await read_answer(self._codec, response, request)
         except httpx.HTTPError as error:
-            reason = f"{type(error).__name__}: {error}"
-            await self._deliver(Malformed(failure(request.id, ParseError(reason))))
-            return
-        if not response.is_success:
-            status = response.status_code
-            await self._deliver(Failure(request.id, status, f"HTTP {status}: {response.reason_phrase}"))
+            answer = Malformed(failure(request.id, ParseError(f"{type(error).__name__}: {error}")))
+        await self._deliver(attributed(answer, request))
 
     async def _read(self, chunks: AsyncIterator[bytes]) -> None:
         with suppress(httpx.HTTPError, httpx.StreamError):

@@ -146,6 +146,20 @@ async def test_a_stream_that_ends_without_an_answer() -> None:
             await client.list_tools()
 
 
+async def test_of_the_answer_to_a_notification_little_is_read() -> None:
+    chunks: list[int] = []
+
+    async def endless() -> AsyncIterator[bytes]:
+        while len(chunks) < 100:
+            chunks.append(65_536)
+            yield bytes(65_536)
+
+    server = Bytes(**{**OPEN, "initialized": httpx.Response(202, content=endless())}, list=_result(2, {"tools": []}))
+    async with _scripted(server) as client:
+        await client.list_tools()
+    assert len(chunks) <= 2
+
+
 async def test_a_server_without_sessions_is_not_told_of_the_end() -> None:
     server = Bytes(**OPEN)
     async with _scripted(server):

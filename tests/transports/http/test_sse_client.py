@@ -151,15 +151,21 @@ async def test_what_neither_transport_serves_is_refused_as_it_was(path: str, opt
 
 @asynccontextmanager
 async def answering(
-    said: str, media_type: str = "text/event-stream", *, post: str = "202 Accepted", stays: bool = True
+    said: str,
+    media_type: str = "text/event-stream",
+    *,
+    post: str = "202 Accepted",
+    body: str = "",
+    stays: bool = True,
 ) -> AsyncIterator[str]:
-    """The URL of a server that answers GET with `said`, and POSTs with a status and nothing, or not at all."""
+    """The URL of a server that answers GET with `said`, and POSTs with a status and a body, or not at all."""
+    answer = f"HTTP/1.1 {post}\r\nContent-Length: {len(body)}\r\n\r\n{body}" if post else ""
 
     async def handle(stream: SocketStream) -> None:
         async with stream:
             asked = await stream.receive()
             if asked.startswith(b"POST"):
-                await stream.send(f"HTTP/1.1 {post}\r\nContent-Length: 0\r\n\r\n".encode() if post else b"")
+                await stream.send(answer.encode())
                 return
             await stream.send(f"HTTP/1.1 200 OK\r\nContent-Type: {media_type}\r\n\r\n{said}".encode())
             while stays:
@@ -237,6 +243,49 @@ async def test_a_page_is_no_stream() -> None:
 async def test_a_post_that_is_not_taken_ends_its_request(post: str, error: type[Exception], text: str) -> None:
     async with answering("event: endpoint\ndata: /messages\n\n", post=post) as url:
         with pytest.raises(error, match=text):
+            async with connect_sse(url):
+                pass
+
+
+class Endless(httpx.AsyncByteStream):
+    """A body that goes on and on, and tells when it is given up."""
+
+    def __init__(self) -> None:
+        self.chunks = 0
+        self.given_up = anyio.Event()
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        while self.chunks < 100:
+            self.chunks += 1
+            yield bytes(65_536)
+
+    async def aclose(self) -> None:
+        self.given_up.set()
+
+
+async def test_an_answer_that_has_no_end_is_not_read() -> None:
+    body = Endless()
+
+    async def stream() -> AsyncIterator[bytes]:
+        yield b"event: endpoint\ndata: /messages\n\n"
+        await body.given_up.wait()
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        if request.method == "POST":
+            return httpx.Response(202, stream=body)
+        return httpx.Response(200, content=stream(), headers={"content-type": "text/event-stream"})
+
+    async with httpx.AsyncClient(transport=httpx.MockTransport(answer)) as http:
+        with anyio.fail_after(30), pytest.raises(ConnectionError, match="ended the connection"):
+            async with connect_sse("http://server/sse", http=http):
+                pass
+    assert body.chunks <= 2
+
+
+async def test_a_refusal_says_why() -> None:
+    refusal = '{"jsonrpc": "2.0", "error": {"code": -32600, "message": "tenant is suspended"}}'
+    async with answering("event: endpoint\ndata: /messages\n\n", post="403 Forbidden", body=refusal) as url:
+        with pytest.raises(PeerError, match="HTTP 403: tenant is suspended"):
             async with connect_sse(url):
                 pass
 
