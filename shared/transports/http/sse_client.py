@@ -79,11 +79,7 @@ class SseTransport:
                 case Request() as request:
                     self._tasks.start_soon(self._ask, request)
                 case Notification() | Response() | Failure() as message:
-                    try:
-                        async with self._post(message) as response:
-                            await drain(response)
-                    except httpx.HTTPError:
-                        raise anyio.BrokenResourceError from None
+                    await self._tell(message)
 
     async def aclose(self) -> None:
         """Ends the stream, and by that the session."""
@@ -91,6 +87,13 @@ class SseTransport:
         self._inbox.close()
         with anyio.CancelScope(shield=True):
             await self._stream.aclose()
+
+    async def _tell(self, message: Message) -> None:
+        try:
+            async with self._post(message) as response:
+                await drain(response)
+        except httpx.HTTPError:
+            raise anyio.BrokenResourceError from None
 
     def _post(self, message: Message) -> AbstractAsyncContextManager[httpx.Response]:
         endpoint = self._endpoint or self._stream.url
