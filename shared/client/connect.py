@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 __all__ = ["connect", "connect_http", "connect_sse", "connect_stdio", "connect_websocket"]
 
+FALLBACK_SECONDS = 5.0
+"""How long a server that refused a POST may take to open a stream of HTTP+SSE, and then to name its endpoint: most
+that refuse one have no such stream, and a stream of another kind names none."""
 _LET_IN_OR_BUSY = (401, 403, 429)
 """Statuses that say nothing of the transport: everything else between 400 and 499 may be an older server's."""
 
@@ -94,10 +97,8 @@ async def connect_http(
         except PeerError as refusal:
             if not _may_be_older(refusal, options):
                 raise
-            try:
-                client = await stack.enter_async_context(_sse(url, options, fixed, lent))
-            except PeerError as error:
-                raise refusal if _may_be_older(error, options) else error from None
+            older = await stack.enter_async_context(_older(url, fixed, lent, refusal))
+            client = await stack.enter_async_context(_shaking_hands(older, options))
         yield client
 
 
@@ -115,8 +116,13 @@ async def connect_sse(
     Raises what `open_sse` raises, and what entering a `Client` raises.
     """
     from ..transports.http.client import lent_http
+    from ..transports.http.sse_client import open_sse
 
-    async with lent_http(http) as lent, _sse(url, options or ClientOptions(), _fixed(token, headers), lent) as client:
+    async with (
+        lent_http(http) as lent,
+        open_sse(url, _fixed(token, headers), lent) as transport,
+        _shaking_hands(transport, options or ClientOptions()) as client,
+    ):
         yield client
 
 
@@ -150,15 +156,27 @@ async def _streamable(
 
 
 @asynccontextmanager
-async def _sse(
-    url: str, options: ClientOptions, headers: Mapping[str, str], http: httpx.AsyncClient
-) -> AsyncIterator[Client]:
+async def _older(
+    url: str, headers: Mapping[str, str], http: httpx.AsyncClient, refusal: PeerError
+) -> AsyncIterator[ClosableTransport]:
+    """A transport of HTTP+SSE to a server that has answered a POST with `refusal`, which is raised where it speaks no
+    HTTP+SSE: what it said about the POST tells more than what became of a guess."""
     from ..transports.http.sse_client import open_sse
 
-    # No server of this transport is stateless, and one that knows no `server/discover` may never answer it.
+    async with AsyncExitStack() as stack:
+        try:
+            transport = await stack.enter_async_context(open_sse(url, headers, http, seconds=FALLBACK_SECONDS))
+        except PeerError as error:
+            raise error if error.code in _LET_IN_OR_BUSY else refusal from None
+        except (ConnectionError, TimeoutError):
+            raise refusal from None
+        yield transport
+
+
+def _shaking_hands(transport: ClosableTransport, options: ClientOptions) -> Client:
+    """No server of HTTP+SSE is stateless, and one that knows no `server/discover` may never answer it."""
     mode = "handshake" if options.mode == "auto" else options.mode
-    async with open_sse(url, headers, http) as transport, Client(transport, replace(options, mode=mode)) as client:
-        yield client
+    return Client(transport, replace(options, mode=mode))
 
 
 def _may_be_older(refusal: PeerError, options: ClientOptions) -> bool:

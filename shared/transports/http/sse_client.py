@@ -144,25 +144,28 @@ def _endpoint(url: httpx.URL, named: bytes) -> httpx.URL:
 
 
 @asynccontextmanager
-async def open_sse(url: str, headers: Mapping[str, str], http: httpx.AsyncClient) -> AsyncIterator[SseTransport]:
-    """A transport to `url`, which opens the event stream, as long as the block. `headers` go with every request.
+async def open_sse(
+    url: str, headers: Mapping[str, str], http: httpx.AsyncClient, *, seconds: float = ENDPOINT_SECONDS
+) -> AsyncIterator[SseTransport]:
+    """A transport to `url`, which opens the event stream, as long as the block. `headers` go with every request. The
+    server may take `seconds` to open the stream, and as long to name its endpoint.
 
     Raises PeerError where the server has no stream there, with the HTTP status as its code; TimeoutError where it
     takes too long; and ConnectionError where it is not reached, or its endpoint is not to be used.
     """
     async with background() as tasks:
-        transport = SseTransport(await _soon(_get(url, headers, http)), http, tasks, headers)
+        transport = SseTransport(await _soon(_get(url, headers, http), seconds), http, tasks, headers)
         try:
-            await _soon(transport.open())
+            await _soon(transport.open(), seconds)
             yield transport
         finally:
             await transport.aclose()
 
 
-async def _soon(step: Awaitable[T]) -> T:
-    with anyio.move_on_after(ENDPOINT_SECONDS):
+async def _soon(step: Awaitable[T], seconds: float) -> T:
+    with anyio.move_on_after(seconds):
         return await step
-    raise TimeoutError(f"the server named no endpoint in {ENDPOINT_SECONDS:g} s")
+    raise TimeoutError(f"the server named no endpoint in {seconds:g} s")
 
 
 async def _get(url: str, headers: Mapping[str, str], http: httpx.AsyncClient) -> httpx.Response:

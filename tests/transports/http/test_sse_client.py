@@ -16,6 +16,7 @@ from shared.client.options import ClientOptions
 from shared.errors import PeerError
 from shared.kit.tasks import background
 from shared.transports.http.server import HttpOptions, run_http
+from shared.transports.http.sse_client import open_sse
 from tests.client.small import Small, text_of
 from tests.descriptors import left_open, settled_descriptors
 
@@ -154,11 +155,13 @@ async def answering(
     said: str,
     media_type: str = "text/event-stream",
     *,
+    status: str = "200 OK",
     post: str = "202 Accepted",
     body: str = "",
     stays: bool = True,
 ) -> AsyncIterator[str]:
-    """The URL of a server that answers GET with `said`, and POSTs with a status and a body, or not at all."""
+    """The URL of a server that answers GET with `said`, and POSTs with `body`; without a status, with nothing."""
+    head = f"HTTP/1.1 {status}\r\nContent-Type: {media_type}\r\n\r\n{said}" if status else ""
     answer = f"HTTP/1.1 {post}\r\nContent-Length: {len(body)}\r\n\r\n{body}" if post else ""
 
     async def handle(stream: SocketStream) -> None:
@@ -167,8 +170,8 @@ async def answering(
             if asked.startswith(b"POST"):
                 await stream.send(answer.encode())
                 return
-            await stream.send(f"HTTP/1.1 200 OK\r\nContent-Type: {media_type}\r\n\r\n{said}".encode())
-            while stays:
+            await stream.send(head.encode())
+            while stays and head:
                 await stream.receive()
 
     async def safely(stream: SocketStream) -> None:
@@ -206,11 +209,10 @@ async def test_a_stream_that_ends_before_it_names_an_endpoint() -> None:
                 pass
 
 
-async def test_a_stream_that_never_names_an_endpoint(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shared.transports.http.sse_client.ENDPOINT_SECONDS", 0.05)
-    async with answering(": hello\n\n") as url:
+async def test_a_stream_that_never_names_an_endpoint() -> None:
+    async with answering(": hello\n\n") as url, httpx.AsyncClient(trust_env=False) as http:
         with pytest.raises(TimeoutError, match="named no endpoint"):
-            async with connect_sse(url):
+            async with open_sse(url, {}, http, seconds=0.05):
                 pass
 
 
@@ -282,11 +284,26 @@ async def test_an_answer_that_has_no_end_is_not_read() -> None:
     assert body.chunks <= 2
 
 
+SUSPENDED = '{"jsonrpc": "2.0", "error": {"code": -32600, "message": "tenant is suspended"}}'
+
+
 async def test_a_refusal_says_why() -> None:
-    refusal = '{"jsonrpc": "2.0", "error": {"code": -32600, "message": "tenant is suspended"}}'
-    async with answering("event: endpoint\ndata: /messages\n\n", post="403 Forbidden", body=refusal) as url:
+    async with answering("event: endpoint\ndata: /messages\n\n", post="403 Forbidden", body=SUSPENDED) as url:
         with pytest.raises(PeerError, match="HTTP 403: tenant is suspended"):
             async with connect_sse(url):
+                pass
+
+
+@pytest.mark.parametrize(
+    "get", [{}, {"stays": False}, {"status": ""}, {"status": "500 Oh", "stays": False}, {"media_type": "text/html"}]
+)
+async def test_what_a_post_is_refused_with_is_raised_where_no_stream_helps(
+    get: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("shared.client.connect.FALLBACK_SECONDS", 0.05)
+    async with answering(": hello\n\n", post="404 Not Found", body=SUSPENDED, **get) as url:
+        with pytest.raises(PeerError, match="HTTP 404: tenant is suspended"):
+            async with connect(url):
                 pass
 
 
