@@ -50,6 +50,11 @@ def test_exceptions_are_few_and_needed() -> None:
     idle += [
         path for path in rules.KNOW_DESCRIPTORS if not _needs(path, lambda one: [*rules.uses_of_descriptors(one)])
     ]
+    idle += [
+        path
+        for path in rules.LOGGING_PROTOCOL
+        if not _needs(path, lambda one: any(i.target == "logging" for i in one.imports))
+    ]
     idle += [path for path in rules.BROAD_EXCEPTS if not _needs(path, rules.broad_excepts)]
     assert not idle, f"nothing needs these exceptions any more: {idle}"
 

@@ -20,12 +20,13 @@ What was decided where the specifications leave room:
 * on the way out NaN and Infinity become `null` and lone surrogates U+FFFD, so that what we send is JSON.
 """
 
+import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
-from ...errors import InvalidParams, InvalidRequest, ParseError, RpcError
+from ...errors import InternalError, InvalidParams, InvalidRequest, ParseError, RpcError
 from .dialects import Dialect, find_dialect
 from .framing import LineBuffer, Oversized
 from .jsonrpc import (
@@ -49,6 +50,8 @@ if TYPE_CHECKING:  # what only peers with headers need
     from .content_length import ContentLengthBuffer, Frame, Misframed
 
 __all__ = ["MAX_MESSAGE", "Codec", "Framing", "decode", "encode"]
+
+log = logging.getLogger("shared.protocol.wire")
 
 Framing = Literal["lines", "content-length"]
 """How the messages of a stream are told apart."""
@@ -133,7 +136,7 @@ class Codec:
         has no words for it."""
         value: Any
         if self.dialect is not None:
-            value = self.dialect.write(message)
+            value = _in_dialect(self.dialect, message)
             if value is None:
                 return b""
         elif not isinstance(message, Response):
@@ -273,6 +276,21 @@ def _answer(value: dict[str, Any], known_id: RequestId | None) -> Message:
 
 encode = Codec(line_end=b"").encode
 """A message as a body, where it is no matter who takes it."""
+
+
+_BUGS = (AttributeError, LookupError, TypeError, ValueError)
+"""What a result of another form than a dialect expects ends in."""
+
+
+def _in_dialect(dialect: Dialect, message: Message) -> dict[str, Any] | None:
+    """`message` in the words of `dialect`; an internal error in place of a result that can't be put in them."""
+    try:
+        return dialect.write(message)
+    except _BUGS:
+        log.exception("a message could not be written in the dialect of document %s", dialect.name)
+    if not isinstance(message, Response):
+        return None
+    return dialect.write(failure(message.id, InternalError("internal error")))
 
 
 def _scrubbed_json(value: Any) -> bytes:

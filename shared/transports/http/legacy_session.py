@@ -29,6 +29,7 @@ from .connections import break_off
 from .limits import SessionLimits
 from .reply import Http, Reply, Stage, Watch
 from .session import CATCH_UP_SECONDS
+from .sessions import logged
 
 __all__ = ["ID", "MESSAGES", "LegacySession"]
 
@@ -156,11 +157,12 @@ class LegacySession:
 
     def _deliver(self) -> None:
         """Puts what is due on the stream. A client that is too far behind has a moment to catch up, for a burst is no
-        slow client; what is due waits meanwhile, and holds up the calls that it comes from."""
-        while self._behind <= self._limit and (outgoing := self._connection.outgoing()):
-            for one in outgoing:
-                if one.message is not None:
-                    self._put(one.message)
+        slow client; what is due waits meanwhile, and holds up the calls that it comes from. What can't be written
+        ends the stream: its client would wait for it for ever."""
+        with logged(self.end):
+            while self._behind <= self._limit and (outgoing := self._connection.outgoing()):
+                for message in [one.message for one in outgoing if one.message is not None]:
+                    self._put(message)
         self._ready.wake()
 
     def _put(self, message: Message) -> None:

@@ -112,7 +112,8 @@ class LegacySse:
             await session.run(http, self._limits.keep_alive_seconds)
         finally:
             self._forget(session)
-            await logged(session.close())
+            with logged():
+                await session.close()
             self._sessions.count_ended()
         return None
 

@@ -11,8 +11,8 @@ would be more memory than the sessions were.
 import logging
 import secrets
 from collections import Counter
-from collections.abc import Awaitable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import Any
 
@@ -219,7 +219,8 @@ class Sessions:
 
     async def _unsubscribe(self, session: HttpSession, uri: str) -> None:
         """The client has subscribed at another replica, or has done with a resource."""
-        await logged(self._running.changes.release(session.unsubscribe(uri), session.client))
+        with logged():
+            await self._running.changes.release(session.unsubscribe(uri), session.client)
 
     def _note_end(self, id: str) -> None:
         if id in self._entering:
@@ -275,7 +276,8 @@ class Sessions:
 
     async def _finish(self, session: HttpSession, *, orderly: bool, goes_on: bool = False) -> None:
         try:
-            await logged(session.finish(orderly=orderly, goes_on=goes_on))
+            with logged():
+                await session.finish(orderly=orderly, goes_on=goes_on)
         finally:
             self._forget(session)
             if not goes_on:
@@ -298,12 +300,16 @@ class Sessions:
         give_back()
 
 
-async def logged(ending: Awaitable[None]) -> None:
-    """Awaits the end of something of a session: where the server's own code fails, it takes nobody with it."""
+@contextmanager
+def logged(failed: Callable[[], None] | None = None) -> Iterator[None]:
+    """Logs what fails inside, which is something of one session: where the server's own code fails, it takes nobody
+    with it. `failed` is called then."""
     try:
-        await ending
+        yield
     except Exception:
         log.exception("a session failed")
+        if failed is not None:
+            failed()
 
 
 def _single(message: Message) -> Sequence[Message]:

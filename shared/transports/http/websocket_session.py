@@ -24,6 +24,7 @@ from ...server.connection import serve
 from ...server.running import Running
 from .connections import hand_over
 from .reply import Http
+from .sessions import logged
 from .websocket import WebSocket, quiet
 
 __all__ = ["WebSocketSession", "negotiate"]
@@ -80,7 +81,8 @@ class WebSocketSession:
         if not hand_over(http.receive, self._socket, answer):
             return _ELSEWHERE
         try:
-            await serve(running, self, principal=http.principal, client=self.client)
+            with logged(self.fail):
+                await serve(running, self, principal=http.principal, client=self.client)
         finally:
             self._socket.close(*self._farewell)
         await self._socket.lost()
@@ -92,7 +94,7 @@ class WebSocketSession:
         self._socket.finish()
 
     def fail(self) -> None:
-        """The server has failed: what is under way is cancelled."""
+        """The server has failed, or what it says can't be written: what is under way is cancelled."""
         self._socket.close(CloseCode.INTERNAL_ERROR, "the server has failed")
 
     def make_room(self) -> None:

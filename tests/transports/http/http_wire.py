@@ -118,6 +118,21 @@ def make_server() -> Server[Probe]:  # noqa: C901 - a list of small functions
     return app
 
 
+def endless_server() -> Server[Probe]:
+    """The same, and a tool that logs a list which contains itself: that can't be written."""
+    app = make_server()
+
+    @app.tool()
+    async def endless(ctx: Context[Probe]) -> str:
+        """Log without end."""
+        ring: list[Any] = []
+        ring.append(ring)
+        await ctx.log("error", ring)
+        return "done"
+
+    return app
+
+
 class Site:
     """A running server and a client of it."""
 

@@ -19,6 +19,7 @@ from tests.transports.http.http_wire import (
     PATIENCE,
     Json,
     Site,
+    endless_server,
     envelope,
     first_events,
     first_lines,
@@ -321,6 +322,16 @@ async def test_a_session_that_fails_takes_nobody_with_it(caplog: pytest.LogCaptu
             await client.ask("resources/subscribe", {"uri": "memo://one"})
         await closed(site, but=1)
         assert await other.call("echo", {"text": "x"}) == "x"
+    assert "a session failed" in caplog.text
+
+
+async def test_a_message_that_can_not_be_written_ends_its_stream(caplog: pytest.LogCaptureFixture) -> None:
+    async with served(endless_server()) as site, initialized(site) as client:
+        await client.send(site.message("tools/call", {"name": "endless", "arguments": {}}))
+        with anyio.fail_after(PATIENCE):
+            await client.rest()
+        async with initialized(site) as other:
+            assert await other.call("echo", {"text": "hi"}) == "hi"
     assert "a session failed" in caplog.text
 
 

@@ -11,7 +11,16 @@ from shared.server.limits import Limits
 from shared.transports.http import websocket as http_websocket
 from shared.transports.http.limits import EndpointLimits
 from tests.descriptors import left_open, settled_descriptors
-from tests.transports.http.http_wire import PATIENCE, Site, listening, make_server, served, served_meanwhile, visited
+from tests.transports.http.http_wire import (
+    PATIENCE,
+    Site,
+    endless_server,
+    listening,
+    make_server,
+    served,
+    served_meanwhile,
+    visited,
+)
 from tests.transports.http.web_socket import (
     BINARY,
     CLOSE,
@@ -88,6 +97,15 @@ async def test_what_breaks_the_rules_is_told_so_and_costs_itself_only(standing: 
         assert told == code
         assert reason
         await serves(site)
+
+
+async def test_a_message_that_can_not_be_written_ends_its_session(caplog: pytest.LogCaptureFixture) -> None:
+    async with served(endless_server()) as site, web_socket(site) as socket:
+        await socket.initialize()
+        await socket.send(site.message("tools/call", {"name": "endless", "arguments": {}}))
+        assert await socket.closed() == (1011, "the server has failed")
+        await serves(site)
+    assert "a session failed" in caplog.text
 
 
 async def test_what_follows_a_close_frame_of_ours_is_dropped() -> None:

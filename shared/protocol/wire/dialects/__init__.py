@@ -41,7 +41,8 @@ class Dialect(Protocol):
         """What to make of a text that is no message here, so that `write` gives this answer, under the peer's id."""
 
     def write(self, message: Message) -> dict[str, Any] | None:
-        """`message` in the words of the peer; None where it gets nothing."""
+        """`message` in the words of the peer; None where it gets nothing. Where this raises, a bug, the request is
+        open still, and a failure of it can be written."""
 
 
 def find_dialect(value: dict[str, Any], *, is_stream: bool) -> Dialect | None:

@@ -112,10 +112,10 @@ class Document000:
     def write(self, message: Message) -> dict[str, Any] | None:
         """`message` under the peer's own id. What is about a request that it has cancelled is not sent."""
         match message:
-            case Response(number, result):
-                told = self._with_ids(result)
-                request = self._requests.close(number)
-                return None if request is None else _answer(request.id, result=self._result(request.method, told))
+            case Response(number, result) if (request := self._requests.find(number)) is not None:
+                told = self._result(request.method, self._with_ids(result))
+                self._requests.close(number)
+                return _answer(request.id, result=told)
             case Failure(number):
                 request = OpenRequest(None) if number is None else self._requests.close(number)
                 return None if request is None else _answer(request.id, error=_error(request.method, message))

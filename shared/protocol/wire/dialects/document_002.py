@@ -81,12 +81,15 @@ class Document002:
         """`message` with the peer's own id; None for what is no answer."""
         if not isinstance(message, Response | Failure):
             return None
-        request = OpenRequest(None) if message.id is None else self._requests.close(message.id)
+        request = OpenRequest(None) if message.id is None else self._requests.find(message.id)
         if request is None:
             return None
         if isinstance(message, Failure):
-            return _answer(request, error=told_error(request.method, message))
-        return _answer(request, result=_METHODS[request.method].result(message.result))
+            answer = _answer(request, error=told_error(request.method, message))
+        else:
+            answer = _answer(request, result=_METHODS[request.method].result(message.result))
+        self._requests.close(message.id)
+        return answer
 
     def _read(self, value: dict[str, Any], is_bare: bool) -> Message:
         method, params, id_ = value.get("method"), value.get("params", {}), value.get("id")

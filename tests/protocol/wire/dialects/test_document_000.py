@@ -173,6 +173,15 @@ def test_a_stream_of_changes_is_known_by_the_id_of_its_request():
     assert talk.codec.encode(Notification("notifications/cancelled", {"requestId": request.id})) == b""
 
 
+def test_a_result_that_can_not_be_written_is_an_internal_error(caplog):
+    talk = Talk()
+    request = talk.request("mcp/listTools", id=None)
+    told = talk.hears(Response(request.id, {"resultType": "input_required"}))
+    assert told == {"jsonrpc": "2.0", "id": None, "error": {"code": -32603, "message": "internal error"}}
+    assert "could not be written in the dialect of document 000" in caplog.text
+    assert talk.request("mcp/listTools", id=None)
+
+
 # One dialect in a connection
 
 

@@ -145,6 +145,13 @@ def test_nothing_is_told_but_answers():
     assert talk.codec.encode(Response(99, {"content": []})) == b""
 
 
+def test_a_result_that_can_not_be_written_is_an_internal_error():
+    talk = Talk()
+    told = talk.hears(Response(talk.request(CALL).id, {"resultType": "input_required"}))
+    assert (told["id"], told["error"]["message"]) == (1, "internal error")
+    assert talk.request(CALL)
+
+
 # What is refused
 
 
