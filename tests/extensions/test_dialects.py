@@ -276,7 +276,7 @@ async def test_ping_needs_no_handshake_and_a_subscription_does():
     async with talking(app()) as talk:
         assert await talk.ask("mcp/ping") == {}
         error = await talk.ask("mcp/logging/setLevel", {"level": "info"})
-    assert error["code"] == -32600
+    assert error == {"code": -32600, "message": 'send "mcp/initialize" first'}
 
 
 async def test_progress_comes_under_the_name_of_the_dialect():

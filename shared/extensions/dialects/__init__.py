@@ -1,7 +1,8 @@
 """DIALECTS: what the methods of dialects do that are no methods of the specification.
 
-`protocol/wire/dialects` has them called under the names below and writes their results in the form of its document;
-a peer that speaks the specification does not hear of them. Each result is `{"value": ...}`, whatever that is.
+`protocol/wire/dialects` has them called under the names below and writes their results in the form of its document.
+Nothing announces them to a peer that speaks the specification; one of 2026-07-28 that names them is answered, and has
+the rights that it has everywhere. Each result is `{"value": ...}`, whatever that is.
 
 Most programs never meet a dialect: a document's handlers are loaded with its first request.
 """

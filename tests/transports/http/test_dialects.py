@@ -78,7 +78,7 @@ async def test_whoever_takes_both_gets_what_fits() -> None:
 
 async def test_an_error_is_an_answer_like_any_other() -> None:
     async with spoken() as site:
-        for method in ("mcp/none", "mcp/tool/execute", "mcp/resources/subscribe"):
+        for method in ("mcp/none", "mcp/tool/execute", "mcp/dialects/000/listTools"):
             answer = await site.post({"jsonrpc": "2.0", "id": None, "method": method}, {"Accept": JSON})
             assert answer.status_code == 200
             assert answer.json()["id"] is None
@@ -112,6 +112,14 @@ async def test_what_is_no_request_of_the_dialect_is_refused_under_its_id() -> No
             {"jsonrpc": "2.0", "id": 7, "method": "mcp/listTools", "params": 1}, {"Accept": JSON}
         )
         assert answer.json()["error"]["code"] == -32602
+
+
+@pytest.mark.parametrize("method", ["mcp/resources/subscribe", "mcp/logging/setLevel"])
+async def test_what_lives_in_a_handshake_needs_a_stream(method: str) -> None:
+    async with spoken() as site:
+        answer = await site.post({"jsonrpc": "2.0", "id": 7, "method": method}, {"Accept": JSON})
+    assert (answer.status_code, answer.json()["id"]) == (400, 7)
+    assert "needs a stream" in answer.json()["error"]["message"]
 
 
 async def test_a_client_that_goes_away_has_cancelled_its_call() -> None:

@@ -18,16 +18,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ....errors import InvalidParams, InvalidRequest, MethodNotFound, RpcError
-from ...identity import declared
+from ...identity import LOG_LEVELS, declared
 from ...methods import REQUESTS
 from ...types.base import SERVER_INFO, SUBSCRIPTION_ID
 from ...versions import NEWEST_HANDSHAKE
-from ..jsonrpc import Failure, Malformed, Message, Notification, RequestId, Response, error_object, failure
+from ..jsonrpc import Failure, Malformed, Message, Notification, Request, RequestId, Response, error_object, failure
 from .open_requests import OpenRequest, OpenRequests, enveloped, is_id
 
 __all__ = ["Document000"]
 
 _PREFIX = "mcp/"
+_HANDLED = "dialects/"
 _INITIALIZE = "mcp/initialize"
 _OWN: Mapping[str, tuple[str, ...]] = {
     "mcp/listTools": (),
@@ -37,6 +38,8 @@ _OWN: Mapping[str, tuple[str, ...]] = {
 }
 """The methods that `extensions/dialects` handles, and their params by position (5.2)."""
 _OF_HANDSHAKE = frozenset(row.name for row in REQUESTS if not row.last.stateless)
+_AT_ANY_TIME = ("ping",)
+_NEEDS_STREAM = "this method needs a stream, and a POST is none: use stdio, a WebSocket or HTTP+SSE"
 _LIFECYCLE = ("initialize", "server/discover")
 _HANDSHAKE = {
     "protocolVersion": NEWEST_HANDSHAKE.date,
@@ -54,6 +57,8 @@ class Document000:
     def __init__(self, *, is_stream: bool) -> None:
         """A `stream` shakes hands behind the scene, so that it may have subscriptions."""
         self._is_stream = is_stream
+        self._has_initialized = False
+        self._log_level: str | None = None
         self._requests = OpenRequests()
         self.refuse = self._requests.refuse
 
@@ -88,17 +93,29 @@ class Document000:
     def _request(self, id: RequestId | None, method: str, params: dict[str, Any]) -> Sequence[Message]:
         standard = method.removeprefix(_PREFIX)
         if method == _INITIALIZE and self._is_stream:
-            return [
-                self._requests.open(id, method, standard, _HANDSHAKE),
-                Notification("notifications/initialized"),
-            ]
+            request = self._requests.open(id, method, standard, _HANDSHAKE)
+            self._has_initialized = True
+            return [request, Notification("notifications/initialized")]
         if method == _INITIALIZE:
             return [self._requests.open(id, method, "server/discover", enveloped({}))]
+        if standard in _OF_HANDSHAKE:
+            return [self._of_handshake(id, method, standard, params)]
         if method in _OWN:
-            standard = f"dialects/000/{standard}"
+            standard = f"{_HANDLED}000/{standard}"
+        elif standard.startswith(_HANDLED):
+            standard = method  # which there is not: those are called by the names of their documents
         token = None if self._is_stream else id
-        sent = params if standard in _OF_HANDSHAKE else enveloped(params, token)
-        return [self._requests.open(id, method, standard, sent)]
+        return [self._requests.open(id, method, standard, enveloped(params, token, self._log_level))]
+
+    def _of_handshake(self, id: RequestId | None, method: str, standard: str, params: dict[str, Any]) -> Request:
+        if standard not in _AT_ANY_TIME and not self._has_initialized:
+            raise InvalidRequest(f'send "{_INITIALIZE}" first' if self._is_stream else _NEEDS_STREAM)
+        request = self._requests.open(id, method, standard, params)
+        # Calls bring an envelope each, so the level has to stand in those. It is known before it is answered: the
+        # call may have come along with it.
+        if standard == "logging/setLevel" and params.get("level") in LOG_LEVELS:
+            self._log_level = params["level"]
+        return request
 
     def _notification(self, method: str, params: dict[str, Any]) -> Sequence[Message]:
         if method == "notifications/cancelled" and "requestId" in params:

@@ -9,7 +9,7 @@ from typing import Any
 
 from ....errors import InvalidParams, InvalidRequest
 from ...records import record
-from ...types.base import CLIENT_CAPABILITIES, PROTOCOL_VERSION
+from ...types.base import CLIENT_CAPABILITIES, LOG_LEVEL, PROTOCOL_VERSION
 from ...versions import NEWEST
 from ..jsonrpc import Failure, Malformed, Request, RequestId
 
@@ -79,15 +79,16 @@ def is_id(value: Any) -> bool:
     return value is None or isinstance(value, str) or type(value) is int
 
 
-def enveloped(params: dict[str, Any], token: RequestId | None = None) -> dict[str, Any]:
-    """`params` of a request that stands for itself, in the newest version, and is told of its progress by `token`
-    where it has no own one. What the peer says in `_meta` counts, but for the version and what it could answer: a
-    dialect has no words for a question, nor for a result that asks.
+def enveloped(params: dict[str, Any], token: RequestId | None = None, log_level: str | None = None) -> dict[str, Any]:
+    """`params` of a request that stands for itself, in the newest version, is told of its progress by `token` and of
+    what is logged from `log_level` on, where it has no own ones. What the peer says in `_meta` counts, but for the
+    version and what it could answer: a dialect has no words for a question, nor for a result that asks.
 
     Raises InvalidParams where that is no object.
     """
     meta = params.get("_meta", {})
     if not isinstance(meta, dict):
         raise InvalidParams('"params._meta" must be an object')
-    wanted = {} if token is None else {"progressToken": token}
+    own = {"progressToken": token, LOG_LEVEL: log_level}
+    wanted = {name: value for name, value in own.items() if value is not None}
     return {**params, "_meta": {**wanted, **meta, PROTOCOL_VERSION: NEWEST.date, CLIENT_CAPABILITIES: {}}}

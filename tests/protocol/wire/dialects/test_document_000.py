@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.errors import InvalidRequest
-from shared.protocol.types.base import CLIENT_CAPABILITIES, PROTOCOL_VERSION, SUBSCRIPTION_ID
+from shared.errors import InvalidRequest, MethodNotFound
+from shared.protocol.types.base import CLIENT_CAPABILITIES, LOG_LEVEL, PROTOCOL_VERSION, SUBSCRIPTION_ID
 from shared.protocol.wire.codec import Codec
 from shared.protocol.wire.jsonrpc import Failure, Malformed, Message, Notification, Request, Response, failure
 from tests.wire import STATELESS
@@ -62,7 +62,33 @@ def test_a_method_of_the_specification_keeps_its_params():
 @pytest.mark.parametrize("method", ["ping", "resources/subscribe", "logging/setLevel"])
 def test_what_lives_in_a_handshake_has_no_envelope(method):
     talk = Talk()
-    assert talk.request(f"mcp/{method}", {"uri": "x"}) == Request(1, method, {"uri": "x"})
+    talk.says("mcp/initialize", id=0)
+    assert talk.request(f"mcp/{method}", {"uri": "x"}) == Request(2, method, {"uri": "x"})
+
+
+@pytest.mark.parametrize("method", ["resources/subscribe", "logging/setLevel"])
+def test_what_lives_in_a_handshake_needs_one(method):
+    told = Talk().refused(f"mcp/{method}", {}, id=1)
+    assert told["error"] == {"code": -32600, "message": 'send "mcp/initialize" first'}
+
+
+def test_a_level_of_logging_holds_for_the_calls_that_follow():
+    talk = Talk()
+    talk.says("mcp/initialize", id=0)
+    talk.says("mcp/logging/setLevel", {"level": "loud"}, id=1)
+    assert talk.request("mcp/listTools", id=2).params["_meta"] == ENVELOPE
+    talk.says("mcp/logging/setLevel", {"level": "info"}, id=3)
+    assert talk.request("mcp/listTools", id=4).params["_meta"] == {**ENVELOPE, LOG_LEVEL: "info"}
+    own = {"_meta": {LOG_LEVEL: "error"}}
+    assert talk.request("mcp/listTools", own, id=5).params["_meta"] == {**ENVELOPE, LOG_LEVEL: "error"}
+
+
+def test_what_handles_a_dialect_has_no_names_in_it():
+    talk = Talk()
+    request = talk.request("mcp/dialects/000/listTools")
+    assert request.method == "mcp/dialects/000/listTools"
+    told = talk.hears(failure(request.id, MethodNotFound("method not found: other")))
+    assert told["error"]["message"] == "method not found: mcp/dialects/000/listTools"
 
 
 def test_what_the_peer_says_in_its_meta_counts():
