@@ -21,7 +21,7 @@ from weakref import WeakKeyDictionary
 
 from anyio.abc import TaskGroup
 
-from ...errors import McpError
+from ...errors import InvalidRequest, McpError
 from ...protocol.http.routing_headers import Parameter, check_stateless, check_stateless_body, parameter_headers
 from ...protocol.http.rules import (
     EVENT_STREAM,
@@ -42,7 +42,7 @@ from ...protocol.http.rules import (
     request_ids,
 )
 from ...protocol.wire.codec import Codec
-from ...protocol.wire.jsonrpc import Malformed, Message, Request
+from ...protocol.wire.jsonrpc import Malformed, Message, Request, failure
 from ...server.running import Running
 from ...server.tools import RegisteredTool
 from .bodies import Bodies
@@ -68,6 +68,7 @@ _STANDARD = Codec(line_end=b"")
 _STARTING = refuse(503, "the server is starting; try again in a moment", Retry_After="2")
 _BUSY = refuse(429, "too many of your requests are being served; wait for their answers", Retry_After="1")
 _LACKING = refuse(501, "WebSockets need the extra 'http', which is not installed here")
+_NO_STREAM = f"what is listened to comes on a stream: send Accept: {EVENT_STREAM}"
 _OUT_OF_REACH = refuse(503, "the other replicas are out of reach; try again in a moment", Retry_After="2")
 _STOPPING = refuse(503, "the server is stopping", Connection="close")
 
@@ -202,13 +203,19 @@ class Endpoint:
 
     async def _post_dialect(self, http: Http, message: Message, codec: Codec) -> Refusal | None:
         """Serves a message of the dialect that `codec` has found."""
-        if isinstance(message, Request):
-            return await self._serve_stateless(http, message, codec, dialect_form(http.headers))
-        if isinstance(message, Malformed):
-            self.refused[400] += 1
-            await http.reply.json(400, codec.encode(message.failure))
-        else:
-            await http.reply.json(202, b"")
+        form = dialect_form(http.headers)
+        match message:
+            case Request(id_, "subscriptions/listen") if form == JSON:
+                refusal = Refusal(406, failure(id_, InvalidRequest(_NO_STREAM)))
+            case Request():
+                return await self._serve_stateless(http, message, codec, form)
+            case Malformed(answer):
+                refusal = Refusal(400, answer)
+            case _:
+                await http.reply.json(202, b"")
+                return None
+        self.refused[refusal.status] += 1
+        await http.reply.json(refusal.status, codec.encode(refusal.failure))
         return None
 
     async def _serve_stateless(

@@ -122,6 +122,17 @@ async def test_what_lives_in_a_handshake_needs_a_stream(method: str) -> None:
     assert "needs a stream" in answer.json()["error"]["message"]
 
 
+async def test_whoever_takes_no_stream_can_not_listen() -> None:
+    async with spoken() as site:
+        listen = {"jsonrpc": "2.0", "id": 7, "method": "mcp/subscriptions/listen", "params": {"notifications": {}}}
+        answer = await site.post(listen, {"Accept": JSON})
+        assert (answer.status_code, answer.json()["id"]) == (406, 7)
+        assert STREAM in answer.json()["error"]["message"]
+        async with site.stream(listen, {"Accept": STREAM}) as stream:
+            first = await anext(events(stream))
+        assert first["method"] == "mcp/notifications/subscriptions/acknowledged"
+
+
 async def test_a_client_that_goes_away_has_cancelled_its_call() -> None:
     async with spoken() as site:
         body = json.dumps(execute("wait")).encode()
