@@ -2,6 +2,7 @@
 alone, since the rest may be secret."""
 
 from typing import Any
+from urllib.parse import urlsplit
 
 from shared import Context
 
@@ -25,6 +26,4 @@ async def report_cut(ctx: Context[Any], url: str, piece: Piece) -> None:
 
 
 def _host(url: str) -> str:
-    from ..network.urls import host_of, parse_url  # takes long to load; whoever asked a site has it
-
-    return host_of(parse_url(url))
+    return urlsplit(url.strip()).hostname or "a site"
