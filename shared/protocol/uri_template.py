@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode
 
 from ..errors import DeclarationError, InvalidParams
 
-__all__ = ["UriTemplate"]
+__all__ = ["UriTemplate", "with_query"]
 
 _RESERVED = ":/?#[]@!$&'()*+,;=%"
 _STRAY_PERCENT = re.compile("%(?![0-9A-Fa-f]{2})")
@@ -55,7 +55,7 @@ class UriTemplate:
             return f"?{query}" if query else ""
         if kind == "?":
             given = {name: values[name] for name in self._query if name in values}
-            return f"?{urlencode(given, quote_via=quote)}" if given else ""
+            return with_query("", given)
         value = values.get(listed)
         if not value:
             raise InvalidParams(f"{self.template} needs a {listed!r}")
@@ -100,6 +100,12 @@ class UriTemplate:
         if len(names) > 1:
             raise DeclarationError(f"{template}: lists of variables are served in {{?a,b}} only")
         return f"(?P<{listed}>.+)" if kind == "+" else f"(?P<{listed}>[^/?#]+)"
+
+
+def with_query(uri: str, values: Mapping[str, str]) -> str:
+    """`uri` with these values in its query, behind those that it has."""
+    query = urlencode(values, quote_via=quote)
+    return f"{uri}{'&' if '?' in uri else '?'}{query}" if query else uri
 
 
 def _parted(variable: str, literal: str, template: str) -> str:

@@ -229,6 +229,7 @@ async def test_all_resources_and_templates_are_one_array():
         ({"resourceId": "note:///x", "query": {"lines": 3}}, "3 of x"),
         (["note:///x?lines=4"], "4 of x"),
         ({"resourceId": "note:///x?lines=4", "query": {"other": True}}, "4 of x"),
+        ({"resourceId": "note:///x", "query": {"lines": None, "other": ["y"]}}, "1 of x"),
     ],
 )
 async def test_a_query_fills_the_template_or_joins_the_uri(params, text):
@@ -247,7 +248,7 @@ async def test_what_is_no_text_comes_whole():
     [
         ({"resourceId": "other://x"}, "not found"),
         ({"resourceId": "note:///{name}{?lines}"}, "'name'"),
-        ({"resourceId": "note:///x", "query": {"lines": []}}, "query.lines"),
+        ({"resourceId": "note:///x", "query": {"lines": []}}, "lines"),
         ({"resourceId": "note:///x", "query": "lines=1"}, "query"),
         ({"uri": "note://all"}, "resourceId"),
     ],

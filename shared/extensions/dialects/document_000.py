@@ -5,13 +5,12 @@
 * what a tool gives is its structured content, or else its text, or else the array of its content; where data stands
   beside more than text it is both, under the names of the specification. What it could not do is an error;
 * a `resourceId` is a URI or a template of them. `query` has the template's variables; what it has besides becomes the
-  query of the URI;
+  query of the URI. What is no text becomes text as in JSON, and null is left out;
 * what a resource gives is its text, or else the array of its contents.
 """
 
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import quote, urlencode
 
 from pydantic import Field
 
@@ -19,6 +18,8 @@ from ...errors import InvalidParams, ToolError
 from ...protocol.types.base import Params
 from ...protocol.types.resources import ReadResourceParams
 from ...protocol.types.tools import CallToolParams
+from ...protocol.uri_template import with_query
+from ...protocol.wire.jsonrpc import texts_of
 from ...server.context import Context
 from ...server.features import Handler
 from ...server.resources import RegisteredResource
@@ -114,19 +115,11 @@ def _described(resource: RegisteredResource) -> dict[str, Any]:
 
 
 def _uri(running: Running[Any], given: _ReadParams) -> str:
-    """The URI that is meant. Raises InvalidParams where a variable of the template is missing, or is no text."""
-    values = {name: _text(name, value) for name, value in given.query.items()}
+    """The URI that is meant. Raises InvalidParams where a variable of the template is missing."""
+    values = texts_of(given.query)
     template = running.features.resources.template(given.resource_id)
     uri = given.resource_id
     if template is not None:
         uri = template.expand(values)
         values = {name: value for name, value in values.items() if name not in template.names}
-    if not values:
-        return uri
-    return f"{uri}{'&' if '?' in uri else '?'}{urlencode(values, quote_via=quote)}"
-
-
-def _text(name: str, value: Any) -> str:
-    if not isinstance(value, str | int | float):
-        raise InvalidParams(f"query.{name} must be a string, a number or a boolean")
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    return with_query(uri, values)

@@ -22,8 +22,8 @@ __all__ = [
 
 
 class Content(Wire):
-    """What all content blocks have besides their `type`, which a kind of content of one's own names itself. Tools give
-    such a kind by itself or in a list; in models of the protocol only those of `ContentBlock` can stand."""
+    """What all content blocks have besides their `type`, which a kind of content of one's own names itself. Tools
+    give such a kind by itself or in a list; in models of the protocol only those of `ContentBlock` can stand."""
 
     annotations: Annotations | None = None
     meta: Meta | None = Field(default=None, alias="_meta")

@@ -1,5 +1,6 @@
 """JSON-RPC 2.0 messages as values. `codec.py` makes them of bytes, and bytes of them."""
 
+from collections.abc import Mapping
 from dataclasses import field
 from typing import Any
 
@@ -22,6 +23,7 @@ __all__ = [
     "failure",
     "json_of",
     "scrubbed",
+    "texts_of",
 ]
 
 RequestId = str | int
@@ -110,6 +112,15 @@ def json_of(value: Any) -> bytes:
         return to_json(value, inf_nan_mode="null")
     except PydanticSerializationError:
         return to_json(scrubbed(value), inf_nan_mode="null")
+
+
+def texts_of(values: Mapping[str, Any]) -> dict[str, str]:
+    """Values that are to be text: a string as it is, anything else as its JSON, and null left out."""
+    return {
+        name: value if isinstance(value, str) else json_of(value).decode()
+        for name, value in values.items()
+        if value is not None
+    }
 
 
 def scrubbed(value: Any) -> Any:

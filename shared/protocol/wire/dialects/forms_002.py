@@ -3,7 +3,7 @@
 * a client's `version`, or a semantic `protocolVersion`, is the highest that it speaks, as is `maxVersion`; it speaks
   all from there down to `minVersion`, or to the first of that major version ("Compatibility of versions");
 * the `arguments` of a resource fill the braces of its URI, and those that are left become its query;
-* the `arguments` of a prompt may be of any type: numbers, booleans and the rest become text as in JSON;
+* `arguments` of both may be of any type: what is no text becomes text as in JSON, and null is left out;
 * the data of a tool stands in place of a text that is its JSON, or else behind the content, which stays as it is;
 * the texts of several messages are joined by an empty line, and what is no text is named in brackets.
 """
@@ -12,13 +12,12 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
-from urllib.parse import quote, urlencode
 
 from pydantic_core import from_json
 
 from ....errors import DeclarationError, InvalidParams, RpcError, UnknownTool
-from ...uri_template import UriTemplate
-from ..jsonrpc import Failure, error_object, json_of
+from ...uri_template import UriTemplate, with_query
+from ..jsonrpc import Failure, error_object, texts_of
 from . import SEMANTIC_VERSION
 
 __all__ = [
@@ -98,7 +97,7 @@ def read_params(params: _Object) -> _Object:
     """The URI to read, with the arguments in it. Raises InvalidParams, and RpcError 5001 for braces that stay empty,
     are too many, or of no form that we know."""
     uri = _string(params, "uri")
-    left = {name: _text(value) for name, value in _arguments(params).items()}
+    left = texts_of(_arguments(params))
     if "{" in uri:
         if len(uri) > MAX_TEMPLATE or uri.count("{") > MAX_BRACES:
             raise RpcError(_TOO_MUCH, code=URI_INCOMPLETE)
@@ -108,8 +107,7 @@ def read_params(params: _Object) -> _Object:
         except (DeclarationError, InvalidParams) as error:
             raise RpcError(str(error), code=URI_INCOMPLETE) from None
         left = {name: value for name, value in left.items() if name not in template.names}
-    query = urlencode(left, quote_via=quote)
-    return {"uri": f"{uri}{'&' if '?' in uri else '?'}{query}" if query else uri}
+    return {"uri": with_query(uri, left)}
 
 
 def read_result(result: _Object) -> _Object:
@@ -157,8 +155,7 @@ def _is_json_of(block: _Object, data: object) -> bool:
 
 def prompt_params(params: _Object) -> _Object:
     """Raises InvalidParams."""
-    arguments = {name: _text(value) for name, value in _arguments(params).items() if value is not None}
-    return {"name": _string(params, "name"), "arguments": arguments}
+    return {"name": _string(params, "name"), "arguments": texts_of(_arguments(params))}
 
 
 def prompt_result(result: _Object) -> _Object:
@@ -205,7 +202,3 @@ def _arguments(params: _Object) -> _Object:
     if not isinstance(arguments, dict):
         raise InvalidParams('"arguments" must be an object')
     return arguments
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else json_of(value).decode()

@@ -62,6 +62,7 @@ def test_what_is_no_version_is_refused(version: Any):
     [
         ("data://users/123", {}, "data://users/123"),
         ("data://users/123", {"include_details": True}, "data://users/123?include_details=true"),
+        ("data://users/123", {"include_details": None}, "data://users/123"),
         ("data://users/{id}/profile", {"id": 7}, "data://users/7/profile"),
         ("data://{a}/{b}", {"a": "1/2", "b": "ü", "c": "x y"}, "data://1%2F2/%C3%BC?c=x%20y"),
         ("file:///{+path}{?offset,length}", {"path": "a/b c", "offset": 2, "c": 3}, "file:///a/b%20c?offset=2&c=3"),
