@@ -12,6 +12,7 @@ import pytest
 
 from servers.filesystem.server import app
 from servers.filesystem.settings import Settings
+from tests.server.peer import STATELESS, talking
 from tests.servers.filesystem.conftest import SECRET
 from tests.servers.filesystem.test_changes import cursor_of
 from tests.servers.filesystem.test_confinement import filled
@@ -330,11 +331,12 @@ async def test_without_a_session_what_can_not_ask_gives_nothing(folder: Path) ->
         assert (await wire.receive())["params"]["notifications"] == {}
 
 
-def test_the_parts_are_not_made_unless_they_are_asked_for(folder: Path) -> None:
-    async def wrapped(**options: bool) -> bool:
-        async with app.open(Settings(roots=[folder], **options)) as running:
-            return any(one.name == "client roots" for one in running.extensions)
+async def test_a_run_asks_for_roots_only_where_it_was_told_to_and_leaves_the_next_one_as_it_was(folder: Path) -> None:
+    async def asks(**options: bool) -> bool:
+        async with (
+            app.open(Settings(roots=[folder], **options)) as running,
+            talking(running, STATELESS, {"roots": {}}) as client,
+        ):
+            return "inputRequests" in (await client.call("list_allowed_directories"))["result"]
 
-    assert not anyio.run(lambda: wrapped())
-    assert anyio.run(lambda: wrapped(client_roots=True))
-    assert not anyio.run(lambda: wrapped())
+    assert [await asks(), await asks(client_roots=True), await asks()] == [False, True, False]
