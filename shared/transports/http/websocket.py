@@ -31,6 +31,10 @@ _UNTAKEN = 65_536
 """Bytes of messages that wait to be taken, from which on no more are read."""
 _FRAME = 64
 """Bytes that a message takes besides its text, which may be empty."""
+_READ = 4_096
+"""Bytes that are cut into frames at once: 700 frames at most, which take some milliseconds."""
+_FRAMES = 200
+"""Frames from which on no more are cut until the event loop has turned."""
 _PATIENCE = 2
 """Pauses in a row in which nothing was heard of the peer, after which it counts as dead."""
 
@@ -51,6 +55,7 @@ class WebSocket(asyncio.Protocol):
         self._texts: list[bytes] = []
         self._untaken = 0
         self._parts: bytearray | None = None
+        self._left: memoryview | None = None
         self._moved = Signal()
         self._is_full = self._is_heard = self._is_finishing = self._is_lost = False
         self._silent = self._unsent = 0
@@ -115,19 +120,16 @@ class WebSocket(asyncio.Protocol):
         self._pauses.start(self)
 
     def data_received(self, data: bytes) -> None:
-        """Takes frames in."""
+        """Takes frames in. Of much that has come at once a part waits until the event loop has turned: a hundred
+        thousand empty frames would hold up everybody else."""
         self._is_heard = True
         count_bytes(len(data))
-        self._frames.receive_data(data)
-        for frame in self._frames.events_received():
-            if isinstance(frame, Frame):
-                self._take(frame)
-        self._write()
-        if self._parts is None and not self._frames.reader.buffer:
-            self._since = None
-        elif self._since is None:
-            self._since = asyncio.get_running_loop().time()
-        self._read_on()
+        if len(data) > _READ:
+            self._left = memoryview(data)
+            self._go_on()
+        else:
+            self._cut(data)
+            self._end_turn()
 
     def eof_received(self) -> None:
         """The peer has gone, with a close frame or without."""
@@ -155,6 +157,36 @@ class WebSocket(asyncio.Protocol):
         self._moved.wake()
 
     # Frames
+
+    def _go_on(self) -> None:
+        """Takes in more of what is left, and has the event loop turn before anything is read: uvloop reads up to 32
+        times a turn."""
+        if self._left and not self._is_lost:
+            frames = 0
+            while self._left and frames < _FRAMES:
+                frames += self._cut(self._left[:_READ])
+                self._left = self._left[_READ:]
+            asyncio.get_running_loop().call_soon(self._go_on)
+        else:
+            self._left = None
+        self._end_turn()
+
+    def _cut(self, data: bytes | memoryview) -> int:
+        """Takes in the frames that `data` completes, and says how many they are."""
+        self._frames.receive_data(bytes(data))
+        frames = self._frames.events_received()
+        for frame in frames:
+            if isinstance(frame, Frame):
+                self._take(frame)
+        return len(frames)
+
+    def _end_turn(self) -> None:
+        self._write()
+        if self._parts is None and not self._frames.reader.buffer:
+            self._since = None
+        elif self._since is None:
+            self._since = asyncio.get_running_loop().time()
+        self._read_on()
 
     def _take(self, frame: Frame) -> None:
         if self.is_closed:
@@ -198,9 +230,10 @@ class WebSocket(asyncio.Protocol):
             self._read_on()
 
     def _read_on(self) -> None:
-        """Reads on unless too much waits already. What follows a close frame is read too, and dropped: to close the
-        connection on a peer that still sends would lose it the close frame."""
-        if not self.is_closed and (self._is_full or self._untaken > _UNTAKEN):
+        """Reads on unless something is left, or too much waits already. What follows a close frame is read too, and
+        dropped: to close the connection on a peer that still sends would lose it the close frame."""
+        waits = self._is_full or self._untaken > _UNTAKEN
+        if self._left is not None or (waits and not self.is_closed):
             self._transport.pause_reading()
         else:
             self._transport.resume_reading()

@@ -1,12 +1,18 @@
 """What broken or hostile peers do on a WebSocket: each has its close code, and none takes more than its share."""
 
+import asyncio
 import random
+import socket as sockets
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, suppress
+from operator import methodcaller
 
 import anyio
 import pytest
+from websockets.protocol import OPEN
+from websockets.server import ServerProtocol
 
+from shared.kit.expiry import ExpiryQueue
 from shared.server.limits import Limits
 from shared.transports.http import websocket as http_websocket
 from shared.transports.http.limits import EndpointLimits
@@ -192,6 +198,35 @@ async def test_a_flood_that_nobody_reads_does_not_hold_up_others() -> None:
         await site.probe.started.wait()
         await serves(site)
         assert not site.probe.finished.is_set()
+
+
+@asynccontextmanager
+async def on_a_socket() -> AsyncIterator[tuple[http_websocket.WebSocket, sockets.socket]]:
+    """Our side of a WebSocket, and the peer's socket."""
+    pauses = ExpiryQueue(600.0, methodcaller("look"))
+    ours = http_websocket.WebSocket(ServerProtocol(state=OPEN, logger=http_websocket.quiet), pauses, 30.0)
+    with (
+        sockets.create_server(("127.0.0.1", 0)) as listener,
+        sockets.create_connection(listener.getsockname()) as peer,
+    ):
+        accepted, _ = listener.accept()
+        transport, _ = await asyncio.get_running_loop().connect_accepted_socket(lambda: ours, accepted)
+        yield ours, peer
+        transport.abort()
+        await ours.lost()
+        pauses.close()
+
+
+@pytest.mark.parametrize("one", [frame(PONG), frame(CONTINUED, last=False)], ids=["pongs", "fragments"])
+async def test_many_frames_at_once_let_others_have_their_turns(one: bytes) -> None:
+    async with on_a_socket() as (ours, _):
+        received, turns = asyncio.ensure_future(ours.receive()), 0
+        ours.data_received(frame(TEXT, b"{", last=False) + one * 40_000 + frame(CONTINUED, b"}"))
+        while not received.done():
+            turns += 1
+            await anyio.lowlevel.checkpoint()
+        assert received.result() == [b"{}"]
+        assert turns > 40
 
 
 async def test_a_connection_that_ends_before_it_is_one_leaves_nothing() -> None:
