@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import replace
@@ -25,6 +26,9 @@ __all__ = ["connect", "connect_http", "connect_sse", "connect_stdio", "connect_w
 FALLBACK_SECONDS = 5.0
 """How long a server that refused a POST may take to open a stream of HTTP+SSE, and then to name its endpoint: most
 that refuse one have no such stream, and a stream of another kind names none."""
+_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_VALUE = re.compile(r"([!-~]([\t -~]*[!-~])?)?")
+"""Of a header (RFC 9110, Field Values): without line ends, and without blanks around it."""
 _LET_IN_OR_BUSY = (401, 403, 429)
 """Statuses that say nothing of the transport: everything else between 400 and 499 may be an older server's."""
 
@@ -186,5 +190,14 @@ def _may_be_older(refusal: PeerError, options: ClientOptions) -> bool:
 
 
 def _fixed(token: str | None, headers: Mapping[str, str] | None) -> dict[str, str]:
-    """The headers that are sent whatever is asked."""
-    return {**(headers or {}), **({} if token is None else {"authorization": f"Bearer {token}"})}
+    """The headers that are sent whatever is asked.
+
+    Raises ValueError for one that can't be; it does not repeat a value, which may be a secret.
+    """
+    fixed = {**(headers or {}), **({} if token is None else {"authorization": f"Bearer {token}"})}
+    for name, value in fixed.items():
+        if not _NAME.fullmatch(name):
+            raise ValueError(f"no name of an HTTP header: {name[:100]!r}")
+        if not _VALUE.fullmatch(value):
+            raise ValueError(f"the value of the HTTP header {name[:100]} has characters that can't be sent")
+    return fixed

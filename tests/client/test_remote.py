@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from shared.client.client import Client
-from shared.client.connect import connect_http, connect_websocket
+from shared.client.connect import connect, connect_http, connect_websocket
 from shared.client.options import ClientOptions
 from shared.errors import PeerError
 from tests.client.small import Small, listening, text_of
@@ -92,3 +92,20 @@ async def test_changes_are_told_while_subscribed(scheme: str, mode: str) -> None
             small.running.changes.resource("memo://one")
             await told.wait()
         await small.released.wait()
+
+
+@pytest.mark.parametrize("scheme", ["http", "https", "ws", "wss"])
+@pytest.mark.parametrize("token", ["s3cret\n", "s3cret\r\nx: y", " s3cret ", "s3crét", "s3cret\0"])
+async def test_a_token_that_can_not_be_sent_is_not_told(scheme: str, token: str) -> None:
+    with pytest.raises(ValueError, match="header authorization has") as caught:
+        async with connect(f"{scheme}://127.0.0.1:9/", token=token):
+            pass
+    assert "s3cr" not in str(caught.value)
+
+
+@EVERYWHERE
+@pytest.mark.parametrize("name", ["", "a b", "a:", "a\n", "é"])
+async def test_a_header_without_a_proper_name(scheme: str, name: str) -> None:
+    with pytest.raises(ValueError, match="no name of an HTTP header"):
+        async with connect(f"{scheme}://127.0.0.1:9/", headers={name: "x"}):
+            pass
