@@ -57,8 +57,9 @@ class WebSocketTransport:
             raise anyio.BrokenResourceError from None
 
     async def aclose(self) -> None:
-        """Closes the connection."""
-        await self._socket.close()
+        """Closes the connection, also where its block was cancelled: else the socket and its tasks would stay."""
+        with anyio.CancelScope(shield=True):
+            await self._socket.close()
 
 
 @asynccontextmanager

@@ -1,15 +1,22 @@
 """What a client of WebSockets has of its own: the handshake with our server, and with servers that are none."""
 
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 
 import anyio
+import anyio.lowlevel
 import pytest
 from anyio.abc import SocketAttribute, SocketStream
 from websockets.asyncio.server import ServerConnection, serve
+from websockets.http11 import Request
+from websockets.server import ServerProtocol
+from websockets.typing import Subprotocol
 
 from shared.client.client import Client
 from shared.client.connect import connect_websocket
 from shared.errors import PeerError
+from shared.kit.tasks import background
+from shared.transports.websocket import open_websocket
 from tests.client.small import Small, listening, text_of
 
 PATIENCE = 30.0
@@ -108,6 +115,35 @@ async def ends(handler: Callable[[ServerConnection], Awaitable[None]]) -> None:
         with anyio.fail_after(PATIENCE):
             async with connect_websocket(f"ws://127.0.0.1:{port}/mcp"):
                 pass
+
+
+async def test_a_block_that_is_cancelled_leaves_no_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a server that does not answer a close frame."""
+    monkeypatch.setattr("shared.transports.websocket.FAREWELL_SECONDS", 0.05)
+    ended = anyio.Event()
+
+    async def deaf(stream: SocketStream) -> None:
+        handshake = ServerProtocol(subprotocols=[Subprotocol("mcp")])
+        async with stream:
+            handshake.receive_data(await stream.receive())
+            (request,) = handshake.events_received()
+            assert isinstance(request, Request)
+            handshake.send_response(handshake.accept(request))
+            await stream.send(b"".join(handshake.data_to_send()))
+            with suppress(anyio.EndOfStream, anyio.BrokenResourceError):
+                while True:
+                    await stream.receive()
+            ended.set()
+
+    async with await anyio.create_tcp_listener(local_host="127.0.0.1") as listener, background() as tasks:
+        tasks.start_soon(listener.serve, deaf)
+        port = listener.extra(SocketAttribute.local_port)
+        with anyio.CancelScope() as scope:
+            async with open_websocket(f"ws://127.0.0.1:{port}/mcp", {}):
+                scope.cancel()
+                await anyio.lowlevel.checkpoint()
+        with anyio.fail_after(PATIENCE):
+            await ended.wait()
 
 
 async def test_a_server_that_goes_while_the_session_is_opened() -> None:
