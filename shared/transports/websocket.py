@@ -10,7 +10,14 @@ from contextlib import asynccontextmanager
 
 import anyio
 from websockets.asyncio.client import ClientConnection, connect
-from websockets.exceptions import ConnectionClosed, ConnectionClosedOK, InvalidHandshake, InvalidStatus, InvalidURI
+from websockets.exceptions import (
+    ConnectionClosed,
+    ConnectionClosedOK,
+    InvalidHandshake,
+    InvalidProxy,
+    InvalidStatus,
+    InvalidURI,
+)
 from websockets.http11 import Response
 from websockets.typing import Subprotocol
 
@@ -67,7 +74,8 @@ async def open_websocket(url: str, headers: Mapping[str, str]) -> AsyncIterator[
     """A transport to `url` as long as the block; `headers` go with the handshake.
 
     Raises ValueError for another kind of URL, OSError where there is no connection, ConnectionError where the server
-    speaks something else, and PeerError where it refuses, with the HTTP status as its code.
+    speaks something else or the proxy of the environment can't be used, and PeerError where it refuses, with the HTTP
+    status as its code.
     """
     try:
         socket = await _Connect(
@@ -81,8 +89,11 @@ async def open_websocket(url: str, headers: Mapping[str, str]) -> AsyncIterator[
             close_timeout=FAREWELL_SECONDS,
             logger=_quiet,
         )
-    except InvalidURI:
-        raise ValueError("the URL of a WebSocket begins with ws:// or wss://") from None
+    except InvalidURI as error:
+        raise ValueError(f"no URL of a WebSocket, which begins with ws:// or wss://: {error.msg}") from None
+    except (InvalidProxy, ImportError) as error:
+        # A proxy of SOCKS wants a package more. Neither text repeats the URL of the proxy, which may hold a password.
+        raise ConnectionError(f"the proxy that the environment names can't be used: {error.msg}") from None
     except InvalidStatus as refused:
         raise _refusal(refused.response) from None
     except InvalidHandshake as error:

@@ -72,6 +72,25 @@ async def test_another_kind_of_url() -> None:
             pass
 
 
+@pytest.mark.parametrize(
+    ("url", "reason"), [("ws://h/#x", "fragment"), ("ws:///x", "hostname"), ("ws://user:s3cret@h/#x", "fragment")]
+)
+async def test_a_url_that_is_wrong_elsewhere(url: str, reason: str) -> None:
+    with pytest.raises(ValueError, match=reason) as caught:
+        async with connect_websocket(url):
+            pass
+    assert "s3cret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("proxy", ["ftp://user:s3cret@127.0.0.1:9", "socks5://user:s3cret@127.0.0.1:9"])
+async def test_a_proxy_that_can_not_be_used(proxy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("http_proxy", proxy)
+    with pytest.raises(ConnectionError, match="the proxy that the environment names") as caught:
+        async with connect_websocket("ws://example.invalid/mcp"):
+            pass
+    assert "s3cret" not in str(caught.value)
+
+
 async def answered(head: bytes) -> type[Exception]:
     """What it raises where a server answers the handshake so."""
 
