@@ -195,6 +195,17 @@ async def test_an_old_server_gets_a_handshake(discovered: httpx.Response) -> Non
         assert client.server.version == "2025-03-26"
 
 
+@pytest.mark.parametrize("mode", ["auto", "handshake", "stateless"])
+async def test_an_error_in_a_400_is_the_word_of_a_server_that_takes_posts(mode: str) -> None:
+    refused = httpx.Response(400, json={"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": "bad"}})
+    server = Bytes(discover=refused, initialize=refused)
+    with pytest.raises(PeerError, match="bad") as caught:
+        async with _scripted(server, mode):
+            pass
+    assert caught.value.code == -32600
+    assert "GET" not in [one.method for one in server.requests]
+
+
 async def test_marked_arguments_are_repeated_in_headers() -> None:
     region = {"type": "string", "x-mcp-header": "Region"}
     tool = {"name": "x", "inputSchema": {"type": "object", "properties": {"region": region}}}
