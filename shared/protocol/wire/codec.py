@@ -171,10 +171,18 @@ class Codec:
             return [self._no_object(self._dropped(frame))]
         try:
             value = from_json(frame, allow_inf_nan=False)
-        except ValueError:
-            return [self._no_object(decode(frame))]
+        except ValueError as error:
+            if not frame.lstrip().startswith(b"{"):
+                return [self._no_object(decode(frame))]
+            refuse = Malformed if self.dialect is None else self.dialect.refuse
+            told = ParseError(f"not valid JSON: {error}")
+            return [salvage(frame, told, lambda value: self._read_object(value, is_stream=is_stream)[0], refuse)]
         if not isinstance(value, dict):
             return [self._no_object(decode(frame))]
+        return self._read_object(value, is_stream=is_stream)
+
+    def _read_object(self, value: dict[str, Any], *, is_stream: bool) -> list[Message]:
+        """What the peer means by `value`, one message or more, in what it speaks."""
         if self.dialect is None and not self._is_standard:
             self.dialect = find_dialect(value, is_stream=is_stream)
             self._is_standard = self.dialect is None

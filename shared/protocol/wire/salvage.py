@@ -42,14 +42,20 @@ class Fault:
     """Whether only text is wrong, which U+FFFD could stand for."""
 
 
-def salvage(data: bytes, error: ParseError, read: Callable[[Any], Message]) -> Message:
-    """What becomes of a text that the parser refuses with `error`; `read` makes a message of a value."""
+def salvage(
+    data: bytes,
+    error: ParseError,
+    read: Callable[[Any], Message],
+    refuse: Callable[[Failure], Malformed] = Malformed,
+) -> Message:
+    """What becomes of a text that the parser refuses with `error`; `read` makes a message of a value, and `refuse` of
+    the answer to a text of which no value can be made."""
     try:
         value = read_leniently(data)
     except json.JSONDecodeError:
-        return Malformed(failure(None, error))
+        return refuse(failure(None, error))
     except (RecursionError, ValueError):
-        return Malformed(failure(read_edges(data[:EDGE], data[-EDGE:]), error))
+        return refuse(failure(read_edges(data[:EDGE], data[-EDGE:]), error))
     values = value if isinstance(value, list) else [value]
     faults = [find_fault(one) if isinstance(one, dict) else None for one in values]
     # Where no fault has a place, the text as a whole is at fault, and so is each message in it.

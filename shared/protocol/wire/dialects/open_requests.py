@@ -12,6 +12,7 @@ from ...records import record
 from ...types.base import CLIENT_CAPABILITIES, LOG_LEVEL, PROTOCOL_VERSION
 from ...versions import NEWEST
 from ..jsonrpc import Failure, Malformed, Request, RequestId
+from ..salvage import is_text
 
 __all__ = ["OpenRequest", "OpenRequests", "enveloped", "is_id"]
 
@@ -75,8 +76,8 @@ class OpenRequests:
 
 
 def is_id(value: Any) -> bool:
-    """Whether a request may have this id (JSON-RPC 2.0, section 4)."""
-    return value is None or isinstance(value, str) or type(value) is int
+    """Whether a request may have this id (JSON-RPC 2.0, section 4), and its answer too."""
+    return value is None or (isinstance(value, str) and is_text(value)) or type(value) is int
 
 
 def enveloped(params: dict[str, Any], token: RequestId | None = None, log_level: str | None = None) -> dict[str, Any]:

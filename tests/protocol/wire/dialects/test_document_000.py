@@ -262,6 +262,14 @@ def test_what_is_no_object_is_answered_under_null(line, code):
     assert told["error"]["code"] == code
 
 
+@pytest.mark.parametrize("id_", [1, "x", None])
+def test_half_a_surrogate_pair_is_answered_under_the_id_of_its_request(id_):
+    talk = Talk()
+    told = talk.refused("mcp/tool/execute", {"toolId": "\ud800", "inputs": {}}, id=id_)
+    assert (told["id"], told["error"]["code"]) == (id_, -32602)
+    assert told["error"]["message"].startswith("params.toolId ")
+
+
 @pytest.mark.parametrize("value", [{"result": {}, "id": 1}, {"method": "x"}, {"method": "mcp/x", "params": "x"}])
 def test_who_waits_for_no_answer_gets_none(value):
     talk = Talk()

@@ -186,6 +186,31 @@ def test_a_text_that_is_no_object_is_refused(line: bytes):
     assert talk.hears(refusal.failure).keys() == {"jsonrpc", "error"}
 
 
+@pytest.mark.parametrize(
+    ("members", "code", "id_", "reason"),
+    [
+        (rb'"id": 2, "params": {"name": "\ud800"}', 4001, 2, "params.name is not valid"),
+        (b'"id": 2, "params": {"name": "add", "arguments": {"a": NaN}}', 4001, 2, "params.arguments.a is NaN"),
+        (b'"id": 2, "params": {"name": "add"}, "x": NaN', -32600, 2, "x is NaN"),
+        (b'"id": 2, "params": %b' % (b"[" * 300 + b"]" * 300), -32602, 2, '"params" must be'),
+        (rb'"id": "\ud800", "params": {"name": "add"}', -32600, None, '"id" must be'),
+    ],
+    ids=["half a pair", "NaN", "elsewhere", "too deep", "in the id"],
+)
+@pytest.mark.parametrize("is_first", [True, False])
+def test_what_the_parser_refuses_is_answered_in_the_dialect(
+    members: bytes, code: int, id_: int | None, reason: str, is_first: bool
+):
+    talk = Talk()
+    if not is_first:
+        talk.request({**CALL, "id": "first"})
+    (refusal,) = talk.codec.feed(b'{"method": "call_tool", %b}\n' % members)
+    assert isinstance(refusal, Malformed)
+    told = talk.hears(refusal.failure)
+    assert (told["error"]["code"], told.get("id"), "jsonrpc" in told) == (code, id_, False)
+    assert told["error"]["message"].startswith(reason)
+
+
 @pytest.mark.parametrize("message", [{"result": {}, "id": 1}, {"error": {}, "id": 1}, {"method": 7}, {"params": {}}])
 def test_what_wants_no_answer_gets_none(message: dict[str, Any]):
     talk = Talk()

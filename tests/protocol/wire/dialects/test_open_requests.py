@@ -48,7 +48,7 @@ def test_what_is_over_or_never_was_is_nothing(number):
     assert requests.close(number) is None
 
 
-@pytest.mark.parametrize("value", [True, 1.0, [], {}])
+@pytest.mark.parametrize("value", [True, 1.0, [], {}, "\ud800"])
 def test_other_values_are_no_ids(value):
     assert not is_id(value)
     assert OpenRequests().number_of(value) is None
