@@ -139,8 +139,8 @@ def _read_body(buffer: bytearray, length: int, limit: int) -> _Frames:
             excess = max(0, there - 2 * EDGE)
             del buffer[EDGE : EDGE + excess]
             length, there = length - excess, there - excess
-            if not is_told and (id_ := read_edges(bytes(buffer[:EDGE]), b"")) is not None:
-                yield Oversized(limit, id_)
+            if not is_told and (told := _told_early(buffer, limit)) is not None:
+                yield told
                 is_told = True
         searched = max(0, there - _LONGEST_LINE)
         if (yield None) and not is_told:
@@ -155,16 +155,33 @@ def _read_body(buffer: bytearray, length: int, limit: int) -> _Frames:
         yield body
 
 
+def _told_early(buffer: bytearray, limit: int) -> Oversized | None:
+    """What is told of a body that is too long before all of it is there; None where its end may show the id. A length
+    may be wrong, and who has sent a whole message waits for the answer."""
+    # As long as less than both ends are there, nothing was left out between them.
+    if len(buffer) < 2 * EDGE and _is_object(buffer.rstrip()):
+        return Oversized(limit, _id_of(buffer))
+    id_ = read_edges(bytes(buffer[:EDGE]), b"")
+    start = buffer[:EDGE].lstrip()[:1]
+    return Oversized(limit, id_) if id_ is not None or start not in (b"", b"{") else None
+
+
 def _without_line_end(buffer: bytearray, length: int) -> int:
     """`length`, less the one or two bytes that a line end takes behind a JSON object."""
     for end in (length - 2, length - 1):
-        is_end = 0 < end <= len(buffer) and buffer[end - 1 : end] == b"}"
-        # That spares nearly all messages from being parsed twice.
-        if is_end and buffer.count(b"{", 0, end) == buffer.count(b"}", 0, end):
-            with suppress(ValueError):
-                from_json(bytes(buffer[:end]))
-                return end
+        if 0 < end <= len(buffer) and buffer[end - 1 : end] == b"}" and _is_object(buffer[:end]):
+            return end
     return length
+
+
+def _is_object(text: bytearray) -> bool:
+    """Whether `text` is a whole JSON object."""
+    # The count spares nearly all messages from being parsed twice.
+    if text.endswith(b"}") and text.count(b"{") == text.count(b"}"):
+        with suppress(ValueError):
+            from_json(text)
+            return True
+    return False
 
 
 def _early_end(buffer: bytearray, start: int, end: int, *, is_whole: bool) -> int | None:

@@ -185,6 +185,29 @@ def test_a_request_that_is_dropped_is_told_of_when_its_beginning_shows_the_id():
     assert buffer.feed(framed(TWO)) == [TWO]
 
 
+@pytest.mark.parametrize(
+    ("sent", "id_"),
+    [
+        (b'{"jsonrpc":"2.0","id":7,"method":"ping"}', 7),
+        (b'{"method":"m","params":{"a":{"id":8}},"jsonrpc":"2.0","id":7}\r\n', 7),
+        (b'{"jsonrpc":"2.0","method":"m"}', None),
+        (b"hello", None),
+    ],
+)
+@pytest.mark.parametrize("cut", [0, 30])
+def test_what_has_come_whole_under_a_length_beyond_the_limit_is_told_of_before_more_comes(sent, id_, cut):
+    buffer = ContentLengthBuffer(LIMIT)
+    data = b"Content-Length: 999999999999999\r\n\r\n" + sent
+    assert buffer.feed(data[:cut]) + buffer.feed(data[cut:]) == [Oversized(LIMIT, id_)]
+    assert buffer.feed(framed(TWO)) == [TWO]
+
+
+def test_an_object_within_a_request_that_is_dropped_does_not_show_its_id():
+    buffer = ContentLengthBuffer(LIMIT)
+    assert buffer.feed(b'Content-Length: 200\r\n\r\n{"params":{"a":{"b":1,"method":"m","id":8}') == []
+    assert buffer.feed(b'},"id":7,"method":"m"}' + framed(TWO)) == [Oversized(LIMIT, 7), TWO]
+
+
 def test_of_what_is_dropped_the_ends_alone_are_stored():
     for start in (b"Content-Length: 999999999\r\n\r\n", b"{", b"X: "):
         buffer = ContentLengthBuffer(LIMIT)
