@@ -161,9 +161,9 @@ def _told_early(buffer: bytearray, limit: int) -> Oversized | None:
     # As long as less than both ends are there, nothing was left out between them.
     if len(buffer) < 2 * EDGE and _is_object(buffer.rstrip()):
         return Oversized(limit, _id_of(buffer))
-    id_ = read_edges(bytes(buffer[:EDGE]), b"")
-    start = buffer[:EDGE].lstrip()[:1]
-    return Oversized(limit, id_) if id_ is not None or start not in (b"", b"{") else None
+    head = bytes(buffer[:EDGE])
+    id_ = read_edges(head, b"")
+    return Oversized(limit, id_) if id_ is not None or head.lstrip()[:1] not in (b"", b"{") else None
 
 
 def _without_line_end(buffer: bytearray, length: int) -> int:
