@@ -189,8 +189,8 @@ def test_a_text_that_is_no_object_is_refused(line: bytes):
 @pytest.mark.parametrize(
     ("members", "code", "id_", "reason"),
     [
-        (rb'"id": 2, "params": {"name": "\ud800"}', 4001, 2, "params.name is not valid"),
-        (b'"id": 2, "params": {"name": "add", "arguments": {"a": NaN}}', 4001, 2, "params.arguments.a is NaN"),
+        (rb'"id": 2, "params": {"name": "\ud800"}', -32602, 2, "params.name is not valid"),
+        (b'"id": 2, "params": {"name": "add", "arguments": {"a": NaN}}', -32602, 2, "params.arguments.a is NaN"),
         (b'"id": 2, "params": {"name": "add"}, "x": NaN', -32600, 2, "x is NaN"),
         (b'"id": 2, "params": %b' % (b"[" * 300 + b"]" * 300), -32602, 2, '"params" must be'),
         (rb'"id": "\ud800", "params": {"name": "add"}', -32600, None, '"id" must be'),
