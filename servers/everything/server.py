@@ -30,6 +30,7 @@ app = Server[None](
     ],
     extensions=[skills(Guide())],
 )
+app.log_level = None
 
 
 @app.on_subscribe

@@ -156,6 +156,13 @@ async def test_log_messages_come_from_the_level_that_was_set(version: str) -> No
     assert levels == ["error", "critical", "alert", "emergency"]
 
 
+@pytest.mark.parametrize("version", HANDSHAKES)
+async def test_who_never_asked_for_log_messages_gets_none(version: str) -> None:
+    async with bench(version) as peer:
+        await peer.call("test_logging_tool")
+        assert not peer.wire.notifications
+
+
 async def test_log_messages_come_from_the_level_of_the_call() -> None:
     async with bench(STATELESS) as peer:
         await peer.call("test_logging_tool")
