@@ -8,6 +8,7 @@ Params and results are plain dictionaries as on the wire: a client for tests and
 sent, not what it should have sent.
 """
 
+import math
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from types import TracebackType
@@ -113,13 +114,27 @@ class Client:
         async with restart() as transport:
             await self._live(self._connect(transport, mode), task_status=task_status)
 
-    async def _revive(self) -> None:
-        """Has a new server and a new session in place of those that were lost, where that is wanted."""
-        async with self._restarting:
-            if self._restart is not None and self._connection.gone.is_set():
+    async def _revive(self, seconds: float | None) -> None:
+        """Has a new server and a new session in place of those that were lost, where that is wanted.
+
+        Raises TimeoutError where the start could not begin in `seconds`, and what entering the client does.
+        """
+        with anyio.move_on_after(seconds) as scope:
+            async with self._restarting:
+                if self._restart is None or not self._connection.gone.is_set():
+                    return
                 await self._connection.closed.wait()
-                await anyio.sleep(self._pauses.next(anyio.current_time()))
-                await self._tasks.start(self._live_again, self._restart)
+                await anyio.sleep(self._pauses.left(anyio.current_time()))
+                # A start that was given up would be made again by the next call, after a longer pause.
+                scope.deadline = math.inf
+                await self._start()
+        if scope.cancelled_caught:
+            raise TimeoutError(f"the server was lost, and not started again in {seconds:g} s")
+
+    async def _start(self) -> None:
+        if self._restart is not None:  # the client may have been closed
+            self._pauses.started(anyio.current_time())
+            await self._tasks.start(self._live_again, self._restart)
 
     # Requests
 
@@ -138,11 +153,11 @@ class Client:
         counting our own answers; ConnectionError when the connection is lost; McpError for questions that were not
         declared or have no end. A request that is given up or cancelled is cancelled at the server too.
 
-        Where the server was lost and is to be started again, this is done first; it takes its own time, besides
-        `timeout`, and raises what entering the client does.
+        Where the server was lost and is to be started again, this is done first. TimeoutError is raised when it could
+        not begin in `timeout` seconds; once begun it takes its own time, and raises what entering the client does.
         """
         if self._connection.gone.is_set():
-            await self._revive()
+            await self._revive(timeout)
         asked = dict(params or {})
         on_notice = None if on_progress is None else _reporting(on_progress)
         inputs: dict[str, Any] = {}
@@ -216,7 +231,7 @@ class Client:
         does not serve: see `honoured`. Raises like `request`.
         """
         if self._connection.gone.is_set():
-            await self._revive()
+            await self._revive(OPENING_SECONDS)
         subscription = Subscription(tuple(uris), callback, lists)
         open_one = self._listening if self.stateless else self._subscribing
         async with open_one(subscription):

@@ -25,10 +25,12 @@ class Pauses:
         self._last_start = float("-inf")
         self._pause = 0.0
 
-    def next(self, now: float) -> float:
-        """The seconds to wait, at the time `now`, before the server is started; it counts as started then."""
+    def left(self, now: float) -> float:
+        """The seconds to wait, at the time `now`, before the server is started."""
+        return max(0.0, self._last_start + self._pause - now)
+
+    def started(self, now: float) -> None:
+        """Has the next pause grow, as the server is started at the time `now`; after a long life it is the first."""
         is_steady = now - self._last_start >= STEADY_SECONDS
-        self._pause = 0.0 if is_steady else min(LONGEST_SECONDS, max(FIRST_SECONDS, 2 * self._pause))
-        wait = max(0.0, self._last_start + self._pause - now)
-        self._last_start = now + wait
-        return wait
+        self._pause = FIRST_SECONDS if is_steady else min(LONGEST_SECONDS, 2 * self._pause)
+        self._last_start = now

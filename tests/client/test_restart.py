@@ -70,6 +70,16 @@ async def lose(client: Client, how: str = "crash") -> None:
         await client.call_tool(how)
 
 
+async def give_up(client: Client, seconds: float) -> None:
+    with pytest.raises(TimeoutError, match="not started again"):
+        await client.call_tool("pid", timeout=seconds)
+
+
+async def lose_out(client: Client) -> None:
+    with pytest.raises(ConnectionError):
+        await client.call_tool("pid")
+
+
 @pytest.mark.parametrize("how", ["crash", "hang"])
 async def test_the_next_call_has_a_new_server(how: str, starts: Path) -> None:
     async with connected(starts) as client:
@@ -119,6 +129,29 @@ async def test_a_server_that_can_not_be_started_again_fails_each_call(starts: Pa
         await lose(client, "pid")
         starts.rmdir()
         assert await pid(client) == starts.read_text().strip()
+
+
+async def test_a_call_waits_no_longer_than_it_was_given(starts: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shared.client.restart.FIRST_SECONDS", 1_000.0)
+    async with connected(starts) as client:
+        await lose(client)
+        await lose(client)
+        async with anyio.create_task_group() as tasks:  # one of them waits for the other
+            for seconds in (0.01, 0.02):
+                tasks.start_soon(give_up, client, seconds)
+    assert len(starts.read_text().split()) == 2
+
+
+async def test_a_client_that_is_closed_while_a_call_waits_starts_nothing(
+    starts: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("shared.client.restart.FIRST_SECONDS", 0.2)
+    async with anyio.create_task_group() as tasks, connected(starts) as client:
+        await lose(client)
+        await lose(client)
+        tasks.start_soon(lose_out, client)
+        await anyio.wait_all_tasks_blocked()
+    assert len(starts.read_text().split()) == 2
 
 
 async def test_a_subscription_ends_with_its_server(starts: Path) -> None:
