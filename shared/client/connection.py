@@ -22,12 +22,16 @@ from ..protocol.session.events import Answered
 from ..protocol.wire.jsonrpc import Failure, Message, RequestId, Response
 from .options import Handler
 
-__all__ = ["Connection", "Waiter", "result_of"]
+__all__ = ["Connection", "Unreached", "Waiter", "result_of"]
 
 Outcome = Answered | InputWanted | Unusable
 
 LAST_WORDS_SECONDS = 1.0
 """Time for the messages still due when the client closes."""
+
+
+class Unreached(ConnectionError):
+    """A request has not come to the server."""
 
 
 class Waiter:
@@ -49,7 +53,7 @@ class Waiter:
         while self._outcome is None:
             await self._settled.wait()
         if isinstance(self._outcome, Unusable):
-            raise ConnectionError(self._outcome.reason)
+            raise ConnectionError(self._outcome.reason) if self._outcome.reached else Unreached(self._outcome.reason)
         return self._outcome.answer if isinstance(self._outcome, Answered) else self._outcome
 
 

@@ -9,7 +9,7 @@ import re
 from ..protocol.session.client import ClientSession, Era
 from ..protocol.session.client_events import InputWanted
 from ..protocol.wire.jsonrpc import Failure, Response
-from .connection import Connection, result_of
+from .connection import Connection, Unreached, result_of
 from .options import ClientOptions
 
 __all__ = ["OPENING_SECONDS", "open_session"]
@@ -48,6 +48,8 @@ async def _discover(connection: Connection, options: ClientOptions) -> bool:
     with connection.sent(session.discover()) as waiter:
         try:
             answer = await connection.answer(waiter, seconds)
+        except Unreached:
+            raise
         except (TimeoutError, ConnectionError):
             # No answer, or one that can't be used: old servers know neither the method nor what is said with it.
             if connection.gone.is_set() or not session.may_shake_hands:

@@ -268,7 +268,8 @@ class ClientSession:
             case Request():
                 return self._question(message)
             case Malformed(refused):
-                return self._unusable(refused.id, refused.message)
+                # What can't be read is a parse error or an invalid request; an internal error is of our own side.
+                return self._unusable(refused.id, refused.message, reached=refused.code != InternalError.code)
         return None
 
     def _answered(self, answer: Response) -> ClientEvent | None:
@@ -281,8 +282,8 @@ class ClientSession:
         wanted = read_input_wanted(answer) if kind == "input_required" and sent.method in _MULTI_ROUND else None
         return wanted or Unusable(answer.id, f"the server answered {sent.method} with a result of no known type")
 
-    def _unusable(self, id: RequestId | None, reason: str) -> Unusable | None:
-        return Unusable(id, reason) if id is not None and self._forget(id) else None
+    def _unusable(self, id: RequestId | None, reason: str, *, reached: bool = True) -> Unusable | None:
+        return Unusable(id, reason, reached) if id is not None and self._forget(id) else None
 
     def _forget(self, id: RequestId) -> bool:
         """Takes our request out; False where there is none."""

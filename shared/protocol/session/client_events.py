@@ -47,10 +47,11 @@ class InputWanted:
 
 @dataclass(frozen=True, slots=True)
 class Unusable:
-    """Our request `id` is over without an answer that can be used."""
+    """Our request `id` is over without an answer that can be used; or it has not `reached` the server at all."""
 
     id: RequestId
     reason: str
+    reached: bool = True
 
 
 ClientEvent = Answered | Asked | InputWanted | Notified | Unusable | Withdrawn

@@ -14,7 +14,7 @@ import anyio
 import httpx
 from anyio.abc import TaskGroup
 
-from ...errors import ParseError
+from ...errors import InternalError, ParseError, RpcError
 from ...kit.tasks import background
 from ...protocol.http.client_headers import ClientHeaders
 from ...protocol.http.rules import EVENT_STREAM, SESSION_ID
@@ -127,14 +127,16 @@ class HttpTransport:
             self._tasks.start_soon(self._listen)
 
     async def _ask(self, post: _Post) -> None:
-        reason = "the stream ended without an answer"
+        error: RpcError = ParseError("the stream ended without an answer")
         with post.scope:
             try:
                 await self._exchange(post)
-            except httpx.HTTPError as error:
-                reason = f"{type(error).__name__}: {error}"
+            except (httpx.ConnectError, httpx.ConnectTimeout) as failed:
+                error = InternalError(f"{type(failed).__name__}: {failed}")
+            except httpx.HTTPError as failed:
+                error = ParseError(f"{type(failed).__name__}: {failed}")
             if not post.answered:
-                await self._deliver(Malformed(failure(post.request.id, ParseError(reason))), post)
+                await self._deliver(Malformed(failure(post.request.id, error)), post)
         self._posts.pop(post.request.id, None)
 
     async def _exchange(self, post: _Post) -> None:

@@ -85,6 +85,21 @@ async def test_nobody_listens() -> None:
             pass
 
 
+@pytest.mark.parametrize("failed", [httpx.ConnectError, httpx.ConnectTimeout])
+async def test_a_server_that_is_not_reached_is_tried_once(failed: type[httpx.TransportError]) -> None:
+    asked: list[httpx.Request] = []
+
+    def fail(request: httpx.Request) -> httpx.Response:
+        asked.append(request)
+        raise failed("nobody")
+
+    async with httpx.AsyncClient(transport=httpx.MockTransport(fail)) as http:
+        with anyio.fail_after(30), pytest.raises(ConnectionError, match=f"^{failed.__name__}: nobody"):
+            async with connect_http("http://server/mcp", http=http):
+                pass
+    assert len(asked) == 1
+
+
 # A server of a few bytes, for what ours never does
 
 
