@@ -66,9 +66,9 @@ class WebSocket(asyncio.Protocol):
     # What whoever serves it does
 
     async def receive(self) -> Sequence[bytes]:
-        """The messages that have come, one at least. Raises EndOfStream once it is to `finish`, BrokenResourceError
-        once it is closed."""
-        while not self._texts:
+        """The messages that have come, one at least, once the peer takes what is sent. Raises EndOfStream once it is
+        to `finish`, BrokenResourceError once it is closed."""
+        while self._is_full or not self._texts:
             if self.is_closed:
                 raise anyio.BrokenResourceError
             if self._is_finishing:

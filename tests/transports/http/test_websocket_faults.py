@@ -229,6 +229,23 @@ async def test_many_frames_at_once_let_others_have_their_turns(one: bytes) -> No
         assert turns > 40
 
 
+async def test_no_message_is_taken_while_the_peer_takes_no_answers() -> None:
+    async with on_a_socket() as (ours, peer):
+        sending = asyncio.ensure_future(ours.send([bytes(32_000_000)]))
+        await anyio.lowlevel.checkpoint()
+        ours.data_received(frame(TEXT, b"{}"))
+        taking = asyncio.ensure_future(ours.receive())
+        for _ in range(100):
+            await anyio.lowlevel.checkpoint()
+        assert not taking.done()
+        peer.setblocking(False)
+        with anyio.fail_after(PATIENCE):
+            while not taking.done():
+                await asyncio.get_running_loop().sock_recv(peer, 1_048_576)
+        assert taking.result() == [b"{}"]
+        await sending
+
+
 async def test_a_connection_that_ends_before_it_is_one_leaves_nothing() -> None:
     async with small() as site:
         before = settled_descriptors()
