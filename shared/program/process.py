@@ -81,7 +81,8 @@ class Options(BaseModel):
     token: Annotated[str, AfterValidator(_one_word)] | None = secret(None, "the token itself")
     no_auth: bool = Field(False, description="serve beyond loopback without a token")
     dialects: Literal["on", "off"] = Field(
-        "on", description="whether clients may speak dialects, older descriptions of the protocol"
+        "on",
+        description="whether clients may speak dialects, older descriptions of the protocol; on stdio with headers",
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field("warning", description="what is logged to stderr")
     log_format: Literal["text", "json"] = Field("text", description="how log lines look")

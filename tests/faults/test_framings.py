@@ -41,6 +41,13 @@ def test_a_client_with_headers_is_answered_with_headers(tmp_path: Path) -> None:
         assert server.stderr() == ""
 
 
+def test_where_dialects_are_off_a_header_is_a_line(tmp_path: Path) -> None:
+    with Raw([*FILES, "--dialects", "off", str(tmp_path)]) as server:
+        server.send_bytes(with_length(ping(1)) + b"\n")
+        assert server.receive()["error"]["code"] == PARSE_ERROR
+        assert server.receive() == pong(1)
+
+
 async def test_a_client_can_be_told_to_send_headers(tmp_path: Path) -> None:
     with anyio.fail_after(PATIENCE):
         async with connect_stdio([*FILES, str(tmp_path)], cwd=ROOT, framing="content-length") as client:

@@ -1,8 +1,9 @@
 """The bytes of one connection and the messages in them, both ways.
 
 A `Codec` holds what a connection agrees on by what its peer sends first. Its first bytes tell the framing: lines, or
-headers with `Content-Length`. Its first message that is a JSON object tells the dialect, which stands between a
-parsed value and the messages made of it, and between a message and its bytes.
+headers with `Content-Length`, which a server takes where it takes dialects. Its first message that is a JSON object
+tells the dialect, which stands between a parsed value and the messages made of it, and between a message and its
+bytes.
 
 Decoding never raises for what the peer sent: bad input becomes `Malformed`, which carries the answer due.
 What was decided where the specifications leave room:
@@ -92,7 +93,7 @@ class Codec:
         """A message of more than `max_message` bytes is dropped, and what follows it is read. A server tells its peer
         so, under the id of a request where its ends show that; a client tells nobody. Where bodies are written, they
         have no `line_end`. What a client writes is framed by `framing`; a server writes as its peer does. With
-        `dialects` a peer may begin to speak one of them instead of the specification."""
+        `dialects` a peer may begin to speak one of them instead of the specification, or with headers."""
         self._max_message = max_message
         self._is_client = is_client
         self._has_headers = framing == "content-length"
@@ -199,6 +200,8 @@ class Codec:
 
     def _frames_of(self, start: bytes) -> "LineBuffer | ContentLengthBuffer | None":
         """What reads a stream with this `start`; None where that may become either."""
+        if self._is_standard and not self._is_client:
+            return LineBuffer(self._max_message)
         name = start[:_LONGEST_NAME].lower()
         if name.startswith(_HEADERS):
             from .content_length import ContentLengthBuffer

@@ -347,16 +347,17 @@ def with_length(body: bytes) -> bytes:
 @pytest.mark.parametrize("name", [b"Content-Length", b"content-length", b"CONTENT-LENGTH"])
 def test_a_stream_that_begins_with_a_header_has_one_before_each_message(read, name):
     first = with_length(PING % 1).replace(b"Content-Length", name)
-    assert read(Codec(), first + with_length(PING % 2)) == [Request(1, "ping"), Request(2, "ping")]
+    assert read(Codec(dialects=True), first + with_length(PING % 2)) == [Request(1, "ping"), Request(2, "ping")]
 
 
 def test_a_content_type_may_stand_in_front(read):
-    assert read(Codec(), b"Content-Type: application/json\r\n" + with_length(PING % 1)) == [Request(1, "ping")]
+    typed = b"Content-Type: application/json\r\n" + with_length(PING % 1)
+    assert read(Codec(dialects=True), typed) == [Request(1, "ping")]
 
 
 @pytest.mark.parametrize("result", [{"x": "é\n"}, Prepared({"x": "é\n"})], ids=["plain", "prepared"])
 def test_answers_are_framed_as_the_peer_does(read, result):
-    codec = Codec()
+    codec = Codec(dialects=True)
     assert read(codec, with_length(PING % 1)) == [Request(1, "ping")]
     body = Codec(line_end=b"").encode(Response(1, result))
     assert codec.encode(Response(1, result)) == with_length(body)
@@ -365,7 +366,7 @@ def test_answers_are_framed_as_the_peer_does(read, result):
 
 @pytest.mark.parametrize("first", [b"Content", b"Content-Lengths: 5", b"content-typ", b"C", b"Content Length: 5"])
 def test_a_line_that_begins_as_a_header_does_is_a_line(read, first):
-    codec = Codec()
+    codec = Codec(dialects=True)
     refused, ping = read(codec, first + b"\n" + PING % 1 + b"\n")
     assert isinstance(refused, Malformed)
     assert (refused.failure.code, ping) == (-32700, Request(1, "ping"))
@@ -373,19 +374,19 @@ def test_a_line_that_begins_as_a_header_does_is_a_line(read, first):
 
 
 def test_a_stream_may_end_before_its_framing_is_known(read):
-    (refused,) = read(Codec(), b"Content-")
+    (refused,) = read(Codec(dialects=True), b"Content-")
     assert isinstance(refused, Malformed)
     assert refused.failure.code == -32700
 
 
 def test_a_header_on_a_later_line_is_no_header(read):
-    found = read(Codec(), PING % 1 + b"\n" + with_length(PING % 2 + b"\n"))
+    found = read(Codec(dialects=True), PING % 1 + b"\n" + with_length(PING % 2 + b"\n"))
     assert [type(message) for message in found] == [Request, Malformed, Request]
 
 
 def test_a_server_tells_what_is_wrong_with_a_header(read):
     first, refused, last = read(
-        Codec(), with_length(PING % 1) + b"Content-Length: x\r\n\r\n{}" + with_length(PING % 2)
+        Codec(dialects=True), with_length(PING % 1) + b"Content-Length: x\r\n\r\n{}" + with_length(PING % 2)
     )
     told = ParseError("Content-Length must be a number of bytes")
     assert (first, refused, last) == (Request(1, "ping"), Malformed(failure(None, told)), Request(2, "ping"))
@@ -394,21 +395,27 @@ def test_a_server_tells_what_is_wrong_with_a_header(read):
 @pytest.mark.parametrize("missing", [1, 7, 20, len(PING)])
 def test_a_length_that_is_too_small_is_told_of_once(read, missing):
     short = b"Content-Length: %d\r\n\r\n%b" % (len(PING % 1) - missing, PING % 1)
-    refused, ping = read(Codec(), short + with_length(PING % 2))
+    refused, ping = read(Codec(dialects=True), short + with_length(PING % 2))
     assert isinstance(refused, Malformed)
     assert (refused.failure.code, ping) == (-32700, Request(2, "ping"))
 
 
 def test_a_line_among_messages_with_headers_is_told_of(read):
-    _, refused, ping = read(Codec(), with_length(PING % 1) + PING % 2 + b"\n" + with_length(PING % 3))
+    _, refused, ping = read(Codec(dialects=True), with_length(PING % 1) + PING % 2 + b"\n" + with_length(PING % 3))
     assert isinstance(refused, Malformed)
     assert (refused.failure.code, ping) == (-32700, Request(3, "ping"))
 
 
 def test_a_server_tells_of_a_body_that_is_too_long_under_its_id(read):
-    refused, ping = read(Codec(100), with_length(LONG) + with_length(PING % 1))
+    refused, ping = read(Codec(100, dialects=True), with_length(LONG) + with_length(PING % 1))
     assert refused == Malformed(failure(7, InvalidRequest("a message may have 100 bytes at most")))
     assert ping == Request(1, "ping")
+
+
+def test_headers_are_lines_where_dialects_are_off(read):
+    length, ping = read(Codec(), with_length(PING % 1))
+    assert isinstance(length, Malformed)
+    assert (length.failure.code, ping) == (-32700, Request(1, "ping"))
 
 
 def test_a_client_writes_as_it_was_told_and_reads_what_comes(read):
