@@ -21,6 +21,7 @@ from websockets.server import ServerProtocol
 from ...kit.expiry import ExpiryQueue
 from ...kit.tasks import Signal
 from ...ops.footprint import count_bytes
+from .backlog import backlog
 
 __all__ = ["CLOSE_SECONDS", "WebSocket", "quiet"]
 
@@ -242,7 +243,7 @@ class WebSocket(asyncio.Protocol):
 
     def look(self) -> None:
         """Looks whether the peer is there, and pings it."""
-        unsent = self._transport.get_write_buffer_size()
+        unsent = backlog(self._transport)
         is_there = self._is_heard or unsent < self._unsent
         self._silent = 0 if is_there else self._silent + 1
         self._is_heard, self._unsent = False, unsent

@@ -205,10 +205,9 @@ async def on_a_socket() -> AsyncIterator[tuple[http_websocket.WebSocket, sockets
     """Our side of a WebSocket, and the peer's socket."""
     pauses = ExpiryQueue(600.0, methodcaller("look"))
     ours = http_websocket.WebSocket(ServerProtocol(state=OPEN, logger=http_websocket.quiet), pauses, 30.0)
-    with (
-        sockets.create_server(("127.0.0.1", 0)) as listener,
-        sockets.create_connection(listener.getsockname()) as peer,
-    ):
+    with sockets.create_server(("127.0.0.1", 0)) as listener, sockets.socket() as peer:
+        peer.setsockopt(sockets.SOL_SOCKET, sockets.SO_RCVBUF, 65_536)
+        peer.connect(listener.getsockname())
         accepted, _ = listener.accept()
         transport, _ = await asyncio.get_running_loop().connect_accepted_socket(lambda: ours, accepted)
         yield ours, peer
@@ -244,6 +243,17 @@ async def test_no_message_is_taken_while_the_peer_takes_no_answers() -> None:
                 await asyncio.get_running_loop().sock_recv(peer, 1_048_576)
         assert taking.result() == [b"{}"]
         await sending
+
+
+async def test_a_peer_that_reads_slowly_what_the_system_holds_is_no_dead_one() -> None:
+    async with on_a_socket() as (ours, peer):
+        with anyio.fail_after(PATIENCE):
+            await ours.send([b"x" * 1_000_000])
+        for _ in range(6):
+            ours.look()
+            await anyio.lowlevel.checkpoint()
+            assert not ours.is_closed
+            assert len(peer.recv(100_000, sockets.MSG_WAITALL)) == 100_000
 
 
 async def test_a_connection_that_ends_before_it_is_one_leaves_nothing() -> None:
