@@ -8,6 +8,8 @@ follows is served inside that request, and has a place among the sessions until 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
+import anyio
+from anyio import CancelScope
 from websockets.datastructures import Headers
 from websockets.exceptions import NegotiationError
 from websockets.frames import CloseCode
@@ -75,22 +77,25 @@ class WebSocketSession:
         self._decode = decode
         self._encode = encode
         self._farewell: tuple[int, str] = CloseCode.NORMAL_CLOSURE, ""
+        self._scope = CancelScope()
 
     async def run(self, running: Running[Any], http: Http, answer: bytes) -> Refusal | None:
         """Answers the handshake with `answer`, and serves the peer until either side ends it."""
         if not hand_over(http.receive, self._socket, answer):
             return _ELSEWHERE
         try:
-            with logged(self.fail):
+            with self._scope, logged(self.fail):
                 await serve(running, self, principal=http.principal, client=self.client)
         finally:
             self._socket.close(*self._farewell)
         await self._socket.lost()
         return None
 
-    def finish(self) -> None:
-        """The server stops: nothing more is taken in, and what is under way is given some time to finish."""
+    def finish(self, seconds: float) -> None:
+        """The server stops: nothing more is taken in, and what is under way has so many seconds to finish. That is
+        counted from here: a peer that reads nothing does not let `serve` see that the stream has ended."""
         self._farewell = CloseCode.GOING_AWAY, "the server is stopping"
+        self._scope.deadline = anyio.current_time() + seconds
         self._socket.finish()
 
     def fail(self) -> None:

@@ -4,7 +4,7 @@ import asyncio
 import random
 import socket as sockets
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from operator import methodcaller
 
 import anyio
@@ -142,6 +142,21 @@ async def test_a_peer_that_does_not_answer_holds_up_no_end(
         site.stop.set()
         assert (await socket.next()).closing == (1001, "the server is stopping")
         await end(socket)
+    assert "Cancel" not in caplog.text
+
+
+@pytest.mark.slow
+async def test_a_peer_that_reads_nothing_holds_up_no_end(caplog: pytest.LogCaptureFixture) -> None:
+    limits = Limits(drain_seconds=0.9, waiting_messages=5)
+    ping = b'{"jsonrpc": "2.0", "id": "%b", "method": "ping"}'
+    pings = frame(TEXT, ping % (b"x" * 9_000)) + frame(TEXT, ping % b"") * 20
+    async with AsyncExitStack() as kept, make_server().open(limits=limits) as running, listening(running) as site:
+        socket = await kept.enter_async_context(web_socket(site))
+        with suppress(TimeoutError):
+            while True:
+                with anyio.fail_after(0.3):
+                    await socket.stream.send(pings)
+        site.stop.set()
     assert "Cancel" not in caplog.text
 
 
