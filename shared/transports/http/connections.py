@@ -20,8 +20,9 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 
 from ...protocol.http.rules import JSON, refuse
 from ...protocol.wire.codec import encode
+from .backlog import backlog
 
-__all__ = ["HEAD_SECONDS", "MAX_HEAD", "MAX_HEADERS", "Connection", "break_off", "hand_over"]
+__all__ = ["HEAD_SECONDS", "MAX_HEAD", "MAX_HEADERS", "Connection", "break_off", "hand_over", "untaken"]
 
 MAX_HEAD = 65_536
 """Bytes of one request's line and headers; what comes in the same packet as their end may exceed it."""
@@ -202,6 +203,13 @@ def break_off(receive: Callable[..., Any]) -> None:
     if isinstance(cycle, RequestResponseCycle):
         cycle.disconnected = True
         cycle.transport.close()
+
+
+def untaken(receive: Callable[..., Any]) -> int:
+    """Bytes of the answer to the request of this `receive` that its client has not taken; 0 where the connection is
+    none of ours, or written to by nobody yet."""
+    cycle = getattr(receive, "__self__", None)
+    return backlog(cycle.transport) if isinstance(cycle, RequestResponseCycle) else 0
 
 
 def hand_over(receive: Callable[..., Any], protocol: asyncio.Protocol, answer: bytes) -> bool:

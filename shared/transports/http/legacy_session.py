@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import math
 import secrets
 from collections.abc import Sequence
 from typing import Any
@@ -25,7 +24,7 @@ from ...protocol.wire.codec import Codec
 from ...protocol.wire.framing import ServerSentEvent
 from ...protocol.wire.jsonrpc import Message, Request, failure
 from ...server.running import Running
-from .connections import break_off
+from .connections import break_off, untaken
 from .limits import SessionLimits
 from .reply import Http, Reply, Stage, Watch
 from .session import CATCH_UP_SECONDS
@@ -38,6 +37,8 @@ log = logging.getLogger("shared.transports.http")
 MESSAGES = "messages"
 ID = "session_id"
 """The last part of the address to POST to, and the parameter in it that names the session."""
+STALL_SECONDS = 2.0
+"""How long a client that is too far behind may take nothing, before it is cut off."""
 _TOO_NEW = "this protocol version is not spoken over HTTP+SSE"
 
 
@@ -51,7 +52,10 @@ class LegacySession:
         "_limit",
         "_opened",
         "_ready",
+        "_receive",
+        "_stalled",
         "_unsent",
+        "_untaken",
         "_writing",
         "client",
         "codec",
@@ -70,8 +74,11 @@ class LegacySession:
         self.is_ending = False
         """Whether it takes nothing more in."""
         self._limit = limits.stream_bytes
+        self._receive = http.receive
         self._unsent: list[ServerSentEvent] = []
         self._behind = 0
+        self._untaken: int | None = None
+        self._stalled: asyncio.TimerHandle | None = None
         self._ready = Signal()
         self._writing = CancelScope()
         self._opened = loop.time()
@@ -144,6 +151,8 @@ class LegacySession:
         """Cancels what is under way, waits for that, and gives up the subscriptions."""
         self.is_ending = True
         self._idle.cancel()
+        if self._stalled is not None:
+            self._stalled.cancel()
         await self._connection.close()
 
     async def _write(self, reply: Reply) -> None:
@@ -156,9 +165,9 @@ class LegacySession:
         await reply.end()
 
     def _deliver(self) -> None:
-        """Puts what is due on the stream. A client that is too far behind has a moment to catch up, for a burst is no
-        slow client; what is due waits meanwhile, and holds up the calls that it comes from. What can't be written
-        ends the stream: its client would wait for it for ever."""
+        """Puts what is due on the stream. Where its client is too far behind, what is due waits, and holds up the
+        calls that it comes from, for as long as the client reads on. What can't be written ends the stream: its client
+        would wait for it for ever."""
         with logged(self.end):
             while self._behind <= self._limit and (outgoing := self._connection.outgoing()):
                 for message in [one.message for one in outgoing if one.message is not None]:
@@ -171,13 +180,23 @@ class LegacySession:
             return
         self._unsent.append(ServerSentEvent(data))
         self._behind += len(data)
-        if self._behind > self._limit and self._writing.deadline == math.inf:
-            self._writing.deadline = _in(CATCH_UP_SECONDS)
+        if self._behind > self._limit and self._stalled is None:
+            self._look()
+
+    def _look(self) -> None:
+        """Cuts off a client that is too far behind and has taken nothing since the last look."""
+        self._stalled = None
+        if self._behind <= self._limit:
+            return
+        before, self._untaken = self._untaken, untaken(self._receive)
+        if before is not None and self._untaken >= before:
+            self._writing.cancel()
+        else:
+            self._stalled = asyncio.get_running_loop().call_later(STALL_SECONDS, self._look)
 
     def _catch_up(self) -> list[ServerSentEvent]:
         events, self._unsent, self._behind = self._unsent, [], 0
-        if not self.is_ending:
-            self._writing.deadline = math.inf
+        self._untaken = None  # it grows by what is written now
         self._deliver()
         return events
 

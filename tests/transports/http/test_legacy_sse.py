@@ -3,6 +3,7 @@
 import asyncio
 import json
 import re
+import socket
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -12,7 +13,7 @@ import anyio
 import pytest
 
 from shared.server.limits import Limits
-from shared.transports.http import quotas
+from shared.transports.http import legacy_session, quotas
 from shared.transports.http.legacy_sse import sse_paths
 from shared.transports.http.limits import EndpointLimits, SessionLimits
 from tests.transports.http.http_wire import (
@@ -283,7 +284,10 @@ async def test_a_message_that_comes_whole_after_the_stream_has_ended_is_refused(
 
 
 @pytest.mark.slow
-async def test_a_message_that_comes_whole_after_the_stream_was_cut_off_is_refused() -> None:
+async def test_a_message_that_comes_whole_after_the_stream_was_cut_off_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(legacy_session, "STALL_SECONDS", 0.2)
     limits = EndpointLimits(sessions=SessionLimits(stream_bytes=100_000))
     async with served(limits=limits) as site, posting_late(site) as client:
         await client.send(site.message("tools/call", {"name": "flood", "arguments": {}}))
@@ -436,7 +440,10 @@ async def test_streams_that_never_post_take_little_memory(count: int) -> None:
 
 
 @pytest.mark.slow
-async def test_a_client_that_never_reads_is_cut_off(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_client_that_never_reads_is_cut_off(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(legacy_session, "STALL_SECONDS", 0.2)
     limits = EndpointLimits(sessions=SessionLimits(stream_bytes=100_000))
     async with served(limits=limits) as site, initialized(site) as other, initialized(site) as client:
         await client.send(site.message("tools/call", {"name": "flood", "arguments": {}}))
@@ -445,6 +452,41 @@ async def test_a_client_that_never_reads_is_cut_off(caplog: pytest.LogCaptureFix
         await closed(site, but=1)
         assert (await client.post(site.message("ping"))).status_code == 404
     assert "a stream was cut off: its client is" in caplog.text
+
+
+async def narrow(port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """A connection of which neither the system nor the reader holds much that was not read."""
+    peer = socket.socket()
+    peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65_536)
+    peer.connect(("127.0.0.1", port))
+    return await asyncio.open_connection(sock=peer, limit=65_536)
+
+
+@pytest.mark.slow
+async def test_a_client_that_is_behind_and_reads_on_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(legacy_session, "STALL_SECONDS", 0.2)
+    async with served() as site, asyncio.timeout(PATIENCE):
+        reader, writer = await narrow(site.port)
+        writer.write(b"GET /sse HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        address = "/" + re.findall(r"messages\?\S+", (await reader.readuntil(b"\n\n")).decode())[0]
+        params = {"protocolVersion": VERSIONS[0], "capabilities": {}, "clientInfo": CLIENT}
+        large = {"name": "echo", "arguments": {"text": "x" * 800_000}}
+        initialized = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+        calls = [site.message("tools/call", large) for _ in range(15)]
+
+        async def post() -> None:
+            for message in (site.message("initialize", params), initialized, *calls):
+                assert (await site.client.post(address, json=message)).status_code == 202
+
+        got = 0
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(post)
+            while got < 12_000_000:
+                await site.health()  # which takes a moment
+                part = await reader.read(65_536)
+                assert part, f"cut off after {got} bytes"
+                got += len(part)
+        writer.close()
 
 
 # Where it is
