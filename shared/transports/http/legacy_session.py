@@ -19,7 +19,6 @@ from ...protocol.http.rules import (
     refuse,
 )
 from ...protocol.identity import Principal
-from ...protocol.session.handshake import State
 from ...protocol.wire.codec import Codec
 from ...protocol.wire.framing import ServerSentEvent
 from ...protocol.wire.jsonrpc import Message, Request, failure
@@ -82,7 +81,7 @@ class LegacySession:
         self._ready = Signal()
         self._writing = CancelScope()
         self._opened = loop.time()
-        self._idle = loop.call_later(limits.idle_seconds, self.end)
+        self._idle = loop.call_later(limits.idle_seconds, self._lapse)
         self._connection = running.connect(http.principal, self._deliver, http.client)
 
     def is_of(self, principal: Principal | None) -> bool:
@@ -91,8 +90,8 @@ class LegacySession:
 
     @property
     def is_idle(self) -> bool:
-        """Whether its client has not begun to use it: a dialect needs no handshake."""
-        return self.codec.dialect is None and self._connection.session.snapshot().state is not State.OPEN
+        """Whether its client has not begun to use it: `initialize` has had no answer, and a dialect needs none."""
+        return self.codec.dialect is None and self._connection.session.version is None
 
     @property
     def idle_seconds(self) -> float:
@@ -110,8 +109,6 @@ class LegacySession:
                 return refusal
         for message in messages:
             self._connection.take(message)
-        if not self.is_idle:
-            self._idle.cancel()
         return None
 
     def _refuse_newest(self, message: Message) -> Refusal | None:
@@ -141,6 +138,10 @@ class LegacySession:
         self.is_ending = True
         self._writing.deadline = _in(seconds)
         self._ready.wake()
+
+    def _lapse(self) -> None:
+        if self.is_idle:
+            self.end()
 
     async def finish(self, seconds: float) -> None:
         """Finishes what is under way, within limits, and ends."""

@@ -366,6 +366,16 @@ async def test_a_stream_that_nobody_initializes_lapses() -> None:
         assert await used.call("echo", {"text": "x"}) == "x"
 
 
+async def test_a_session_whose_client_never_says_that_it_is_ready_does_not_lapse() -> None:
+    limits = EndpointLimits(sessions=SessionLimits(idle_seconds=0.1))
+    async with served(limits=limits) as site, streaming(site) as client:
+        params = {"protocolVersion": VERSIONS[0], "capabilities": {}, "clientInfo": CLIENT}
+        await client.ask("initialize", params)
+        async with streaming(site) as idle:
+            assert await idle.rest() == []  # which was opened later
+        assert (await client.ask("ping"))["result"] == {}
+
+
 async def test_streams_and_sessions_have_one_limit() -> None:
     async with served(limits=EndpointLimits(sessions=SessionLimits(sessions=2))) as site:
         session = await site.initialize()
