@@ -5,6 +5,7 @@ The handshake is an HTTP request that has passed all guards, and where it is ref
 follows is served inside that request, and has a place among the sessions until it ends.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
@@ -59,25 +60,40 @@ def _select(_frames: ServerProtocol, offered: Sequence[Subprotocol]) -> Subproto
 class WebSocketSession:
     """One peer, as a transport for `serve`."""
 
-    is_idle = False
-    idle_seconds = 0.0
-
     def __init__(
         self,
         socket: WebSocket,
         client: str,
         decode: Callable[[bytes], Awaitable[Sequence[Message]]],
         encode: Callable[[Message], bytes],
+        use: Callable[["WebSocketSession"], None],
     ) -> None:
         """`client` is whose place it takes among the sessions; `decode` makes messages of a text, and `encode` a text
-        of a message, or nothing where the peer gets none."""
+        of a message, or nothing where the peer gets none; `use` is told of each message that has come."""
         self.client = client
-        self.uses = 1
+        self.uses = -1  # the `initialize` that opens other sessions is a message to this one
+        self._use = use
+        self._opened = asyncio.get_running_loop().time()
         self._socket = socket
         self._decode = decode
         self._encode = encode
         self._farewell: tuple[int, str] = CloseCode.NORMAL_CLOSURE, ""
         self._scope = CancelScope()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether its peer has not said a word."""
+        return self.uses < 0
+
+    @property
+    def idle_seconds(self) -> float:
+        """For how long it has been open without a word."""
+        return asyncio.get_running_loop().time() - self._opened if self.is_idle else 0.0
+
+    def lapse(self) -> None:
+        """Closes it, if its peer has not said a word."""
+        if self.is_idle:
+            self._socket.close(CloseCode.POLICY_VIOLATION, "no message has come")
 
     async def run(self, running: Running[Any], http: Http, answer: bytes) -> Refusal | None:
         """Answers the handshake with `answer`, and serves the peer until either side ends it."""
@@ -109,7 +125,10 @@ class WebSocketSession:
     async def receive(self) -> Sequence[Message]:
         """The messages that have come. Raises EndOfStream once the server stops, BrokenResourceError once the peer
         is gone."""
-        return [message for text in await self._socket.receive() for message in await self._decode(text)]
+        messages = [message for text in await self._socket.receive() for message in await self._decode(text)]
+        for _ in messages:
+            self._use(self)
+        return messages
 
     async def send(self, outgoing: Sequence[Outgoing]) -> None:
         """Sends messages. Raises BrokenResourceError once the peer is gone."""

@@ -1,5 +1,7 @@
-"""The WebSockets of one endpoint. Each counts as a session where these are limited, and is idle never."""
+"""The WebSockets of one endpoint. Each counts as a session where these are limited, and is idle until its peer has
+said a word."""
 
+import asyncio
 from functools import partial
 from operator import methodcaller
 from typing import Any
@@ -52,15 +54,20 @@ class WebSocketSessions:
         socket = WebSocket(frames, self._pauses, self._limits.body_seconds)
         codec = Codec(line_end=b"", dialects=self._limits.dialects)
         decode = partial(self._bodies.decode, http.client, codec.feed_body)
-        session = WebSocketSession(socket, http.client, decode, codec.encode)
+        session = WebSocketSession(socket, http.client, decode, codec.encode, self._use)
         self._open.add(session)
         self._sessions.shares.add(session, self._give_way)
-        self._sessions.shares.use(session)
+        lapse = asyncio.get_running_loop().call_later(self._limits.sessions.idle_seconds, session.lapse)
         try:
             return await session.run(self._running, http, answer)
         finally:
+            lapse.cancel()
             self._forget(session)
             self._sessions.count_ended()
+
+    def _use(self, session: WebSocketSession) -> None:
+        if session in self._open:  # one that gave way may have been sent something before
+            self._sessions.shares.use(session)
 
     def _give_way(self, session: WebSocketSession) -> None:
         self._forget(session)

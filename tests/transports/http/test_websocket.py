@@ -244,6 +244,15 @@ async def test_who_has_most_of_a_full_server_makes_room_for_another() -> None:
         assert "result" in await many[1].request("ping")
 
 
+async def test_a_peer_that_never_says_a_word_gives_its_place_back() -> None:
+    limits = EndpointLimits(sessions=SessionLimits(idle_seconds=0.1))
+    async with served(limits=limits) as site, web_socket(site) as used:
+        await used.request("ping")
+        async with web_socket(site) as silent:
+            assert (await silent.next()).closing == (1008, "no message has come")
+        assert "result" in await used.request("ping")
+
+
 async def test_a_binary_frame_is_no_message(standing: Site) -> None:
     async with visited(standing) as site, web_socket(site) as socket:
         await socket.frame(BINARY, b"{}")
