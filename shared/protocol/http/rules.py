@@ -231,7 +231,10 @@ def _is_json(content_type: str | None) -> bool:
 
 def is_upgrade(headers: Headers) -> bool:
     """Whether a request asks to go on as a WebSocket (RFC 6455, section 4.2.1)."""
-    return (headers.get("upgrade") or "").lower() == "websocket"
+    if (headers.get("upgrade") or "").lower() != "websocket":
+        return False
+    options = (headers.get("connection") or "").lower().split(",")
+    return "upgrade" in (option.strip(" \t") for option in options)
 
 
 # Eras, versions, sessions

@@ -58,7 +58,7 @@ async def test_of_several_subprotocols_ours_is_chosen(standing: Site) -> None:
         ({"Sec-WebSocket-Protocol": "chat"}, 400),
         ({"Sec-WebSocket-Key": None}, 400),
         ({"Sec-WebSocket-Key": "short"}, 400),
-        ({"Connection": "keep-alive"}, 400),
+        ({"Connection": "keep-alive"}, 406),
         ({"Sec-WebSocket-Version": "8"}, 426),
         ({"Sec-WebSocket-Version": None}, 426),
         ({"Origin": "https://evil.example"}, 403),
