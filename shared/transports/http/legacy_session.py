@@ -167,8 +167,8 @@ class LegacySession:
 
     def _deliver(self) -> None:
         """Puts what is due on the stream. Where its client is too far behind, what is due waits, and holds up the
-        calls that it comes from, for as long as the client reads on. What can't be written ends the stream: its client
-        would wait for it for ever."""
+        calls that it comes from, for as long as the client reads on. What can't be written ends the stream: its
+        client would wait for it for ever."""
         with logged(self.end):
             while self._behind <= self._limit and (outgoing := self._connection.outgoing()):
                 for message in [one.message for one in outgoing if one.message is not None]:

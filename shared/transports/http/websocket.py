@@ -234,6 +234,8 @@ class WebSocket(asyncio.Protocol):
         """Reads on unless something is left, or too much waits already. What follows a close frame is read too, and
         dropped: to close the connection on a peer that still sends would lose it the close frame."""
         waits = self._is_full or self._untaken > _UNTAKEN
+        if waits:
+            self._since = None  # a message that we do not read takes no time of the peer
         if self._left is not None or (waits and not self.is_closed):
             self._transport.pause_reading()
         else:

@@ -216,10 +216,12 @@ async def test_a_flood_that_nobody_reads_does_not_hold_up_others() -> None:
 
 
 @asynccontextmanager
-async def on_a_socket() -> AsyncIterator[tuple[http_websocket.WebSocket, sockets.socket]]:
+async def on_a_socket(
+    message_seconds: float = 30.0,
+) -> AsyncIterator[tuple[http_websocket.WebSocket, sockets.socket]]:
     """Our side of a WebSocket, and the peer's socket."""
     pauses = ExpiryQueue(600.0, methodcaller("look"))
-    ours = http_websocket.WebSocket(ServerProtocol(state=OPEN, logger=http_websocket.quiet), pauses, 30.0)
+    ours = http_websocket.WebSocket(ServerProtocol(state=OPEN, logger=http_websocket.quiet), pauses, message_seconds)
     with sockets.create_server(("127.0.0.1", 0)) as listener, sockets.socket() as peer:
         peer.setsockopt(sockets.SOL_SOCKET, sockets.SO_RCVBUF, 65_536)
         peer.connect(listener.getsockname())
@@ -258,6 +260,14 @@ async def test_no_message_is_taken_while_the_peer_takes_no_answers() -> None:
                 await asyncio.get_running_loop().sock_recv(peer, 1_048_576)
         assert taking.result() == [b"{}"]
         await sending
+
+
+async def test_a_message_that_is_not_read_is_not_late() -> None:
+    async with on_a_socket(message_seconds=-1.0) as (ours, _):
+        ours.data_received(frame(TEXT, b"{", last=False))
+        ours.pause_writing()
+        ours.look()
+        assert not ours.is_closed
 
 
 async def test_a_peer_that_reads_slowly_what_the_system_holds_is_no_dead_one() -> None:
