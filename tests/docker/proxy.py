@@ -22,7 +22,7 @@ def proxied(nginx: str, ports: Mapping[str, str], changes: Mapping[str, str] | N
         text = CONF.read_text().replace(" /tmp/", f" {folder}/")
         for old, new in {
             "listen 8080;": f"listen 127.0.0.1:{port};",
-            "access_log /dev/stdout;": f"access_log {folder}/access;",
+            "access_log /dev/stdout paths;": f"access_log {folder}/access paths;",
             "error_log stderr warn;": f"error_log {folder}/errors warn;",
             **{one: f"127.0.0.1:{ports.get(one.split(':')[0], '1')}" for one in UPSTREAMS},
             **(changes or {}),
