@@ -56,6 +56,7 @@ class Client:
         self._restart = restart if self._options.restart else None
         self._pauses = Pauses()
         self._restarting = anyio.Lock()
+        self._starting = anyio.CancelScope()
         self._tasks: TaskGroup
         self._subscriptions: list[Subscription] = []
         self._life: AbstractAsyncContextManager[None] | None = None
@@ -78,6 +79,7 @@ class Client:
                 yield
             finally:
                 self._restart = None
+                self._starting.cancel()
 
     @property
     def server(self) -> ServerDescription:
@@ -132,8 +134,10 @@ class Client:
             raise TimeoutError(f"the server was lost, and not started again in {seconds:g} s")
 
     async def _start(self) -> None:
-        if self._restart is not None:  # the client may have been closed
-            self._pauses.started(anyio.current_time())
+        if self._restart is None:  # the client has been closed
+            return
+        self._pauses.started(anyio.current_time())
+        with anyio.CancelScope() as self._starting:
             await self._tasks.start(self._live_again, self._restart)
 
     # Requests

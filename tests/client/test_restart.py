@@ -25,6 +25,8 @@ answers = {
     "tools/call": {"content": [{"type": "text", "text": str(os.getpid())}]},
     "prompts/list": {"prompts": []},
 }
+if os.path.exists(sys.argv[1] + ".mute"):
+    del answers["initialize"]
 for line in sys.stdin:
     asked = json.loads(line)
     answers["prompts/list"]["prompts"].append(asked["method"])
@@ -37,7 +39,8 @@ for line in sys.stdin:
         print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}), flush=True)
 """
 """Answers a tool with its process id, but for `crash`, and `hang`, which ends its stdout and nothing else. It lists
-the methods that it was asked for, and does not answer those that it does not know."""
+the methods that it was asked for, and does not answer those that it does not know: `initialize` is one of them while
+there is a file whose name ends in `.mute`."""
 
 
 @pytest.fixture(autouse=True)
@@ -152,6 +155,15 @@ async def test_a_client_that_is_closed_while_a_call_waits_starts_nothing(
         tasks.start_soon(lose_out, client)
         await anyio.wait_all_tasks_blocked()
     assert len(starts.read_text().split()) == 2
+
+
+async def test_a_client_that_is_closed_while_a_server_is_started_ends_who_waits(starts: Path) -> None:
+    async with anyio.create_task_group() as tasks, connected(starts) as client:
+        await lose(client)
+        starts.with_suffix(".mute").touch()
+        tasks.start_soon(lose_out, client)
+        while len(starts.read_text().split()) < 2:
+            await anyio.lowlevel.checkpoint()
 
 
 async def test_a_subscription_ends_with_its_server(starts: Path) -> None:
