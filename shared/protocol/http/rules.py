@@ -191,8 +191,9 @@ def may_be_dialect(headers: Headers, refusal: Refusal | None) -> bool:
     which clients of the specification tell their version or their session."""
     if headers.get(VERSION_HEADER) is not None or headers.get(SESSION_ID) is not None:
         return False
-    if refusal is None:
-        return True
+    if refusal is None or headers.get("expect") is not None:
+        # Who asks before a body is sent is told at once (RFC 9110, section 10.1.1).
+        return refusal is None
     accept = headers.get("accept")
     is_answerable = accept is None or accepts(accept, JSON) or accepts(accept, EVENT_STREAM)
     return is_answerable and check_content(headers) is None

@@ -13,7 +13,7 @@ import pytest
 from shared.extensions.dialects import DIALECTS
 from shared.protocol.types.base import CLIENT_CAPABILITIES
 from shared.transports.http.limits import EndpointLimits
-from tests.transports.http.http_wire import ACCEPT, Json, Site, events, listening, make_server, routing
+from tests.transports.http.http_wire import ACCEPT, PATIENCE, Json, Site, events, listening, make_server, routing
 from tests.transports.http.sse_wire import streaming
 from tests.transports.http.web_socket import web_socket
 
@@ -213,3 +213,10 @@ async def test_in_a_session_the_methods_of_a_dialect_are_unknown() -> None:
     async with spoken() as site:
         answer = await site.post(execute("echo", text="hi"), {**await site.initialize(), "Accept": ACCEPT})
     assert answer.json()["error"] == {"code": -32601, "message": "method not found: mcp/tool/execute"}
+
+
+async def test_who_asks_before_a_body_is_sent_is_refused_at_once() -> None:
+    lines = ("Expect: 100-continue", f"Accept: {JSON}", f"Content-Type: {JSON}", "Content-Length: 40")
+    async with spoken() as site, site.raw(*lines) as stream:
+        with anyio.fail_after(PATIENCE):
+            assert (await stream.receive()).startswith(b"HTTP/1.1 406 ")
