@@ -29,8 +29,9 @@ from pydantic_core import to_json
 from servers.sqlite.engine.database import Database, temporary_directory
 from servers.sqlite.engine.limits import StatementDeadline, retry_locked
 from servers.sqlite.errors import SqliteError
-from servers.sqlite.query.pages import encode_cells, fetch
+from servers.sqlite.query.pages import fetch
 from servers.sqlite.query.query import Query
+from servers.sqlite.query.values import encode_cells
 
 FormatName = Literal["csv", "json", "jsonl"]
 Rows = Sequence[Sequence[Any]]

@@ -16,8 +16,8 @@ from shared.kit.notices import Notices
 from shared.server.tools import RegisteredTool, ToolOptions, signed
 
 from ..canned import TYPES, Definition, QueryFiles, QueryParameter, require_compiles
-from ..query.pages import decode_value
 from ..query.query import Query
+from ..query.values import decode_value
 from ..watch.watch import watch_events
 from ..write.execution import WriteResult
 from ..write.statements import Statement

@@ -1,15 +1,9 @@
-"""Values of SQLite as JSON, and as many rows of them as one answer may have.
-
-JSON has no bytes, no infinity, and for most readers no integer beyond 2**53. Such a value becomes an object that
-names its type. It can be handed back as a parameter, so nothing is lost on the way to a client and back.
+"""As many rows as one answer may have.
 
 How many bytes rows take in an answer is known when they have been made, which costs more than fetching them. So some
 are made first, and then as many are fetched as should fit if they are like those; what does not fit waits.
 """
 
-import math
-import re
-from base64 import b64decode, b64encode
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
@@ -17,6 +11,7 @@ from typing import Any, NamedTuple
 from pydantic_core import to_json
 
 from servers.sqlite.errors import SqliteError
+from servers.sqlite.query.values import encode_cells, find_types
 
 Row = tuple[Any, ...]
 
@@ -31,104 +26,6 @@ _FIRST = 50
 _FULL = 0.95
 """Of the bytes, what is not worth another try."""
 _SMALLEST_CELL = 16
-_EXACT = 1 << 53
-"""Integers up to this are exact wherever JSON's numbers are read as IEEE 754 doubles (RFC 8259, section 6)."""
-
-_TYPES = {int: "integer", float: "real", str: "text", bytes: "blob", type(None): "null"}
-_HALF = re.compile("[\ud800-\udfff]")
-
-
-def encode_cells(values: Sequence[Any], max_bytes: int) -> Sequence[Any]:
-    """The `values` of a column as JSON holds them; of each `max_bytes` bytes at most."""
-    if _is_plain(values, set(map(type, values)), max_bytes):
-        return values
-    return [_encode_cell(value, max_bytes) for value in values]
-
-
-def find_types(values: Iterable[Any]) -> set[str]:
-    """The storage classes of values, in SQLite's words."""
-    return {_TYPES[kind] for kind in set(map(type, values))}
-
-
-def decode_value(value: Any) -> Any:
-    """The value of SQLite for a parameter, which is JSON or an object as `encode_cells` makes them. Raises
-    SqliteError."""
-    if not isinstance(value, dict | list):
-        return value
-    match value:
-        case {"type": "blob" | "text" as kind, "base64": str(data), **rest} if not rest.get("truncated"):
-            return _decode_base64(data, kind)
-        case {"type": "integer", "value": str(digits)} if re.fullmatch(r"[+-]?\d{1,19}", digits, re.ASCII):
-            return int(digits)
-        case {"type": "real", "value": "Infinity" | "-Infinity" as name}:
-            return float(name)
-    raise SqliteError(
-        "bad_parameters",
-        "a parameter is neither a plain value nor an object that names its type",
-        'Bytes are written {"type": "blob", "base64": "..."}.',
-    )
-
-
-def _decode_base64(data: str, kind: str) -> bytes | str:
-    try:
-        raw = b64decode(data, validate=True)
-    except ValueError:
-        raise SqliteError("bad_parameters", "a parameter has bytes that are not base64") from None
-    if kind == "blob":
-        return raw
-    try:
-        return raw.decode()
-    except UnicodeError:
-        raise SqliteError("bad_parameters", "a parameter is no UTF-8, so it can only be stored as a blob") from None
-
-
-def _is_plain(values: Sequence[Any], kinds: set[type], max_bytes: int) -> bool:
-    """Whether JSON holds them all as they are."""
-    if bytes in kinds:
-        return False
-    if int in kinds:
-        integers = values if kinds == {int} else [value for value in values if type(value) is int]
-        if max(integers) > _EXACT or min(integers) < -_EXACT:
-            return False
-    if float in kinds:
-        reals = values if kinds == {float} else [value for value in values if type(value) is float]
-        if not all(map(math.isfinite, reals)):
-            return False
-    if str not in kinds:
-        return True
-    texts: Sequence[str] = values if kinds == {str} else [value for value in values if type(value) is str]
-    # A character has four bytes at most.
-    if max(map(len, texts)) * 4 > max_bytes:
-        return False
-    joined = "".join(texts)
-    return joined.isascii() or _HALF.search(joined) is None
-
-
-def _encode_cell(value: Any, max_bytes: int) -> Any:
-    match value:
-        case bytes():
-            return {"type": "blob", "bytes": len(value), **_encode_base64(value, max_bytes)}
-        case str():
-            return _encode_text(value, max_bytes)
-        case int() if abs(value) > _EXACT:
-            return {"type": "integer", "value": str(value)}
-        case float() if not math.isfinite(value):
-            return {"type": "real", "value": "Infinity" if value > 0 else "-Infinity"}
-    return value
-
-
-def _encode_text(value: str, max_bytes: int) -> Any:
-    raw = value.encode("utf-8", "surrogateescape")
-    if _HALF.search(value) is not None:
-        return {"type": "text", "bytes": len(raw), **_encode_base64(raw, max_bytes)}
-    if len(raw) <= max_bytes:
-        return value
-    return {"type": "text", "bytes": len(raw), "value": raw[:max_bytes].decode(errors="ignore"), "truncated": True}
-
-
-def _encode_base64(raw: bytes, max_bytes: int) -> dict[str, Any]:
-    shown = {"base64": b64encode(raw[:max_bytes]).decode()}
-    return shown if len(raw) <= max_bytes else {**shown, "truncated": True}
 
 
 class AnswerLimits(NamedTuple):

@@ -16,7 +16,8 @@ from typing_extensions import TypedDict
 
 from servers.sqlite.engine.limits import StatementDeadline, retry_locked
 from servers.sqlite.engine.sql import replace_parameters
-from servers.sqlite.query.pages import AnswerLimits, Page, Row, decode_value, fill_page
+from servers.sqlite.query.pages import AnswerLimits, Page, Row, fill_page
+from servers.sqlite.query.values import decode_value
 from servers.sqlite.schema.entries import keeps_snapshots
 from servers.sqlite.schema.lines import ByteBudget
 from servers.sqlite.texts import fence, format_name, shorten

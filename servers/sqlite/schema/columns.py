@@ -14,7 +14,7 @@ from typing_extensions import TypedDict
 
 from servers.sqlite.engine.limits import StatementDeadline
 from servers.sqlite.engine.sql import quote, select
-from servers.sqlite.query.pages import encode_cells
+from servers.sqlite.query.values import encode_cells
 from servers.sqlite.schema.entries import Entry, ask, select_unnameable
 from servers.sqlite.texts import shorten
 

@@ -12,7 +12,8 @@ from pydantic_core import to_json
 from typing_extensions import TypedDict
 
 from servers.sqlite.errors import SqliteError
-from servers.sqlite.query.pages import AnswerLimits, encode_cells
+from servers.sqlite.query.pages import AnswerLimits
+from servers.sqlite.query.values import encode_cells
 from servers.sqlite.texts import NOTE, fence, format_name, format_names, format_row
 from servers.sqlite.write.previews import Preview, TableChange
 from servers.sqlite.write.session import Consent, Figures, Session

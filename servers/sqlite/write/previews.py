@@ -15,8 +15,9 @@ from pydantic_core import to_json
 
 from servers.sqlite.engine.limits import retry_locked
 from servers.sqlite.engine.sql import quote
-from servers.sqlite.query.pages import AnswerLimits, encode_cells
+from servers.sqlite.query.pages import AnswerLimits
 from servers.sqlite.query.query import Parameters
+from servers.sqlite.query.values import encode_cells
 from servers.sqlite.write.session import Session
 
 _NAME = f"seen_{os.urandom(8).hex()}"

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from servers.sqlite.errors import SqliteError
-from servers.sqlite.query.pages import decode_value, encode_cells
+from servers.sqlite.query.values import decode_value, encode_cells
 from servers.sqlite.texts import format_row
 
 INTEGERS = st.integers(-(2**63), 2**63 - 1)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from servers.sqlite.exports import FORMATS, FormatName
-from servers.sqlite.query.pages import decode_value
+from servers.sqlite.query.values import decode_value
 
 INVALID = b"\xff".decode("utf-8", "surrogateescape")
 VALUES = [None, "", "a", 'a "b", c', "x\r\ny", "é", INVALID, 2**63 - 1, -0.1, float("inf"), b"\x00\xff", b"", "NULL"]

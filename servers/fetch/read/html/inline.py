@@ -1,22 +1,18 @@
 """Texts within a line: escaped, emphasised, linked.
 
 What a page says can't become markup of its own: characters that Markdown would read as such are escaped in texts, and
-encoded in URLs. Nothing but http, https, mailto and tel is linked.
+encoded in `urls`.
 """
 
 import re
-from urllib.parse import urldefrag, urljoin, urlsplit
+from urllib.parse import urldefrag
 
 from lxml.html import HtmlElement
 
 from servers.fetch.read.html.blocks import tex_of
 from servers.fetch.read.html.tree import names_in, squeeze
+from servers.fetch.read.html.urls import absolute_url, picture_url
 
-_LONGEST_URL = 2_000
-_SCHEMES = frozenset(("http", "https", "mailto", "tel"))
-_AROUND_URLS = "".join(map(chr, range(0x21)))
-_BREAKS_IN_URLS = re.compile(r"[\t\r\n]")
-_UNSAFE_IN_URLS = re.compile(r"[()<>\[\]\\`\"|*\s]")
 _SPACE = re.compile(r"[ \t\r\n\f\v\u00a0]+")
 _ANYWHERE = r"\\(?=[!-/:-@\[-`{-~]|$)|`|(?<!\s)\*|\*(?!\s)|(?<!\w)_|_(?!\w)|<(?=[a-zA-Z/!?]|$)|&(?=#?\w+;)|~(?=~)"
 _SPECIAL = re.compile(_ANYWHERE + r"|\](?=[(\[:]|$)")
@@ -42,32 +38,6 @@ def escape(text: str) -> str:
 def escape_label(text: str) -> str:
     """A text that may stand in the brackets of a link."""
     return _SPECIAL_IN_LABELS.sub(r"\\\g<0>", text)
-
-
-def absolute_url(base: str, link: str | None) -> str:
-    """A link as a URL that may stand in Markdown; empty where it leads nowhere that could be fetched or written."""
-    wanted = _BREAKS_IN_URLS.sub("", (link or "").strip(_AROUND_URLS))
-    if not wanted:
-        return ""
-    try:
-        url = urljoin(base, wanted)
-        scheme = urlsplit(url).scheme
-    except ValueError:
-        return ""
-    if scheme not in _SCHEMES or len(url) > _LONGEST_URL:
-        return ""
-    return _UNSAFE_IN_URLS.sub(lambda found: "".join(f"%{byte:02X}" for byte in found[0].encode()), url)
-
-
-def picture_url(base: str, image: HtmlElement) -> str:
-    """Where a picture is, also where a script would put it in its place."""
-    sources = [image.get(name) for name in ("src", "data-src", "data-original", "data-lazy-src")]
-    srcset = image.get("srcset") or image.get("data-srcset")
-    sources.append(srcset.split()[0].rstrip(",") if srcset and srcset.strip() else None)
-    for source in sources:
-        if url := absolute_url(base, source):
-            return url
-    return ""
 
 
 class Inline:

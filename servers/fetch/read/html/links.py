@@ -5,8 +5,9 @@ from urllib.parse import urldefrag
 
 from lxml.html import HtmlElement, tostring
 
-from servers.fetch.read.html.inline import absolute_url, escape_label, picture_url
+from servers.fetch.read.html.inline import escape_label
 from servers.fetch.read.html.tree import names_in, squeeze
+from servers.fetch.read.html.urls import absolute_url, picture_url
 
 _MOST = 1_000
 """Links that are listed."""

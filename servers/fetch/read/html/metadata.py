@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 from lxml.html import HtmlElement
 
-from servers.fetch.read.html.inline import absolute_url
 from servers.fetch.read.html.tree import HEADINGS, squeeze
+from servers.fetch.read.html.urls import absolute_url
 from servers.fetch.read.invisible import strip_invisible
 from servers.fetch.read.page import Found
 

@@ -11,11 +11,12 @@ from servers.fetch.errors import FetchError
 from servers.fetch.read.html.blocks import drop_drawn_formulas, show_formulas
 from servers.fetch.read.html.content import main_content
 from servers.fetch.read.html.hidden import remove_hidden
-from servers.fetch.read.html.inline import absolute_url, escape
+from servers.fetch.read.html.inline import escape
 from servers.fetch.read.html.links import clean_markup, list_links
 from servers.fetch.read.html.metadata import Facts, blocks_of, facts_of, linked_data, metadata
 from servers.fetch.read.html.sections import find_section
 from servers.fetch.read.html.tree import flatten, length, parse
+from servers.fetch.read.html.urls import base_url
 from servers.fetch.read.html.writer import write
 from servers.fetch.read.invisible import strip_invisible
 from servers.fetch.read.page import Format, Page, Source
@@ -55,8 +56,7 @@ def read_html(text: str, url: str, format: Format, section: str | None) -> Page:
     root, whole = parse(text)
     notes = [] if whole else [_CUT]
     notes += [_NEEDS_SCRIPTS] if _wants_scripts(root) else []
-    declared = next((one.get("href") for one in root.iter("base") if one.get("href")), None)
-    base = absolute_url(url, strip_invisible(declared or "")[0]) or url
+    base = base_url(root, url)
     if format == "json":
         written, more = _data(root, section)
         return Page(written, "html", found=facts_of(root, base, linked_data(root)).found, notes=(*notes, *more))
