@@ -4,9 +4,13 @@ import asyncio
 import sys
 from contextlib import suppress
 
-if sys.platform != "win32":
+try:
     import fcntl
     import termios
+except ImportError:  # not on Windows
+    _IOCTL = _OUTQ = None
+else:
+    _IOCTL, _OUTQ = getattr(fcntl, "ioctl", None), getattr(termios, "TIOCOUTQ", None)
 
 __all__ = ["backlog"]
 
@@ -20,7 +24,7 @@ def backlog(transport: asyncio.Transport) -> int:
 
 def _held(descriptor: int) -> int:
     """Bytes that the system has not sent, or of which it has no acknowledgement yet (tcp(7), SIOCOUTQ)."""
-    if sys.platform != "win32" and descriptor >= 0:
+    if _IOCTL is not None and _OUTQ is not None and descriptor >= 0:
         with suppress(OSError):  # not every system tells it of sockets
-            return int.from_bytes(fcntl.ioctl(descriptor, termios.TIOCOUTQ, bytes(4)), sys.byteorder)
+            return int.from_bytes(_IOCTL(descriptor, _OUTQ, bytes(4)), sys.byteorder)
     return 0
