@@ -1,7 +1,8 @@
 import pytest
 
 from servers.filesystem.errors import FilesError
-from servers.filesystem.read.binary import mime_of, read_bytes
+from servers.filesystem.read.binary import read_bytes
+from servers.filesystem.read.media_types import media_type_of
 from shared.kit.rooted.entries import etag_of
 
 
@@ -33,4 +34,4 @@ def test_a_part_of_the_bytes_is_as_long_as_the_budget_at_most(files, root, at, o
     ("name", "mime"), [("a.webp", "image/webp"), ("a", "application/octet-stream"), ("A.JPG", "image/jpeg")]
 )
 def test_types_by_name(name, mime):
-    assert mime_of(name) == mime
+    assert media_type_of(name) == mime
