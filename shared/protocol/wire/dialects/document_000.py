@@ -17,12 +17,12 @@ the result that the specification gives it (3.2.1 calls all such methods standar
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ....errors import InvalidParams, InvalidRequest, MethodNotFound, RpcError
+from ....errors import InvalidParams, InvalidRequest, MethodNotFound
 from ...identity import LOG_LEVELS, declared
 from ...methods import REQUESTS
 from ...types.base import SERVER_INFO, SUBSCRIPTION_ID
 from ...versions import NEWEST_HANDSHAKE
-from ..jsonrpc import Failure, Malformed, Message, Notification, Request, RequestId, Response, error_object, failure
+from ..jsonrpc import Failure, Malformed, Message, Notification, Request, RequestId, Response, error_object
 from .open_requests import OpenRequest, OpenRequests, enveloped, is_id
 
 __all__ = ["Document000"]
@@ -60,20 +60,16 @@ class Document000:
         self._has_initialized = False
         self._log_level: str | None = None
         self._requests = OpenRequests()
-        self.refuse = self._requests.refuse
 
     # What the peer sends
 
     def read(self, value: dict[str, Any]) -> Sequence[Message]:
         """What the peer means by `value`: one message, or for `mcp/initialize` on a stream the whole handshake."""
-        if "method" not in value and ("result" in value or "error" in value):
-            return [Malformed(failure(None, InvalidRequest("nothing was asked")), silent=True)]
-        try:
-            return self._read(value)
-        except RpcError as error:
-            id_ = value.get("id")
-            answer = failure(id_ if is_id(id_) else None, error)
-            return [self.refuse(answer) if "id" in value else Malformed(answer, silent=True)]
+        return self._requests.read(value, self._read)
+
+    def refuse(self, answer: Failure) -> Malformed:
+        """What to make of a text that is no message here, so that `write` gives this answer, under the peer's id."""
+        return self._requests.refuse(answer)
 
     def _read(self, value: dict[str, Any]) -> Sequence[Message]:
         method = value.get("method")

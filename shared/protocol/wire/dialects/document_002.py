@@ -16,7 +16,7 @@ from typing import Any
 from ....errors import InvalidParams, InvalidRequest, MethodNotFound, RpcError
 from ...methods import REQUESTS
 from ...records import record
-from ..jsonrpc import Failure, Malformed, Message, Notification, Response, failure
+from ..jsonrpc import Failure, Malformed, Message, Notification, Response
 from .forms_002 import (
     chosen_version,
     initialize_result,
@@ -63,15 +63,7 @@ class Document002:
 
     def read(self, value: dict[str, Any]) -> Sequence[Message]:
         """What the peer means by `value`: one message."""
-        if "method" not in value and ("result" in value or "error" in value):
-            return [Malformed(failure(None, InvalidRequest("nothing was asked")), silent=True)]
-        id_, is_bare = value.get("id"), "jsonrpc" not in value
-        try:
-            return [self._read(value, is_bare)]
-        except RpcError as error:
-            answer = failure(id_ if is_id(id_) else None, error)
-            is_told = "id" in value
-            return [self._requests.refuse(answer, is_bare=is_bare) if is_told else Malformed(answer, silent=True)]
+        return self._requests.read(value, self._read, is_bare="jsonrpc" not in value)
 
     def refuse(self, answer: Failure) -> Malformed:
         """What to make of a text that is no message here, so that `write` gives this answer, under the peer's id."""
@@ -91,14 +83,15 @@ class Document002:
         self._requests.close(message.id)
         return answer
 
-    def _read(self, value: dict[str, Any], is_bare: bool) -> Message:
+    def _read(self, value: dict[str, Any]) -> Sequence[Message]:
         method, params, id_ = value.get("method"), value.get("params", {}), value.get("id")
+        is_bare = "jsonrpc" not in value
         if not is_bare and value["jsonrpc"] != "2.0":
             raise InvalidRequest('"jsonrpc" must be "2.0", or left out')
         if not isinstance(method, str):
             raise InvalidRequest('"method" must be a string')
         if "id" not in value:
-            return Notification(method)  # whatever it tells, it means nothing
+            return [Notification(method)]  # whatever it tells, it means nothing
         if id_ is None or not is_id(id_):
             raise InvalidRequest('"id" must be a string or an integer')
         if method not in _METHODS:
@@ -106,7 +99,7 @@ class Document002:
         if not isinstance(params, dict):
             raise InvalidParams('"params" must be an object')
         meant = _METHODS[method]
-        return self._requests.open(id_, method, meant.call, enveloped(meant.params(params)), is_bare=is_bare)
+        return [self._requests.open(id_, method, meant.call, enveloped(meant.params(params)), is_bare=is_bare)]
 
 
 def _answer(request: OpenRequest, **outcome: Any) -> dict[str, Any]:

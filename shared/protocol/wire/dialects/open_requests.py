@@ -4,17 +4,20 @@ What the core gets has ids of its own: a peer's may be `null`, and its answer ta
 What is answered or cancelled is forgotten, so there are as many as are under way, and no more.
 """
 
+from collections.abc import Callable, Sequence
 from itertools import count
 from typing import Any
 
-from ....errors import InvalidParams, InvalidRequest
+from ....errors import InvalidParams, InvalidRequest, RpcError
 from ...records import record
 from ...types.base import CLIENT_CAPABILITIES, LOG_LEVEL, PROTOCOL_VERSION
 from ...versions import NEWEST
-from ..jsonrpc import Failure, Malformed, Request, RequestId
+from ..jsonrpc import Failure, Malformed, Message, Request, RequestId, failure
 from ..salvage import is_text
 
 __all__ = ["OpenRequest", "OpenRequests", "enveloped", "is_id"]
+
+_Object = dict[str, Any]
 
 
 @record
@@ -52,6 +55,20 @@ class OpenRequests:
         number = self._by_id[id] = next(self._numbers)
         self._by_number[number] = OpenRequest(id, method, is_bare)
         return Request(number, call, params)
+
+    def read(
+        self, value: _Object, meaning: Callable[[_Object], Sequence[Message]], *, is_bare: bool = False
+    ) -> Sequence[Message]:
+        """The `meaning` of what the peer has sent; the answer due where that raises RpcError. An answer is dropped:
+        nothing was asked."""
+        if "method" not in value and ("result" in value or "error" in value):
+            return [Malformed(failure(None, InvalidRequest("nothing was asked")), silent=True)]
+        try:
+            return meaning(value)
+        except RpcError as error:
+            id_ = value.get("id")
+            answer = failure(id_ if is_id(id_) else None, error)
+            return [self.refuse(answer, is_bare=is_bare) if "id" in value else Malformed(answer, silent=True)]
 
     def refuse(self, answer: Failure, *, is_bare: bool = False) -> Malformed:
         """`answer`, which is for the peer's id, under one of ours: a request that has that id goes on."""
