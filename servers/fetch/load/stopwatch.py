@@ -5,8 +5,6 @@ from contextlib import contextmanager
 
 import anyio
 
-__all__ = ["Stopwatch"]
-
 
 class Stopwatch:
     """Counts the seconds in which it runs, by the clock of the event loop."""

@@ -15,9 +15,8 @@ from shared.client.connect import connect, connect_http, connect_sse
 from shared.client.options import ClientOptions
 from shared.errors import PeerError
 from shared.kit.tasks import background
-from shared.transports.http.server import HttpOptions, run_http
 from shared.transports.http.sse_client import open_sse
-from tests.client.small import Small, text_of
+from tests.client.small import Small, listening, text_of
 from tests.descriptors import left_open, settled_descriptors
 
 VERSIONS = pytest.mark.parametrize("mode", ["auto", "handshake", "2025-06-18", "2024-11-05"])
@@ -27,23 +26,8 @@ TOKEN = "secret-secret-secret"
 @asynccontextmanager
 async def served(small: Small, *tokens: str) -> AsyncIterator[tuple[str, anyio.Event]]:
     """The URL of `small` without the path, and what stops it."""
-    ready, stop, address = anyio.Event(), anyio.Event(), list[Any]()
-
-    def started(*where: Any) -> None:
-        address.extend(where)
-        ready.set()
-
-    async def run() -> None:
-        await run_http(small.running, HttpOptions(port=0, tokens=tokens), started=started, stop=stop)
-
-    with anyio.fail_after(30):
-        async with small.app.open() as small.running, anyio.create_task_group() as tasks:
-            tasks.start_soon(run)
-            await ready.wait()
-            try:
-                yield f"http://127.0.0.1:{address[1]}", stop
-            finally:
-                stop.set()
+    async with listening(small, *tokens) as (address, stop):
+        yield f"http://{address}", stop
 
 
 @asynccontextmanager
