@@ -1,11 +1,10 @@
 """`Client`: what a program calls to use an MCP server, in either era.
 
     async with connect_stdio(["python", "-m", "servers.filesystem", "."]) as client:
-        tools = await client.list_tools()
-        result = await client.call_tool("read_text_file", {"path": "README.md"})
+        tools = await client.plain.list_tools()
+        result = await client.plain.call_tool("read_text_file", {"path": "README.md"})
 
-Params and results are plain dictionaries as on the wire: a client for tests and tools must show what a server
-sent, not what it should have sent.
+Params and results of `request` and `notify` are plain dictionaries, as on the wire.
 """
 
 import math
@@ -27,13 +26,12 @@ from ..protocol.wire.jsonrpc import Failure
 from .connection import Connection, Waiter, result_of
 from .opening import OPENING_SECONDS, open_session
 from .options import ClientOptions, Notify, Progress
+from .plain import PlainCalls
 from .restart import Pauses, Start
 from .subscription import Subscription
 
 __all__ = ["Client"]
 
-MAX_PAGES = 1_000
-"""Pages of one list that are followed; a server that always names another one must not hold us for ever."""
 FAREWELL_SECONDS = 2.0
 
 
@@ -60,6 +58,8 @@ class Client:
         self._tasks: TaskGroup
         self._subscriptions: list[Subscription] = []
         self._life: AbstractAsyncContextManager[None] | None = None
+        self.plain = PlainCalls(self.request)
+        """The calls whose results are dictionaries, as they came."""
 
     async def __aenter__(self) -> Self:
         self._life = self._living()
@@ -175,53 +175,6 @@ class Client:
     def notify(self, method: str, params: Mapping[str, Any] | None = None) -> None:
         """Sends a notification, soon."""
         self._connection.notify(method, dict(params or {}))
-
-    async def list_tools(self) -> list[dict[str, Any]]:
-        """Every tool. Raises like `request`."""
-        return await self._list("tools/list", "tools")
-
-    async def call_tool(
-        self,
-        name: str,
-        arguments: Mapping[str, Any] | None = None,
-        *,
-        timeout: float | None = 60,  # noqa: ASYNC109 - every request has a limit, asked for or not
-        on_progress: Progress | None = None,
-    ) -> dict[str, Any]:
-        """The result of a tool; look for `isError`, a tool's failure is a result. Raises like `request`."""
-        params = {"name": name, "arguments": dict(arguments or {})}
-        return await self.request("tools/call", params, timeout=timeout, on_progress=on_progress)
-
-    async def list_resources(self) -> list[dict[str, Any]]:
-        """Every resource. Raises like `request`."""
-        return await self._list("resources/list", "resources")
-
-    async def list_resource_templates(self) -> list[dict[str, Any]]:
-        """Every resource template. Raises like `request`."""
-        return await self._list("resources/templates/list", "resourceTemplates")
-
-    async def read_resource(self, uri: str) -> dict[str, Any]:
-        """The contents of a resource. Raises like `request`."""
-        return await self.request("resources/read", {"uri": uri})
-
-    async def list_prompts(self) -> list[dict[str, Any]]:
-        """Every prompt. Raises like `request`."""
-        return await self._list("prompts/list", "prompts")
-
-    async def get_prompt(self, name: str, arguments: Mapping[str, str] | None = None) -> dict[str, Any]:
-        """A prompt, rendered. Raises like `request`."""
-        return await self.request("prompts/get", {"name": name, "arguments": dict(arguments or {})})
-
-    async def _list(self, method: str, what: str) -> list[dict[str, Any]]:
-        items: list[dict[str, Any]] = []
-        params: dict[str, Any] = {}
-        for _ in range(MAX_PAGES):
-            result = await self.request(method, params)
-            items += result.get(what) or []
-            if result.get("nextCursor") is None:
-                return items
-            params = {"cursor": result["nextCursor"]}
-        raise McpError(f"{method} has more than {MAX_PAGES} pages")
 
     # Subscriptions
 

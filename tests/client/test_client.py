@@ -18,19 +18,19 @@ ERAS = pytest.mark.parametrize("mode", ["handshake", "stateless"])
 @EVERY_MODE
 async def test_features_are_listed_and_used(mode: str) -> None:
     async with Small().connected(mode=mode) as client:
-        assert "add" in [tool["name"] for tool in await client.list_tools()]
-        assert [one["uri"] for one in await client.list_resources()] == ["memo://one"]
-        assert await client.list_resource_templates() == []
-        assert [one["name"] for one in await client.list_prompts()] == ["plan"]
-        assert text_of(await client.call_tool("add", {"a": 2, "b": 3})) == "5"
-        assert (await client.read_resource("memo://one"))["contents"][0]["text"] == "the text"
-        assert (await client.get_prompt("plan", {"goal": "it"}))["messages"][0]["content"]["text"] == "Plan it."
+        assert "add" in [tool["name"] for tool in await client.plain.list_tools()]
+        assert [one["uri"] for one in await client.plain.list_resources()] == ["memo://one"]
+        assert await client.plain.list_resource_templates() == []
+        assert [one["name"] for one in await client.plain.list_prompts()] == ["plan"]
+        assert text_of(await client.plain.call_tool("add", {"a": 2, "b": 3})) == "5"
+        assert (await client.plain.read_resource("memo://one"))["contents"][0]["text"] == "the text"
+        assert (await client.plain.get_prompt("plan", {"goal": "it"}))["messages"][0]["content"]["text"] == "Plan it."
 
 
 @ERAS
 async def test_a_tool_that_fails_gives_a_result(mode: str) -> None:
     async with Small().connected(mode=mode) as client:
-        assert (await client.call_tool("fail"))["isError"]
+        assert (await client.plain.call_tool("fail"))["isError"]
 
 
 @ERAS
@@ -38,14 +38,14 @@ async def test_lists_are_followed_to_their_end(mode: str) -> None:
     small = Small()
     small.app.page_size = 2
     async with small.connected(mode=mode) as client:
-        assert len(await client.list_tools()) == 7
+        assert len(await client.plain.list_tools()) == 7
 
 
 @ERAS
 async def test_an_error_is_raised_as_it_came(mode: str) -> None:
     async with Small().connected(mode=mode) as client:
         with pytest.raises(PeerError, match="not found") as caught:
-            await client.read_resource("memo://two")
+            await client.plain.read_resource("memo://two")
         assert caught.value.data == {"uri": "memo://two"}
 
 
@@ -60,7 +60,7 @@ async def test_many_calls_run_at_once() -> None:
     async with Small().connected() as client:
 
         async def add(a: int) -> None:
-            sums.append(text_of(await client.call_tool("add", {"a": a, "b": 1})))
+            sums.append(text_of(await client.plain.call_tool("add", {"a": a, "b": 1})))
 
         async with anyio.create_task_group() as tasks:
             for a in range(50):
@@ -72,7 +72,7 @@ async def test_many_calls_run_at_once() -> None:
 async def test_progress_is_reported(mode: str) -> None:
     seen: list[Any] = []
     async with Small().connected(mode=mode) as client:
-        await client.call_tool("count", {"to": 3}, on_progress=lambda *report: seen.append(report))
+        await client.plain.call_tool("count", {"to": 3}, on_progress=lambda *report: seen.append(report))
     message = None if mode == "2024-11-05" else "at 3"
     assert [number for number, _, _ in seen] == [1, 2, 3]
     assert seen[-1] == (3, 3, message)
@@ -84,7 +84,7 @@ async def test_log_messages_come_at_the_level_wanted(mode: str) -> None:
     for level in ("error", "info"):
         options: dict[str, Any] = {"mode": mode, "log_level": level, "on_notification": lambda *one: seen.append(one)}
         async with Small().connected(**options) as client:
-            await client.call_tool("count", {"to": 1})
+            await client.plain.call_tool("count", {"to": 1})
     assert seen == [("notifications/message", {"level": "warning", "data": "counted"})]
 
 
@@ -97,9 +97,9 @@ async def test_a_call_that_takes_too_long_is_cancelled(mode: str) -> None:
     async with small.connected(mode=mode) as client:
         while not small.started.is_set():
             with pytest.raises(TimeoutError):
-                await client.call_tool("wait", timeout=0.01)
+                await client.plain.call_tool("wait", timeout=0.01)
         await small.cancelled.wait()
-        assert text_of(await client.call_tool("add", {"a": 1, "b": 1})) == "2"
+        assert text_of(await client.plain.call_tool("add", {"a": 1, "b": 1})) == "2"
 
 
 @ERAS
@@ -107,7 +107,7 @@ async def test_a_caller_that_is_cancelled_cancels_the_call(mode: str) -> None:
     small = Small()
     async with small.connected(mode=mode) as client:
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(client.call_tool, "wait")
+            tasks.start_soon(client.plain.call_tool, "wait")
             await small.started.wait()
             tasks.cancel_scope.cancel()
         await small.cancelled.wait()
@@ -119,14 +119,14 @@ async def test_calls_under_way_end_with_the_connection() -> None:
 
         async def call() -> None:
             with pytest.raises(ConnectionError):
-                await client.call_tool("wait")
+                await client.plain.call_tool("wait")
 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(call)
             await small.started.wait()
             await client._connection._transport.aclose()
         with pytest.raises(ConnectionError):
-            await client.list_tools()
+            await client.plain.list_tools()
 
 
 # Questions
@@ -160,15 +160,15 @@ async def _break(params: dict[str, Any]) -> dict[str, Any]:
 @ERAS
 async def test_questions_are_answered(mode: str) -> None:
     async with Small().connected(mode=mode, elicit=_elicit, roots=_roots, sample=_sample) as client:
-        assert text_of(await client.call_tool("greet")) == "Ada Lovelace"
-        assert text_of(await client.call_tool("roots")) == "file:///a file:///b"
-        assert text_of(await client.call_tool("think")) == "hm"
+        assert text_of(await client.plain.call_tool("greet")) == "Ada Lovelace"
+        assert text_of(await client.plain.call_tool("roots")) == "file:///a file:///b"
+        assert text_of(await client.plain.call_tool("think")) == "hm"
 
 
 @ERAS
 async def test_questions_may_be_declined(mode: str) -> None:
     async with Small().connected(mode=mode, elicit=_decline) as client:
-        assert text_of(await client.call_tool("greet")) == "decline"
+        assert text_of(await client.plain.call_tool("greet")) == "decline"
 
 
 @pytest.mark.parametrize("mode", [version.date for version in VERSIONS])
@@ -181,37 +181,37 @@ async def test_each_side_knows_the_extensions_of_the_other(mode: str) -> None:
     small.app.tool()(known)
     async with small.connected(mode=mode, capabilities={"extensions": extensions}) as client:
         assert client.server.can("extensions", "org.example/view")
-        assert json.loads(text_of(await client.call_tool("known"))) == extensions
+        assert json.loads(text_of(await client.plain.call_tool("known"))) == extensions
 
 
 @ERAS
 async def test_what_is_not_declared_is_not_asked(mode: str) -> None:
     async with Small().connected(mode=mode) as client:
         with pytest.raises(PeerError, match="capability"):
-            await client.call_tool("greet")
+            await client.plain.call_tool("greet")
 
 
 @ERAS
 async def test_a_question_without_a_handler_is_refused(mode: str) -> None:
     async with Small().connected(mode=mode, capabilities={"roots": {}}) as client:
         with pytest.raises(McpError, match="roots/list"):
-            await client.call_tool("roots")
+            await client.plain.call_tool("roots")
 
 
 async def test_a_handler_may_refuse() -> None:
     async with Small().connected(mode="handshake", roots=_refuse) as client:
         with pytest.raises(PeerError, match="refused"):
-            await client.call_tool("roots")
+            await client.plain.call_tool("roots")
     async with Small().connected(mode="stateless", roots=_refuse) as client:
         with pytest.raises(RpcError, match="the user said no"):
-            await client.call_tool("roots")
+            await client.plain.call_tool("roots")
 
 
 @ERAS
 async def test_a_handler_that_breaks_ends_the_client(mode: str) -> None:
     with pytest.raises(ZeroDivisionError):
         async with Small().connected(mode=mode, roots=_break) as client:
-            await client.call_tool("roots")
+            await client.plain.call_tool("roots")
 
 
 # Subscriptions
@@ -233,7 +233,7 @@ async def test_changes_are_told_while_subscribed(mode: str) -> None:
             told = anyio.Event()
             small.running.changes.tools()
             await told.wait()
-        await client.list_tools()
+        await client.plain.list_tools()
         assert small.held == []
     assert seen == [("notifications/resources/updated", "memo://one"), ("notifications/tools/list_changed", None)]
 

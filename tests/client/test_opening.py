@@ -83,7 +83,7 @@ async def test_old_servers_get_a_handshake(discover: Answer | None) -> None:
     async with _connected(script, probe_seconds=5 if discover else 0.01) as client:
         assert not client.stateless
         assert client.server.version == "2025-03-26"
-        await client.list_tools()
+        await client.plain.list_tools()
     assert script.methods == [*HANDSHAKE, "tools/list"]
 
 
@@ -213,7 +213,7 @@ async def test_lists_with_no_end_are_cut_off() -> None:
     script = Script(initialize=_initialized(), list=_result({"tools": [{}], "nextCursor": ""}))
     with pytest.raises(Exception, match="pages"):
         async with _connected(script, mode="handshake") as client:
-            await client.list_tools()
+            await client.plain.list_tools()
 
 
 async def test_rounds_have_an_end() -> None:
@@ -221,7 +221,7 @@ async def test_rounds_have_an_end() -> None:
     script = Script(discover=discovered, call=_result({"resultType": "input_required", "requestState": "s"}))
     with pytest.raises(Exception, match="10 rounds"):
         async with _connected(script) as client:
-            await client.call_tool("x")
+            await client.plain.call_tool("x")
     assert script.methods.count("tools/call") == 10
 
 
@@ -231,7 +231,7 @@ async def test_a_client_is_entered_before_it_is_used() -> None:
     with pytest.raises(RuntimeError, match="enter"):
         _ = client.server
     with pytest.raises(ConnectionError, match="not entered"):
-        await client.list_tools()
+        await client.plain.list_tools()
     ours.close()
     theirs.close()
 
@@ -240,4 +240,4 @@ async def test_a_client_that_is_closed_stays_closed() -> None:
     async with Small().connected() as client:
         pass
     with pytest.raises(ConnectionError, match="closed"):
-        await client.list_tools()
+        await client.plain.list_tools()

@@ -38,8 +38,8 @@ async def connected(scheme: str, small: Small, **options: Any) -> AsyncIterator[
 async def test_a_tool_is_called(scheme: str, mode: str) -> None:
     async with connected(scheme, Small(), mode=mode) as client:
         assert client.stateless == (mode in ("auto", "stateless"))
-        assert len(await client.list_tools()) == 7
-        assert text_of(await client.call_tool("add", {"a": 2, "b": 3})) == "5"
+        assert len(await client.plain.list_tools()) == 7
+        assert text_of(await client.plain.call_tool("add", {"a": 2, "b": 3})) == "5"
 
 
 @EVERYWHERE
@@ -56,7 +56,7 @@ async def test_an_error_is_raised_as_it_came(scheme: str, mode: str) -> None:
 async def test_progress_is_reported(scheme: str, mode: str) -> None:
     seen: list[float] = []
     async with connected(scheme, Small(), mode=mode) as client:
-        await client.call_tool("count", {"to": 3}, on_progress=lambda *report: seen.append(report[0]))
+        await client.plain.call_tool("count", {"to": 3}, on_progress=lambda *report: seen.append(report[0]))
     assert seen == [1, 2, 3]
 
 
@@ -67,9 +67,9 @@ async def test_a_call_given_up_is_cancelled(scheme: str, mode: str) -> None:
     async with connected(scheme, small, mode=mode) as client:
         while not small.started.is_set():
             with pytest.raises(TimeoutError):
-                await client.call_tool("wait", timeout=0.05)
+                await client.plain.call_tool("wait", timeout=0.05)
         await small.cancelled.wait()
-        assert text_of(await client.call_tool("add", {"a": 1, "b": 1})) == "2"
+        assert text_of(await client.plain.call_tool("add", {"a": 1, "b": 1})) == "2"
 
 
 async def roots(params: dict[str, Any]) -> dict[str, Any]:
@@ -80,7 +80,7 @@ async def roots(params: dict[str, Any]) -> dict[str, Any]:
 @ERAS
 async def test_questions_are_answered(scheme: str, mode: str) -> None:
     async with connected(scheme, Small(), mode=mode, roots=roots) as client:
-        assert text_of(await client.call_tool("roots")) == "file:///a"
+        assert text_of(await client.plain.call_tool("roots")) == "file:///a"
 
 
 @EVERYWHERE

@@ -65,22 +65,22 @@ async def connected(starts: Path, **options: Any) -> AsyncIterator[Client]:
 
 
 async def pid(client: Client) -> str:
-    return text_of(await client.call_tool("pid"))
+    return text_of(await client.plain.call_tool("pid"))
 
 
 async def lose(client: Client, how: str = "crash") -> None:
     with pytest.raises(ConnectionError, match="the server ended the connection"):
-        await client.call_tool(how)
+        await client.plain.call_tool(how)
 
 
 async def give_up(client: Client, seconds: float) -> None:
     with pytest.raises(TimeoutError, match="not started again"):
-        await client.call_tool("pid", timeout=seconds)
+        await client.plain.call_tool("pid", timeout=seconds)
 
 
 async def lose_out(client: Client) -> None:
     with pytest.raises(ConnectionError):
-        await client.call_tool("pid")
+        await client.plain.call_tool("pid")
 
 
 @pytest.mark.parametrize("how", ["crash", "hang"])
@@ -97,9 +97,9 @@ async def test_the_next_call_has_a_new_server(how: str, starts: Path) -> None:
 async def test_the_era_of_a_server_is_found_out_once(starts: Path) -> None:
     opening = ["initialize", "notifications/initialized", "prompts/list"]
     async with connected(starts, mode="auto", probe_seconds=0.1) as client:
-        assert await client.list_prompts() == ["server/discover", *opening]
+        assert await client.plain.list_prompts() == ["server/discover", *opening]
         await lose(client)
-        assert await client.list_prompts() == opening
+        assert await client.plain.list_prompts() == opening
 
 
 async def test_a_server_stays_lost_where_nobody_asked(starts: Path) -> None:

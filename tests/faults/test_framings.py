@@ -51,7 +51,7 @@ def test_where_dialects_are_off_a_header_is_a_line(tmp_path: Path) -> None:
 async def test_a_client_can_be_told_to_send_headers(tmp_path: Path) -> None:
     with anyio.fail_after(PATIENCE):
         async with connect_stdio([*FILES, str(tmp_path)], cwd=ROOT, framing="content-length") as client:
-            assert (await client.call_tool("list_directory", {"path": str(tmp_path)}))["content"]
+            assert (await client.plain.call_tool("list_directory", {"path": str(tmp_path)}))["content"]
 
 
 BAD = {

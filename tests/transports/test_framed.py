@@ -71,7 +71,7 @@ async def test_a_client_and_a_server_speak_over_a_stream_of_ones_own(mode: str, 
     async with served(SocketStream(theirs, most)):
         transport = framed(SocketStream(ours, most), Codec(is_client=True))
         async with Client(transport, ClientOptions(mode=mode)) as client:
-            result = await client.call_tool("add", {"a": 1, "b": 2})
+            result = await client.plain.call_tool("add", {"a": 1, "b": 2})
     assert result["content"][0]["text"] == "3"
 
 

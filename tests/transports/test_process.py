@@ -58,7 +58,7 @@ async def test_a_real_server(mode: str, tmp_path: Path) -> None:
     with anyio.fail_after(20):
         async with connect_stdio(command, ClientOptions(mode=mode), cwd=ROOT) as client:
             assert client.stateless == (mode == "auto")
-            result = await client.call_tool("read_text_file", {"path": str(tmp_path / "a.txt")})
+            result = await client.plain.call_tool("read_text_file", {"path": str(tmp_path / "a.txt")})
             assert "text of a" in result["content"][0]["text"]
 
 
@@ -178,7 +178,7 @@ async def test_a_server_whose_wrapper_prints(tmp_path: Path) -> None:
     start = f"echo Welcome; printf '\\377{{\\n[]\\n'; exec {sys.executable} -m servers.filesystem {tmp_path}"
     with anyio.fail_after(30):
         async with connect_stdio(["/bin/sh", "-c", start], cwd=ROOT) as client:
-            assert str(tmp_path) in str(await client.call_tool("list_allowed_directories"))
+            assert str(tmp_path) in str(await client.plain.call_tool("list_allowed_directories"))
 
 
 async def test_a_command_that_does_not_exist() -> None:

@@ -30,7 +30,7 @@ def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_the_token_goes_with_the_handshake() -> None:
     async with listening(Small(), "secret-secret-secret") as (address, _):
         async with connect_websocket(f"ws://{address}/mcp", token="secret-secret-secret") as client:
-            assert text_of(await client.call_tool("add", {"a": 1, "b": 1})) == "2"
+            assert text_of(await client.plain.call_tool("add", {"a": 1, "b": 1})) == "2"
         with pytest.raises(PeerError, match="HTTP 401: ") as caught:
             async with connect_websocket(f"ws://{address}/mcp"):
                 pass
@@ -43,14 +43,14 @@ async def test_no_log_tells_the_token_or_a_message(caplog: pytest.LogCaptureFixt
         listening(Small(), "secret-secret-secret") as (address, _),
         connect_websocket(f"ws://{address}/mcp", token="secret-secret-secret") as client,
     ):
-        await client.call_tool("add", {"a": 31_337, "b": 1})
+        await client.plain.call_tool("add", {"a": 31_337, "b": 1})
     assert "secret" not in caplog.text
     assert "31337" not in caplog.text
 
 
 async def ask_on(client: Client) -> None:
     while True:
-        await client.call_tool("add", {"a": 1, "b": 1})
+        await client.plain.call_tool("add", {"a": 1, "b": 1})
 
 
 async def test_a_server_that_stops_has_lost_the_client() -> None:

@@ -66,7 +66,7 @@ async def _show(part: Part, folder: Path, verbose: bool) -> None:
 
 
 async def _work(part: Part, client: Client, folder: Path, teller: Teller) -> None:
-    tools = await client.list_tools()
+    tools = await client.plain.list_tools()
     names = ", ".join(tool["name"] for tool in tools)
     name, version = client.server.info["name"], client.server.info["version"]
     teller.show(f"{name} {version} speaks {client.server.version} and offers {len(tools)} tools: {names}")

@@ -36,7 +36,7 @@ class Teller(NamedTuple):
         return await self._called(client, tool, arguments, refused=True)
 
     async def _called(self, client: Client, tool: str, arguments: dict[str, Any], *, refused: bool) -> list[str]:
-        result = await client.call_tool(tool, arguments)
+        result = await client.plain.call_tool(tool, arguments)
         text: str = result["content"][0]["text"]
         if bool(result.get("isError")) != refused:
             raise RuntimeError(f"{tool} {'was not refused' if refused else 'failed'}: {text}")

@@ -93,7 +93,7 @@ async def _work_on_files(client: Client, folder: Path, teller: Teller) -> None:
         file.write_text(NOTES + "- tea\n")
 
     await _watch(client, teller, file.as_uri(), "another program writes to it", change)
-    contents = (await client.read_resource(file.as_uri()))["contents"][0]["text"]
+    contents = (await client.plain.read_resource(file.as_uri()))["contents"][0]["text"]
     teller.show(f"   it ends with {contents.splitlines()[-1]!r} now")
     teller.sum_up("subscription", f"another program changed {file.name}, and the client was told")
 
@@ -174,7 +174,7 @@ def _prompts_arguments(folder: Path) -> list[str]:
 
 async def _work_on_prompts(client: Client, folder: Path, teller: Teller) -> None:
     """Lists prompts, fills one in, searches, and is told of an edit."""
-    names = [prompt["name"] for prompt in await client.list_prompts()]
+    names = [prompt["name"] for prompt in await client.plain.list_prompts()]
     teller.show(f"-> prompts/list: {', '.join(names)}")
     filled = await _get(client, teller, done=DONE, mood="proud")
     teller.sum_up("prompts/get", f"it says, as was given: {filled[-2]}")
@@ -193,7 +193,7 @@ async def _work_on_prompts(client: Client, folder: Path, teller: Teller) -> None
 
 async def _get(client: Client, teller: Teller, **given: str) -> list[str]:
     """The lines of the prompt."""
-    result = await client.get_prompt("standup", given)
+    result = await client.plain.get_prompt("standup", given)
     teller.show(f"-> prompts/get standup {given}")
     lines = [line for message in result["messages"] for line in message["content"]["text"].splitlines()]
     for line in lines:

@@ -120,7 +120,7 @@ async def converse(client: AbstractAsyncContextManager[Client], mode: str, secon
         try:
             async with client as entered:
                 server = entered.server
-                tools = len(await entered.list_tools()) if server.can("tools") else 0
+                tools = len(await entered.plain.list_tools()) if server.can("tools") else 0
                 said = Talk(mode, Outcome.ANSWERED, version=server.version, info=server.info, tools=tools)
         except PeerError as error:
             said = Talk(mode, Outcome.REFUSED, str(error), code=error.code)

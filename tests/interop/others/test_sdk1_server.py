@@ -53,20 +53,20 @@ async def connected(url: str, **options: Any) -> AsyncIterator[Client]:
 async def test_tools_are_listed_and_called(url: str) -> None:
     async with connected(url) as client:
         assert not client.stateless
-        assert [tool["name"] for tool in await client.list_tools()] == ["add", "count", "favourite"]
-        assert (await client.call_tool("add", {"a": 2, "b": 3}))["content"][0]["text"] == "5"
+        assert [tool["name"] for tool in await client.plain.list_tools()] == ["add", "count", "favourite"]
+        assert (await client.plain.call_tool("add", {"a": 2, "b": 3}))["content"][0]["text"] == "5"
 
 
 async def test_a_large_resource_is_read(url: str) -> None:
     async with connected(url) as client:
-        result = await client.read_resource("memo://one")
+        result = await client.plain.read_resource("memo://one")
         assert result["contents"][0]["text"] == "ø" * 300_000
 
 
 async def test_progress_is_reported(url: str) -> None:
     seen: list[float] = []
     async with connected(url) as client:
-        await client.call_tool("count", {"to": 3}, on_progress=lambda *report: seen.append(report[0]))
+        await client.plain.call_tool("count", {"to": 3}, on_progress=lambda *report: seen.append(report[0]))
     assert seen == [1, 2, 3]
 
 
@@ -75,4 +75,4 @@ async def test_a_form_is_filled_in(url: str) -> None:
         return {"action": "accept", "content": {"colour": "green"}}
 
     async with connected(url, elicit=fill_in) as client:
-        assert (await client.call_tool("favourite"))["content"][0]["text"] == "green"
+        assert (await client.plain.call_tool("favourite"))["content"][0]["text"] == "green"

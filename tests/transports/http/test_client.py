@@ -45,9 +45,9 @@ async def _connected(small: Small, recorder: Recorder | None = None, **options: 
 async def test_stateless_requests_repeat_their_body_in_headers() -> None:
     recorder = Recorder()
     async with _connected(Small(), recorder, mode="stateless") as client:
-        await client.call_tool("add", {"a": 1, "b": 1})
+        await client.plain.call_tool("add", {"a": 1, "b": 1})
         with pytest.raises(PeerError):
-            await client.read_resource("memo://é")
+            await client.plain.read_resource("memo://é")
     headers = recorder.of("tools/call")
     assert headers["mcp-method"] == "tools/call"
     assert headers["mcp-name"] == "add"
@@ -59,7 +59,7 @@ async def test_stateless_requests_repeat_their_body_in_headers() -> None:
 async def test_a_handshake_opens_and_ends_a_session() -> None:
     recorder = Recorder()
     async with _connected(Small(), recorder, mode="handshake") as client:
-        await client.list_tools()
+        await client.plain.list_tools()
     first, later = recorder.of("initialize"), recorder.of("tools/list")
     assert "mcp-session-id" not in first
     assert later["mcp-session-id"]
@@ -150,7 +150,7 @@ async def test_a_stream_that_breaks_is_resumed() -> None:
         **OPEN, list=broken, GET=[httpx.Response(405), _stream("id: 8\n\n"), _stream(f"data: {TOOLS}\n\n")]
     )
     async with _scripted(server) as client:
-        assert await client.list_tools() == [{"name": "x"}]
+        assert await client.plain.list_tools() == [{"name": "x"}]
     resumed = [one.headers.get("last-event-id") for one in server.requests if one.method == "GET"]
     assert resumed == [None, "7", "8"]
 
@@ -158,7 +158,7 @@ async def test_a_stream_that_breaks_is_resumed() -> None:
 async def test_a_stream_that_ends_without_an_answer() -> None:
     async with _scripted(Bytes(**OPEN, list=_stream(": nothing\n\n"))) as client:
         with pytest.raises(ConnectionError, match="without an answer"):
-            await client.list_tools()
+            await client.plain.list_tools()
 
 
 async def test_of_the_answer_to_a_notification_little_is_read() -> None:
@@ -171,7 +171,7 @@ async def test_of_the_answer_to_a_notification_little_is_read() -> None:
 
     server = Bytes(**{**OPEN, "initialized": httpx.Response(202, content=endless())}, list=_result(2, {"tools": []}))
     async with _scripted(server) as client:
-        await client.list_tools()
+        await client.plain.list_tools()
     assert len(chunks) <= 2
 
 
@@ -199,7 +199,7 @@ async def test_a_server_without_sessions_is_not_told_of_the_end() -> None:
 async def test_answers_that_are_none(answer: httpx.Response, error: type[Exception], text: str) -> None:
     async with _scripted(Bytes(**OPEN, list=answer)) as client:
         with pytest.raises(error, match=text):
-            await client.list_tools()
+            await client.plain.list_tools()
 
 
 @pytest.mark.parametrize("discovered", [httpx.Response(400, text="no session"), httpx.Response(202)])
@@ -227,6 +227,6 @@ async def test_marked_arguments_are_repeated_in_headers() -> None:
     discovered = _result(1, {"supportedVersions": ["2026-07-28"], "capabilities": {}})
     server = Bytes(discover=discovered, list=_result(2, {"tools": [tool]}), call=_result(3, {"content": []}))
     async with _scripted(server, "stateless") as client:
-        await client.list_tools()
-        await client.call_tool("x", {"region": "eu"})
+        await client.plain.list_tools()
+        await client.plain.call_tool("x", {"region": "eu"})
     assert server.requests[-1].headers["mcp-param-region"] == "eu"

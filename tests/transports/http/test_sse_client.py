@@ -40,8 +40,8 @@ async def connected(small: Small, **options: Any) -> AsyncIterator[Client]:
 async def test_a_tool_is_called(mode: str) -> None:
     async with connected(Small(), mode=mode) as client:
         assert client.server.version == (mode if mode[0] == "2" else "2025-11-25")
-        assert len(await client.list_tools()) == 7
-        assert text_of(await client.call_tool("add", {"a": 2, "b": 3})) == "5"
+        assert len(await client.plain.list_tools()) == 7
+        assert text_of(await client.plain.call_tool("add", {"a": 2, "b": 3})) == "5"
 
 
 async def test_many_calls_run_at_once() -> None:
@@ -49,7 +49,7 @@ async def test_many_calls_run_at_once() -> None:
     async with connected(Small()) as client:
 
         async def add(a: int) -> None:
-            sums.append(text_of(await client.call_tool("add", {"a": a, "b": 1})))
+            sums.append(text_of(await client.plain.call_tool("add", {"a": a, "b": 1})))
 
         async with anyio.create_task_group() as tasks:
             for a in range(20):
@@ -60,7 +60,7 @@ async def test_many_calls_run_at_once() -> None:
 async def test_progress_is_reported() -> None:
     seen: list[float] = []
     async with connected(Small()) as client:
-        await client.call_tool("count", {"to": 3}, on_progress=lambda *report: seen.append(report[0]))
+        await client.plain.call_tool("count", {"to": 3}, on_progress=lambda *report: seen.append(report[0]))
     assert seen == [1, 2, 3]
 
 
@@ -69,7 +69,7 @@ async def test_a_call_given_up_is_cancelled() -> None:
     async with connected(small) as client:
         while not small.started.is_set():
             with pytest.raises(TimeoutError):
-                await client.call_tool("wait", timeout=0.05)
+                await client.plain.call_tool("wait", timeout=0.05)
         await small.cancelled.wait()
 
 
@@ -79,7 +79,7 @@ async def roots(_params: dict[str, Any]) -> dict[str, Any]:
 
 async def test_questions_are_answered() -> None:
     async with connected(Small(), roots=roots) as client:
-        assert text_of(await client.call_tool("roots")) == "file:///a"
+        assert text_of(await client.plain.call_tool("roots")) == "file:///a"
 
 
 async def test_changes_are_told_while_subscribed() -> None:
@@ -94,7 +94,7 @@ async def test_changes_are_told_while_subscribed() -> None:
 async def test_the_token_goes_with_every_request() -> None:
     async with served(Small(), TOKEN) as (url, _):
         async with connect_sse(f"{url}/sse", token=TOKEN) as client:
-            assert text_of(await client.call_tool("add", {"a": 1, "b": 1})) == "2"
+            assert text_of(await client.plain.call_tool("add", {"a": 1, "b": 1})) == "2"
         for door in (connect_sse, connect_http):
             with pytest.raises(PeerError, match="HTTP 401") as caught:
                 async with door(f"{url}/sse"):
@@ -104,7 +104,7 @@ async def test_the_token_goes_with_every_request() -> None:
 
 async def ask_on(client: Client) -> None:
     while True:
-        await client.call_tool("add", {"a": 1, "b": 1})
+        await client.plain.call_tool("add", {"a": 1, "b": 1})
 
 
 async def test_a_server_that_stops_has_lost_the_client() -> None:
@@ -120,7 +120,7 @@ async def test_a_server_that_stops_has_lost_the_client() -> None:
 @VERSIONS
 async def test_a_url_that_takes_no_posts_is_tried_as_a_stream(mode: str) -> None:
     async with served(Small()) as (url, _), connect(f"{url}/sse", ClientOptions(mode=mode)) as client:
-        assert text_of(await client.call_tool("add", {"a": 2, "b": 3})) == "5"
+        assert text_of(await client.plain.call_tool("add", {"a": 2, "b": 3})) == "5"
 
 
 @pytest.mark.parametrize(("path", "options"), [("/none", {}), ("/sse", {"min_version": "2026-07-28"})])
@@ -296,7 +296,7 @@ async def test_nothing_is_left_of_clients_that_failed_and_of_those_that_did_not(
         before = settled_descriptors()
         for _ in range(5):
             async with connect(f"{url}/sse") as client:
-                await client.call_tool("add", {"a": 1, "b": 1})
+                await client.plain.call_tool("add", {"a": 1, "b": 1})
             with pytest.raises(ConnectionError):
                 async with connect_sse(evil):
                     pass
