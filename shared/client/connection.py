@@ -20,18 +20,15 @@ from ..protocol.session.client import ClientSession
 from ..protocol.session.client_events import Asked, ClientEvent, InputWanted, Notified, Unusable, Withdrawn
 from ..protocol.session.events import Answered
 from ..protocol.wire.jsonrpc import Failure, Message, RequestId, Response
+from .errors import lost
 from .options import Handler
 
-__all__ = ["Connection", "Unreached", "Waiter", "result_of"]
+__all__ = ["Connection", "Waiter", "result_of"]
 
 Outcome = Answered | InputWanted | Unusable
 
 LAST_WORDS_SECONDS = 1.0
 """Time for the messages still due when the client closes."""
-
-
-class Unreached(ConnectionError):
-    """A request has not come to the server."""
 
 
 class Waiter:
@@ -53,7 +50,7 @@ class Waiter:
         while self._outcome is None:
             await self._settled.wait()
         if isinstance(self._outcome, Unusable):
-            raise ConnectionError(self._outcome.reason) if self._outcome.reached else Unreached(self._outcome.reason)
+            raise lost(self._outcome.reason, self._outcome.fate)
         return self._outcome.answer if isinstance(self._outcome, Answered) else self._outcome
 
 

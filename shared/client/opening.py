@@ -9,7 +9,8 @@ import re
 from ..protocol.session.client import ClientSession, Era
 from ..protocol.session.client_events import InputWanted
 from ..protocol.wire.jsonrpc import Failure, Response
-from .connection import Connection, Unreached, result_of
+from .connection import Connection, result_of
+from .errors import Unreached
 from .options import ClientOptions
 
 __all__ = ["OPENING_SECONDS", "open_session"]

@@ -30,7 +30,20 @@ from ..types.base import (
 )
 from ..versions import NEWEST, VERSIONS, Version, find_version
 from ..wire.dialects.spellings import server_info, standard_method
-from ..wire.jsonrpc import Batch, Failure, Malformed, Message, Notification, Request, RequestId, Response, failure
+from ..wire.jsonrpc import (
+    Batch,
+    Failure,
+    Fate,
+    Gap,
+    Malformed,
+    Message,
+    Notification,
+    Request,
+    RequestId,
+    Response,
+    Unanswered,
+    failure,
+)
 from .client_events import Asked, ClientEvent, Notified, Unusable, Withdrawn, read_input_wanted
 from .events import Answered, Outgoing
 
@@ -268,8 +281,11 @@ class ClientSession:
             case Request():
                 return self._question(message)
             case Malformed(refused):
-                # What can't be read is a parse error or an invalid request; an internal error is of our own side.
-                return self._unusable(refused.id, refused.message, reached=refused.code != InternalError.code)
+                return self._unusable(refused.id, refused.message)
+            case Unanswered(id_, reason, fate):
+                return self._unusable(id_, reason, fate)
+            case Gap():
+                return message
         return None
 
     def _answered(self, answer: Response) -> ClientEvent | None:
@@ -282,8 +298,8 @@ class ClientSession:
         wanted = read_input_wanted(answer) if kind == "input_required" and sent.method in _MULTI_ROUND else None
         return wanted or Unusable(answer.id, f"the server answered {sent.method} with a result of no known type")
 
-    def _unusable(self, id: RequestId | None, reason: str, *, reached: bool = True) -> Unusable | None:
-        return Unusable(id, reason, reached) if id is not None and self._forget(id) else None
+    def _unusable(self, id: RequestId | None, reason: str, fate: Fate = "unknown") -> Unusable | None:
+        return Unusable(id, reason, fate) if id is not None and self._forget(id) else None
 
     def _forget(self, id: RequestId) -> bool:
         """Takes our request out; False where there is none."""

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from ..wire.jsonrpc import RequestId, Response
+from ..wire.jsonrpc import Fate, Gap, RequestId, Response
 from .events import Answered
 
 __all__ = ["Asked", "ClientEvent", "InputWanted", "Notified", "Unusable", "Withdrawn", "read_input_wanted"]
@@ -47,14 +47,14 @@ class InputWanted:
 
 @dataclass(frozen=True, slots=True)
 class Unusable:
-    """Our request `id` is over without an answer that can be used; or it has not `reached` the server at all."""
+    """Our request `id` is over without an answer that can be used."""
 
     id: RequestId
     reason: str
-    reached: bool = True
+    fate: Fate = "unknown"
 
 
-ClientEvent = Answered | Asked | InputWanted | Notified | Unusable | Withdrawn
+ClientEvent = Answered | Asked | Gap | InputWanted | Notified | Unusable | Withdrawn
 
 
 def read_input_wanted(answer: Response) -> InputWanted | None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import field
-from typing import Any
+from typing import Any, Literal
 
 from pydantic_core import PydanticSerializationError, to_json
 
@@ -12,6 +12,8 @@ from ..records import record
 __all__ = [
     "Batch",
     "Failure",
+    "Fate",
+    "Gap",
     "Malformed",
     "Message",
     "Notification",
@@ -19,6 +21,7 @@ __all__ = [
     "Request",
     "RequestId",
     "Response",
+    "Unanswered",
     "error_object",
     "failure",
     "json_of",
@@ -82,7 +85,28 @@ class Batch:
     messages: tuple["Message", ...]
 
 
-Message = Request | Notification | Response | Failure | Malformed | Batch
+Fate = Literal["unknown", "unreached", "session over"]
+"""What became of a request without an answer: the server may have done it; it never came to the server; or the server
+did not do it, as it no longer knows the session."""
+
+
+@record
+class Unanswered:
+    """What a client's transport says in place of the answer to request `id`, which will not come. `reason` is one
+    short sentence for people."""
+
+    id: RequestId
+    reason: str
+    fate: Fate = "unknown"
+
+
+@record
+class Gap:
+    """What a client's transport says after a stream of the server's was cut that could not be resumed: notifications
+    may have been lost."""
+
+
+Message = Request | Notification | Response | Failure | Malformed | Batch | Unanswered | Gap
 
 
 class Prepared(dict[str, Any]):

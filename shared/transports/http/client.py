@@ -3,7 +3,7 @@
 In the handshake era a GET stream brings what belongs to no request, a stream that breaks is resumed where the
 server gave its events ids, and DELETE ends the session. In the stateless era a request is cancelled by closing
 its stream. An answer that is no message becomes an error whose code is the HTTP status, and a request whose
-connection fails gets `Malformed`, so that no other request suffers.
+connection fails gets `Unanswered`, so that no other request suffers.
 """
 
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -14,7 +14,6 @@ import anyio
 import httpx
 from anyio.abc import TaskGroup
 
-from ...errors import InternalError, ParseError, RpcError
 from ...kit.tasks import background
 from ...protocol.http.client_headers import ClientHeaders
 from ...protocol.http.rules import EVENT_STREAM, SESSION_ID
@@ -24,13 +23,13 @@ from ...protocol.wire.codec import MAX_MESSAGE, Codec
 from ...protocol.wire.framing import Oversized
 from ...protocol.wire.jsonrpc import (
     Failure,
-    Malformed,
+    Fate,
     Message,
     Notification,
     Request,
     RequestId,
     Response,
-    failure,
+    Unanswered,
 )
 from ...protocol.wire.sse import EventStream
 from .client_answers import attributed, drain, is_stream, read_answer
@@ -127,16 +126,16 @@ class HttpTransport:
             self._tasks.start_soon(self._listen)
 
     async def _ask(self, post: _Post) -> None:
-        error: RpcError = ParseError("the stream ended without an answer")
+        fate: Fate = "unknown"
+        reason = "the stream ended without an answer"
         with post.scope:
             try:
                 await self._exchange(post)
-            except (httpx.ConnectError, httpx.ConnectTimeout) as failed:
-                error = InternalError(f"{type(failed).__name__}: {failed}")
             except httpx.HTTPError as failed:
-                error = ParseError(f"{type(failed).__name__}: {failed}")
+                reason = f"{type(failed).__name__}: {failed}"
+                fate = "unreached" if isinstance(failed, httpx.ConnectError | httpx.ConnectTimeout) else "unknown"
             if not post.answered:
-                await self._deliver(Malformed(failure(post.request.id, error)), post)
+                await self._deliver(Unanswered(post.request.id, reason, fate), post)
         self._posts.pop(post.request.id, None)
 
     async def _exchange(self, post: _Post) -> None:

@@ -15,13 +15,13 @@ import anyio
 import httpx
 from anyio.abc import TaskGroup
 
-from ...errors import ParseError, PeerError
+from ...errors import PeerError
 from ...kit.tasks import background
 from ...protocol.http.rules import EVENT_STREAM, JSON
 from ...protocol.session.events import Outgoing
 from ...protocol.wire.codec import MAX_MESSAGE, Codec
 from ...protocol.wire.framing import Oversized, ServerSentEvent
-from ...protocol.wire.jsonrpc import Failure, Malformed, Message, Notification, Request, Response, failure
+from ...protocol.wire.jsonrpc import Failure, Fate, Message, Notification, Request, Response, Unanswered
 from ...protocol.wire.sse import EventStream
 from .client_answers import attributed, drain, is_stream, read_answer
 
@@ -109,7 +109,8 @@ class SseTransport:
                     return
                 answer = await read_answer(self._codec, response, request)
         except httpx.HTTPError as error:
-            answer = Malformed(failure(request.id, ParseError(f"{type(error).__name__}: {error}")))
+            fate: Fate = "unreached" if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout) else "unknown"
+            answer = Unanswered(request.id, f"{type(error).__name__}: {error}", fate)
         await self._deliver(attributed(answer, request))
 
     async def _read(self, chunks: AsyncIterator[bytes]) -> None:

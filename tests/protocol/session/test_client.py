@@ -10,7 +10,17 @@ from shared.protocol.session.client_events import Asked, InputWanted, Notified, 
 from shared.protocol.session.events import Answered
 from shared.protocol.versions import NEWEST, NEWEST_HANDSHAKE, V2025_06_18, Version
 from shared.protocol.wire.codec import decode
-from shared.protocol.wire.jsonrpc import Batch, Failure, Malformed, Notification, Request, Response
+from shared.protocol.wire.jsonrpc import (
+    Batch,
+    Failure,
+    Fate,
+    Gap,
+    Malformed,
+    Notification,
+    Request,
+    Response,
+    Unanswered,
+)
 
 ME = ClientIdentity({"name": "test", "version": "1"}, {"elicitation": {"form": {}}})
 META = "io.modelcontextprotocol/"
@@ -157,6 +167,19 @@ def test_an_answer_that_is_no_message_ends_the_request() -> None:
     session = _open()
     id_ = session.request("tools/list", {})
     assert session.receive(Malformed(Failure(id_, -32700, "cut"))) == [Unusable(id_, "cut")]
+
+
+@pytest.mark.parametrize("fate", ["unknown", "unreached", "session over"])
+def test_a_transport_says_that_no_answer_will_come(fate: Fate) -> None:
+    session = _open()
+    id_ = session.request("tools/list", {})
+    unanswered = Unanswered(id_, "cut", fate)
+    assert session.receive(unanswered) == [Unusable(id_, "cut", fate)]
+    assert session.receive(unanswered) == []
+
+
+def test_a_gap_is_told() -> None:
+    assert _open().receive(Gap()) == [Gap()]
 
 
 def test_a_batch_is_taken_apart() -> None:
