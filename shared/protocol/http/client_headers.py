@@ -5,16 +5,17 @@ handshake era every request after `initialize` names the session and the version
 """
 
 from base64 import b64encode
-from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from ..session.envelope import claims_envelope
 from ..types.base import PROTOCOL_VERSION
 from ..wire.jsonrpc import Failure, Message, Notification, Request, Response
-from .routing_headers import METHOD_HEADER, NAME_HEADER, NAMED_BY, parameter_headers
+from .header_marks import marking_fault
+from .routing_headers import METHOD_HEADER, NAME_HEADER, NAMED_BY, Parameter, parameter_headers
 from .rules import EVENT_STREAM, JSON, SESSION_ID, VERSION_HEADER, is_session_id
 
-__all__ = ["ClientHeaders", "encode_value"]
+__all__ = ["ClientHeaders", "encode_value", "usable_tools"]
 
 
 def encode_value(text: str) -> str:
@@ -32,7 +33,7 @@ class ClientHeaders:
     def __init__(self) -> None:
         self.session_id: str | None = None
         self._version: str | None = None
-        self._schemas: dict[str, Mapping[str, Any]] = {}
+        self._parameters: dict[str, tuple[Parameter, ...]] = {}
 
     def of_post(self, message: Request | Notification | Response | Failure) -> dict[str, str]:
         """The headers of a POST with `message`."""
@@ -61,7 +62,9 @@ class ClientHeaders:
         for tool in tools if isinstance(tools, list) else ():
             schema = tool.get("inputSchema") if isinstance(tool, dict) else None
             if isinstance(schema, dict) and isinstance(tool.get("name"), str):
-                self._schemas[tool["name"]] = schema
+                self._parameters.pop(tool["name"], None)
+                if marked := tuple(parameter_headers(schema)):
+                    self._parameters[tool["name"]] = marked
 
     def _routing(self, request: Request) -> dict[str, str]:
         headers = {
@@ -72,16 +75,29 @@ class ClientHeaders:
         if not isinstance(name, str):
             return headers
         headers[NAME_HEADER] = encode_value(name)
-        return {**headers, **self._parameters(name, request.params.get("arguments"))}
-
-    def _parameters(self, tool: str, arguments: Any) -> dict[str, str]:
-        headers: dict[str, str] = {}
-        for parameter in parameter_headers(self._schemas.get(tool, {})):
-            value = parameter.value_in(arguments)
-            if value is not None:
-                headers[parameter.header] = encode_value(_text(value))
+        if request.method == "tools/call":
+            for parameter in self._parameters.get(name, ()):
+                value = parameter.value_in(request.params.get("arguments"))
+                if value is not None:
+                    headers[parameter.header] = encode_value(_text(value))
         return headers
 
 
+def usable_tools(answer: Response) -> tuple[Response, list[str]]:
+    """The answer to `tools/list` without the tools that can't be called over HTTP, and why each of them can't
+    (2026-07-28, Streamable HTTP, Custom Headers)."""
+    tools, faults, usable = answer.result.get("tools"), list[str](), list[Any]()
+    for tool in tools if isinstance(tools, list) else ():
+        schema = tool.get("inputSchema") if isinstance(tool, dict) else None
+        fault = marking_fault(schema) if isinstance(schema, dict) else None
+        if fault is None:
+            usable.append(tool)
+        else:
+            faults.append(f"the tool {str(tool.get('name'))[:100]!r} is left out: {fault[:300]}")
+    return (replace(answer, result={**answer.result, "tools": usable}) if faults else answer), faults
+
+
 def _text(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)

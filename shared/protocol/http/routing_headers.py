@@ -42,7 +42,10 @@ PARAM_PREFIX = "mcp-param-"
 NAMED_BY = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 """The param that `Mcp-Name` repeats; other methods have none, and a stray header is ignored."""
 
-_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+MARK = "x-mcp-header"
+"""The keyword of a schema that names the header which repeats an argument."""
+MARKED_TYPES = ("string", "integer", "boolean")
+TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _SENTINEL = re.compile(r"=\?base64\?(.*)\?=", re.DOTALL)
 _NUMBER = re.compile(r"-?[0-9]{1,40}(\.[0-9]{1,40})?([eE][+-]?[0-9]{1,3})?")
 
@@ -133,8 +136,8 @@ def parameter_headers(schema: Mapping[str, Any], path: tuple[str, ...] = ()) -> 
     for name, field in properties.items() if isinstance(properties, Mapping) else ():
         if not isinstance(field, Mapping):
             continue
-        here, mark = (*path, name), field.get("x-mcp-header")
-        if isinstance(mark, str) and _TOKEN.fullmatch(mark) and field.get("type") in _TEXTS:
+        here, mark = (*path, name), field.get(MARK)
+        if isinstance(mark, str) and TOKEN.fullmatch(mark) and field.get("type") in MARKED_TYPES:
             yield Parameter(PARAM_PREFIX + mark.lower(), here)
         yield from parameter_headers(field, here)
 
@@ -161,7 +164,6 @@ def _same_number(text: str, value: float) -> bool:
     return _NUMBER.fullmatch(text) is not None and Decimal(text) == Decimal(value)
 
 
-_TEXTS = ("string", "integer", "boolean")
 _COMPARE: dict[type, Callable[[str, Any], bool]] = {
     str: lambda text, value: text == value,
     bool: lambda text, value: text == ("true" if value else "false"),

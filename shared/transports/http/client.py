@@ -6,6 +6,7 @@ its stream. An answer that is no message becomes an error whose code is the HTTP
 connection fails gets `Unanswered`, so that no other request suffers.
 """
 
+import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -15,7 +16,8 @@ import httpx
 from anyio.abc import TaskGroup
 
 from ...kit.tasks import background
-from ...protocol.http.client_headers import ClientHeaders
+from ...kit.text import escape
+from ...protocol.http.client_headers import ClientHeaders, usable_tools
 from ...protocol.http.rules import EVENT_STREAM, SESSION_ID
 from ...protocol.session.envelope import claims_envelope
 from ...protocol.session.events import Outgoing
@@ -35,6 +37,8 @@ from ...protocol.wire.sse import EventStream
 from .client_answers import attributed, drain, is_stream, read_answer
 
 __all__ = ["HttpTransport", "lent_http", "open_http"]
+
+log = logging.getLogger("shared.transports.http.client")
 
 CONNECT_SECONDS = 30.0
 FAREWELL_SECONDS = 2.0
@@ -201,8 +205,19 @@ class HttpTransport:
             if isinstance(message, Response | Failure) and message.id == post.request.id:
                 self._headers.learn(post.request, message, session_id)
                 post.answered = True
+                if isinstance(message, Response) and post.request.method == "tools/list":
+                    message = _usable(message, post.request)
         with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
             await self._outbox.send(message)
+
+
+def _usable(answer: Response, request: Request) -> Response:
+    if not claims_envelope(request.params):
+        return answer
+    answer, faults = usable_tools(answer)
+    for fault in faults:
+        log.warning("%s", escape(fault))
+    return answer
 
 
 @asynccontextmanager

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.protocol.http.client_headers import ClientHeaders, encode_value
+from shared.protocol.http.client_headers import ClientHeaders, encode_value, usable_tools
 from shared.protocol.http.routing_headers import decode_value
 from shared.protocol.wire.jsonrpc import Failure, Notification, Request, Response
 
@@ -82,6 +82,7 @@ SCHEMA = {
             {"region": "=?base64?w6k=?=", "count": "42", "dry": "true"},
         ),
         ({"region": None, "deep": 3}, {}),
+        ({"deep": {"count": 42.0}}, {"count": "42"}),
         ({"region": ""}, {"region": ""}),
         (None, {}),
     ],
@@ -92,3 +93,34 @@ def test_marked_arguments_are_repeated(arguments: Any, expected: dict[str, str])
     headers.learn(Request(1, "tools/list"), listed, None)
     sent = headers.of_post(Request(2, "tools/call", {"name": "x", "arguments": arguments, **META}))
     assert {key[10:]: value for key, value in sent.items() if key.startswith("mcp-param-")} == expected
+
+
+def test_a_tool_that_is_marked_no_longer_is_no_longer_repeated() -> None:
+    headers = ClientHeaders()
+    for schema in (SCHEMA, {"type": "object"}):
+        headers.learn(Request(1, "tools/list"), Response(1, {"tools": [{"name": "x", "inputSchema": schema}]}), None)
+    sent = headers.of_post(Request(2, "tools/call", {"name": "x", "arguments": {"region": "eu"}, **META}))
+    assert not [key for key in sent if key.startswith("mcp-param-")]
+
+
+def test_a_prompt_of_the_name_of_a_tool_has_no_arguments_in_headers() -> None:
+    headers = ClientHeaders()
+    headers.learn(Request(1, "tools/list"), Response(1, {"tools": [{"name": "x", "inputSchema": SCHEMA}]}), None)
+    sent = headers.of_post(Request(2, "prompts/get", {"name": "x", "arguments": {"region": "eu"}, **META}))
+    assert not [key for key in sent if key.startswith("mcp-param-")]
+
+
+def test_tools_with_wrong_marks_are_left_out_and_named() -> None:
+    wrong = {"type": "object", "properties": {"a": {"type": "number", "x-mcp-header": "A"}}}
+    tools = [{"name": "x", "inputSchema": SCHEMA}, {"name": "y", "inputSchema": wrong}, {"name": "z"}, 3]
+    answer, faults = usable_tools(Response(1, {"tools": tools, "nextCursor": "2"}))
+    assert answer == Response(1, {"tools": [tools[0], tools[2], tools[3]], "nextCursor": "2"})
+    assert faults == [
+        "the tool 'y' is left out: its x-mcp-header at /properties/a stands on what is no string, integer or boolean"
+    ]
+
+
+@pytest.mark.parametrize("result", [{}, {"tools": "many"}, {"tools": [{"name": "x", "inputSchema": SCHEMA}]}])
+def test_a_list_without_wrong_marks_stays_as_it_is(result: dict[str, Any]) -> None:
+    answer = Response(1, result)
+    assert usable_tools(answer) == (answer, [])

@@ -230,3 +230,16 @@ async def test_marked_arguments_are_repeated_in_headers() -> None:
         await client.plain.list_tools()
         await client.plain.call_tool("x", {"region": "eu"})
     assert server.requests[-1].headers["mcp-param-region"] == "eu"
+
+
+@pytest.mark.parametrize(("mode", "surfaced"), [("stateless", ["good"]), ("handshake", ["good", "bad"])])
+async def test_tools_with_wrong_marks_are_left_out(
+    mode: str, surfaced: list[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    region = {"type": "number", "x-mcp-header": "Region"}
+    wrong = {"type": "object", "properties": {"region": region}}
+    tools = [{"name": "good", "inputSchema": {"type": "object"}}, {"name": "bad", "inputSchema": wrong}]
+    discovered = _result(1, {"supportedVersions": ["2026-07-28"], "capabilities": {}})
+    async with _scripted(Bytes(**OPEN, discover=discovered, list=_result(2, {"tools": tools})), mode) as client:
+        assert [tool["name"] for tool in await client.plain.list_tools()] == surfaced
+    assert ("the tool 'bad' is left out" in caplog.text) is (mode == "stateless")

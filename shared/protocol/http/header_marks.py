@@ -1,0 +1,63 @@
+"""The arguments that a tool's schema marks with `x-mcp-header`, as a client judges them: a tool with a mark that may
+not stand as it does is not offered to anybody who calls over HTTP, as a call of it could not be sent rightly
+(2026-07-28, Streamable HTTP, Custom Headers).
+
+`routing_headers.py` reads the marks of schemas that are sound.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from .routing_headers import MARK, MARKED_TYPES, TOKEN
+
+__all__ = ["marking_fault"]
+
+_ONE = (
+    *("additionalItems", "additionalProperties", "contains", "contentSchema", "else", "if", "items", "not"),
+    *("propertyNames", "then", "unevaluatedItems", "unevaluatedProperties"),
+)
+_MANY = ("allOf", "anyOf", "items", "oneOf", "prefixItems")
+_NAMED = ("$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties")
+"""Where JSON Schema has schemas within a schema: one, a list of them, or some by name."""
+
+
+def marking_fault(schema: Mapping[str, Any]) -> str | None:
+    """What is wrong with the first mark in the `schema` of a tool's arguments that is not as it must be; None where
+    all are, or there is none. A mark is a token; no two of a tool are the same but for their case; it stands on a
+    string, an integer or a boolean that is found by names of properties alone."""
+    seen: set[str] = set()
+    for place, node, is_argument in _nodes(schema):
+        if MARK not in node:
+            continue
+        mark = node[MARK]
+        fault = None
+        if not isinstance(mark, str) or TOKEN.fullmatch(mark) is None:
+            fault = "is no name of a header"
+        elif not is_argument or not place:
+            fault = "does not stand on an argument"
+        elif node.get("type") not in MARKED_TYPES:
+            fault = "stands on what is no string, integer or boolean"
+        elif mark.lower() in seen:
+            fault = "names a header that another argument has"
+        if fault is not None:
+            return f"its {MARK} at {place or 'the root'} {fault}"
+        seen.add(mark.lower())
+    return None
+
+
+def _nodes(schema: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any], bool]]:
+    """Every schema in `schema` with its place, and whether that is reached by names of properties alone."""
+    waiting: list[tuple[str, Any, bool]] = [("", schema, True)]
+    while waiting:
+        place, node, is_argument = waiting.pop()
+        if not isinstance(node, Mapping):
+            continue
+        yield place, node, is_argument
+        for key, value in node.items():
+            if isinstance(value, Mapping) and key in _NAMED:
+                deeper = is_argument and key == "properties"
+                waiting += [(f"{place}/{key}/{name}", one, deeper) for name, one in value.items()]
+            elif isinstance(value, list) and key in _MANY:
+                waiting += [(f"{place}/{key}/{number}", one, False) for number, one in enumerate(value)]
+            elif key in _ONE:
+                waiting.append((f"{place}/{key}", value, False))
