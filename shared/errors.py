@@ -12,6 +12,7 @@
     │   └── PeerError           the peer answered a request of ours with an error
     ├── InvalidArguments        a tool's arguments break its schema; a result or -32602, by version
     ├── CallTimeout             the call used up its wall time; a result for a tool, else -32603
+    ├── InvalidResult           a server's result breaks its model or the schema it was to keep to
     ├── ResourceNotFound        the peer asked for a resource that does not exist; code by version
     ├── MissingCapability       the call needs something the client did not declare; code by version
     └── ToolError               the tool could not do it; becomes a result that the model reads
@@ -30,6 +31,7 @@ __all__ = [
     "InvalidArguments",
     "InvalidParams",
     "InvalidRequest",
+    "InvalidResult",
     "McpError",
     "MethodNotFound",
     "MissingCapability",
@@ -106,6 +108,17 @@ class PeerError(RpcError):
 
 class InvalidArguments(McpError):
     """The arguments of a tool or a prompt break its schema; the text names each and what is wrong."""
+
+
+class InvalidResult(McpError):
+    """The `result` of `method` is not what was promised: at `path`, names and indexes with dots between, something
+    is wrong. What the server did is done: the result as it came is here."""
+
+    def __init__(self, method: str, path: str, fault: str, result: dict[str, Any]) -> None:
+        super().__init__(f"the server answered {method} with a result that is wrong at {path or 'its top'}: {fault}")
+        self.method = method
+        self.path = path
+        self.result = result
 
 
 class CallTimeout(McpError):

@@ -1,15 +1,16 @@
 """`Client`: what a program calls to use an MCP server, in either era.
 
     async with connect_stdio(["python", "-m", "servers.filesystem", "."]) as client:
-        tools = await client.plain.list_tools()
-        result = await client.plain.call_tool("read_text_file", {"path": "README.md"})
+        tools = await client.list_tools()
+        result = await client.call_tool("read_text_file", {"path": "README.md"})
 
-Params and results of `request` and `notify` are plain dictionaries, as on the wire.
+Params and results of `request`, `notify` and `plain` are dictionaries, as on the wire.
 """
 
 import math
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self
 
@@ -22,6 +23,7 @@ from ..kit.tasks import background
 from ..protocol.session.client import ClientSession, ServerDescription, first_version
 from ..protocol.session.client_events import InputWanted, Notified
 from ..protocol.session.questions import MAX_ROUNDS
+from ..protocol.types.client import LogLevel
 from ..protocol.wire.jsonrpc import Failure
 from .connection import Connection, Waiter, result_of
 from .opening import OPENING_SECONDS, open_session
@@ -29,13 +31,14 @@ from .options import ClientOptions, Notify, Progress
 from .plain import PlainCalls
 from .restart import Pauses, Start
 from .subscription import Subscription
+from .typed import TypedCalls
 
 __all__ = ["Client"]
 
 FAREWELL_SECONDS = 2.0
 
 
-class Client:
+class Client(TypedCalls):
     """One server, from the opening of the session to its end. Any number of calls may run at once.
 
     Entering it raises what opening does: PeerError when the server refuses, ConnectionError when it is gone or no
@@ -49,6 +52,7 @@ class Client:
 
         Raises ValueError for a mode or a version that does not exist, and where they leave none to speak.
         """
+        super().__init__(self.request)
         self._options = options or ClientOptions()
         self._connection = self._connect(transport, self._options.mode)
         self._restart = restart if self._options.restart else None
@@ -171,6 +175,20 @@ class Client:
                 return result
             inputs = await self._connection.inputs(result)
         raise McpError(f"{method} was not settled in {MAX_ROUNDS} rounds")
+
+    async def ping(self) -> None:
+        """Returns when the server has answered; where there is no ping any more, it is asked what it is.
+
+        Raises like `request`.
+        """
+        await self.request("server/discover" if self.stateless else "ping")
+
+    async def set_log_level(self, level: LogLevel) -> None:
+        """Has the server send the log messages of this level and graver ones from now on. Raises like `request`."""
+        self._options = replace(self._options, log_level=level)
+        self._connection.session.log_level(level)
+        if not self.stateless:
+            await self.request("logging/setLevel", {"level": level})
 
     def notify(self, method: str, params: Mapping[str, Any] | None = None) -> None:
         """Sends a notification, soon."""

@@ -14,7 +14,7 @@ answers to nothing, late progress and malformed input are dropped, and an answer
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
@@ -235,6 +235,10 @@ class ClientSession:
         self._sent[id_] = _Sent(method, progress)
         self._send(Request(id_, method, {**params, "_meta": meta} if meta else params))
         return id_
+
+    def log_level(self, level: str) -> None:
+        """Says with stateless requests from now on that log messages of this `level` are wanted."""
+        self._identity = replace(self._identity, log_level=level)
 
     def notify(self, method: str, params: dict[str, Any]) -> None:
         """Queues a notification."""

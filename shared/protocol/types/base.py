@@ -19,6 +19,7 @@ __all__ = [
     "Params",
     "Role",
     "Wire",
+    "fault_at",
     "first_fault",
 ]
 
@@ -90,3 +91,18 @@ def first_fault(error: ValidationError) -> str:
     """The first of what does not fit a model, after its place: names with dots between."""
     first = error.errors(include_url=False, include_input=False, include_context=False)[0]
     return f"{'.'.join(str(part) for part in first['loc'])}: {first['msg']}"
+
+
+def fault_at(error: ValidationError, value: Any) -> tuple[str, str]:
+    """Where in `value` the first thing stands that does not fit a model, names and indexes with dots between, and
+    what is wrong there. The error also names the models that were tried on the way; those are left out."""
+    first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+    path: list[str] = []
+    for index, part in enumerate(first["loc"], 1):
+        try:
+            value = value[part]
+        except (KeyError, TypeError):
+            if index < len(first["loc"]) or first["type"] != "missing":
+                continue
+        path.append(str(part))
+    return ".".join(path), first["msg"]

@@ -3,7 +3,7 @@
 import base64
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field
+from pydantic import AfterValidator, ConfigDict, Field
 
 from .base import Annotations, Icon, Meta, Wire
 
@@ -14,6 +14,7 @@ __all__ = [
     "ContentBlock",
     "EmbeddedResource",
     "ImageContent",
+    "OtherContent",
     "ResourceContents",
     "ResourceLink",
     "TextContent",
@@ -105,6 +106,27 @@ class ResourceLink(Content):
     icons: list[Icon] | None = None
 
 
+_KINDS = ("text", "image", "audio", "resource", "resource_link")
+
+
+def _is_other(kind: str) -> str:
+    if kind in _KINDS:
+        raise ValueError("a block of this type lacks what it must have")
+    return kind
+
+
+class OtherContent(Content):
+    """A block of a type that the protocol does not have; its fields are in `model_extra`."""
+
+    model_config = ConfigDict(extra="allow")
+
+    type: Annotated[str, AfterValidator(_is_other)]
+
+
 ContentBlock = Annotated[
-    TextContent | ImageContent | AudioContent | EmbeddedResource | ResourceLink, Field(discriminator="type")
+    Annotated[
+        TextContent | ImageContent | AudioContent | EmbeddedResource | ResourceLink, Field(discriminator="type")
+    ]
+    | OtherContent,
+    Field(union_mode="left_to_right"),
 ]

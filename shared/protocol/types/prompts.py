@@ -67,14 +67,14 @@ class GetPromptResult(Wire):
 class PromptReference(Wire):
     """The prompt whose argument is being completed."""
 
-    type: Literal["ref/prompt"]
+    type: Literal["ref/prompt"] = "ref/prompt"
     name: str
 
 
 class ResourceReference(Wire):
     """The resource template whose variable is being completed."""
 
-    type: Literal["ref/resource"]
+    type: Literal["ref/resource"] = "ref/resource"
     uri: str
 
 

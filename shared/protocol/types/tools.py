@@ -5,7 +5,7 @@ from typing import Any
 from pydantic import Field
 
 from .base import Icon, Meta, Params, Wire
-from .content import ContentBlock
+from .content import ContentBlock, TextContent
 
 __all__ = ["CallToolParams", "CallToolResult", "InputParams", "ListParams", "Tool", "ToolAnnotations"]
 
@@ -60,3 +60,8 @@ class CallToolResult(Wire):
     structured_content: Any = None
     is_error: bool | None = None
     meta: Meta | None = Field(default=None, alias="_meta")
+
+    @property
+    def text(self) -> str:
+        """The text blocks, joined."""
+        return "".join(block.text for block in self.content if isinstance(block, TextContent))

@@ -1,0 +1,153 @@
+"""The calls of a server as an application makes them: models go in and come out, and lists are followed to their
+last page."""
+
+from collections.abc import AsyncIterator, Mapping
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
+
+from ..errors import InvalidResult, McpError
+from ..protocol.types.base import Wire, fault_at
+from ..protocol.types.prompts import GetPromptResult, Prompt, PromptReference, ResourceReference
+from ..protocol.types.resources import Resource, ResourceTemplate
+from ..protocol.types.results import (
+    CompleteResult,
+    Completion,
+    ListPromptsResult,
+    ListResourcesResult,
+    ListResourceTemplatesResult,
+    ListToolsResult,
+    ReadResourceResult,
+)
+from ..protocol.types.tools import CallToolResult, Tool
+from .options import Progress
+from .plain import MAX_PAGES, Requester
+
+__all__ = ["TypedCalls"]
+
+SECONDS = 60.0
+"""How long an answer may take where the caller does not say."""
+
+Result = TypeVar("Result", bound=Wire)
+Page = TypeVar("Page", bound=ListToolsResult | ListResourcesResult | ListResourceTemplatesResult | ListPromptsResult)
+
+
+class TypedCalls:
+    """What is asked of one server. Each call raises what `Client.request` does, and InvalidResult for a result that
+    is not shaped as the protocol says; an iterator over a list raises McpError for one without end."""
+
+    def __init__(self, request: Requester) -> None:
+        self._requested = request
+
+    async def list_tools(self) -> list[Tool]:
+        """Every tool."""
+        return [tool async for tool in self.iter_tools()]
+
+    async def iter_tools(self) -> AsyncIterator[Tool]:
+        """Every tool; a page is asked for when the one before it has been taken."""
+        async for page in self._pages("tools/list", ListToolsResult):
+            for tool in page.tools:
+                yield tool
+
+    async def list_resources(self) -> list[Resource]:
+        """Every resource."""
+        return [resource async for resource in self.iter_resources()]
+
+    async def iter_resources(self) -> AsyncIterator[Resource]:
+        """Every resource; a page is asked for when the one before it has been taken."""
+        async for page in self._pages("resources/list", ListResourcesResult):
+            for resource in page.resources:
+                yield resource
+
+    async def list_resource_templates(self) -> list[ResourceTemplate]:
+        """Every resource template."""
+        return [template async for template in self.iter_resource_templates()]
+
+    async def iter_resource_templates(self) -> AsyncIterator[ResourceTemplate]:
+        """Every resource template; a page is asked for when the one before it has been taken."""
+        async for page in self._pages("resources/templates/list", ListResourceTemplatesResult):
+            for template in page.resource_templates:
+                yield template
+
+    async def list_prompts(self) -> list[Prompt]:
+        """Every prompt."""
+        return [prompt async for prompt in self.iter_prompts()]
+
+    async def iter_prompts(self) -> AsyncIterator[Prompt]:
+        """Every prompt; a page is asked for when the one before it has been taken."""
+        async for page in self._pages("prompts/list", ListPromptsResult):
+            for prompt in page.prompts:
+                yield prompt
+
+    async def call_tool(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        timeout: float | None = SECONDS,  # noqa: ASYNC109 - every request has a limit, asked for or not
+        on_progress: Progress | None = None,
+    ) -> CallToolResult:
+        """The result of a tool; look for `is_error`, a tool's failure is a result."""
+        params = {"name": name, "arguments": dict(arguments or {})}
+        result = await self._requested("tools/call", params, timeout=timeout, on_progress=on_progress)
+        return _read("tools/call", CallToolResult, result)
+
+    async def read_resource(
+        self,
+        uri: str,
+        *,
+        timeout: float | None = SECONDS,  # noqa: ASYNC109 - as above
+    ) -> ReadResourceResult:
+        """The contents of a resource."""
+        result = await self._requested("resources/read", {"uri": uri}, timeout=timeout)
+        return _read("resources/read", ReadResourceResult, result)
+
+    async def get_prompt(
+        self,
+        name: str,
+        arguments: Mapping[str, str] | None = None,
+        *,
+        timeout: float | None = SECONDS,  # noqa: ASYNC109 - as above
+    ) -> GetPromptResult:
+        """A prompt, rendered."""
+        params = {"name": name, "arguments": dict(arguments or {})}
+        result = await self._requested("prompts/get", params, timeout=timeout)
+        return _read("prompts/get", GetPromptResult, result)
+
+    async def complete(
+        self,
+        ref: PromptReference | ResourceReference,
+        name: str,
+        value: str,
+        context: Mapping[str, str] | None = None,
+    ) -> Completion:
+        """Values for the argument `name` of a prompt or a resource template, of which `value` was typed; `context`
+        has the arguments that are settled already."""
+        params: dict[str, Any] = {"ref": ref.to_wire(), "argument": {"name": name, "value": value}}
+        if context:
+            params["context"] = {"arguments": dict(context)}
+        result = await self._requested("completion/complete", params)
+        return _read("completion/complete", CompleteResult, result).completion
+
+    async def _pages(self, method: str, model: type[Page]) -> AsyncIterator[Page]:
+        params: dict[str, Any] = {}
+        asked: set[str] = set()
+        for _ in range(MAX_PAGES):
+            page = _read(method, model, await self._requested(method, params))
+            yield page
+            cursor = page.next_cursor
+            if cursor is None:
+                return
+            if cursor in asked:
+                raise McpError(f"the pages of {method} have no end: a cursor came twice")
+            asked.add(cursor)
+            params = {"cursor": cursor}
+        raise McpError(f"{method} has more than {MAX_PAGES} pages")
+
+
+def _read(method: str, model: type[Result], result: dict[str, Any]) -> Result:
+    try:
+        return model.model_validate(result)
+    except ValidationError as error:
+        path, fault = fault_at(error, result)
+        raise InvalidResult(method, path, fault, result) from None

@@ -1,0 +1,72 @@
+"""What servers answer that no server of ours builds as a model: pages of lists, reads, completions
+(2026-07-28, Server Features). Only clients load it."""
+
+from pydantic import Field
+
+from .base import Meta, Wire
+from .content import ResourceContents
+from .prompts import Prompt
+from .resources import Resource, ResourceTemplate
+from .tools import Tool
+
+__all__ = [
+    "CompleteResult",
+    "Completion",
+    "ListPromptsResult",
+    "ListResourceTemplatesResult",
+    "ListResourcesResult",
+    "ListToolsResult",
+    "ReadResourceResult",
+]
+
+
+class _Page(Wire):
+    next_cursor: str | None = None
+    """Asks for the next page; any text is a cursor, and without one this page is the last."""
+    meta: Meta | None = Field(default=None, alias="_meta")
+
+
+class ListToolsResult(_Page):
+    """A page of tools."""
+
+    tools: list[Tool]
+
+
+class ListResourcesResult(_Page):
+    """A page of resources."""
+
+    resources: list[Resource]
+
+
+class ListResourceTemplatesResult(_Page):
+    """A page of resource templates."""
+
+    resource_templates: list[ResourceTemplate]
+
+
+class ListPromptsResult(_Page):
+    """A page of prompts."""
+
+    prompts: list[Prompt]
+
+
+class ReadResourceResult(Wire):
+    """What a resource holds; several contents where it is a collection."""
+
+    contents: list[ResourceContents]
+    meta: Meta | None = Field(default=None, alias="_meta")
+
+
+class Completion(Wire):
+    """Values that fit what was typed: at most 100 of `total`, where that is known."""
+
+    values: list[str]
+    total: int | None = None
+    has_more: bool | None = None
+
+
+class CompleteResult(Wire):
+    """The answer to a completion."""
+
+    completion: Completion
+    meta: Meta | None = Field(default=None, alias="_meta")
