@@ -29,7 +29,7 @@ test: .venv/.stamp ## Run the tests on all cores, without their long forms
 check: lint types ## Lint, check types and run all tests on all cores: what CI runs
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
 
-conformance: .venv/.stamp ## Run the official conformance suite in every version
+conformance: .venv/.stamp ## Run the official conformance suite on our servers and our client, in every version
 	$(BIN)/python -m tests.conformance.run
 
 bench: .venv/.stamp ## Measure our server beside its peers

@@ -1,4 +1,5 @@
-"""`make conformance`: the official suite against `servers/everything`, leg by leg, and a table at the end.
+"""`make conformance`: the official suite against `servers/everything` and against our client, leg by leg, and a table
+at the end.
 
     python -m tests.conformance.run [LEG ...]
 
@@ -7,9 +8,12 @@ the suite can't be run here.
 """
 
 import argparse
+import shlex
 import subprocess
 import sys
 import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import anyio
@@ -21,20 +25,33 @@ from tests.wire import start_http
 
 ROOT = Path(__file__).resolve().parents[2]
 SERVER = [sys.executable, "-m", "servers.everything"]
+CLIENT = f"{shlex.quote(sys.executable)} -m tests.conformance.client"
+"""A shell runs it, with the URL of a server after it."""
 LEG_SECONDS = 240
 
 
 async def run_leg(suite: Suite, leg: Leg, folder: Path) -> Outcome:
-    """Runs one leg against a server of its own; the suite writes into `folder`, which must be empty or missing.
+    """Runs one leg, one of the server's against a server of its own; the suite writes into `folder`, which must be
+    empty or missing.
 
     Raises TimeoutError when it takes too long."""
     began = time.monotonic()
-    async with start_http(SERVER) as base_url:
-        command = suite.command("server", "--url", f"{base_url}/mcp", *leg.arguments, "-o", str(folder))
+    async with _tested(leg) as what:
+        command = suite.command(leg.side, *what, *leg.arguments, "-o", str(folder))
         with anyio.fail_after(LEG_SECONDS):
-            done = await anyio.run_process(command, stderr=subprocess.STDOUT, check=False)
+            done = await anyio.run_process(command, stderr=subprocess.STDOUT, check=False, cwd=ROOT)
     seconds = time.monotonic() - began
     return read_outcome(leg, folder, exit_code=done.returncode, output=done.stdout.decode(), seconds=seconds)
+
+
+@asynccontextmanager
+async def _tested(leg: Leg) -> AsyncIterator[tuple[str, str]]:
+    """The arguments that say what is tested, which is there meanwhile."""
+    if leg.side == "client":
+        yield "--command", CLIENT
+        return
+    async with start_http(SERVER) as base_url:
+        yield "--url", f"{base_url}/mcp"
 
 
 async def run_legs(suite: Suite, legs: list[Leg]) -> list[Outcome]:

@@ -1,4 +1,5 @@
-"""The official conformance suite finds nothing wrong with `servers/everything`, beyond what is expected.
+"""The official conformance suite finds nothing wrong with `servers/everything` and our client, beyond what is
+expected.
 
 Where the suite can't be run the tests are skipped and say why; under CI=true they fail.
 """

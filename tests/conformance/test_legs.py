@@ -3,9 +3,8 @@
 import json
 from pathlib import Path
 
-import yaml
-
-from tests.conformance.legs import BASELINE, LEGS, Leg, Outcome, read_outcome, row, table
+from tests.conformance.client import DONE
+from tests.conformance.legs import LEGS, Leg, Outcome, expected_failures, read_outcome, row, table
 
 LEG = Leg("tried", (), scenarios=2)
 
@@ -53,11 +52,43 @@ def test_the_table_has_a_line_for_each_leg(tmp_path: Path) -> None:
     assert lines[1].split() == ["tried", "1/2", "1", "1", "0", "0", "1.5", "ok"]
 
 
-def test_nothing_but_tasks_is_expected_to_fail() -> None:
-    expected = yaml.safe_load(BASELINE.read_text())
-    assert list(expected) == ["server"]
-    assert len(expected["server"]) == 9
-    assert all(name.startswith("tasks-") for name in expected["server"])
+CLIENT = Leg("tried", (), 1, "client", skipped=0)
+
+
+def client_outcome(folder: Path, *statuses: str, said: str = DONE, leg: Leg = CLIENT) -> Outcome:
+    written = folder / "auth" / "sign-in-2026-01-02T03-04-05-678Z"
+    written.mkdir(parents=True)
+    checks = [{"id": f"check-{number}", "status": status} for number, status in enumerate(statuses)]
+    (written / "checks.json").write_text(json.dumps(checks))
+    (written / "stdout.txt").write_text(said)
+    (written / "stderr.txt").write_text("ValueError: no")
+    return read_outcome(leg, folder, exit_code=0, output="", seconds=1.5)
+
+
+def test_a_scenario_of_the_client_has_its_name(tmp_path: Path) -> None:
+    found = client_outcome(tmp_path, "SUCCESS")
+    assert (list(found.scenarios), found.complaints) == (["auth/sign-in"], [])
+
+
+def test_a_client_that_fails_unnoticed_is_a_complaint(tmp_path: Path) -> None:
+    found = client_outcome(tmp_path, "SUCCESS", said="half of it")
+    assert found.complaints == ["the client did not come to its end in auth/sign-in"]
+    assert found.faults == ["auth/sign-in: ValueError: no"]
+
+
+def test_a_check_that_could_have_been_made_is_a_complaint(tmp_path: Path) -> None:
+    assert client_outcome(tmp_path, "SUCCESS", "SKIPPED").complaints == ["1 checks were skipped, not 0"]
+
+
+def test_what_is_expected_to_fail_is_not_told(tmp_path: Path) -> None:
+    leg = next(leg for leg in LEGS if leg.name == "all")
+    found = outcome(tmp_path, leg, **{"tasks-lifecycle": ["FAILURE"], "ping": ["FAILURE"]})
+    assert found.faults == ["FAILURE ping:check-0: "]
+
+
+def test_nothing_but_tasks_and_authorization_is_expected_to_fail() -> None:
+    assert [name.partition("-")[0] for name in expected_failures("server")] == 9 * ["tasks"]
+    assert [name.partition("/")[0] for name in expected_failures("client")] == 33 * ["auth"]
 
 
 def test_the_legs_have_names_of_their_own() -> None:

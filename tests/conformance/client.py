@@ -1,0 +1,115 @@
+"""The client that the official suite puts to the test: our own, which does what each scenario asks for.
+
+The suite starts it once a scenario, as `python -m tests.conformance.client URL`, and says which one in the
+environment. It prints DONE at the end: the suite takes no notice of a client that fails in one of many scenarios.
+
+They are all started at once, so what takes time to import is left to those that use it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from shared.client.client import Client
+
+DONE = "the client did all that it was asked for"
+LATER = "auth/"
+"""What is not built yet: these scenarios are given up at once."""
+
+Play = Callable[["Client"], Awaitable[object]]
+
+
+async def list_tools(client: Client) -> None:
+    """Opens the session, and looks around."""
+    await client.plain.list_tools()
+
+
+async def call_tool(client: Client) -> None:
+    """A tool with numbers."""
+    await client.plain.list_tools()
+    await client.plain.call_tool("add_numbers", {"a": 5, "b": 3})
+
+
+async def call_every_tool(client: Client) -> None:
+    """What is listed can be called without arguments, or with texts."""
+    for tool in await client.plain.list_tools():
+        required = tool["inputSchema"].get("required", ())
+        await client.plain.call_tool(tool["name"], dict.fromkeys(required, "text"))
+
+
+async def use_everything(client: Client) -> None:
+    """Every method whose headers are looked at."""
+    await call_every_tool(client)
+    for resource in await client.plain.list_resources():
+        await client.plain.read_resource(resource["uri"])
+    for prompt in await client.plain.list_prompts():
+        await client.plain.get_prompt(prompt["name"])
+
+
+async def call_as_told(client: Client) -> None:
+    """The calls that the suite lists."""
+    await client.plain.list_tools()
+    for call in json.loads(os.environ["MCP_CONFORMANCE_CONTEXT"])["toolCalls"]:
+        await client.plain.call_tool(call["name"], call["arguments"])
+
+
+async def echo_schema(client: Client) -> None:
+    """A schema comes back as it came."""
+    schemas = {tool["name"]: tool["inputSchema"] for tool in await client.plain.list_tools()}
+    await client.plain.call_tool("json_schema_echo", {"schema": schemas["json_schema_2020_12_tool"]})
+
+
+SCENARIOS: dict[str, Play] = {
+    "tools_call": call_tool,
+    "elicitation-sep1034-client-defaults": call_every_tool,
+    "sse-retry": call_every_tool,
+    "json-schema-2020-12-preservation": echo_schema,
+    "sep-2322-client-request-state": call_every_tool,
+    "http-standard-headers": use_everything,
+    "http-custom-headers": call_as_told,
+    "http-invalid-tool-headers": call_every_tool,
+}
+"""The others are satisfied with a list of tools."""
+
+
+async def confirm(params: dict[str, Any]) -> dict[str, Any]:
+    """Agrees, and leaves everything else in the form as the server suggests it."""
+    properties = params["requestedSchema"]["properties"]
+    return {"action": "accept", "content": {"confirmed": True} if "confirmed" in properties else {}}
+
+
+async def refuse(params: dict[str, Any]) -> dict[str, Any]:
+    """Answers what no scenario asks: being able to is declared, and that is looked at."""
+    raise NotImplementedError
+
+
+async def play(scenario: str, version: str, url: str) -> None:
+    """Does what `scenario` asks for at `url`. Raises what the client raises."""
+    from shared.client.connect import connect_http
+    from shared.client.options import ClientOptions
+
+    options = ClientOptions(mode=version, elicit=confirm, sample=refuse, roots=refuse)
+    async with connect_http(url, options) as client:
+        await SCENARIOS.get(scenario, list_tools)(client)
+
+
+def main() -> int:
+    """Plays the scenario that the environment names. Exit code: 0 when it was played to its end, 1 if not."""
+    scenario, version = os.environ["MCP_CONFORMANCE_SCENARIO"], os.environ["MCP_CONFORMANCE_PROTOCOL_VERSION"]
+    if scenario.startswith(LATER):
+        print("authorization is not built yet", file=sys.stderr)
+        return 1
+    import anyio
+
+    anyio.run(play, scenario, version, sys.argv[-1])
+    print(DONE)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
