@@ -1,0 +1,37 @@
+"""What the process has besides memory: tasks, descriptors, children and threads, and what of it a block leaves."""
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+import anyio.lowlevel
+
+from tests.descriptors import left_open, settled_descriptors
+
+PATIENCE = 5.0
+"""Seconds in which what has been told to end must have ended."""
+
+
+def children() -> set[str]:
+    """The process ids of our children, zombies among them."""
+    return {pid for task in Path("/proc/self/task").iterdir() for pid in (task / "children").read_text().split()}
+
+
+@asynccontextmanager
+async def nothing_left() -> AsyncIterator[None]:
+    """Fails where something of the block is still there soon after it."""
+    descriptors = settled_descriptors()
+    tasks, threads, processes = asyncio.all_tasks(), set(threading.enumerate()), children()
+
+    def left() -> list[object]:
+        started = [one for one in threading.enumerate() if one not in threads]
+        return [*asyncio.all_tasks() - tasks, *left_open(descriptors), *children() - processes, *started]
+
+    yield
+    with anyio.move_on_after(PATIENCE):
+        while left():
+            await anyio.sleep(0.001)
+    assert left() == []
