@@ -7,35 +7,33 @@
 Params and results of `request`, `notify` and `plain` are dictionaries, as on the wire.
 """
 
-import math
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self
 
 import anyio
-from anyio.abc import TaskGroup, TaskStatus
+from anyio.abc import TaskGroup
 
 from ..contracts import ClosableTransport
 from ..errors import McpError, PeerError
-from ..kit.tasks import background
 from ..protocol.session.client import ClientSession, ServerDescription, first_version
 from ..protocol.session.client_events import InputWanted, Notified
 from ..protocol.session.questions import MAX_ROUNDS
 from ..protocol.types.client import LogLevel
-from ..protocol.wire.jsonrpc import Failure
-from .connection import Connection, Waiter, result_of
-from .opening import OPENING_SECONDS, open_session
-from .options import ClientOptions, Notify, Progress
+from ..protocol.wire.jsonrpc import Gap
+from .changes import Change, Changes
+from .connection import Connection
+from .link import Link
+from .options import ClientOptions, Progress
 from .plain import PlainCalls
-from .restart import Pauses, Start
-from .subscription import Subscription
+from .restart import Start
+from .retry import Retries
+from .subscription import change_of
 from .typed import TypedCalls
 
 __all__ = ["Client"]
-
-FAREWELL_SECONDS = 2.0
 
 
 class Client(TypedCalls):
@@ -46,21 +44,18 @@ class Client(TypedCalls):
     """
 
     def __init__(
-        self, transport: ClosableTransport, options: ClientOptions | None = None, *, restart: Start | None = None
+        self, transport: ClosableTransport, options: ClientOptions | None = None, *, reopen: Start | None = None
     ) -> None:
-        """`restart` starts the server again when the connection was lost, where the options say so.
+        """`reopen` opens another transport to the same server where the connection was lost.
 
         Raises ValueError for a mode or a version that does not exist, and where they leave none to speak.
         """
         super().__init__(self.request)
         self._options = options or ClientOptions()
-        self._connection = self._connect(transport, self._options.mode)
-        self._restart = restart if self._options.restart else None
-        self._pauses = Pauses()
-        self._restarting = anyio.Lock()
-        self._starting = anyio.CancelScope()
-        self._tasks: TaskGroup
-        self._subscriptions: list[Subscription] = []
+        self._link = Link(transport, self._options, self._connect, reopen, self._reopened)
+        self._retries = Retries()
+        self._observers: list[Callable[[Change], None]] = []
+        self._tasks: TaskGroup | None = None
         self._life: AbstractAsyncContextManager[None] | None = None
         self.plain = PlainCalls(self.request)
         """The calls whose results are dictionaries, as they came."""
@@ -77,18 +72,14 @@ class Client(TypedCalls):
 
     @asynccontextmanager
     async def _living(self) -> AsyncIterator[None]:
-        async with background() as self._tasks:
-            await self._tasks.start(self._live, self._connection)
-            try:
-                yield
-            finally:
-                self._restart = None
-                self._starting.cancel()
+        async with self._link.living() as self._tasks:
+            yield
 
     @property
     def server(self) -> ServerDescription:
-        """What the server says of itself. Raises RuntimeError before the client is entered."""
-        server = self._connection.session.server
+        """What the server says of itself, the last time that it was asked. Raises RuntimeError before the client is
+        entered."""
+        server = self._link.connection.session.server
         if server is None:
             raise RuntimeError("enter the client first: async with client")
         return server
@@ -96,53 +87,12 @@ class Client(TypedCalls):
     @property
     def stateless(self) -> bool:
         """Which era was chosen."""
-        return self._connection.session.stateless
-
-    # Connections
+        return self._link.connection.session.stateless
 
     def _connect(self, transport: ClosableTransport, mode: str) -> Connection:
         accepted = self._options.accepted()
-        first = first_version(mode, accepted)
-        session = ClientSession(self._options.identity(), first, accepted)
-        return Connection(transport, session, self._options.handlers(), self._notified)
-
-    async def _live(self, connection: Connection, *, task_status: TaskStatus[None]) -> None:
-        """Opens a session on `connection`, tells that it is the one to use, and closes it once it is lost."""
-        async with connection.running():
-            await open_session(connection, self._options)
-            self._connection = connection
-            task_status.started()
-            await connection.gone.wait()
-
-    async def _live_again(self, restart: Start, *, task_status: TaskStatus[None]) -> None:
-        # The era of a server stays: one that never answers what it does not know is waited for once.
-        mode = "handshake" if self._options.mode == "auto" and not self.stateless else self._options.mode
-        async with restart() as transport:
-            await self._live(self._connect(transport, mode), task_status=task_status)
-
-    async def _revive(self, seconds: float | None) -> None:
-        """Has a new server and a new session in place of those that were lost, where that is wanted.
-
-        Raises TimeoutError where the start could not begin in `seconds`, and what entering the client does.
-        """
-        with anyio.move_on_after(seconds) as scope:
-            async with self._restarting:
-                if self._restart is None or not self._connection.gone.is_set():
-                    return
-                await self._connection.closed.wait()
-                await anyio.sleep(self._pauses.left(anyio.current_time()))
-                # A start that was given up would be made again by the next call, after a longer pause.
-                scope.deadline = math.inf
-                await self._start()
-        if scope.cancelled_caught:
-            raise TimeoutError(f"the server was lost, and not started again in {seconds:g} s")
-
-    async def _start(self) -> None:
-        if self._restart is None:  # the client has been closed
-            return
-        self._pauses.started(anyio.current_time())
-        with anyio.CancelScope() as self._starting:
-            await self._tasks.start(self._live_again, self._restart)
+        session = ClientSession(self._options.identity(), first_version(mode, accepted), accepted)
+        return Connection(transport, session, self._options.handlers(), self._hear)
 
     # Requests
 
@@ -157,24 +107,47 @@ class Client(TypedCalls):
         """The result of any request. Questions that the server answers with are put to the handlers, and the
         request is made again with their answers, up to 10 rounds.
 
-        Raises PeerError for an error answer; TimeoutError when a round took longer than `timeout` seconds, not
-        counting our own answers; ConnectionError when the connection is lost; McpError for questions that were not
-        declared or have no end. A request that is given up or cancelled is cancelled at the server too.
+        Where a connection was lost that is to be opened again, this is done first. A request that has failed is made
+        again, up to 4 times in all, where it did not come to the server, or where it is safe to repeat.
 
-        Where the server was lost and is to be started again, this is done first. TimeoutError is raised when it could
-        not begin in `timeout` seconds; once begun it takes its own time, and raises what entering the client does.
+        Raises PeerError for an error answer; TimeoutError when a round took longer than `timeout` seconds with all
+        that was made again, not counting our own answers; ConnectionError when the connection is lost; McpError for
+        questions that were not declared or have no end. A request that is given up or cancelled is cancelled at the
+        server too.
         """
-        if self._connection.gone.is_set():
-            await self._revive(timeout)
-        asked = dict(params or {})
         on_notice = None if on_progress is None else _reporting(on_progress)
+        asked: dict[str, Any] = {} if params is None else {**params}
         inputs: dict[str, Any] = {}
         for _ in range(MAX_ROUNDS):
-            result = await self._connection.call(method, {**asked, **inputs}, seconds=timeout, on_notice=on_notice)
+            result = await self._round(method, {**asked, **inputs} if inputs else asked, timeout, on_notice)
             if not isinstance(result, InputWanted):
+                if method == "tools/list":
+                    self._retries.learn(result)
                 return result
-            inputs = await self._connection.inputs(result)
+            inputs = await self._link.connection.inputs(result)
         raise McpError(f"{method} was not settled in {MAX_ROUNDS} rounds")
+
+    async def _round(
+        self,
+        method: str,
+        params: dict[str, Any],
+        seconds: float | None,
+        on_notice: Callable[[Notified], None] | None,
+    ) -> dict[str, Any] | InputWanted:
+        failed, left = 0, seconds
+        deadline = None if seconds is None else anyio.current_time() + seconds
+        while True:
+            try:
+                connection = await self._link.current(left)
+                return await connection.call(method, params, seconds=left, on_notice=on_notice)
+            except (OSError, PeerError) as error:
+                failed += 1
+                left = None if deadline is None else deadline - anyio.current_time()
+                pause = self._retries.pause(method, params, error, failed, left)
+                if pause is None or not self._link.lasts:
+                    raise
+            await anyio.sleep(pause)
+            left = None if deadline is None else deadline - anyio.current_time()
 
     async def ping(self) -> None:
         """Returns when the server has answered; where there is no ping any more, it is asked what it is.
@@ -185,84 +158,45 @@ class Client(TypedCalls):
 
     async def set_log_level(self, level: LogLevel) -> None:
         """Has the server send the log messages of this level and graver ones from now on. Raises like `request`."""
-        self._options = replace(self._options, log_level=level)
-        self._connection.session.log_level(level)
+        self._options = self._link.options = replace(self._options, log_level=level)
+        self._link.connection.session.log_level(level)
         if not self.stateless:
             await self.request("logging/setLevel", {"level": level})
 
     def notify(self, method: str, params: Mapping[str, Any] | None = None) -> None:
         """Sends a notification, soon."""
-        self._connection.notify(method, dict(params or {}))
+        self._link.connection.notify(method, dict(params or {}))
 
-    # Subscriptions
+    # Changes
 
-    @asynccontextmanager
-    async def subscribed(
-        self, uris: Sequence[str], callback: Notify, *, lists: bool = True
-    ) -> AsyncIterator[Subscription]:
-        """Has `callback` told of changes of `uris`, and with `lists` of the lists, until the end of the block.
+    def changes(self, uris: Sequence[str] = (), *, lists: bool = True) -> Changes:
+        """What changes from now on: the resources `uris` and what lies below them, and with `lists` the lists of
+        tools, prompts and resources. After a reconnection a change `missed` says that any of it may have changed.
 
-        The server has taken the subscription when the block begins. In the stateless era it may leave out what it
-        does not serve: see `honoured`. Raises like `request`.
+        Raises RuntimeError before the client is entered.
         """
-        if self._connection.gone.is_set():
-            await self._revive(OPENING_SECONDS)
-        subscription = Subscription(tuple(uris), callback, lists)
-        open_one = self._listening if self.stateless else self._subscribing
-        async with open_one(subscription):
-            yield subscription
+        if self._tasks is None:
+            raise RuntimeError("enter the client first: async with client")
+        return Changes(self._link, self._tasks, uris, lists=lists)
 
-    @asynccontextmanager
-    async def _listening(self, subscription: Subscription) -> AsyncIterator[None]:
-        connection = self._connection
-        id_ = connection.session.request("subscriptions/listen", {"notifications": subscription.filter()})
-        with connection.sent(id_, subscription.take) as waiter:
-            subscription.wait_for_end = waiter.wait
-            with anyio.fail_after(OPENING_SECONDS):
-                await _opened(subscription, waiter)
-            yield
+    def observe(self, observer: Callable[[Change], None]) -> None:
+        """Has `observer` hear of every change that the server tells, for whatever reason; it must neither block nor
+        raise."""
+        self._observers.append(observer)
 
-    @asynccontextmanager
-    async def _subscribing(self, subscription: Subscription) -> AsyncIterator[None]:
-        taken: list[str] = []
-        connection = self._connection
-        subscription.wait_for_end = connection.gone.wait
-        self._subscriptions.append(subscription)
-        try:
-            for uri in subscription.uris:
-                await self.request("resources/subscribe", {"uri": uri})
-                taken.append(uri)
-            yield
-        finally:
-            self._subscriptions.remove(subscription)
-            held = {uri for other in self._subscriptions for uri in other.uris}
-            if not connection.gone.is_set():
-                await self._unsubscribe([uri for uri in taken if uri not in held])
-
-    async def _unsubscribe(self, uris: Sequence[str]) -> None:
-        failures = (PeerError, ConnectionError, TimeoutError)
-        with anyio.CancelScope(shield=True), anyio.move_on_after(FAREWELL_SECONDS), suppress(*failures):
-            for uri in uris:
-                await self.request("resources/unsubscribe", {"uri": uri}, timeout=None)
-
-    def _notified(self, notice: Notified) -> None:
-        taken = [subscription.offer(notice) for subscription in tuple(self._subscriptions)]
-        if not any(taken) and self._options.on_notification is not None:
+    def _hear(self, notice: Notified | Gap, taken: bool) -> None:
+        change = Change("missed") if isinstance(notice, Gap) else change_of(notice)
+        if change is not None:
+            self._observed(change)
+        if not taken and isinstance(notice, Notified) and self._options.on_notification is not None:
             self._options.on_notification(notice.method, notice.params)
 
+    def _reopened(self) -> None:
+        self._observed(Change("missed"))
 
-async def _opened(subscription: Subscription, waiter: Waiter) -> None:
-    """Waits for the acknowledgement of a listen stream. Raises PeerError or ConnectionError in place of one."""
-
-    async def refused() -> None:
-        answer = await waiter.wait()
-        if isinstance(answer, Failure):
-            result_of(answer)
-        raise ConnectionError("the server ended the stream before it began")
-
-    async with background() as tasks:
-        tasks.start_soon(refused)
-        await subscription.acknowledged.wait()
+    def _observed(self, change: Change) -> None:
+        for observer in self._observers:
+            observer(change)
 
 
 def _reporting(report: Progress) -> Callable[[Notified], None]:

@@ -73,7 +73,8 @@ async def connect_stdio(
         async with start_process(command, env=environment, cwd=cwd, stderr=stderr) as stream:
             yield framed(stream, Codec(is_client=True, framing=framing))
 
-    async with start() as transport, Client(transport, options, restart=start) as client:
+    given = options or ClientOptions()
+    async with start() as transport, Client(transport, given, reopen=start if given.restart else None) as client:
         yield client
 
 

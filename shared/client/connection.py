@@ -6,52 +6,67 @@
 Callers never write by themselves, so a call that is cancelled can't tear a message apart.
 """
 
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
-from typing import Any
+from typing import Any, Protocol
 
 import anyio
 from anyio.abc import TaskGroup
 
 from ..contracts import ClosableTransport
 from ..errors import McpError, MethodNotFound, PeerError
-from ..kit.tasks import background
+from ..kit.tasks import Signal, background
 from ..protocol.session.client import ClientSession
 from ..protocol.session.client_events import Asked, ClientEvent, InputWanted, Notified, Unusable, Withdrawn
 from ..protocol.session.events import Answered
-from ..protocol.wire.jsonrpc import Failure, Message, RequestId, Response
+from ..protocol.wire.jsonrpc import Failure, Gap, Message, RequestId, Response
 from .errors import lost
 from .options import Handler
 
-__all__ = ["Connection", "Waiter", "result_of"]
+__all__ = ["Connection", "Offered", "Waiter", "result_of"]
 
 Outcome = Answered | InputWanted | Unusable
 
+_ENDED = "the server ended the connection"
 LAST_WORDS_SECONDS = 1.0
-"""Time for the messages still due when the client closes."""
+"""Time for the messages still due when the client closes, and for the answers still due in a session that is over."""
 
 
 class Waiter:
     """Waits for the end of one request of ours. `on_notice` takes the notifications that belong to it."""
 
+    __slots__ = ("_outcome", "_settled", "id", "is_stream", "on_notice", "timer")
+
     def __init__(self, id: RequestId, on_notice: Callable[[Notified], None] | None) -> None:
         self.id = id
         self.on_notice = on_notice
-        self._outcome: Outcome | None = None
-        self._settled = anyio.Event()
+        self.is_stream = False
+        """Whether no answer is expected soon."""
+        self.timer: asyncio.TimerHandle | None = None
+        self._outcome: Outcome | TimeoutError | None = None
+        self._settled = Signal()
 
-    def settle(self, outcome: Outcome) -> None:
-        """Says how the request ended."""
-        self._outcome = outcome
-        self._settled.set()
+    def settle(self, outcome: Outcome | TimeoutError) -> None:
+        """Says how the request ended, where that is not known yet."""
+        if self._outcome is None:
+            self._outcome = outcome
+            self._settled.wake()
 
     async def wait(self) -> Response | Failure | InputWanted:
-        """How it ended. Raises ConnectionError where no answer came that can be used."""
+        """How it ended. Raises ConnectionError where no answer came that can be used, and TimeoutError where it came
+        too late."""
         while self._outcome is None:
             await self._settled.wait()
-        if isinstance(self._outcome, Unusable):
-            raise lost(self._outcome.reason, self._outcome.fate)
-        return self._outcome.answer if isinstance(self._outcome, Answered) else self._outcome
+        match self._outcome:
+            case Answered(_, answer):
+                return answer
+            case InputWanted() as wanted:
+                return wanted
+            case Unusable(_, reason, fate):
+                raise lost(reason, fate)
+            case TimeoutError() as error:
+                raise error
 
 
 def result_of(answer: Response | Failure) -> dict[str, Any]:
@@ -61,29 +76,52 @@ def result_of(answer: Response | Failure) -> dict[str, Any]:
     return answer.result
 
 
+class Offered(Protocol):
+    """Whoever wants to hear of changes."""
+
+    uris: Sequence[str]
+
+    def offer(self, notice: Notified) -> bool:
+        """Takes a notification; False where it is none of theirs."""
+
+    def missed(self) -> None:
+        """Some may have been lost."""
+
+
 class Connection:
-    """A session with one server while it lasts. `on_notification` takes what belongs to no request."""
+    """A session with one server while it lasts. `hear` is told of what belongs to no request, and whether a
+    subscription has taken it."""
 
     def __init__(
         self,
         transport: ClosableTransport,
         session: ClientSession,
-        handlers: dict[str, Handler],
-        on_notification: Callable[[Notified], None],
+        handlers: Mapping[str, Handler],
+        hear: Callable[[Notified | Gap, bool], None],
     ) -> None:
         self.session = session
+        self.subscriptions: list[Offered] = []
+        """Those that are open."""
+        self.heard = 0.0
+        """When something came the last time, by the clock of the loop."""
         self.gone = anyio.Event()
         """Set when the connection is lost."""
         self.closed = anyio.Event()
         """Set when nothing of it is left."""
         self._transport = transport
         self._handlers = handlers
-        self._on_notification = on_notification
+        self._hear = hear
         self._waiting: dict[RequestId, Waiter] = {}
         self._questions: dict[RequestId, anyio.CancelScope] = {}
         self._ready = anyio.Event()
+        self._drained = Signal()
         self._closed: str | None = "the client is not entered"
         self._tasks: TaskGroup
+
+    @property
+    def busy(self) -> bool:
+        """Whether an answer is awaited."""
+        return any(not waiter.is_stream for waiter in self._waiting.values())
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -101,6 +139,20 @@ class Connection:
                     self._closed = "the client is closed"
                 await self._transport.aclose()
                 self.closed.set()
+
+    def lose(self, reason: str) -> None:
+        """Ends the connection: what waits for an answer gets none."""
+        if self._closed is None:
+            self._closed = reason
+        self.gone.set()
+        for waiter in tuple(self._waiting.values()):
+            waiter.settle(Unusable(waiter.id, self._closed))
+
+    async def drained(self) -> None:
+        """Waits a moment for the answers to what was under way when the session was over: each has its own fate."""
+        with anyio.move_on_after(LAST_WORDS_SECONDS):
+            while self.busy:
+                await self._drained.wait()
 
     async def call(
         self,
@@ -134,19 +186,33 @@ class Connection:
             yield waiter
         finally:
             del self._waiting[id]
-            self.session.cancel(id, "the client gave up")
-            self._ready.set()
+            if self.session.cancel(id, "the client gave up"):
+                self._ready.set()
+            if self._closed is not None:
+                self._drained.wake()
 
     async def answer(self, waiter: Waiter, seconds: float | None) -> Response | Failure | InputWanted:
         """Waits for the end of a request. The time in which we owe the server an answer does not count.
 
         Raises TimeoutError when `seconds` have passed, and what `Waiter.wait` raises.
         """
-        while True:
-            with anyio.move_on_after(seconds):
-                return await waiter.wait()
-            if not self.session.asked:
-                raise TimeoutError(f"the server gave no answer in {seconds:g} s")
+        if seconds is None:
+            return await waiter.wait()
+        self._expect(waiter, seconds)
+        try:
+            return await waiter.wait()
+        finally:
+            if waiter.timer is not None:
+                waiter.timer.cancel()
+
+    def _expect(self, waiter: Waiter, seconds: float) -> None:
+        waiter.timer = asyncio.get_running_loop().call_later(seconds, self._expire, waiter, seconds)
+
+    def _expire(self, waiter: Waiter, seconds: float) -> None:
+        if self.session.asked:
+            self._expect(waiter, seconds)
+        else:
+            waiter.settle(TimeoutError(f"the server gave no answer in {seconds:g} s"))
 
     def notify(self, method: str, params: dict[str, Any]) -> None:
         """Has the writer send a notification."""
@@ -173,11 +239,14 @@ class Connection:
     # Tasks
 
     async def _read(self) -> None:
+        clock = asyncio.get_running_loop().time
         try:
             while True:
-                self._take(await self._transport.receive())
+                messages = await self._transport.receive()
+                self.heard = clock()
+                self._take(messages)
         except (anyio.EndOfStream, anyio.BrokenResourceError):
-            self._lose()
+            self.lose(_ENDED)
 
     async def _write(self) -> None:
         try:
@@ -188,7 +257,7 @@ class Connection:
                 if waiting:
                     await self._transport.send(waiting)
         except anyio.BrokenResourceError:
-            self._lose()
+            self.lose(_ENDED)
 
     async def _last_words(self) -> None:
         with suppress(anyio.BrokenResourceError), anyio.move_on_after(LAST_WORDS_SECONDS):
@@ -213,13 +282,13 @@ class Connection:
         for message in messages:
             for event in self.session.receive(message):
                 self._carry_out(event)
-        self._ready.set()
+        if self.session.has_outgoing:
+            self._ready.set()
 
     def _carry_out(self, event: ClientEvent) -> None:
         match event:
             case Answered() | InputWanted() | Unusable():
-                if event.id in self._waiting:
-                    self._waiting[event.id].settle(event)
+                self._settle(event)
             case Notified():
                 self._notified(event)
             case Asked():
@@ -228,13 +297,33 @@ class Connection:
                 scope = self._questions.pop(event.id, None)
                 if scope is not None:
                     scope.cancel()
+            case Gap():
+                for subscription in tuple(self.subscriptions):
+                    subscription.missed()
+                self._hear(event, bool(self.subscriptions))
+
+    def _settle(self, outcome: Outcome) -> None:
+        if outcome.id in self._waiting:
+            self._waiting[outcome.id].settle(outcome)
+        if isinstance(outcome, Unusable) and outcome.fate == "session over" and self._closed is None:
+            self._closed = outcome.reason
+            self.gone.set()
 
     def _notified(self, event: Notified) -> None:
-        waiter = self._waiting.get(event.about) if event.about is not None else None
-        if waiter is None:
-            self._on_notification(event)
-        elif waiter.on_notice is not None:
-            waiter.on_notice(event)
+        if event.about is not None:
+            waiter = self._waiting.get(event.about)
+            if waiter is not None and waiter.on_notice is not None:
+                waiter.on_notice(event)
+            if waiter is not None and not waiter.is_stream:
+                return
+            taken = True
+        else:
+            taken = not self.session.stateless and self._offered(event)
+        self._hear(event, taken)
+
+    def _offered(self, event: Notified) -> bool:
+        # Every one of them is asked.
+        return True in [subscription.offer(event) for subscription in tuple(self.subscriptions)]
 
     def _asked(self, asked: Asked) -> None:
         if asked.method not in self._handlers:
@@ -242,9 +331,3 @@ class Connection:
             return
         scope = self._questions[asked.id] = anyio.CancelScope()
         self._tasks.start_soon(self._answer_question, asked, scope)
-
-    def _lose(self) -> None:
-        self._closed = "the server ended the connection"
-        self.gone.set()
-        for waiter in self._waiting.values():
-            waiter.settle(Unusable(waiter.id, self._closed))

@@ -45,8 +45,13 @@ class ClientOptions:
     """Declared besides what follows from the handlers, or in place of it."""
     restart: bool = False
     """Whether a server that a command started, and that has ended, is started again by the next call, for a new
-    session. The calls that it had raise ConnectionError, and subscriptions end. Where it goes on ending, the pauses
-    grow to 30 seconds."""
+    session. The calls that it had raise ConnectionError, but for those that are safe to repeat. Where it goes on
+    ending, the pauses grow to 30 seconds."""
+    reconnect: bool = True
+    """The same for a server at a URL whose connection was lost, or that has forgotten the session."""
+    heartbeat_seconds: float | None = 30.0
+    """How long a server may be silent while there are subscriptions and no calls, before it is pinged; one that does
+    not answer in the same time counts as lost. None pings never."""
     probe_seconds: float = 5.0
     """How long "auto" waits for a stateless answer: old servers may never give one."""
 

@@ -124,7 +124,7 @@ async def test_calls_under_way_end_with_the_connection() -> None:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(call)
             await small.started.wait()
-            await client._connection._transport.aclose()
+            await client._link.connection._transport.aclose()
         with pytest.raises(ConnectionError):
             await client.plain.list_tools()
 
@@ -212,79 +212,3 @@ async def test_a_handler_that_breaks_ends_the_client(mode: str) -> None:
     with pytest.raises(ZeroDivisionError):
         async with Small().connected(mode=mode, roots=_break) as client:
             await client.plain.call_tool("roots")
-
-
-# Subscriptions
-
-
-@ERAS
-async def test_changes_are_told_while_subscribed(mode: str) -> None:
-    small, seen, told = Small(), list[Any](), anyio.Event()
-
-    def take(method: str, params: dict[str, Any]) -> None:
-        seen.append((method, params.get("uri")))
-        told.set()
-
-    async with small.connected(mode=mode) as client:
-        async with client.subscribed(["memo://one"], take):
-            assert small.held == ["memo://one"]
-            small.running.changes.resource("memo://one")
-            await told.wait()
-            told = anyio.Event()
-            small.running.changes.tools()
-            await told.wait()
-        await client.plain.list_tools()
-        assert small.held == []
-    assert seen == [("notifications/resources/updated", "memo://one"), ("notifications/tools/list_changed", None)]
-
-
-async def test_two_subscriptions_hear_their_own() -> None:
-    small, one, two, told = Small(), list[Any](), list[Any](), anyio.Event()
-
-    def take_two(method: str, params: dict[str, Any]) -> None:
-        two.append(params["uri"])
-        told.set()
-
-    async with small.connected(mode="handshake") as client:
-        first = client.subscribed(["memo://one", "memo://both"], lambda _, params: one.append(params["uri"]))
-        async with client.subscribed(["memo://two", "memo://both"], take_two, lists=False):
-            async with first:
-                small.running.changes.resource("memo://one")
-                small.running.changes.resource("memo://two")
-                await told.wait()
-            assert small.held == ["memo://two", "memo://both"]
-    assert (one, two) == (["memo://one"], ["memo://two"])
-
-
-async def test_what_can_not_be_subscribed_to() -> None:
-    async with Small().connected(mode="handshake") as client:
-        with pytest.raises(PeerError, match="not found"):
-            async with client.subscribed(["http://x"], lambda *_: None):
-                pass
-
-
-async def test_what_is_not_served_is_left_out() -> None:
-    async with (
-        Small().connected(mode="stateless") as client,
-        client.subscribed(["http://x", "memo://one"], lambda *_: None, lists=False) as subscription,
-    ):
-        assert subscription.honoured == {"resourceSubscriptions": ["memo://one"]}
-
-
-@ERAS
-async def test_a_subscription_ends_with_the_connection(mode: str) -> None:
-    async with (
-        Small().connected(mode=mode) as client,
-        client.subscribed(["memo://one"], lambda *_: None) as subscription,
-    ):
-        await client._connection._transport.aclose()
-        await subscription.ended()
-
-
-async def test_a_refused_stream_is_an_error() -> None:
-    small = Small()
-    small.app.limits = type(small.app.limits)(streams=0)
-    async with small.connected(mode="stateless") as client:
-        with pytest.raises(PeerError, match="streams"):
-            async with client.subscribed([], lambda *_: None):
-                pass

@@ -14,7 +14,7 @@ from tests.client.small import End
 def _connection() -> tuple[Connection, MemoryTransport]:
     ours, theirs = memory_pair()
     session = ClientSession(ClientIdentity({}, {}), NEWEST_HANDSHAKE)
-    return Connection(End(ours), session, {}, lambda notice: None), theirs
+    return Connection(End(ours), session, {}, lambda notice, taken: None), theirs
 
 
 async def _next(end: MemoryTransport) -> object:

@@ -4,9 +4,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-import anyio
 import pytest
 
+from shared.client.changes import Change
 from shared.client.client import Client
 from shared.client.connect import connect, connect_http, connect_websocket
 from shared.client.options import ClientOptions
@@ -86,11 +86,11 @@ async def test_questions_are_answered(scheme: str, mode: str) -> None:
 @EVERYWHERE
 @ERAS
 async def test_changes_are_told_while_subscribed(scheme: str, mode: str) -> None:
-    small, told = Small(), anyio.Event()
+    small = Small()
     async with connected(scheme, small, mode=mode) as client:
-        async with client.subscribed(["memo://one"], lambda *_: told.set()):
+        async with client.changes(["memo://one"]) as changes:
             small.running.changes.resource("memo://one")
-            await told.wait()
+            assert await anext(changes) == Change("resource", "memo://one")
         await small.released.wait()
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import anyio
 import pytest
 
+from shared.client.changes import Change
 from shared.client.client import Client
 from shared.client.connect import connect_stdio
 from shared.client.options import ClientOptions
@@ -74,7 +75,7 @@ async def lose(client: Client, how: str = "crash") -> None:
 
 
 async def give_up(client: Client, seconds: float) -> None:
-    with pytest.raises(TimeoutError, match="not started again"):
+    with pytest.raises(TimeoutError, match="not opened again"):
         await client.plain.call_tool("pid", timeout=seconds)
 
 
@@ -166,14 +167,11 @@ async def test_a_client_that_is_closed_while_a_server_is_started_ends_who_waits(
             await anyio.lowlevel.checkpoint()
 
 
-async def test_a_subscription_ends_with_its_server(starts: Path) -> None:
-    async with connected(starts) as client:
-        async with client.subscribed(["memo://one"], lambda *_: None) as subscription:
-            await lose(client)
-            await subscription.ended()
-        assert len(starts.read_text().split()) == 1
-        async with client.subscribed(["memo://one"], lambda *_: None):
-            await lose(client)
+async def test_a_subscription_is_made_again(starts: Path) -> None:
+    async with connected(starts) as client, client.changes(["memo://one"]) as changes:
+        await lose(client)
+        assert await anext(changes) == Change("missed")
+        assert "resources/subscribe" in await client.plain.list_prompts()
     assert len(starts.read_text().split()) == 2
 
 

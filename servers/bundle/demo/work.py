@@ -6,7 +6,7 @@ from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import anyio
 
@@ -203,18 +203,12 @@ async def _get(client: Client, teller: Teller, **given: str) -> list[str]:
 
 async def _watch(client: Client, teller: Teller, uri: str, told: str, change: Callable[[], Awaitable[None]]) -> None:
     """Has the client be told of a change from outside."""
-    seen = anyio.Event()
-
-    def notice(method: str, params: dict[str, Any]) -> None:
-        if method == "notifications/resources/updated" and not seen.is_set():
-            teller.show(f"<- {method} {params['uri']}")
-            seen.set()
-
-    async with client.subscribed([uri], notice):
+    async with client.changes([uri], lists=False) as changes:
         teller.show(f"-> subscribed to {uri}; now {told}")
         await change()
         with anyio.fail_after(10):
-            await seen.wait()
+            heard = await anext(changes)
+        teller.show(f"<- notifications/resources/updated {heard.uri}")
 
 
 PARTS = (

@@ -148,6 +148,11 @@ class ClientSession:
         """How many questions of the server's we have not answered yet."""
         return len(self._asked)
 
+    @property
+    def has_outgoing(self) -> bool:
+        """Whether messages are due to the server."""
+        return bool(self._outgoing)
+
     def outgoing(self) -> list[Outgoing]:
         """The messages due to the server, oldest first; each is given once."""
         waiting, self._outgoing = self._outgoing, []
@@ -244,11 +249,14 @@ class ClientSession:
         """Queues a notification."""
         self._send(Notification(method, params))
 
-    def cancel(self, id: RequestId, reason: str) -> None:
-        """Gives up our request `id`: its answer, if it still comes, is dropped. Nothing where it is over."""
+    def cancel(self, id: RequestId, reason: str) -> bool:
+        """Gives up our request `id`: its answer, if it still comes, is dropped. False where it is over, and where
+        the server is not to be told."""
         sent = self._sent.pop(id, None)
-        if sent is not None and sent.method not in _NOT_CANCELLABLE:
-            self._send(Notification("notifications/cancelled", {"requestId": id, "reason": reason}), id)
+        if sent is None or sent.method in _NOT_CANCELLABLE:
+            return False
+        self._send(Notification("notifications/cancelled", {"requestId": id, "reason": reason}), id)
+        return True
 
     def respond(self, id: RequestId, result: dict[str, Any]) -> None:
         """Answers the server's question `id`; nothing where it was taken back."""

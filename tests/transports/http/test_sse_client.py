@@ -10,6 +10,7 @@ import httpx
 import pytest
 from anyio.abc import SocketAttribute, SocketStream
 
+from shared.client.changes import Change
 from shared.client.client import Client
 from shared.client.connect import connect, connect_http, connect_sse
 from shared.client.options import ClientOptions
@@ -83,11 +84,11 @@ async def test_questions_are_answered() -> None:
 
 
 async def test_changes_are_told_while_subscribed() -> None:
-    small, told = Small(), anyio.Event()
+    small = Small()
     async with connected(small) as client:
-        async with client.subscribed(["memo://one"], lambda *_: told.set()):
+        async with client.changes(["memo://one"]) as changes:
             small.running.changes.resource("memo://one")
-            await told.wait()
+            assert await anext(changes) == Change("resource", "memo://one")
         await small.released.wait()
 
 

@@ -1,0 +1,80 @@
+"""What may be asked again after a failure, and when: rules alone, without a clock and without I/O.
+
+A request that never came to the server may be made again, whatever it is. One that may have come there is made again
+only where doing it twice is doing it once: lists, reads, completions, and tools that say so of themselves. Their
+hints are not to be trusted for more than that (2025-11-25, Tools, Annotations).
+"""
+
+import random
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ..errors import PeerError
+from .errors import SessionLost, Unreached
+
+__all__ = ["Retries", "backoff"]
+
+ATTEMPTS = 4
+"""How often one request is made, in all."""
+BASE_SECONDS = 0.25
+LONGEST_SECONDS = 10.0
+_BUSY = (429, 502, 503, 504)
+"""HTTP statuses of a server, or of a proxy before it, that may soon do what it can't do now."""
+_SAFE = frozenset(
+    {
+        *("completion/complete", "ping", "prompts/get", "prompts/list", "resources/list", "resources/read"),
+        *("resources/templates/list", "server/discover", "tools/list"),
+    }
+)
+
+
+def backoff(failed: int, chance: Callable[[], float] = random.random) -> float:
+    """The seconds to wait after `failed` failures in a row, from 1 on: anything up to a bound that doubles with each
+    one, so that many clients do not come back at once. `chance` gives numbers from 0 to 1."""
+    return chance() * min(LONGEST_SECONDS, BASE_SECONDS * 2.0 ** min(failed - 1, 16))
+
+
+class Retries:
+    """When the requests to one server are made again. It knows of its tools what their lists said."""
+
+    def __init__(self, chance: Callable[[], float] = random.random) -> None:
+        self._chance = chance
+        self._tools: set[str] = set()
+
+    def learn(self, listed: Mapping[str, Any]) -> None:
+        """Takes a result of `tools/list`: which of its tools may be called twice."""
+        tools = listed.get("tools")
+        for tool in tools if isinstance(tools, list) else ():
+            if not isinstance(tool, dict) or not isinstance(name := tool.get("name"), str):
+                continue
+            hints = tool.get("annotations")
+            if isinstance(hints, dict) and True in (hints.get("idempotentHint"), hints.get("readOnlyHint")):
+                self._tools.add(name)
+            else:
+                self._tools.discard(name)
+
+    def pause(
+        self, method: str, params: Mapping[str, Any], error: Exception, failed: int, left: float | None
+    ) -> float | None:
+        """How many seconds to wait before a request is made again that failed `failed` times, with `error` the last
+        time, and has `left` seconds; None where it is not made again."""
+        if failed >= ATTEMPTS or not self._may_repeat(method, params, error):
+            return None
+        if isinstance(error, SessionLost) and failed == 1:
+            return 0.0
+        seconds = max(backoff(failed, self._chance), _asked_for(error))
+        return seconds if left is None or seconds < left else None
+
+    def _may_repeat(self, method: str, params: Mapping[str, Any], error: Exception) -> bool:
+        if isinstance(error, Unreached):
+            return True
+        if not isinstance(error, ConnectionError) and not (isinstance(error, PeerError) and error.code in _BUSY):
+            return False
+        return method in _SAFE or (method == "tools/call" and params.get("name") in self._tools)
+
+
+def _asked_for(error: Exception) -> float:
+    """The seconds that the server wants to be left alone."""
+    data = error.data if isinstance(error, PeerError) else None
+    seconds = data.get("retryAfter") if isinstance(data, dict) else None
+    return float(seconds) if isinstance(seconds, int | float) and seconds > 0 else 0.0
