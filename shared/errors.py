@@ -10,6 +10,7 @@
     │   │   └── UnknownTool
     │   ├── InternalError       -32603  ours; never carries detail
     │   └── PeerError           the peer answered a request of ours with an error
+    ├── InvalidAnswer           a handler of this client's gave an answer that breaks the schema it was asked by
     ├── InvalidArguments        a tool's arguments break its schema; a result or -32602, by version
     ├── CallTimeout             the call used up its wall time; a result for a tool, else -32603
     ├── InvalidResult           a server's result breaks its model or the schema it was to keep to
@@ -28,6 +29,7 @@ __all__ = [
     "DeclarationError",
     "InputRequired",
     "InternalError",
+    "InvalidAnswer",
     "InvalidArguments",
     "InvalidParams",
     "InvalidRequest",
@@ -108,6 +110,10 @@ class PeerError(RpcError):
 
 class InvalidArguments(McpError):
     """The arguments of a tool or a prompt break its schema; the text names each and what is wrong."""
+
+
+class InvalidAnswer(McpError):
+    """What a handler of the client's answered is not what the server asked for; it was not sent."""
 
 
 class InvalidResult(McpError):

@@ -40,6 +40,10 @@ import anyio
 from shared.client.client import Client
 from shared.client.options import ClientOptions
 from shared.kit.tasks import background
+from shared.protocol.types.client import CreateMessageResult, ElicitResult
+from shared.protocol.types.content import TextContent
+from shared.protocol.types.elicitation import ElicitForm
+from shared.protocol.types.sampling import CreateMessageParams
 from shared.testing import connected
 from shared.transports.memory import MemoryTransport, memory_pair
 from tests import document_apps, schemas, transcript_apps
@@ -95,12 +99,12 @@ async def asked(mode: str) -> AsyncIterator[MemoryTransport]:
     ours.close()
 
 
-async def accept(params: dict[str, Any]) -> dict[str, Any]:
-    return {"action": "accept", "content": {}}
+async def accept(_form: ElicitForm) -> ElicitResult:
+    return ElicitResult(action="accept", content={})
 
 
-async def say_blue(params: dict[str, Any]) -> dict[str, Any]:
-    return {"role": "assistant", "content": {"type": "text", "text": "Blue."}, "model": "player"}
+async def say_blue(_conversation: CreateMessageParams) -> CreateMessageResult:
+    return CreateMessageResult.of("player", TextContent(text="Blue."), stop_reason=None)
 
 
 @dataclass

@@ -25,6 +25,7 @@ from ..protocol.types.client import LogLevel
 from ..protocol.wire.jsonrpc import Gap
 from .changes import Change, Changes
 from .connection import Connection
+from .handlers import Handlers
 from .link import Link
 from .options import ClientOptions, Progress
 from .plain import PlainCalls
@@ -52,6 +53,7 @@ class Client(TypedCalls):
         """
         super().__init__(self.request)
         self._options = options or ClientOptions()
+        self._handlers = Handlers(self._options)
         self._link = Link(transport, self._options, self._connect, reopen, self._reopened)
         self._retries = Retries()
         self._observers: list[Callable[[Change], None]] = []
@@ -92,7 +94,7 @@ class Client(TypedCalls):
     def _connect(self, transport: ClosableTransport, mode: str) -> Connection:
         accepted = self._options.accepted()
         session = ClientSession(self._options.identity(), first_version(mode, accepted), accepted)
-        return Connection(transport, session, self._options.handlers(), self._hear)
+        return Connection(transport, session, self._handlers.answers, self._hear)
 
     # Requests
 
@@ -163,6 +165,11 @@ class Client(TypedCalls):
         if not self.stateless:
             await self.request("logging/setLevel", {"level": level})
 
+    def roots_changed(self) -> None:
+        """Tells the server to ask for the roots again; in the stateless era it asks with every call anyhow."""
+        if not self.stateless:
+            self.notify("notifications/roots/list_changed")
+
     def notify(self, method: str, params: Mapping[str, Any] | None = None) -> None:
         """Sends a notification, soon."""
         self._link.connection.notify(method, dict(params or {}))
@@ -188,8 +195,8 @@ class Client(TypedCalls):
         change = Change("missed") if isinstance(notice, Gap) else change_of(notice)
         if change is not None:
             self._observed(change)
-        if not taken and isinstance(notice, Notified) and self._options.on_notification is not None:
-            self._options.on_notification(notice.method, notice.params)
+        if not taken and isinstance(notice, Notified):
+            self._handlers.take(notice)
 
     def _reopened(self) -> None:
         self._observed(Change("missed"))

@@ -1,18 +1,31 @@
 """What a client is given when it is made."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from ..protocol.session.client import ClientIdentity, first_version
+from ..protocol.types.client import CreateMessageResult, ElicitResult, Root
+from ..protocol.types.elicitation import ElicitForm, ElicitUrl
+from ..protocol.types.sampling import CreateMessageParams
 from ..protocol.versions import Version, versions_between
 from ..version import __version__
 
-__all__ = ["ClientOptions", "Handler", "Notify", "Progress"]
+__all__ = ["ClientOptions", "Elicit", "ElicitAtUrl", "Handler", "Log", "Notify", "Progress", "Roots", "Sample"]
 
 Handler = Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]
 """Answers a question of the server's: params to result. An `RpcError` refuses it; any other exception ends
-the client, as it is its user's."""
+the client, as it is its user's. This holds for the handlers that follow, too."""
+Elicit = Callable[[ElicitForm], Awaitable[ElicitResult]]
+"""Has the user fill in a form. What it leaves out gets its default; what it gives is checked before it is sent."""
+ElicitAtUrl = Callable[[ElicitUrl], Awaitable[ElicitResult]]
+"""Shows the user the whole URL and asks whether to open it. "accept" says that it was opened, not what came of it."""
+Sample = Callable[[CreateMessageParams], Awaitable[CreateMessageResult]]
+"""Has the client's model go on with a conversation; a person should have seen both before anything is sent."""
+Roots = Sequence[Root] | Callable[[], Awaitable[Sequence[Root]]]
+"""The directories the user works in, or what gives them whenever they are asked for."""
+Log = Callable[[str, str | None, Any], None]
+"""Takes a log message of the server's: level, name of the logger, data. As `Notify`."""
 Notify = Callable[[str, dict[str, Any]], None]
 """Takes a notification: its method and params. It must not block, and an exception of it ends the client."""
 Progress = Callable[[float, float | None, str | None], None]
@@ -31,14 +44,22 @@ class ClientOptions:
     """The date of the oldest version that is spoken; None for the oldest there is."""
     max_version: str | None = None
     """The date of the newest version that is spoken; None for the newest there is."""
-    elicit: Handler | None = None
-    """Answers `elicitation/create`; forms only, unless `capabilities` say more."""
-    sample: Handler | None = None
-    """Answers `sampling/createMessage`."""
-    roots: Handler | None = None
-    """Answers `roots/list`."""
+    elicit: Elicit | None = None
+    """Answers forms; without it they are not declared."""
+    elicit_url: ElicitAtUrl | None = None
+    """Answers requests to visit a page; without it they are not declared."""
+    on_visited: Callable[[str], None] | None = None
+    """Takes the id of a visit when the server says that it is over. As `Notify`."""
+    sample: Sample | None = None
+    """Answers what a server asks the client's model."""
+    sample_tools: bool = False
+    """Whether `sample` knows tools: servers may then give some with a conversation."""
+    roots: Roots | None = None
+    """What servers are told that ask for roots; see `Client.roots_changed`."""
+    on_log: Log | None = None
+    """Takes log messages; without it `on_notification` does."""
     on_notification: Notify | None = None
-    """Takes every notification that belongs to no call and no subscription, log messages for one."""
+    """Takes every notification that belongs to no call and no subscription."""
     log_level: str | None = None
     """The mildest log message wanted; None leaves it to the server, which in the stateless era sends none."""
     capabilities: Mapping[str, Any] = field(default_factory=dict)
@@ -55,11 +76,6 @@ class ClientOptions:
     probe_seconds: float = 5.0
     """How long "auto" waits for a stateless answer: old servers may never give one."""
 
-    def handlers(self) -> dict[str, Handler]:
-        """The handlers by the method they answer."""
-        given = {"elicitation/create": self.elicit, "sampling/createMessage": self.sample, "roots/list": self.roots}
-        return {method: handler for method, handler in given.items() if handler is not None}
-
     def accepted(self) -> tuple[Version, ...]:
         """The versions that are spoken, oldest first. Raises ValueError where there is none."""
         versions = versions_between(self.min_version, self.max_version)
@@ -69,11 +85,12 @@ class ClientOptions:
     def identity(self) -> ClientIdentity:
         """What the client says of itself."""
         follows: dict[str, Any] = {}
-        if self.elicit is not None:
-            follows["elicitation"] = {"form": {}}
+        modes = {"form": self.elicit, "url": self.elicit_url}
+        if any(modes.values()):
+            follows["elicitation"] = {mode: {} for mode, handler in modes.items() if handler is not None}
         if self.sample is not None:
-            follows["sampling"] = {}
+            follows["sampling"] = {"tools": {}} if self.sample_tools else {}
         if self.roots is not None:
-            follows["roots"] = {}
+            follows["roots"] = {"listChanged": True}
         info = {"name": self.name, "version": self.version}
         return ClientIdentity(info, {**follows, **self.capabilities}, self.log_level)

@@ -8,6 +8,10 @@ import pytest
 
 from shared import Context
 from shared.errors import McpError, PeerError, RpcError
+from shared.protocol.types.client import CreateMessageResult, ElicitResult, Root
+from shared.protocol.types.content import TextContent
+from shared.protocol.types.elicitation import ElicitForm
+from shared.protocol.types.sampling import CreateMessageParams
 from shared.protocol.versions import VERSIONS
 from tests.client.small import Small, text_of
 
@@ -131,44 +135,31 @@ async def test_calls_under_way_end_with_the_connection() -> None:
 
 # Questions
 
-
-async def _elicit(params: dict[str, Any]) -> dict[str, Any]:
-    name = "Ada" if "first" in params["message"] else "Lovelace"
-    return {"action": "accept", "content": {"name": name}}
+ROOTS = [Root(uri="file:///a"), Root(uri="file:///b")]
 
 
-async def _decline(params: dict[str, Any]) -> dict[str, Any]:
-    return {"action": "decline"}
+async def _name(form: ElicitForm) -> ElicitResult:
+    return ElicitResult(action="accept", content={"name": "Ada" if "first" in form.message else "Lovelace"})
 
 
-async def _roots(params: dict[str, Any]) -> dict[str, Any]:
-    return {"roots": [{"uri": "file:///a"}, {"uri": "file:///b"}]}
+async def _think(_conversation: CreateMessageParams) -> CreateMessageResult:
+    return CreateMessageResult.of("m", TextContent(text="hm"))
 
 
-async def _sample(params: dict[str, Any]) -> dict[str, Any]:
-    return {"role": "assistant", "model": "m", "content": {"type": "text", "text": "hm"}}
-
-
-async def _refuse(params: dict[str, Any]) -> dict[str, Any]:
+async def _refuse() -> list[Root]:
     raise RpcError("the user said no", code=-1)
 
 
-async def _break(params: dict[str, Any]) -> dict[str, Any]:
+async def _break() -> list[Root]:
     raise ZeroDivisionError
 
 
 @ERAS
 async def test_questions_are_answered(mode: str) -> None:
-    async with Small().connected(mode=mode, elicit=_elicit, roots=_roots, sample=_sample) as client:
+    async with Small().connected(mode=mode, elicit=_name, roots=ROOTS, sample=_think) as client:
         assert text_of(await client.plain.call_tool("greet")) == "Ada Lovelace"
         assert text_of(await client.plain.call_tool("roots")) == "file:///a file:///b"
         assert text_of(await client.plain.call_tool("think")) == "hm"
-
-
-@ERAS
-async def test_questions_may_be_declined(mode: str) -> None:
-    async with Small().connected(mode=mode, elicit=_decline) as client:
-        assert text_of(await client.plain.call_tool("greet")) == "decline"
 
 
 @pytest.mark.parametrize("mode", [version.date for version in VERSIONS])

@@ -11,6 +11,7 @@ from shared.client.client import Client
 from shared.client.connect import connect, connect_http, connect_websocket
 from shared.client.options import ClientOptions
 from shared.errors import PeerError
+from shared.protocol.types.client import Root
 from tests.client.small import Small, listening, text_of
 
 CONNECT = {"http": connect_http, "ws": connect_websocket}
@@ -72,14 +73,10 @@ async def test_a_call_given_up_is_cancelled(scheme: str, mode: str) -> None:
         assert text_of(await client.plain.call_tool("add", {"a": 1, "b": 1})) == "2"
 
 
-async def roots(params: dict[str, Any]) -> dict[str, Any]:
-    return {"roots": [{"uri": "file:///a"}]}
-
-
 @EVERYWHERE
 @ERAS
 async def test_questions_are_answered(scheme: str, mode: str) -> None:
-    async with connected(scheme, Small(), mode=mode, roots=roots) as client:
+    async with connected(scheme, Small(), mode=mode, roots=[Root(uri="file:///a")]) as client:
         assert text_of(await client.plain.call_tool("roots")) == "file:///a"
 
 

@@ -1,7 +1,7 @@
 """What a client says for itself: how it opens a session, which logs it wants, what it cancels (2025-11-25, Lifecycle;
 Utilities), and what it answers when it is asked (2026-07-28, Client Features)."""
 
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from pydantic import Field
 
@@ -71,6 +71,14 @@ class CreateMessageResult(Wire):
     content: dict[str, Any] | list[dict[str, Any]]
     model: str
     stop_reason: str | None = None
+
+    @classmethod
+    def of(cls, model: str, *blocks: Wire, stop_reason: str | None = "endTurn") -> Self:
+        """What the `model` said in these blocks; "toolUse" is the reason where it wants tools called."""
+        said = [block.to_wire() for block in blocks]
+        return cls(
+            role="assistant", content=said[0] if len(said) == 1 else said, model=model, stop_reason=stop_reason
+        )
 
     @property
     def text(self) -> str:

@@ -12,6 +12,8 @@ import pytest
 from shared.client.client import Client
 from shared.client.connect import connect
 from shared.client.options import ClientOptions
+from shared.protocol.types.client import ElicitResult
+from shared.protocol.types.elicitation import ElicitForm
 from tests import pypi
 from tests.interop.others.environments import FOLDER
 from tests.npm import Unavailable
@@ -71,8 +73,8 @@ async def test_progress_is_reported(url: str) -> None:
 
 
 async def test_a_form_is_filled_in(url: str) -> None:
-    async def fill_in(_params: dict[str, Any]) -> dict[str, Any]:
-        return {"action": "accept", "content": {"colour": "green"}}
+    async def fill_in(_form: ElicitForm) -> ElicitResult:
+        return ElicitResult(action="accept", content={"colour": "green"})
 
     async with connected(url, elicit=fill_in) as client:
         assert (await client.plain.call_tool("favourite"))["content"][0]["text"] == "green"

@@ -16,6 +16,7 @@ from shared.client.connect import connect, connect_http, connect_sse
 from shared.client.options import ClientOptions
 from shared.errors import PeerError
 from shared.kit.tasks import background
+from shared.protocol.types.client import Root
 from shared.transports.http.sse_client import open_sse
 from tests.client.small import Small, listening, text_of
 from tests.descriptors import left_open, settled_descriptors
@@ -74,12 +75,8 @@ async def test_a_call_given_up_is_cancelled() -> None:
         await small.cancelled.wait()
 
 
-async def roots(_params: dict[str, Any]) -> dict[str, Any]:
-    return {"roots": [{"uri": "file:///a"}]}
-
-
 async def test_questions_are_answered() -> None:
-    async with connected(Small(), roots=roots) as client:
+    async with connected(Small(), roots=[Root(uri="file:///a")]) as client:
         assert text_of(await client.plain.call_tool("roots")) == "file:///a"
 
 

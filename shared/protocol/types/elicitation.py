@@ -1,0 +1,32 @@
+"""What a server asks the user (2026-07-28, Client Features, Elicitation). Only clients load it."""
+
+from typing import Any, Literal
+
+from .base import Params
+
+__all__ = ["ElicitForm", "ElicitUrl"]
+
+
+class ElicitForm(Params):
+    """A form to fill in. `requested_schema` is a flat object of strings, numbers, booleans and choices."""
+
+    mode: Literal["form"] = "form"
+    message: str
+    requested_schema: dict[str, Any]
+
+    def defaults(self) -> dict[str, Any]:
+        """What stands in the form before anybody has filled it in (SEP-1034)."""
+        fields = self.requested_schema.get("properties")
+        described = fields.items() if isinstance(fields, dict) else ()
+        return {name: field["default"] for name, field in described if isinstance(field, dict) and "default" in field}
+
+
+class ElicitUrl(Params):
+    """A page to visit, for what must not pass through the client (since 2025-11-25). It is opened only when the user
+    has seen the whole `url` and agreed; nobody fetches it before."""
+
+    mode: Literal["url"] = "url"
+    message: str
+    url: str
+    elicitation_id: str | None = None
+    """By which the server says that the visit is over; 2025-11-25 alone has it."""

@@ -1,0 +1,112 @@
+"""What a server asks the client's model (2026-07-28, Client Features, Sampling). Only clients load it."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from .base import Meta, Params, Role, Wire
+from .content import AudioContent, ContentBlock, ImageContent, OtherContent, TextContent
+from .tools import Tool
+
+__all__ = [
+    "CreateMessageParams",
+    "ModelHint",
+    "ModelPreferences",
+    "SamplingBlock",
+    "SamplingMessage",
+    "ToolChoice",
+    "ToolResultContent",
+    "ToolUseContent",
+]
+
+
+class ToolUseContent(Wire):
+    """The model wants a tool called (since 2025-11-25)."""
+
+    type: Literal["tool_use"] = "tool_use"
+    id: str
+    name: str
+    input: dict[str, Any]
+    meta: Meta | None = Field(default=None, alias="_meta")
+
+
+class ToolResultContent(Wire):
+    """What came of a call that the model wanted (since 2025-11-25)."""
+
+    type: Literal["tool_result"] = "tool_result"
+    tool_use_id: str
+    content: list[ContentBlock] = Field(default_factory=list)
+    structured_content: Any = None
+    is_error: bool | None = None
+    meta: Meta | None = Field(default=None, alias="_meta")
+
+
+SamplingBlock = Annotated[
+    Annotated[
+        TextContent | ImageContent | AudioContent | ToolUseContent | ToolResultContent, Field(discriminator="type")
+    ]
+    | OtherContent,
+    Field(union_mode="left_to_right"),
+]
+
+
+class SamplingMessage(Wire):
+    """One message of a conversation. `content` is one block, or several since 2025-11-25."""
+
+    role: Role
+    content: SamplingBlock | list[SamplingBlock]
+    meta: Meta | None = Field(default=None, alias="_meta")
+
+    @property
+    def blocks(self) -> list[SamplingBlock]:
+        """The content as a list."""
+        return self.content if isinstance(self.content, list) else [self.content]
+
+
+class ModelHint(Wire):
+    """A part of the name of a model that would suit."""
+
+    name: str | None = None
+
+
+class ModelPreferences(Wire):
+    """Which model the server would like, best hint first; priorities go from 0 to 1. All of it is advice."""
+
+    hints: list[ModelHint] | None = None
+    cost_priority: float | None = None
+    speed_priority: float | None = None
+    intelligence_priority: float | None = None
+
+
+class ToolChoice(Wire):
+    """Whether the model must use a tool, may, or must not."""
+
+    mode: Literal["auto", "required", "none"] = "auto"
+
+
+class CreateMessageParams(Params):
+    """A conversation to go on with, in at most `max_tokens`."""
+
+    messages: list[SamplingMessage]
+    max_tokens: int
+    model_preferences: ModelPreferences | None = None
+    system_prompt: str | None = None
+    include_context: str | None = None
+    temperature: float | None = None
+    stop_sequences: list[str] | None = None
+    metadata: dict[str, Any] | None = None
+    tools: list[Tool] | None = None
+    tool_choice: ToolChoice | None = None
+
+    def fault(self) -> str | None:
+        """What is wrong with the results of tools in it: they stand alone in a message, the next after that of the
+        calls, and none is missing (2025-11-25, Sampling, Message Content Constraints)."""
+        due: set[str] = set()
+        for message in self.messages:
+            results = {block.tool_use_id for block in message.blocks if isinstance(block, ToolResultContent)}
+            if results and not all(isinstance(block, ToolResultContent) for block in message.blocks):
+                return "results of tools are mixed with other content"
+            if due - results:
+                return "the result of a tool is missing in the request"
+            due = {block.id for block in message.blocks if isinstance(block, ToolUseContent)}
+        return "the result of a tool is missing in the request" if due else None
