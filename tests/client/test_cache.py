@@ -1,0 +1,192 @@
+"""`ResponseCache`: what is kept, for whom, how long, and in how many bytes."""
+
+from typing import Any
+
+import pytest
+
+from shared.client.cache import ENTRY_BYTES, LONGEST_SECONDS, Question, ResponseCache
+from shared.protocol.types.resources import ETAG
+
+HOUR = {"ttlMs": 3_600_000}
+TAGGED = {"_meta": {ETAG: "1"}}
+
+
+class Clock:
+    """Seconds that pass when they are told to."""
+
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def cache(clock: Clock) -> ResponseCache:
+    return ResponseCache(10 * ENTRY_BYTES, clock=clock)
+
+
+def _asked(of: str | None = None, *, owner: str = "we", method: str = "resources/read") -> Question:
+    return Question("server", owner, method, of)
+
+
+def _answered(cache: ResponseCache, question: Question, **result: Any) -> None:
+    with cache.asking(question) as pending:
+        pending.keep(result)
+
+
+def _fresh(cache: ResponseCache, question: Question) -> dict[str, Any] | None:
+    kept = cache.find(question)
+    return kept.result() if kept is not None and cache.is_fresh(kept) else None
+
+
+def test_a_result_is_fresh_for_its_time(cache: ResponseCache, clock: Clock) -> None:
+    _answered(cache, _asked("a"), ttlMs=1500)
+    clock.now = 1.4
+    assert _fresh(cache, _asked("a")) == {"ttlMs": 1500}
+    clock.now = 1.5
+    assert _fresh(cache, _asked("a")) is None
+
+
+@pytest.mark.parametrize("ttl", [None, 0, -1, True, "1000", 1.5e6, [1]])
+def test_without_a_time_nothing_is_kept(cache: ResponseCache, ttl: Any) -> None:
+    _answered(cache, _asked("a"), ttlMs=ttl)
+    _answered(cache, _asked("b"))
+    assert cache.find(_asked("a")) is cache.find(_asked("b")) is None
+    assert cache.size == 0
+
+
+def test_no_promise_holds_for_ever(cache: ResponseCache, clock: Clock) -> None:
+    _answered(cache, _asked("a"), ttlMs=10**400)
+    clock.now = LONGEST_SECONDS - 1
+    assert _fresh(cache, _asked("a"))
+    clock.now = LONGEST_SECONDS
+    assert not _fresh(cache, _asked("a"))
+
+
+@pytest.mark.parametrize("kind", ["input_required", "task", "unheard-of"])
+def test_only_complete_results_are_kept(cache: ResponseCache, kind: str) -> None:
+    _answered(cache, _asked("a"), **HOUR, resultType=kind)
+    assert cache.find(_asked("a")) is None
+    _answered(cache, _asked("a"), **HOUR, resultType="complete")
+    assert _fresh(cache, _asked("a"))
+
+
+def test_what_comes_out_is_what_went_in(cache: ResponseCache) -> None:
+    result = {**HOUR, "big": 2**80, "float": 1e300, "none": None, "text": 'é\u2028"\x00', "list": [{"a": [True]}]}
+    _answered(cache, _asked("a"), **result)
+    assert _fresh(cache, _asked("a")) == result
+
+
+def test_what_would_come_out_as_something_else_is_not_kept(cache: ResponseCache) -> None:
+    _answered(cache, _asked("a"), **HOUR, text="half \ud83d")
+    assert cache.find(_asked("a")) is None
+
+
+def test_nobody_changes_what_is_kept(cache: ResponseCache) -> None:
+    _answered(cache, _asked("a"), **HOUR, contents=[])
+    first = _fresh(cache, _asked("a"))
+    assert first is not None
+    first["contents"].append("more")
+    assert _fresh(cache, _asked("a")) == {**HOUR, "contents": []}
+
+
+# For whom
+
+
+def test_what_is_private_stays_with_its_client(cache: ResponseCache) -> None:
+    _answered(cache, _asked("a"), **HOUR)
+    _answered(cache, _asked("b"), **HOUR, cacheScope="private")
+    _answered(cache, _asked("c"), **HOUR, cacheScope="whoever")
+    assert [_fresh(cache, _asked(of, owner="they")) for of in "abc"] == [None] * 3
+
+
+def test_what_is_public_is_found_by_all(cache: ResponseCache) -> None:
+    _answered(cache, _asked("a"), **HOUR, cacheScope="public")
+    assert _fresh(cache, _asked("a", owner="they"))
+    assert not _fresh(cache, Question("another", "they", "resources/read", "a"))
+
+
+def test_what_became_private_is_no_longer_public(cache: ResponseCache) -> None:
+    _answered(cache, _asked("a"), **HOUR, cacheScope="public")
+    _answered(cache, _asked("a", owner="they"), **HOUR, cacheScope="private")
+    assert not _fresh(cache, _asked("a"))
+
+
+# Changes
+
+
+def test_a_change_ends_what_is_fresh(cache: ResponseCache) -> None:
+    _answered(cache, _asked("a"), **HOUR)
+    _answered(cache, _asked("b"), **HOUR)
+    cache.changed(lambda one: one.of == "a")
+    assert cache.find(_asked("a")) is None
+    assert _fresh(cache, _asked("b"))
+
+
+def test_an_answer_from_before_a_change_is_not_kept(cache: ResponseCache) -> None:
+    with cache.asking(_asked("a")) as pending:
+        cache.changed(lambda one: one.of == "a")
+        pending.keep({**HOUR})
+    assert cache.find(_asked("a")) is None
+
+
+def test_an_answer_that_is_not_concerned_is_kept(cache: ResponseCache) -> None:
+    with cache.asking(_asked("a")) as pending:
+        cache.changed(lambda one: one.of == "b")
+        pending.keep({**HOUR})
+    assert _fresh(cache, _asked("a"))
+
+
+def test_what_has_an_etag_is_kept_without_being_fresh(cache: ResponseCache) -> None:
+    _answered(cache, _asked("a"), **HOUR, **TAGGED)
+    _answered(cache, _asked("b"), **TAGGED)
+    cache.changed(lambda one: True)
+    for of in "ab":
+        kept = cache.find(_asked(of))
+        assert kept is not None
+        assert kept.etag == "1"
+        assert not cache.is_fresh(kept)
+
+
+@pytest.mark.parametrize("meta", [None, [], {ETAG: 1}, {ETAG: "x" * 1000}])
+def test_what_is_no_etag_is_none(cache: ResponseCache, meta: Any) -> None:
+    _answered(cache, _asked("a"), _meta=meta)
+    assert cache.find(_asked("a")) is None
+
+
+def test_what_is_forgotten_is_gone(cache: ResponseCache) -> None:
+    _answered(cache, _asked("a"), **TAGGED)
+    cache.forget(lambda one: one.owner == "we")
+    assert cache.find(_asked("a")) is None
+    assert cache.size == 0
+
+
+# Bytes
+
+
+def test_who_was_not_asked_for_longest_goes_first(cache: ResponseCache) -> None:
+    for of in "abcdefghi":
+        _answered(cache, _asked(of), **HOUR)
+    cache.find(_asked("a"))
+    _answered(cache, _asked("z"), **HOUR)
+    assert cache.size <= cache.max_bytes
+    assert [of for of in "abcdefghiz" if cache.find(_asked(of))] == list("acdefghiz")
+
+
+def test_an_answer_in_place_of_another_takes_its_place(cache: ResponseCache) -> None:
+    for _ in range(100):
+        _answered(cache, _asked("a"), **HOUR)
+    assert cache.size < 2 * ENTRY_BYTES
+
+
+def test_what_is_too_big_is_not_kept(cache: ResponseCache) -> None:
+    _answered(cache, _asked("a"), **HOUR)
+    for result in ({"contents": [{"text": "x" * cache.max_bytes}]}, {"tools": ["x" * cache.max_bytes]}):
+        _answered(cache, _asked("b"), **HOUR, **result)
+    assert cache.find(_asked("b")) is None
+    assert _fresh(cache, _asked("a"))
