@@ -55,6 +55,8 @@ LATE_IMPORTS: dict[str, str] = {
     "servers/bundle/commands/serve.py": "it says which extra is missing, where there is no web server to load",
     "shared/transports/http/endpoint.py": "websockets takes 5 ms to load, and most clients speak HTTP",
     "shared/transports/http/probes.py": "prometheus-client takes a tenth of a second, and nobody may ever scrape",
+    "servers/bundle/talk/targets.py": "what reads the files of clients is loaded where a client is named",
+    "servers/bundle/talk/progress.py": "most calls are done before they report anything, and need no bar",
     "servers/bundle/doctor/urls.py": "httpx is an extra, and what finds a missing extra can't need one",
     "servers/fetch/features/state.py": "what loads and reads pages is big, and is loaded with the first page",
     "servers/fetch/network/hosts.py": "most names are ASCII, and the tables of all others take a while to load",

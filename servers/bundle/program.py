@@ -22,6 +22,10 @@ COMMANDS = {
     "doctor": "find what keeps the servers from running, and say how to fix it",
     "serve": "serve several servers in one process, on one port",
     "export": "write files for the MCP registry, desktop hosts and Docker",
+    "call": "call a tool of a server",
+    "read": "read a resource of a server",
+    "prompt": "show a prompt of a server, filled in",
+    "inspect": "show what a server offers",
     "demo": "start the servers as a desktop host would, and do real work",
 }
 """Each is the `main` of the module of that name in `commands`, loaded when it is called. It takes the arguments after

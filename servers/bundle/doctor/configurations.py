@@ -11,7 +11,7 @@ from shared.kit.installation import shell_line
 from ..catalog import Entry
 from ..hosts import jsonc
 from ..hosts.clients import CLIENTS, SCOPES, Client, Machine
-from ..hosts.configured import Configured, as_configured, read_bytes, read_entries
+from ..hosts.configured import Configured, as_configured, of_project, read_bytes, read_entries
 from ..hosts.launching import launch_command
 from .findings import Finding, fault, fine
 
@@ -90,7 +90,7 @@ def _sources(machine: Machine, project: Path, clients: Sequence[Client]) -> Iter
 def _read(found: Configuration, source: _Source, project: Path, entries: Sequence[Entry]) -> None:
     client, path, where = source.client, source.path, source.where
     try:
-        listed = {**read_entries(client, path), **_of_project(client, path, project)}
+        listed = {**read_entries(client, path), **of_project(client, path, project)}
         other = _other_list(client, path) if not listed else None
     except ValueError as error:
         reason = str(error).removeprefix(f"{path}: ")
@@ -105,18 +105,6 @@ def _read(found: Configuration, source: _Source, project: Path, entries: Sequenc
         _add(found, source, name, value, entries)
     count = len(found.launches) - before
     found.findings.append(fine(where, f"can be read; {count} of its {len(listed)} servers are ours"))
-
-
-def _of_project(client: Client, path: Path, project: Path) -> dict[str, Any]:
-    """What Claude Code has for a project by itself: where `claude mcp add` puts a server unless it is told otherwise
-    (https://code.claude.com/docs/en/mcp, "Local scope")."""
-    root = jsonc.parse(read_bytes(path) or b"", False) if client.name == "claude-code" else None
-    found = root.value() if root is not None and root.is_object else {}
-    for key in ("projects", project.as_posix(), client.key):
-        found = found.get(key)
-        if not isinstance(found, dict):
-            return {}
-    return found
 
 
 def _fix(client: Client, path: Path) -> str:

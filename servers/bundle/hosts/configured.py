@@ -41,6 +41,21 @@ def read_entries(client: Client, path: Path) -> dict[str, Any]:
         raise ValueError(f"{path}: {error}") from None
 
 
+def of_project(client: Client, path: Path, project: Path) -> dict[str, Any]:
+    """What Claude Code has for a project by itself: where `claude mcp add` puts a server unless it is told otherwise
+    (https://code.claude.com/docs/en/mcp, "Local scope"); nothing for other clients.
+
+    Raises ValueError as `read_bytes` does, and for what is no JSON.
+    """
+    root = jsonc.parse(read_bytes(path) or b"", False) if client.name == "claude-code" else None
+    found = root.value() if root is not None and root.is_object else {}
+    for key in ("projects", project.as_posix(), client.key):
+        found = found.get(key)
+        if not isinstance(found, dict):
+            return {}
+    return found
+
+
 def as_configured(client: Client, name: str, entry: Any) -> Configured | None:
     """The record of an entry; None for one that an extension of the client brings, which only sets it up.
 

@@ -1,0 +1,101 @@
+"""`python -m servers call SERVER TOOL key=value ...`: one tool, called from a terminal."""
+
+import json
+import sys
+from argparse import Namespace
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from shared.client.client import Client
+from shared.kit.program import exit_with_error
+
+from ..talk.endings import DONE, REFUSED, Misuse
+from ..talk.parameters import parameters_of, read_arguments, unknown
+from ..talk.parser import TalkParser
+from ..talk.progress import Bar
+from ..talk.questions import asking
+from ..talk.saving import check_out, save
+from ..talk.session import Talk
+from ..talk.showing import Piece, pieces_of, records_of, show, write_json
+
+
+def main(argv: Sequence[str]) -> int:
+    """Calls the tool and shows what it gives; the exit code."""
+    parser = call_parser()
+    given, talk = parser.read(argv)
+    try:
+        check_out(given.out)
+        whole = _whole(given.whole)
+    except Misuse as error:
+        exit_with_error(parser.prog, str(error))
+    bar = Bar()
+
+    async def work(client: Client) -> int:
+        arguments = {**(whole or {}), **await _arguments(client, given, is_whole=whole is not None)}
+        params = {"name": given.tool, "arguments": arguments}
+        with bar:
+            result = await client.request("tools/call", params, timeout=talk.seconds, on_progress=bar.report)
+        return _show(result, given, talk)
+
+    return talk.run(work, asking(talk, bar.pause))
+
+
+def call_parser() -> TalkParser:
+    """The parser of the command."""
+    parser = TalkParser(
+        "call", " TOOL [KEY=VALUE ...]", "Call a tool of a server. Each VALUE is read as the tool's schema says."
+    )
+    parser.add_argument("tool", metavar="TOOL", help="which tool")
+    text = "an argument; a list takes its KEY several times, or JSON, and an object takes JSON"
+    parser.add_argument("pairs", nargs="*", default=[], metavar="KEY=VALUE", help=text)
+    text = "all arguments as one JSON object, sent as it is; - reads it from standard input"
+    parser.add_argument("--arguments", dest="whole", metavar="JSON", help=text)
+    parser.add_argument("--out", type=Path, metavar="FILE", help="save the images and other binary parts there")
+    parser.add_options()
+    return parser
+
+
+def _whole(text: str | None) -> dict[str, Any] | None:
+    """What `--arguments` gives. Raises Misuse."""
+    if text is None:
+        return None
+    try:
+        value = json.loads(sys.stdin.read() if text == "-" else text)
+    except (ValueError, RecursionError):
+        value = None
+    if not isinstance(value, dict):
+        raise Misuse("--arguments takes one JSON object")
+    return value
+
+
+async def _arguments(client: Client, given: Namespace, *, is_whole: bool) -> dict[str, Any]:
+    """What the words give, as the tool wants it. Raises Misuse for what it does not take, and for what it lacks."""
+    tools = await client.plain.list_tools() if client.server.can("tools") else []
+    known = {str(tool.get("name")): tool for tool in records_of(tools)}
+    if given.tool not in known:
+        raise Misuse(unknown("tool", given.tool, known))
+    schema = known[given.tool].get("inputSchema")
+    arguments = read_arguments(given.pairs, schema)
+    missing = [one for one in parameters_of(schema).values() if one.required and one.name not in arguments]
+    if missing and not is_whole:
+        raise Misuse(f"{given.tool} needs {' and '.join(f'{one.name}={one.kind}' for one in missing)}")
+    return arguments
+
+
+def _show(result: dict[str, Any], given: Namespace, talk: Talk) -> int:
+    has_failed = result.get("isError") is True
+    pieces = pieces_of(result.get("content"))
+    binary = [piece for piece in pieces if piece.data is not None]
+    if given.out is not None and binary:
+        save(binary, given.out, talk.say)
+        pieces = [piece for piece in pieces if piece.data is None]
+    elif given.out is not None:
+        talk.say("nothing to save: the answer is text")
+    if given.json:
+        write_json(result)
+    elif not result.get("content") and result.get("structuredContent") is not None:
+        show([Piece(json.dumps(result["structuredContent"], indent=2, ensure_ascii=False))])
+    else:
+        show(pieces, as_error=has_failed)
+    return REFUSED if has_failed else DONE

@@ -1,0 +1,36 @@
+"""`python -m servers inspect SERVER`: everything that a server offers."""
+
+from collections.abc import Sequence
+
+from shared.client.client import Client
+
+from ..talk.endings import DONE
+from ..talk.offers import find_offers, show_offers
+from ..talk.parser import TalkParser
+from ..talk.showing import write_json
+
+
+def main(argv: Sequence[str]) -> int:
+    """Shows what the server says of itself; the exit code."""
+    given, talk = inspect_parser().read(argv)
+
+    async def work(client: Client) -> int:
+        offers = await find_offers(client)
+        if given.json:
+            write_json(offers._asdict())
+        else:
+            show_offers(offers)
+        return DONE
+
+    return talk.run(work)
+
+
+def inspect_parser() -> TalkParser:
+    """The parser of the command."""
+    parser = TalkParser(
+        "inspect",
+        "",
+        "Show what a server offers: capabilities, tools with their arguments, resources, prompts.",
+    )
+    parser.add_options()
+    return parser

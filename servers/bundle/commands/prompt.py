@@ -1,0 +1,69 @@
+"""`python -m servers prompt SERVER NAME key=value ...`: a prompt, filled in."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from shared.client.client import Client
+
+from ..talk.endings import DONE, Misuse
+from ..talk.parameters import texts_of, unknown
+from ..talk.parser import TalkParser
+from ..talk.questions import asking
+from ..talk.showing import Piece, pieces_of, records_of, show, write_json
+
+
+def main(argv: Sequence[str]) -> int:
+    """Shows the messages of the prompt; the exit code."""
+    given, talk = prompt_parser().read(argv)
+
+    async def work(client: Client) -> int:
+        arguments = await _arguments(client, given.prompt, given.pairs)
+        params = {"name": given.prompt, "arguments": arguments}
+        result = await client.request("prompts/get", params, timeout=talk.seconds)
+        if given.json:
+            write_json(result)
+        else:
+            show(_messages(result.get("messages")))
+        return DONE
+
+    return talk.run(work, asking(talk))
+
+
+def prompt_parser() -> TalkParser:
+    """The parser of the command."""
+    parser = TalkParser("prompt", " NAME [KEY=VALUE ...]", "Show a prompt of a server, filled in.")
+    parser.add_argument("prompt", metavar="NAME", help="which prompt")
+    parser.add_argument("pairs", nargs="*", default=[], metavar="KEY=VALUE", help="an argument of the prompt")
+    parser.add_options()
+    return parser
+
+
+async def _arguments(client: Client, name: str, words: Sequence[str]) -> dict[str, str]:
+    """What the words give; each argument of a prompt is a text. Raises Misuse for what the prompt does not take, and
+    for what it lacks."""
+    prompts = await client.plain.list_prompts() if client.server.can("prompts") else []
+    known = {str(prompt.get("name")): prompt for prompt in records_of(prompts)}
+    if name not in known:
+        raise Misuse(unknown("prompt", name, known))
+    takes = {str(one.get("name")): one for one in records_of(known[name].get("arguments"))}
+    texts = texts_of(words)
+    for key, values in texts.items():
+        if key not in takes:
+            raise Misuse(unknown("argument", key, takes))
+        if len(values) > 1:
+            raise Misuse(f"{key} takes one value, and was given {len(values)}")
+    missing = [key for key, one in takes.items() if one.get("required") is True and key not in texts]
+    if missing:
+        raise Misuse(f"{name} needs {' and '.join(f'{key}=TEXT' for key in missing)}")
+    return {key: values[0] for key, values in texts.items()}
+
+
+def _messages(messages: Any) -> list[Piece]:
+    """The messages, each after who says it where there are several."""
+    known = records_of(messages)
+    pieces: list[Piece] = []
+    for one in known:
+        if len(known) > 1:
+            pieces.append(Piece(f"{one.get('role')}:"))
+        pieces += pieces_of(one.get("content"))
+    return pieces

@@ -1,0 +1,55 @@
+"""`python -m servers read SERVER URI`: one resource, read from a terminal."""
+
+import sys
+from argparse import Namespace
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from shared.client.client import Client
+from shared.kit.program import exit_with_error
+
+from ..talk.endings import DONE, Misuse
+from ..talk.parser import TalkParser
+from ..talk.questions import asking
+from ..talk.saving import check_out, save
+from ..talk.session import Talk
+from ..talk.showing import pieces_of_contents, show, write_bytes, write_json
+
+
+def main(argv: Sequence[str]) -> int:
+    """Reads the resource and shows what it holds; the exit code."""
+    parser = read_parser()
+    given, talk = parser.read(argv)
+    try:
+        check_out(given.out)
+    except Misuse as error:
+        exit_with_error(parser.prog, str(error))
+
+    async def work(client: Client) -> int:
+        result = await client.request("resources/read", {"uri": given.uri}, timeout=talk.seconds)
+        _show(result, given, talk)
+        return DONE
+
+    return talk.run(work, asking(talk))
+
+
+def read_parser() -> TalkParser:
+    """The parser of the command."""
+    parser = TalkParser("read", " URI", "Read a resource of a server. A picture goes into a pipe as it is.")
+    parser.add_argument("uri", metavar="URI", help="which resource")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="save it there, whatever it is")
+    parser.add_options()
+    return parser
+
+
+def _show(result: dict[str, Any], given: Namespace, talk: Talk) -> None:
+    pieces = pieces_of_contents(result.get("contents"))
+    if given.out is not None:
+        save(pieces, given.out, talk.say)
+    if given.json:
+        write_json(result)
+    elif given.out is None and len(pieces) == 1 and pieces[0].data is not None and not sys.stdout.isatty():
+        write_bytes(pieces[0].data)
+    elif given.out is None:
+        show(pieces)

@@ -1,0 +1,160 @@
+"""The questions of a server, put to the user on the terminal: forms field by field, and links to be visited.
+
+Without a terminal there is nobody to ask, and the answer is no. Sampling and roots are not offered.
+"""
+
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
+from typing import Any
+
+from shared.client.options import ClientOptions
+from shared.kit.program import plain
+
+from .endings import Misuse
+from .parameters import Parameter, as_text, parameters_of
+from .session import Talk
+from .showing import harmless
+from .terminal import ask, has_terminal, tell
+
+Pause = Callable[[], AbstractContextManager[None]]
+"""Keeps the terminal free of anything else for the time of a block."""
+
+_DECLINED = {"action": "decline"}
+_BOUNDS = (("minimum", "from"), ("maximum", "to"), ("minLength", "at least"), ("maxLength", "at most"))
+
+
+class _Declined(Exception):
+    """The user wants to give no answer."""
+
+
+def asking(talk: Talk, pause: Pause = nullcontext) -> ClientOptions:
+    """The options of a client that puts the questions of the server to the user."""
+    return ClientOptions(
+        elicit=partial(_elicit, talk, pause),
+        capabilities={"elicitation": {"form": {}, "url": {}}},
+        on_notification=partial(_log, talk) if talk.is_verbose else None,
+        log_level="debug" if talk.is_verbose else None,
+    )
+
+
+def _log(talk: Talk, method: str, params: Mapping[str, Any]) -> None:
+    if method == "notifications/message":
+        talk.say(f"{params.get('level')}: {as_text(params.get('data'))}")
+
+
+async def _elicit(talk: Talk, pause: Pause, params: Mapping[str, Any]) -> dict[str, Any]:
+    """Answers `elicitation/create` (2025-11-25, Elicitation)."""
+    message = str(params.get("message") or "")
+    if not has_terminal():
+        talk.say(f"the server asks: {message}; declined, as there is no terminal to ask on")
+        return _DECLINED
+    with pause():
+        tell(f"The server asks: {harmless(message)}")
+        try:
+            if params.get("mode") == "url":
+                await _visit(str(params.get("url") or ""))
+                return {"action": "accept"}
+            return {"action": "accept", "content": await fill_in(params.get("requestedSchema"))}
+        except _Declined:
+            tell("declined")
+            return _DECLINED
+
+
+async def _visit(url: str) -> None:
+    """Shows a link; nothing is opened here, for a link may do harm by being opened. Raises _Declined."""
+    tell(f"  {plain(url)}\nOpen it in a browser where you trust it.")
+    if (await ask("Go on? [y/N] ") or "").lower() not in ("y", "yes"):
+        raise _Declined
+
+
+async def fill_in(schema: Any) -> dict[str, Any]:
+    """What the user fills into a form. Raises _Declined."""
+    tell("(an empty line takes what is in brackets or leaves it out; Ctrl+D declines)")
+    content: dict[str, Any] = {}
+    for parameter in parameters_of(schema).values():
+        value = await _field(parameter)
+        if value is not None:
+            content[parameter.name] = value
+    return content
+
+
+async def _field(parameter: Parameter) -> Any:
+    """One field; None where it is left out."""
+    many = parameter.items if "array" in parameter.types else None
+    described = parameter.description and parameter.description != parameter.name
+    label = f"{parameter.name}: {parameter.description}" if described else parameter.name
+    tell("\n".join(textwrap.wrap(plain(f"- {label}"), 79, subsequent_indent="  ")))
+    choices = many or parameter
+    for number, title in enumerate(choices.titles, 1):
+        tell(f"  {number}  {plain(title)}")
+    default = parameter.default
+    shown = "" if default is None else f" [{plain(_written(default))}]"
+    while True:
+        line = await ask(f"  {plain(_hint(parameter, many))}{shown}: ")
+        if line is None:
+            raise _Declined
+        if not line and default is not None:
+            return default
+        if not line and not parameter.required:
+            return None
+        try:
+            return _read(parameter, many, line)
+        except Misuse as error:
+            tell(f"  {plain(str(error))}")
+
+
+def _hint(parameter: Parameter, many: Parameter | None) -> str:
+    if many is not None:
+        return "numbers, with commas between them" if many.titles else "values, with commas between them"
+    if parameter.titles:
+        return "number"
+    if parameter.types == {"boolean"}:
+        return "yes or no"
+    bounds = [f"{word} {parameter.schema[key]}" for key, word in _BOUNDS if key in parameter.schema]
+    form = parameter.schema.get("format")
+    return " ".join([form if isinstance(form, str) else parameter.kind, *bounds])
+
+
+def _read(parameter: Parameter, many: Parameter | None, line: str) -> Any:
+    if many is None:
+        return _checked(parameter, _chosen(parameter, line))
+    values = [_chosen(many, part.strip()) for part in line.split(",") if part.strip()]
+    return _checked(parameter, values)
+
+
+def _chosen(parameter: Parameter, text: str) -> Any:
+    """The value of a choice by its number or its title, or what the text means to the field. Raises Misuse."""
+    if text.isdecimal() and 1 <= int(text) <= len(parameter.titles):
+        return parameter.choices[int(text) - 1]
+    if text in parameter.titles:
+        return parameter.choices[parameter.titles.index(text)]
+    if parameter.types == {"boolean"} and text.lower() in ("y", "n"):
+        return text.lower() == "y"
+    return parameter.read([text])
+
+
+def _checked(parameter: Parameter, value: Any) -> Any:
+    """The value, where it keeps to the bounds of the field. Raises Misuse."""
+    low, high = _limits(parameter.schema, value)
+    size = len(value) if isinstance(value, str | list) else value
+    if isinstance(value, bool) or not isinstance(size, int | float):
+        return value
+    if low is not None and size < low:
+        raise Misuse(f"that is too {'small' if size is value else 'short'}: at least {low:g}")
+    if high is not None and size > high:
+        raise Misuse(f"that is too {'large' if size is value else 'long'}: at most {high:g}")
+    return value
+
+
+def _limits(schema: Mapping[str, Any], value: Any) -> list[float | None]:
+    kind = "Length" if isinstance(value, str) else "Items" if isinstance(value, list) else "imum"
+    found = [schema.get(f"{side}{kind}") for side in ("min", "max")]
+    return [one if isinstance(one, int | float) else None for one in found]
+
+
+def _written(default: Any) -> str:
+    parts: Sequence[Any] = default if isinstance(default, list) else [default]
+    words = {True: "yes", False: "no"}
+    return ", ".join(words[one] if isinstance(one, bool) else as_text(one) for one in parts)

@@ -1,0 +1,142 @@
+"""A session with the server that a command line names, from its start to the exit code of the command."""
+
+import logging
+import sys
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from math import inf
+from typing import Any
+
+import anyio
+
+from shared.client.client import Client
+from shared.client.connect import connect
+from shared.client.options import ClientOptions
+from shared.errors import McpError, PeerError
+from shared.kit.program import exit_with_error, needs_extra, plain
+
+from .endings import MISUSED, REFUSED, UNREACHED, Misuse
+from .targets import Asked, Target, find_target
+
+Work = Callable[[Client], Awaitable[int]]
+"""What is done in the session; gives the exit code."""
+_KEPT = 3
+"""Lines of what the server wrote to stderr that are shown where there is no connection."""
+_LETS_NOBODY_IN = (401, 403)
+
+
+@dataclass(frozen=True, slots=True)
+class Talk:
+    """How a server is talked to."""
+
+    program: str
+    """How messages begin: the name of the command."""
+    asked: Asked
+    seconds: float = 60.0
+    """Of the start, and of each request."""
+    is_verbose: bool = False
+    """Whether what the server logs is shown."""
+
+    def say(self, text: str) -> None:
+        """Tells people something, beside the output."""
+        sys.stderr.write(f"{self.program}: {plain('; '.join(text.splitlines()))}\n")
+        sys.stderr.flush()
+
+    def run(self, work: Work, options: ClientOptions | None = None) -> int:
+        """Opens the session, does the work and closes it; the exit code. Ends the program where the command line asks
+        for what can't be done."""
+        try:
+            target = find_target(self.asked)
+        except (Misuse, ValueError) as error:
+            exit_with_error(self.program, str(error))
+        return anyio.run(self._run, target, work, options or ClientOptions())
+
+    async def _run(self, target: Target, work: Work, options: ClientOptions) -> int:
+        log, phase = _Log(self), _Phase()
+        try:
+            with log.taken():
+                async with self._opened(target, options, phase) as client:
+                    return await work(client)
+        except BrokenPipeError:  # nobody reads on; a pipe of the server's that breaks is a ConnectionError
+            raise
+        except Misuse as error:
+            self.say(str(error))
+            return MISUSED
+        except (OSError, McpError) as error:
+            self.say(phase.told(target.name, error, log.last_words))
+            return REFUSED if phase.is_open and isinstance(error, McpError) else UNREACHED
+
+    @asynccontextmanager
+    async def _opened(self, target: Target, options: ClientOptions, phase: "_Phase") -> AsyncIterator[Client]:
+        how: dict[str, Any] = {"env": target.env, "cwd": target.directory}
+        if target.url:
+            how = {"headers": target.headers}
+        with anyio.fail_after(self.seconds) as opening:
+            try:
+                async with connect(target.url or target.command, options, **how) as client:
+                    phase.is_open, opening.deadline = True, inf
+                    yield client
+            except ModuleNotFoundError as error:
+                raise Misuse(f"{error.name} is not installed; {needs_extra('client')}") from None
+            except ValueError as error:
+                if phase.is_open:
+                    raise
+                raise Misuse(str(error)) from None
+
+
+@dataclass(slots=True)
+class _Phase:
+    """Whether the session is open already."""
+
+    is_open: bool = False
+
+    def told(self, name: str, error: Exception, last_words: str) -> str:
+        """What has gone wrong."""
+        reason = (str(error) or type(error).__name__).rstrip(".")
+        if isinstance(error, OSError) and error.strerror:
+            reason = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+        if isinstance(error, PeerError) and error.code in _LETS_NOBODY_IN:
+            reason += "; --token-file or --token-variable has a token sent"
+        if isinstance(error, McpError) and self.is_open:
+            return f"{name} refuses: {reason}" if isinstance(error, PeerError) else f"{name}: {reason}"
+        said = f"; last it said: {last_words}" if last_words else ""
+        is_lost = self.is_open and not isinstance(error, TimeoutError)
+        return f"{'the connection was lost' if is_lost else 'no connection'} to {name}: {reason}{said}"
+
+
+class _Log(logging.Handler):
+    """What our client and the server log: warnings are shown, and the rest where it was asked for."""
+
+    def __init__(self, talk: Talk) -> None:
+        super().__init__(logging.INFO)
+        self._talk = talk
+        self._lines: deque[str] = deque(maxlen=_KEPT)
+
+    @property
+    def last_words(self) -> str:
+        """What the server wrote last to stderr."""
+        return " | ".join(self._lines)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Takes one record."""
+        text = record.getMessage()
+        if record.name == "shared.transports.process":
+            self._lines.append(text.partition(": ")[2])
+        if self._talk.is_verbose or record.levelno >= logging.WARNING:
+            self._talk.say(text)
+
+    @contextmanager
+    def taken(self) -> Iterator[None]:
+        """Takes the records of the block."""
+        logger = logging.getLogger("shared")
+        before = logger.level, logger.propagate
+        logger.addHandler(self)
+        logger.setLevel(logging.INFO)
+        logger.propagate = False
+        try:
+            yield
+        finally:
+            logger.removeHandler(self)
+            logger.level, logger.propagate = before
