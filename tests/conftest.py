@@ -17,6 +17,7 @@ settings.load_profile("any machine")
 
 TABLES = {
     "interop": "tests.interop.conftest",
+    "our client": "tests.interop.servers.conftest",
     "compared": "tests.comparison.conftest",
     "leg of the conformance suite": "tests.conformance.conftest",
     "image": "tests.docker.conftest",

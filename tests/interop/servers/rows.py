@@ -1,0 +1,294 @@
+"""What is asked of a server by our client, and what has to come of it: one function for each row of the matrix."""
+
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import anyio
+
+from shared.client.client import Client
+from shared.client.options import ClientOptions
+from shared.errors import McpError, PeerError
+from tests.interop.others.driving import FIELDS, ROOTS, SAMPLE
+
+ROWS = (
+    "opens",
+    "lists",
+    "calls",
+    "data",
+    "fails",
+    "unknown",
+    "reads",
+    "bytes",
+    "template",
+    "prompt",
+    "complete",
+    "progress",
+    "log",
+    "cancels",
+    "form",
+    "model",
+    "roots",
+    "changes",
+    "relists",
+    "closes",
+)
+CLOSES = ROWS[-1]
+FOLDER, SITE = "<the folder>", "<the site>"
+"""Stand in arguments for the directory that the server was given, and for the URL of a web site."""
+NOTE = "a note\n"
+"""What `note.txt` in that directory says."""
+MODEL = SAMPLE["content"]["text"]
+"""What our model says, whatever it is asked."""
+
+
+@dataclass
+class Ears:
+    """What the client was told outside of results."""
+
+    logs: list[dict[str, Any]] = field(default_factory=list)
+
+    def options(self, mode: str) -> ClientOptions:
+        """Those of a client that answers whatever a server may ask, and that keeps the log here."""
+        return ClientOptions(
+            mode=mode,
+            elicit=fill_in,
+            sample=_answering(SAMPLE),
+            roots=_answering(ROOTS),
+            on_notification=self._hear,
+            log_level="info",
+        )
+
+    def _hear(self, method: str, params: dict[str, Any]) -> None:
+        if method == "notifications/message":
+            self.logs.append(params)
+
+
+@dataclass(frozen=True)
+class Talk:
+    """A client that is connected, and what it hears."""
+
+    client: Client
+    ears: Ears
+    folder: str
+    site: str
+
+    async def call(self, tool: str, arguments: Mapping[str, Any] | None = None, **how: Any) -> dict[str, Any]:
+        """The result of a tool."""
+        return await self.client.plain.call_tool(tool, self.filled(arguments or {}), **how)
+
+    def filled(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments with what `FOLDER` and `SITE` stand for."""
+        text = json.dumps(arguments).replace(FOLDER, self.folder).replace(SITE, self.site)
+        return dict(json.loads(text))
+
+
+Row = Callable[[Talk], Awaitable[None]]
+
+
+async def fill_in(params: dict[str, Any]) -> dict[str, Any]:
+    """What the user says to a form: what is required."""
+    return {"action": "accept", "content": {name: FIELDS[name] for name in params["requestedSchema"]["required"]}}
+
+
+def _answering(answer: dict[str, Any]) -> Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]:
+    async def answer_it(_params: dict[str, Any]) -> dict[str, Any]:
+        return answer
+
+    return answer_it
+
+
+def opens(version: str, name: str) -> Row:
+    """The server speaks that version, and has that name."""
+
+    async def row(talk: Talk) -> None:
+        server = talk.client.server
+        assert (server.version, server.info["name"]) == (version, name)
+
+    return row
+
+
+def lists(**wanted: set[str]) -> Row:
+    """What is `wanted` of tools, resources, templates and prompts is listed, by name."""
+
+    async def row(talk: Talk) -> None:
+        client = talk.client.plain
+        listing = {
+            "tools": client.list_tools,
+            "resources": client.list_resources,
+            "templates": client.list_resource_templates,
+            "prompts": client.list_prompts,
+        }
+        for kind, names in wanted.items():
+            listed = {one["name"] for one in await listing[kind]()}
+            assert names <= listed, f"{names - listed} are not among the {kind}"
+
+    return row
+
+
+def calls(tool: str, arguments: Mapping[str, Any], part: str) -> Row:
+    """The text of the result has that part in it."""
+
+    async def row(talk: Talk) -> None:
+        result = await talk.call(tool, arguments)
+        assert not result.get("isError"), result
+        assert part in text(result), text(result)
+
+    return row
+
+
+def data(tool: str, arguments: Mapping[str, Any], wanted: Mapping[str, Any]) -> Row:
+    """The result has that as data."""
+
+    async def row(talk: Talk) -> None:
+        result = await talk.call(tool, arguments)
+        assert result["structuredContent"] == wanted
+
+    return row
+
+
+def fails(tool: str, arguments: Mapping[str, Any], part: str) -> Row:
+    """The result is an error, whose text has that part in it."""
+
+    async def row(talk: Talk) -> None:
+        result = await talk.call(tool, arguments)
+        assert result.get("isError") is True, result
+        assert part in text(result), text(result)
+
+    return row
+
+
+async def unknown(talk: Talk) -> None:
+    """A tool that there is not is an error of one kind or the other."""
+    with suppress(PeerError):
+        result = await talk.call("there_is_none")
+        assert result.get("isError") is True, result
+
+
+def reads(uri: str, part: str) -> Row:
+    """The text of a resource has that part in it."""
+
+    async def row(talk: Talk) -> None:
+        [contents] = (await talk.client.plain.read_resource(uri))["contents"]
+        assert part in contents["text"]
+
+    return row
+
+
+def reads_bytes(uri: str, blob: str) -> Row:
+    """A resource is those bytes."""
+
+    async def row(talk: Talk) -> None:
+        [contents] = (await talk.client.plain.read_resource(uri))["contents"]
+        assert contents["blob"] == blob
+
+    return row
+
+
+def prompts(name: str, arguments: Mapping[str, str], part: str) -> Row:
+    """The first message of a prompt has that part in it."""
+
+    async def row(talk: Talk) -> None:
+        result = await talk.client.plain.get_prompt(name, talk.filled(arguments))
+        assert part in result["messages"][0]["content"]["text"]
+
+    return row
+
+
+def completes(prompt: str, name: str, value: str, wanted: list[str]) -> Row:
+    """Those are the values of an argument of a prompt that begin so."""
+
+    async def row(talk: Talk) -> None:
+        asked = {"ref": {"type": "ref/prompt", "name": prompt}, "argument": {"name": name, "value": value}}
+        result = await talk.client.request("completion/complete", asked)
+        assert result["completion"]["values"] == wanted
+
+    return row
+
+
+def reports(tool: str, arguments: Mapping[str, Any], steps: int) -> Row:
+    """Each of so many steps is reported, in order."""
+
+    async def row(talk: Talk) -> None:
+        seen: list[tuple[float, float | None]] = []
+        await talk.call(tool, arguments, on_progress=lambda *said: seen.append(said[:2]))
+        assert seen == [(step, steps) for step in range(1, steps + 1)]
+
+    return row
+
+
+def logs(tool: str, data: Any) -> Row:
+    """The tool says that in the log."""
+
+    async def row(talk: Talk) -> None:
+        await talk.call(tool)
+        while not talk.ears.logs:  # over HTTP it may come by another stream than the answer
+            await anyio.sleep(0.01)
+        assert [(one["level"], one["data"]) for one in talk.ears.logs] == [("warning", data)]
+
+    return row
+
+
+async def cancels(talk: Talk) -> None:
+    """A call that is cancelled is cancelled at the server."""
+    began = anyio.Event()
+
+    async def hold() -> None:
+        await talk.call("hold", on_progress=lambda *_: began.set())
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(hold)
+        await began.wait()
+        tasks.cancel_scope.cancel()
+    assert text(await talk.call("when_stopped")) == "stopped"
+
+
+def changes(uri: str, tool: str) -> Row:
+    """The tool changes a resource, which is heard of."""
+
+    async def row(talk: Talk) -> None:
+        await _hears(talk, partial(talk.call, tool), [uri], ("notifications/resources/updated", uri))
+
+    return row
+
+
+def relists(tool: str, arguments: Mapping[str, Any] | None = None) -> Row:
+    """The tool changes the list of tools, which is heard of."""
+
+    async def row(talk: Talk) -> None:
+        call = partial(talk.call, tool, arguments)
+        await _hears(talk, call, [], ("notifications/tools/list_changed", None))
+
+    return row
+
+
+async def _hears(
+    talk: Talk, change: Callable[[], Awaitable[object]], uris: list[str], wanted: tuple[str, str | None]
+) -> None:
+    heard = anyio.Event()
+
+    def hear(method: str, params: dict[str, Any]) -> None:
+        if (method, params.get("uri")) == wanted:
+            heard.set()
+
+    async with talk.client.subscribed(uris, hear, lists=not uris):
+        await change()
+        await heard.wait()
+
+
+def text(result: dict[str, Any]) -> str:
+    """All text of a tool's result."""
+    return "\n".join(block["text"] for block in result["content"] if block["type"] == "text")
+
+
+async def outcome(row: Row, talk: Talk, seconds: float) -> str:
+    """What becomes of a row: "ok", or what went wrong."""
+    try:
+        with anyio.fail_after(seconds):
+            await row(talk)
+    except (AssertionError, LookupError, TypeError, ValueError, OSError, McpError) as error:
+        return f"{type(error).__name__}: {error}"
+    return "ok"
