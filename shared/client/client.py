@@ -27,7 +27,8 @@ from .changes import Change, Changes
 from .connection import Connection
 from .handlers import Handlers
 from .link import Link
-from .options import ClientOptions, Progress
+from .options import ClientOptions, Handler, Progress
+from .permit import act_of
 from .plain import PlainCalls
 from .restart import Start
 from .retry import Retries
@@ -91,10 +92,41 @@ class Client(TypedCalls):
         """Which era was chosen."""
         return self._link.connection.session.stateless
 
+    @property
+    def connected(self) -> bool:
+        """Whether requests can be made: now, or after the connection was opened again."""
+        return self._link.lasts
+
+    async def ended(self) -> None:
+        """Waits until requests can no longer be made, as the connection is lost for good or the client is closed."""
+        await self._link.ended()
+
     def _connect(self, transport: ClosableTransport, mode: str) -> Connection:
         accepted = self._options.accepted()
         session = ClientSession(self._options.identity(), first_version(mode, accepted), accepted)
-        return Connection(transport, session, self._handlers.answers, self._hear)
+        handlers: Mapping[str, Handler] = self._handlers.answers
+        if self._options.permit is not None:
+            handlers = {method: self._asking_first(method, handler) for method, handler in handlers.items()}
+        return Connection(transport, session, handlers, self._hear)
+
+    # What the host permits
+
+    async def _permitted(self, method: str, params: Mapping[str, Any]) -> None:
+        permit = self._options.permit
+        if permit is None:
+            return
+        server = self._link.connection.session.server
+        name = "" if server is None else str(server.info.get("name", ""))
+        act = act_of(name, method, params)
+        if act is not None:
+            await permit(act)
+
+    def _asking_first(self, method: str, handler: Handler) -> Handler:
+        async def ask(params: dict[str, Any]) -> dict[str, Any]:
+            await self._permitted(method, params)
+            return await handler(params)
+
+        return ask
 
     # Requests
 
@@ -115,8 +147,20 @@ class Client(TypedCalls):
         Raises PeerError for an error answer; TimeoutError when a round took longer than `timeout` seconds with all
         that was made again, not counting our own answers; ConnectionError when the connection is lost; McpError for
         questions that were not declared or have no end. A request that is given up or cancelled is cancelled at the
-        server too.
+        server too. What `permit` raises of the options, Denied for one.
         """
+        await self._permitted(method, params or {})
+        return await self._request(method, params, timeout=timeout, on_progress=on_progress)
+
+    async def _request(
+        self,
+        method: str,
+        params: Mapping[str, Any] | None = None,
+        *,
+        timeout: float | None = 60,  # noqa: ASYNC109 - as above
+        on_progress: Progress | None = None,
+    ) -> dict[str, Any]:
+        """`request`, for who has asked whether it is permitted."""
         on_notice = None if on_progress is None else _reporting(on_progress)
         asked: dict[str, Any] = {} if params is None else {**params}
         inputs: dict[str, Any] = {}

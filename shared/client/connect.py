@@ -6,6 +6,7 @@ import re
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -17,6 +18,7 @@ from ..transports.framed import framed
 from ..transports.process import Stderr, inherited_environment, start_process
 from .client import Client
 from .options import ClientOptions
+from .restart import Start
 
 if TYPE_CHECKING:
     import httpx
@@ -94,6 +96,7 @@ async def connect_http(
     Raises what entering a `Client` raises. A server that wants another token, or any, answers PeerError 401 or 403.
     """
     from ..transports.http.client import lent_http
+    from ..transports.http.sse_client import open_sse
 
     options, fixed = options or ClientOptions(), _fixed(token, headers)
     async with lent_http(http) as lent, AsyncExitStack() as stack:
@@ -103,7 +106,8 @@ async def connect_http(
             if not _may_be_older(refusal, options):
                 raise
             older = await stack.enter_async_context(_older(url, fixed, lent, refusal))
-            client = await stack.enter_async_context(_shaking_hands(older, options))
+            start = partial(open_sse, url, fixed, lent)
+            client = await stack.enter_async_context(_shaking_hands(older, options, start))
         yield client
 
 
@@ -123,12 +127,11 @@ async def connect_sse(
     from ..transports.http.client import lent_http
     from ..transports.http.sse_client import open_sse
 
-    async with (
-        lent_http(http) as lent,
-        open_sse(url, _fixed(token, headers), lent) as transport,
-        _shaking_hands(transport, options or ClientOptions()) as client,
-    ):
-        yield client
+    fixed = _fixed(token, headers)
+    async with lent_http(http) as lent:
+        start = partial(open_sse, url, fixed, lent)
+        async with start() as transport, _shaking_hands(transport, options or ClientOptions(), start) as client:
+            yield client
 
 
 @asynccontextmanager
@@ -146,7 +149,8 @@ async def connect_websocket(
     """
     from ..transports.websocket import open_websocket
 
-    async with open_websocket(url, _fixed(token, headers)) as transport, Client(transport, options) as client:
+    start = partial(open_websocket, url, _fixed(token, headers))
+    async with start() as transport, _client(transport, options or ClientOptions(), start) as client:
         yield client
 
 
@@ -156,7 +160,8 @@ async def _streamable(
 ) -> AsyncIterator[Client]:
     from ..transports.http.client import open_http
 
-    async with open_http(url, headers, http) as transport, Client(transport, options) as client:
+    start = partial(open_http, url, headers, http)
+    async with start() as transport, _client(transport, options, start) as client:
         yield client
 
 
@@ -178,10 +183,14 @@ async def _older(
         yield transport
 
 
-def _shaking_hands(transport: ClosableTransport, options: ClientOptions) -> Client:
+def _client(transport: ClosableTransport, options: ClientOptions, start: Start) -> Client:
+    return Client(transport, options, reopen=start if options.reconnect else None)
+
+
+def _shaking_hands(transport: ClosableTransport, options: ClientOptions, start: Start) -> Client:
     """No server of HTTP+SSE is stateless, and one that knows no `server/discover` may never answer it."""
     mode = "handshake" if options.mode == "auto" else options.mode
-    return Client(transport, replace(options, mode=mode))
+    return _client(transport, replace(options, mode=mode), start)
 
 
 def _may_be_older(refusal: PeerError, options: ClientOptions) -> bool:

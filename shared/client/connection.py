@@ -15,20 +15,23 @@ import anyio
 from anyio.abc import TaskGroup
 
 from ..contracts import ClosableTransport
-from ..errors import McpError, MethodNotFound, PeerError
+from ..errors import McpError, MethodNotFound, PeerError, RpcError
 from ..kit.tasks import Signal, background
 from ..protocol.session.client import ClientSession
 from ..protocol.session.client_events import Asked, ClientEvent, InputWanted, Notified, Unusable, Withdrawn
 from ..protocol.session.events import Answered
-from ..protocol.wire.jsonrpc import Failure, Gap, Message, RequestId, Response
+from ..protocol.wire.jsonrpc import Failure, Fate, Gap, Message, Request, RequestId, Response
 from .errors import lost
 from .options import Handler
+from .permit import Denied
 
 __all__ = ["Connection", "Offered", "Waiter", "result_of"]
 
 Outcome = Answered | InputWanted | Unusable
 
 _ENDED = "the server ended the connection"
+_REJECTED = -1
+"""The code for what the user does not want (2025-11-25, Sampling, Error Handling)."""
 LAST_WORDS_SECONDS = 1.0
 """Time for the messages still due when the client closes, and for the answers still due in a session that is over."""
 
@@ -145,8 +148,11 @@ class Connection:
         if self._closed is None:
             self._closed = reason
         self.gone.set()
+        # What the transport was never given has certainly not come to the server.
+        unsent = {one.message.id for one in self.session.outgoing() if isinstance(one.message, Request)}
         for waiter in tuple(self._waiting.values()):
-            waiter.settle(Unusable(waiter.id, self._closed))
+            fate: Fate = "unreached" if waiter.id in unsent else "unknown"
+            waiter.settle(Unusable(waiter.id, self._closed, fate))
 
     async def drained(self) -> None:
         """Waits a moment for the answers to what was under way when the session was over: each has its own fate."""
@@ -269,6 +275,8 @@ class Connection:
         with scope:
             try:
                 result = await self._handlers[asked.method](asked.params)
+            except Denied as denied:
+                self.session.fail(asked.id, RpcError(str(denied), code=_REJECTED))
             except McpError as error:
                 self.session.fail(asked.id, error)
             else:

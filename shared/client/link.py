@@ -61,12 +61,18 @@ class Link:
         self._reopened = reopened
         self._pauses = Pauses()
         self._attempt: _Attempt | None = None
+        self._over = anyio.Event()
         self._tasks: TaskGroup
 
     @property
     def lasts(self) -> bool:
         """Whether requests can still be made, now or after the connection was opened again."""
         return self._start is not None or not self.connection.gone.is_set()
+
+    async def ended(self) -> None:
+        """Waits until requests can no longer be made."""
+        while self.lasts:
+            await (self.connection.gone if self._start is None else self._over).wait()
 
     @asynccontextmanager
     async def living(self) -> AsyncIterator[TaskGroup]:
@@ -83,6 +89,7 @@ class Link:
                 finally:
                     self._start = None
         finally:
+            self._over.set()
             # Where the client ends of an error, the block hears of that first.
             self.connection.lose("the client is closed")
 

@@ -28,7 +28,10 @@ async def open_session(connection: Connection, options: ClientOptions) -> None:
     gone, answers what can't be used, or shares no version.
     """
     session = connection.session
-    if session.stateless and await _discover(connection, options):
+    era = await _discover(connection, options) if session.stateless else Era.HANDSHAKE
+    if era is Era.AGAIN:
+        era = await _discover(connection, options)
+    if era is Era.STATELESS:
         return
     with connection.sent(session.initialize()) as waiter:
         answer = await connection.answer(waiter, OPENING_SECONDS)
@@ -41,8 +44,8 @@ async def open_session(connection: Connection, options: ClientOptions) -> None:
         await connection.call("logging/setLevel", {"level": options.log_level}, seconds=OPENING_SECONDS)
 
 
-async def _discover(connection: Connection, options: ClientOptions) -> bool:
-    """Whether the session is open now; False where a handshake is to be tried."""
+async def _discover(connection: Connection, options: ClientOptions) -> Era:
+    """How to go on: the session is open now, or a handshake is to be tried, or this once more."""
     session = connection.session
     seconds = options.probe_seconds if session.may_shake_hands else OPENING_SECONDS
     answer: Response | Failure | InputWanted | None = None
@@ -60,7 +63,7 @@ async def _discover(connection: Connection, options: ClientOptions) -> bool:
         if isinstance(answer, Failure) and not session.named:
             result_of(answer)
         raise _nothing_shared(session, options)
-    return era is Era.STATELESS
+    return era
 
 
 def _nothing_shared(session: ClientSession, options: ClientOptions) -> ConnectionError:

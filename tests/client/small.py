@@ -52,10 +52,25 @@ class Small:
         self.app.on_subscribe(self.hold)
         self.app.on_unsubscribe(lambda _running, key: self.release(key))
         self.running: Any = None
+        self.lines: list[End] = []
+        """The connections, oldest first: closing one is losing it."""
 
     @asynccontextmanager
     async def connected(self, **options: Any) -> AsyncIterator[Client]:
-        """A client; every wait ends after 30 seconds."""
+        """A client; every wait ends after 30 seconds. With `reconnect` it opens again what was lost."""
+        given = ClientOptions(**{"reconnect": False, **options})
+        reopen = self.line if given.reconnect else None
+        with anyio.fail_after(30):
+            async with (
+                self.app.open() as self.running,
+                self.line() as end,
+                Client(end, given, reopen=reopen) as client,
+            ):
+                yield client
+
+    @asynccontextmanager
+    async def line(self) -> AsyncIterator[End]:
+        """A client's end of a new connection, which is served as long as the block."""
         ours, theirs = memory_pair()
 
         async def run() -> None:
@@ -64,11 +79,11 @@ class Small:
             finally:
                 theirs.close()
 
-        with anyio.fail_after(30):
-            async with self.app.open() as self.running, background() as tasks:
-                tasks.start_soon(run)
-                async with Client(End(ours), ClientOptions(**options)) as client:
-                    yield client
+        async with background() as tasks:
+            tasks.start_soon(run)
+            end = End(ours)
+            self.lines.append(end)
+            yield end
 
     async def add(self, a: int, b: int) -> str:
         """Add."""

@@ -7,6 +7,7 @@ import anyio
 import pytest
 
 from shared import Context
+from shared.client.permit import Act, Denied
 from shared.errors import McpError, PeerError, RpcError
 from shared.protocol.types.client import CreateMessageResult, ElicitResult, Root
 from shared.protocol.types.content import TextContent
@@ -202,4 +203,33 @@ async def test_a_handler_may_refuse() -> None:
 async def test_a_handler_that_breaks_ends_the_client(mode: str) -> None:
     with pytest.raises(ZeroDivisionError):
         async with Small().connected(mode=mode, roots=_break) as client:
+            await client.plain.call_tool("roots")
+
+
+# What the host permits
+
+
+async def _permit(act: Act) -> None:
+    if act.name in ("fail", "memo://one", "plan", "roots/list"):
+        raise Denied(f"{act.server}: no {act.kind} of {act.name} {act.arguments}")
+
+
+@ERAS
+async def test_what_is_not_permitted_does_not_happen(mode: str) -> None:
+    async with Small().connected(mode=mode, permit=_permit) as client:
+        assert text_of(await client.plain.call_tool("add", {"a": 1, "b": 1})) == "2"
+        with pytest.raises(Denied, match=r"small: no call of fail {'why': 1}"):
+            await client.call_tool("fail", {"why": 1})
+        with pytest.raises(Denied, match="small: no read of memo://one"):
+            await client.read_resource("memo://one")
+        with pytest.raises(Denied, match=r"small: no prompt of plan {'goal': 'it'}"):
+            await client.plain.get_prompt("plan", {"goal": "it"})
+
+
+async def test_a_question_that_is_not_permitted_is_refused() -> None:
+    async with Small().connected(mode="handshake", roots=_break, permit=_permit) as client:
+        with pytest.raises(PeerError, match="refused"):
+            await client.plain.call_tool("roots")
+    async with Small().connected(mode="stateless", roots=_break, permit=_permit) as client:
+        with pytest.raises(Denied, match="small: no roots of roots/list"):
             await client.plain.call_tool("roots")

@@ -5,6 +5,7 @@ to carry out; `outgoing` gives what is to be sent. A session speaks one era at a
 `server/discover` and go over to the handshake, when the answer says so:
 
     discover() ──▶ discovered(answer) ──▶ STATELESS   go on
+                                      ──▶ AGAIN       discover() once more
                                       ──▶ HANDSHAKE   initialize() ──▶ initialized(result)
                                       ──▶ NONE        no version in common, or not let in
 
@@ -90,6 +91,7 @@ class Era(Enum):
     """How to go on after `server/discover`."""
 
     STATELESS = "stateless"
+    AGAIN = "again"
     HANDSHAKE = "handshake"
     NONE = "none"
 
@@ -132,6 +134,7 @@ class ClientSession:
         self._asked: set[RequestId] = set()
         self._outgoing: list[Outgoing] = []
         self._last_id = 0
+        self._asked_again = False
 
     @property
     def stateless(self) -> bool:
@@ -222,7 +225,13 @@ class ClientSession:
         if self._mode.date in dates and result is not None:
             self.server = _describe(self._mode, result, _meta(result).get(SERVER_INFO))
             return Era.STATELESS
-        common = [version for version in self._accepted if not version.stateless and version.date in dates]
+        common = [version for version in self._accepted if version.date in dates]
+        if result is None and common and common[-1].stateless and not self._asked_again:
+            # It may be the very version that was refused: of several replicas another one may answer now.
+            self._asked_again = True
+            self._mode = common[-1]
+            return Era.AGAIN
+        common = [version for version in common if not version.stateless]
         if not common:
             return Era.NONE
         self._mode = common[-1]

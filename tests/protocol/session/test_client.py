@@ -182,6 +182,15 @@ def test_a_gap_is_told() -> None:
     assert _open().receive(Gap()) == [Gap()]
 
 
+def test_a_version_that_was_refused_is_offered_once_more() -> None:
+    session = _open()
+    refusal = Failure(1, -32022, "no", {"supported": ["2026-07-28"]})
+    session.discover()
+    assert session.discovered(refusal) is Era.AGAIN
+    session.discover()
+    assert session.discovered(refusal) is Era.NONE
+
+
 def test_a_batch_is_taken_apart() -> None:
     session = _open(NEWEST_HANDSHAKE)
     first, second = session.request("ping", {}), session.request("ping", {})

@@ -16,6 +16,12 @@ from shared.errors import PeerError
 from tests.client.small import Small, listening
 
 
+@pytest.fixture(autouse=True)
+def _asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the transport makes of an answer, without the client's asking again."""
+    monkeypatch.setattr("shared.client.retry.ATTEMPTS", 1)
+
+
 class Recorder:
     """Keeps what every request said."""
 
