@@ -276,7 +276,7 @@ async def test_that_roots_changed_is_told_in_the_handshake_era_alone() -> None:
     for mode, told in (("handshake", True), ("stateless", False)):
         async with Small().connected(mode=mode, roots=[]) as client:
             client.roots_changed()
-            waiting = [one.message for one in client._connection.session.outgoing()]
+            waiting = [one.message for one in client._link.connection.session.outgoing()]
             assert [getattr(one, "method", "") for one in waiting] == ["notifications/roots/list_changed"] * told
 
 

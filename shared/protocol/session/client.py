@@ -48,12 +48,16 @@ from ..wire.jsonrpc import (
 from .client_events import Asked, ClientEvent, Notified, Unusable, Withdrawn, read_input_wanted
 from .events import Answered, Outgoing
 
-__all__ = ["ClientIdentity", "ClientSession", "Era", "ServerDescription", "first_version"]
+__all__ = ["MAX_QUESTIONS", "ClientIdentity", "ClientSession", "Era", "ServerDescription", "first_version"]
 
 _MODERN_ERRORS = (-32020, -32021)
 _UNSUPPORTED_VERSION = -32022
 _NOT_LET_IN = (401, 403)
 _MULTI_ROUND = ("tools/call", "prompts/get", "resources/read")
+MAX_QUESTIONS = 100
+"""Of one server at once: each has a task, and most of them a person to answer it."""
+_TOO_MANY = -31_000
+"""Outside of what JSON-RPC and the protocol keep for themselves."""
 _NOT_CANCELLABLE = ("initialize", "server/discover")
 
 
@@ -133,6 +137,8 @@ class ClientSession:
         self._sent: dict[RequestId, _Sent] = {}
         self._asked: set[RequestId] = set()
         self._outgoing: list[Outgoing] = []
+        self.owed = 0
+        """How many of the messages due are answers."""
         self._last_id = 0
         self._asked_again = False
 
@@ -158,7 +164,7 @@ class ClientSession:
 
     def outgoing(self) -> list[Outgoing]:
         """The messages due to the server, oldest first; each is given once."""
-        waiting, self._outgoing = self._outgoing, []
+        waiting, self._outgoing, self.owed = self._outgoing, [], 0
         return waiting
 
     # Opening
@@ -279,7 +285,11 @@ class ClientSession:
     def _settle(self, id: RequestId, answer: Response | Failure) -> None:
         if id in self._asked:
             self._asked.discard(id)
-            self._send(answer, id)
+            self._answer(id, answer)
+
+    def _answer(self, id: RequestId, answer: Response | Failure) -> None:
+        self.owed += 1
+        self._send(answer, id)
 
     def _send(self, message: Request | Notification | Response | Failure, about: RequestId | None = None) -> None:
         self._outgoing.append(Outgoing(message, about))
@@ -359,9 +369,9 @@ class ClientSession:
         asked = Asked(request.id, standard_method(request.method), request.params)
         refusal = self._refusal(asked)
         if refusal is not None:
-            self._send(failure(request.id, refusal), request.id)
+            self._answer(request.id, failure(request.id, refusal))
         elif request.method == "ping":
-            self._send(Response(request.id, {}), request.id)
+            self._answer(request.id, Response(request.id, {}))
         else:
             self._asked.add(request.id)
             return asked
@@ -370,6 +380,8 @@ class ClientSession:
     def _refusal(self, asked: Asked) -> RpcError | None:
         if asked.id in self._asked:
             return InvalidRequest("this id is in use by a request that has no answer yet")
+        if len(self._asked) >= MAX_QUESTIONS and asked.method != "ping":
+            return RpcError("too many questions at once", code=_TOO_MANY)
         mode = asked.params.get("mode", "form")
         if asked.method == "elicitation/create" and mode not in self._elicitation_modes():
             return InvalidParams("this mode of elicitation was not declared")

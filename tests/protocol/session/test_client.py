@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from shared.errors import RpcError
-from shared.protocol.session.client import ClientIdentity, ClientSession, Era, first_version
+from shared.protocol.session.client import MAX_QUESTIONS, ClientIdentity, ClientSession, Era, first_version
 from shared.protocol.session.client_events import Asked, InputWanted, Notified, Unusable, Withdrawn
 from shared.protocol.session.events import Answered
 from shared.protocol.versions import NEWEST, NEWEST_HANDSHAKE, V2025_06_18, Version
@@ -189,6 +189,16 @@ def test_a_version_that_was_refused_is_offered_once_more() -> None:
     assert session.discovered(refusal) is Era.AGAIN
     session.discover()
     assert session.discovered(refusal) is Era.NONE
+
+
+def test_only_so_many_questions_at_once() -> None:
+    session = _open(NEWEST_HANDSHAKE)
+    asked = [session.receive(Request(number, "roots/list")) for number in range(MAX_QUESTIONS + 1)]
+    assert [len(events) for events in asked] == [*[1] * MAX_QUESTIONS, 0]
+    (refusal,) = _sent(session)
+    assert (refusal.id, refusal.message) == (MAX_QUESTIONS, "too many questions at once")
+    session.receive(Request("p", "ping"))
+    assert _sent(session) == [Response("p", {})]
 
 
 def test_a_batch_is_taken_apart() -> None:
