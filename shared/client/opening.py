@@ -6,12 +6,16 @@ handshake; what only a stateless server can answer does not.
 
 import re
 
+import anyio
+
+from ..errors import PeerError
 from ..protocol.session.client import ClientSession, Era
 from ..protocol.session.client_events import InputWanted
 from ..protocol.wire.jsonrpc import Failure, Response
 from .connection import Connection, result_of
 from .errors import Unreached
 from .options import ClientOptions
+from .retry import Retries
 
 __all__ = ["OPENING_SECONDS", "open_session"]
 
@@ -22,11 +26,25 @@ _NAMED = 10
 
 
 async def open_session(connection: Connection, options: ClientOptions) -> None:
-    """Opens the session of `connection` as `options.mode` says.
+    """Opens the session of `connection` as `options.mode` says. A server that is too busy is asked again, up to 4
+    times in all.
 
     Raises PeerError when the server refuses, TimeoutError when it gives no answer, and ConnectionError when it is
     gone, answers what can't be used, or shares no version.
     """
+    retries, failed = Retries(), 0
+    while True:
+        try:
+            return await _open(connection, options)
+        except PeerError as error:
+            failed += 1
+            pause = retries.pause("server/discover", {}, error, failed, OPENING_SECONDS)
+            if pause is None:
+                raise
+        await anyio.sleep(pause)
+
+
+async def _open(connection: Connection, options: ClientOptions) -> None:
     session = connection.session
     era = await _discover(connection, options) if session.stateless else Era.HANDSHAKE
     if era is Era.AGAIN:

@@ -193,6 +193,32 @@ async def test_versions_that_leave_none_to_speak(options: dict[str, str]) -> Non
     theirs.close()
 
 
+def _busy(times: int, then: Answer) -> Answer:
+    statuses = iter([503] * times)
+
+    def answer(request: Request) -> Message | None:
+        status = next(statuses, None)
+        return then(request) if status is None else Failure(request.id, status, "busy", {"retryAfter": 0.001})
+
+    return answer
+
+
+@pytest.mark.parametrize(("discover", "initialize"), [(2, 0), (0, 2), (1, 1)])
+async def test_a_server_that_is_busy_is_asked_again(discover: int, initialize: int) -> None:
+    old = _busy(discover, _error(-32601))
+    async with _connected(Script(discover=old, initialize=_busy(initialize, _initialized()))) as client:
+        assert client.server.version == "2025-11-25"
+
+
+async def test_a_server_that_stays_busy_is_not_taken_for_an_old_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shared.client.retry.BASE_SECONDS", 0.001)
+    script = Script(discover=_busy(9, _error(-32601)), initialize=_initialized())
+    with pytest.raises(PeerError, match="busy"):
+        async with _connected(script):
+            pass
+    assert script.methods == ["server/discover"] * 4
+
+
 async def test_a_server_that_ends_at_once() -> None:
     ours, theirs = memory_pair()
     theirs.close()

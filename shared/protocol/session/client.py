@@ -7,7 +7,7 @@ to carry out; `outgoing` gives what is to be sent. A session speaks one era at a
     discover() ──▶ discovered(answer) ──▶ STATELESS   go on
                                       ──▶ AGAIN       discover() once more
                                       ──▶ HANDSHAKE   initialize() ──▶ initialized(result)
-                                      ──▶ NONE        no version in common, or not let in
+                                      ──▶ NONE        no version in common, not let in, or busy
 
 The session answers `ping` by itself and refuses what was not declared. It never raises for what the server did:
 answers to nothing, late progress and malformed input are dropped, and an answer that can't be used becomes
@@ -52,7 +52,8 @@ __all__ = ["MAX_QUESTIONS", "ClientIdentity", "ClientSession", "Era", "ServerDes
 
 _MODERN_ERRORS = (-32020, -32021)
 _UNSUPPORTED_VERSION = -32022
-_NOT_LET_IN = (401, 403)
+_SAYS_NOTHING = (401, 403, 429, 502, 503, 504)
+"""HTTP statuses of who does not let us in, or is too busy to say what it speaks."""
 _MULTI_ROUND = ("tools/call", "prompts/get", "resources/read")
 MAX_QUESTIONS = 100
 """Of one server at once: each has a task, and most of them a person to answer it."""
@@ -189,7 +190,7 @@ class ClientSession:
             return Era.STATELESS
         if answer.code == _UNSUPPORTED_VERSION and isinstance(answer.data, dict):
             return self._choose(answer.data.get("supported"), None)
-        return Era.NONE if answer.code in _NOT_LET_IN else Era.HANDSHAKE
+        return Era.NONE if answer.code in _SAYS_NOTHING else Era.HANDSHAKE
 
     def initialize(self) -> RequestId:
         """Offers a handshake."""
