@@ -26,7 +26,7 @@ LADDER = [
 STRANGERS = {("client", "server"), ("kit", "errors"), ("kit", "version")}
 STEP = {part: step for step, parts in enumerate(LADDER) for part in parts}
 
-IMPURE = set("anyio asyncio os sys socket threading time logging starlette httpx uvicorn".split())  # noqa: SIM905
+IMPURE = set("anyio asyncio os sys socket threading time logging starlette aiohttp httpx uvicorn".split())  # noqa: SIM905
 SDKS = {"mcp", "mcp_types", "fastmcp"}
 DATES = {"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"}
 # The folder of `servers` that concerns the bundle as a whole, and is no server.
@@ -47,7 +47,7 @@ LATE_IMPORTS: dict[str, str] = {
     "shared/kit/yaml.py": "pyyaml is an extra, loaded with the first text in YAML",
     "shared/protocol/wire/dialects/__init__.py": "most connections never speak a dialect",
     "shared/protocol/wire/codec.py": "nearly all peers send lines, and need no reader of headers",
-    "shared/client/connect.py": "httpx and websockets are an extra, and a client of processes needs none",
+    "shared/client/connect.py": "aiohttp and websockets are an extra, and a client of processes needs none",
     "shared/program/options.py": "who asks for help waits for argparse, and nobody else",
     "shared/program/process.py": "what says how much a listener takes stands with the web server, for HTTP alone",
     "shared/program/run.py": "a transport is imported when it is chosen, a reader of settings where there is a file",
@@ -57,7 +57,6 @@ LATE_IMPORTS: dict[str, str] = {
     "shared/transports/http/probes.py": "prometheus-client takes a tenth of a second, and nobody may ever scrape",
     "servers/bundle/talk/targets.py": "what reads the files of clients is loaded where a client is named",
     "servers/bundle/talk/progress.py": "most calls are done before they report anything, and need no bar",
-    "servers/bundle/doctor/urls.py": "httpx is an extra, and what finds a missing extra can't need one",
     "servers/fetch/features/state.py": "what loads and reads pages is big, and is loaded with the first page",
     "servers/fetch/network/hosts.py": "most names are ASCII, and the tables of all others take a while to load",
     "servers/fetch/read/worker.py": "a worker loads what a kind of page needs with the first page of that kind",

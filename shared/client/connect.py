@@ -21,7 +21,7 @@ from .options import ClientOptions
 from .restart import Start
 
 if TYPE_CHECKING:
-    import httpx
+    import aiohttp
 
 __all__ = ["connect", "connect_http", "connect_sse", "connect_stdio", "connect_websocket"]
 
@@ -87,19 +87,19 @@ async def connect_http(
     *,
     token: str | None = None,
     headers: Mapping[str, str] | None = None,
-    http: httpx.AsyncClient | None = None,
+    http: aiohttp.ClientSession | None = None,
 ) -> AsyncIterator[Client]:
     """A client of the server at `url`. `token` is sent as a bearer token; `headers` go with every request; `http`
-    replaces the HTTP client, for proxies and certificates, and is not closed.
+    is a session to use instead of one of our own, for proxies and certificates, and is not closed.
 
     A server that takes no POSTs there is tried over HTTP+SSE (2025-11-25, Transports, Backwards Compatibility).
     Raises what entering a `Client` raises. A server that wants another token, or any, answers PeerError 401 or 403.
     """
-    from ..transports.http.client import lent_http
+    from ..transports.http.client_pool import lent_http
     from ..transports.http.sse_client import open_sse
 
     options, fixed = options or ClientOptions(), _fixed(token, headers)
-    async with lent_http(http) as lent, AsyncExitStack() as stack:
+    async with lent_http(http, url) as lent, AsyncExitStack() as stack:
         try:
             client = await stack.enter_async_context(_streamable(url, options, fixed, lent))
         except PeerError as refusal:
@@ -118,17 +118,17 @@ async def connect_sse(
     *,
     token: str | None = None,
     headers: Mapping[str, str] | None = None,
-    http: httpx.AsyncClient | None = None,
+    http: aiohttp.ClientSession | None = None,
 ) -> AsyncIterator[Client]:
     """A client of the server whose event stream of HTTP+SSE is at `url`; the rest as with `connect_http`.
 
     Raises what `open_sse` raises, and what entering a `Client` raises.
     """
-    from ..transports.http.client import lent_http
+    from ..transports.http.client_pool import lent_http
     from ..transports.http.sse_client import open_sse
 
     fixed = _fixed(token, headers)
-    async with lent_http(http) as lent:
+    async with lent_http(http, url) as lent:
         start = partial(open_sse, url, fixed, lent)
         async with start() as transport, _shaking_hands(transport, options or ClientOptions(), start) as client:
             yield client
@@ -156,7 +156,7 @@ async def connect_websocket(
 
 @asynccontextmanager
 async def _streamable(
-    url: str, options: ClientOptions, headers: Mapping[str, str], http: httpx.AsyncClient
+    url: str, options: ClientOptions, headers: Mapping[str, str], http: aiohttp.ClientSession
 ) -> AsyncIterator[Client]:
     from ..transports.http.client import open_http
 
@@ -167,7 +167,7 @@ async def _streamable(
 
 @asynccontextmanager
 async def _older(
-    url: str, headers: Mapping[str, str], http: httpx.AsyncClient, refusal: PeerError
+    url: str, headers: Mapping[str, str], http: aiohttp.ClientSession, refusal: PeerError
 ) -> AsyncIterator[ClosableTransport]:
     """A transport of HTTP+SSE to a server that has answered a POST with `refusal`, which is raised where it speaks no
     HTTP+SSE: what it said about the POST tells more than what became of a guess."""

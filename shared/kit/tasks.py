@@ -1,13 +1,14 @@
 """Tasks that live no longer than the block they serve, what they fail of, and the signals that others wait for."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
+from typing import Any
 
 import anyio
 from anyio.abc import TaskGroup
 
-__all__ = ["Signal", "background", "first_error"]
+__all__ = ["Crew", "Signal", "background", "first_error"]
 
 
 @asynccontextmanager
@@ -34,6 +35,39 @@ def first_error(error: BaseException) -> BaseException:
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error
+
+
+class Crew:
+    """Tasks of one owner, who stops them: one for each of many small things, as those of a task group cost more than
+    the things do. `failed` is told of an exception that leaves one of them."""
+
+    def __init__(self, failed: Callable[[BaseException], None]) -> None:
+        self._failed = failed
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Begins `work`, soon."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+        return task
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._failed(error)
+
+    async def finish(self, seconds: float) -> None:
+        """Waits until they have ended, `seconds` at most."""
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=seconds)
+
+    async def stop(self) -> None:
+        """Cancels them, and waits until they have ended."""
+        for task in self._tasks:
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks)
 
 
 class Signal:

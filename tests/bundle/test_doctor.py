@@ -279,7 +279,7 @@ async def test_a_url_at_which_nothing_listens(home: Home) -> None:
         port = unused.getsockname()[1]
         home.cursor("filesystem", url=f"http://me:{TOKEN}@127.0.0.1:{port}/mcp?key={TOKEN}")
         found = await home.only()
-    assert found.what == f"nothing answers at http://127.0.0.1:{port}/mcp (All connection attempts failed)"
+    assert found.what == f"nothing answers at http://127.0.0.1:{port}/mcp (Connection refused)"
     assert found.fix.startswith(
         f"start it: mcp-bundle-filesystem --transport http --port {port} DIR, or correct the "
     )

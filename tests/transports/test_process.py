@@ -254,7 +254,8 @@ print('{"jsonrpc": "2.0", "method": "hello"}')
 @pytest.mark.slow
 def test_a_stdio_client_loads_no_http_library() -> None:
     script = (
-        "import sys, shared.transports.process; print(sorted({'httpx', 'starlette', 'uvicorn'} & set(sys.modules)))"
+        "import sys, shared.client.connect; "
+        "print(sorted({'aiohttp', 'httpx', 'starlette', 'uvicorn', 'websockets'} & set(sys.modules)))"
     )
     done = subprocess.run(_python(script), cwd=ROOT, capture_output=True, text=True, timeout=60)
     assert done.stdout == "[]\n", done.stderr

@@ -1,12 +1,13 @@
 """Does a server answer at the URL that a client has for it?
 
-This is the one file here that imports inside a function: the HTTP client is an extra, and a doctor has to work where
-it is missing.
+The library for HTTP is an extra, and a doctor has to work where it is missing.
 """
 
 from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
 from urllib.parse import urlsplit
 
+from shared.client.connect import connect_http
 from shared.client.options import ClientOptions
 
 from ..catalog import Entry
@@ -18,7 +19,7 @@ from .installation import Installation
 from .trials import MODES, Outcome, Talk, Tried, converse, judge_version, mask, split_secrets
 
 _TOKENS = ("authorization", "x-api-key")
-_UNREACHED = ("ConnectError", "ConnectTimeout")
+_UNREACHED = "no connection"
 
 
 async def check_url(
@@ -34,23 +35,17 @@ async def check_url(
         headers["Authorization"] = f"Bearer {token}"
     if "${" in url or any("${" in value for value in headers.values()):
         return [fine(launch.where, "not asked: its entry has variables that only the client knows")], None
-    try:
-        from httpx import URL, InvalidURL
-
-        from shared.client.connect import connect_http
-    except ImportError:
-        return [warning(launch.where, "not asked: httpx is missing", installation.line("client"))], None
+    if find_spec("aiohttp") is None:
+        return [warning(launch.where, "not asked: aiohttp is missing", installation.line("client"))], None
     try:
         if urlsplit(url).scheme not in ("http", "https"):
             return [fine(launch.where, "not asked: its URL is neither of HTTP nor of HTTPS")], None
-        if (URL(url).port or 0) > 65_535:
-            raise ValueError
         # One after the other: a server may take one session only.
         talks = [
             await converse(connect_http(url, ClientOptions(mode=mode), headers=headers), mode, seconds)
             for mode in modes
         ]
-    except (ValueError, InvalidURL):
+    except ValueError:
         what = "its URL or one of its headers can't be sent"
         return [fault(launch.where, what, f"correct it in {launch.file}")], None
     findings = list(_judge(launch, talks, [*split_secrets(headers.values()), token, url]))

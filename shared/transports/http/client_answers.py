@@ -1,59 +1,85 @@
 """What a client makes of an HTTP response: a stream of events, a message, or an error with its status."""
 
+import asyncio
+import time
+from contextlib import suppress
 from dataclasses import replace
 
-import anyio
-import httpx
+import aiohttp
 
 from ...errors import ParseError
+from ...protocol.http.retry_after import retry_after
 from ...protocol.http.rules import EVENT_STREAM
 from ...protocol.session.envelope import claims_envelope
 from ...protocol.wire.codec import MAX_MESSAGE, Codec
 from ...protocol.wire.jsonrpc import Batch, Failure, Malformed, Message, Request, Response, failure
 
-__all__ = ["attributed", "drain", "is_stream", "read_answer"]
+__all__ = ["BUSY", "attributed", "drain", "is_stream", "read_answer", "seconds_to_wait"]
 
 DRAINED = 65_536
 """Bytes of a body without meaning that are read, as then its connection can be used again."""
 DRAIN_SECONDS = 1.0
-_TELLING = (httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN, httpx.codes.METHOD_NOT_ALLOWED)
+BUSY = (429, 502, 503, 504)
+"""Statuses of a server, or of what stands before it, that may serve the next attempt."""
+_TELLING = (401, 403, 405)
 
 
-def is_stream(response: httpx.Response) -> bool:
+def is_stream(response: aiohttp.ClientResponse) -> bool:
     """Whether the server answers with an event stream."""
     media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
-    return response.status_code == httpx.codes.OK and media_type == EVENT_STREAM
+    return response.status == 200 and media_type == EVENT_STREAM
 
 
-async def read_answer(codec: Codec, response: httpx.Response, request: Request) -> Message:
+async def read_answer(codec: Codec, response: aiohttp.ClientResponse, request: Request) -> Message:
     """The message in the body. Where there is none, and where only the status says what is wrong, an error with
-    the HTTP status as its code: not let in, no POSTs here, or a session that is over."""
-    body = bytearray()
-    async for chunk in response.aiter_bytes():
-        body += chunk
-        if len(body) > MAX_MESSAGE:
-            return Malformed(failure(request.id, ParseError(f"an answer of more than {MAX_MESSAGE:,} bytes")))
-    message, status = codec.decode_body(body), response.status_code
-    said = message.message if isinstance(message, Failure) else response.reason_phrase
-    if status in _TELLING or (status == httpx.codes.NOT_FOUND and not claims_envelope(request.params)):
-        return Failure(request.id, status, f"HTTP {status}: {said}")
+    the HTTP status as its code: not let in, no POSTs here, busy, or a session that is over."""
+    body = await _body(response)
+    if body is None:
+        return Malformed(failure(request.id, ParseError(f"an answer of more than {MAX_MESSAGE:,} bytes")))
+    message, status = codec.decode_body(body), response.status
+    said = message.message if isinstance(message, Failure) else response.reason
+    if status in _TELLING or status in BUSY or (status == 404 and not claims_envelope(request.params)):
+        return Failure(request.id, status, f"HTTP {status}: {said}", _to_wait(response))
     if isinstance(message, Response | Failure | Batch):
         return message
-    if response.is_success:
+    if 200 <= status < 300:
         return Malformed(failure(request.id, ParseError("the body of the HTTP response is no answer")))
     return Failure(request.id, status, f"HTTP {status}: {said}")
 
 
-async def drain(response: httpx.Response) -> None:
+async def _body(response: aiohttp.ClientResponse) -> bytes | bytearray | None:
+    """The whole body; None where it is longer than a message may be."""
+    content = response.content
+    first = await content.readany()
+    if content.at_eof():
+        return first
+    body = bytearray(first)
+    while len(body) <= MAX_MESSAGE:
+        if not (chunk := await content.readany()):
+            return body
+        body += chunk
+    return None
+
+
+def seconds_to_wait(response: aiohttp.ClientResponse) -> float | None:
+    """How long the server asks to be left alone; None where it does not."""
+    return retry_after(response.headers.get("retry-after"), time.time())
+
+
+def _to_wait(response: aiohttp.ClientResponse) -> dict[str, float] | None:
+    seconds = seconds_to_wait(response) if response.status in BUSY else None
+    return None if seconds is None else {"retryAfter": seconds}
+
+
+async def drain(response: aiohttp.ClientResponse) -> None:
     """Reads a body that nobody wants to its end where that is near: what says no more than "accepted" is short."""
-    left = DRAINED
-    if response.is_stream_consumed:  # by a hook of whoever lent the client
+    left, content = DRAINED, response.content
+    if content.at_eof():
         return
-    with anyio.move_on_after(DRAIN_SECONDS):
-        async for chunk in response.aiter_raw():
-            left -= len(chunk)
-            if left < 0:
-                return
+    with suppress(TimeoutError):
+        async with asyncio.timeout(DRAIN_SECONDS):
+            while not content.at_eof() and left >= 0:
+                left -= len(await content.readany())
 
 
 def attributed(message: Message, request: Request) -> Message:

@@ -1,19 +1,22 @@
 """`connect_http` against our own HTTP server, in what HTTP has of its own, and against a scripted one."""
 
 import json
-from collections.abc import AsyncIterator
+import socket
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+import aiohttp
 import anyio
-import httpx
 import pytest
 
 from shared.client.client import Client
 from shared.client.connect import connect_http
+from shared.client.errors import Unreached
 from shared.client.options import ClientOptions
 from shared.errors import PeerError
 from tests.client.small import Small, listening
+from tests.transports.http.scripted import Answer, Asked, Script, result, said, serving, stream
 
 
 @pytest.fixture(autouse=True)
@@ -23,26 +26,30 @@ def _asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Recorder:
-    """Keeps what every request said."""
+    """Keeps what every request said, as a middleware of the HTTP session."""
 
     def __init__(self) -> None:
-        self.requests: list[httpx.Request] = []
+        self.requests: list[Asked] = []
 
-    async def note(self, request: httpx.Request) -> None:
-        self.requests.append(request)
+    async def __call__(
+        self, request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType
+    ) -> aiohttp.ClientResponse:
+        headers = {name.lower(): value for name, value in request.headers.items()}
+        body = await request.body.as_bytes() if isinstance(request.body, aiohttp.Payload) else b""
+        self.requests.append(Asked(request.method, request.url.path, headers, body))
+        return await handler(request)
 
-    def of(self, method: str) -> httpx.Headers:
+    def of(self, method: str) -> dict[str, str]:
         """The headers of the last POST with that JSON-RPC method."""
         posts = [one for one in self.requests if one.method == "POST"]
-        return next(one.headers for one in reversed(posts) if json.loads(one.content).get("method") == method)
+        return next(one.headers for one in reversed(posts) if json.loads(one.body).get("method") == method)
 
 
 @asynccontextmanager
 async def _connected(small: Small, recorder: Recorder | None = None, **options: Any) -> AsyncIterator[Client]:
-    hooks = {"request": [(recorder or Recorder()).note]}
     async with (
         listening(small) as (address, _),
-        httpx.AsyncClient(trust_env=False, timeout=10, event_hooks=hooks) as http,
+        aiohttp.ClientSession(middlewares=(recorder or Recorder(),)) as http,
         connect_http(f"http://{address}/mcp", ClientOptions(**options), http=http) as client,
     ):
         yield client
@@ -75,86 +82,44 @@ async def test_a_handshake_opens_and_ends_a_session() -> None:
 
 
 async def test_a_token_lets_us_in() -> None:
-    async with listening(Small(), "secret-secret-secret") as (address, _), httpx.AsyncClient(trust_env=False) as http:
+    async with listening(Small(), "secret-secret-secret") as (address, _):
         url = f"http://{address}/mcp"
-        async with connect_http(url, token="secret-secret-secret", http=http) as client:
+        async with connect_http(url, token="secret-secret-secret") as client:
             assert client.stateless
         with pytest.raises(PeerError) as caught:
-            async with connect_http(url, http=http):
+            async with connect_http(url):
                 pass
         assert caught.value.code == 401
 
 
 async def test_nobody_listens() -> None:
-    with anyio.fail_after(30), pytest.raises(ConnectionError, match="ConnectError"):
-        async with httpx.AsyncClient(trust_env=False) as http, connect_http("http://127.0.0.1:9/mcp", http=http):
+    with socket.create_server(("127.0.0.1", 0)) as nobody:
+        port = nobody.getsockname()[1]
+    with anyio.fail_after(30), pytest.raises(Unreached, match=f"^no connection to 127.0.0.1:{port}: "):
+        async with connect_http(f"http://127.0.0.1:{port}/mcp"):
             pass
 
 
-@pytest.mark.parametrize("failed", [httpx.ConnectError, httpx.ConnectTimeout])
-async def test_a_server_that_is_not_reached_is_tried_once(failed: type[httpx.TransportError]) -> None:
-    asked: list[httpx.Request] = []
-
-    def fail(request: httpx.Request) -> httpx.Response:
-        asked.append(request)
-        raise failed("nobody")
-
-    async with httpx.AsyncClient(transport=httpx.MockTransport(fail)) as http:
-        with anyio.fail_after(30), pytest.raises(ConnectionError, match=f"^{failed.__name__}: nobody"):
-            async with connect_http("http://server/mcp", http=http):
-                pass
-    assert len(asked) == 1
-
-
-# A server of a few bytes, for what ours never does
-
-
-class Bytes:
-    """Answers by method: JSON-RPC for POSTs, HTTP for others. What it is not told is 405."""
-
-    def __init__(self, **answers: httpx.Response | list[httpx.Response]) -> None:
-        self.requests: list[httpx.Request] = []
-        self._answers = {key: one if isinstance(one, list) else [one] for key, one in answers.items()}
-
-    async def handle(self, request: httpx.Request) -> httpx.Response:
-        self.requests.append(request)
-        name = request.method
-        if name == "POST":
-            name = json.loads(request.content)["method"].rpartition("/")[2]
-        waiting = self._answers.get(name)
-        return waiting.pop(0) if waiting else httpx.Response(405)
-
-
-def _result(id: int, result: dict[str, Any], **headers: str) -> httpx.Response:
-    return httpx.Response(200, json={"jsonrpc": "2.0", "id": id, "result": result}, headers=headers)
-
-
-def _stream(text: str) -> httpx.Response:
-    return httpx.Response(200, text=text, headers={"content-type": "text/event-stream"})
+# Servers that are odd
 
 
 OPEN = {
-    "initialize": _result(1, {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {}}),
-    "initialized": httpx.Response(202),
+    "initialize": result(1, {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {}}),
+    "initialized": Answer(202),
 }
 TOOLS = '{"jsonrpc": "2.0", "id": 2, "result": {"tools": [{"name": "x"}]}}'
 
 
 @asynccontextmanager
-async def _scripted(server: Bytes, mode: str = "handshake") -> AsyncIterator[Client]:
+async def _scripted(server: Script, mode: str = "handshake") -> AsyncIterator[Client]:
     with anyio.fail_after(30):
-        async with (
-            httpx.AsyncClient(transport=httpx.MockTransport(server.handle)) as http,
-            connect_http("http://server/mcp", ClientOptions(mode=mode), http=http) as client,
-        ):
+        async with serving(server) as url, connect_http(url, ClientOptions(mode=mode)) as client:
             yield client
 
 
 async def test_a_stream_that_breaks_is_resumed() -> None:
-    broken = _stream("id: 7\nretry: 1\ndata:\n\n")
-    server = Bytes(
-        **OPEN, list=broken, GET=[httpx.Response(405), _stream("id: 8\n\n"), _stream(f"data: {TOOLS}\n\n")]
-    )
+    broken = stream("id: 7\nretry: 1\ndata:\n\n")
+    server = Script(**OPEN, list=broken, GET=[Answer(405), stream("id: 8\n\n"), stream(f"data: {TOOLS}\n\n")])
     async with _scripted(server) as client:
         assert await client.plain.list_tools() == [{"name": "x"}]
     resumed = [one.headers.get("last-event-id") for one in server.requests if one.method == "GET"]
@@ -162,7 +127,7 @@ async def test_a_stream_that_breaks_is_resumed() -> None:
 
 
 async def test_a_stream_that_ends_without_an_answer() -> None:
-    async with _scripted(Bytes(**OPEN, list=_stream(": nothing\n\n"))) as client:
+    async with _scripted(Script(**OPEN, list=stream(": nothing\n\n"))) as client:
         with pytest.raises(ConnectionError, match="without an answer"):
             await client.plain.list_tools()
 
@@ -170,19 +135,19 @@ async def test_a_stream_that_ends_without_an_answer() -> None:
 async def test_of_the_answer_to_a_notification_little_is_read() -> None:
     chunks: list[int] = []
 
-    async def endless() -> AsyncIterator[bytes]:
-        while len(chunks) < 100:
+    async def endless() -> AsyncGenerator[bytes, None]:
+        while len(chunks) < 2_000:
             chunks.append(65_536)
             yield bytes(65_536)
 
-    server = Bytes(**{**OPEN, "initialized": httpx.Response(202, content=endless())}, list=_result(2, {"tools": []}))
+    server = Script(**{**OPEN, "initialized": Answer(202, pieces=endless())}, list=result(2, {"tools": []}))
     async with _scripted(server) as client:
         await client.plain.list_tools()
-    assert len(chunks) <= 2
+    assert len(chunks) < 500  # the rest fits into the buffers of the two sockets
 
 
 async def test_a_server_without_sessions_is_not_told_of_the_end() -> None:
-    server = Bytes(**OPEN)
+    server = Script(**OPEN)
     async with _scripted(server):
         pass
     assert "DELETE" not in [one.method for one in server.requests]
@@ -191,35 +156,35 @@ async def test_a_server_without_sessions_is_not_told_of_the_end() -> None:
 @pytest.mark.parametrize(
     ("answer", "error", "text"),
     [
-        (httpx.Response(500, text="oh"), PeerError, "HTTP 500"),
-        (httpx.Response(200, text="oh"), ConnectionError, "no answer"),
-        (httpx.Response(202), ConnectionError, "no answer"),
+        (Answer(500, "oh"), PeerError, "HTTP 500"),
+        (Answer(200, "oh"), ConnectionError, "no answer"),
+        (Answer(202), ConnectionError, "no answer"),
         (
-            httpx.Response(404, json={"jsonrpc": "2.0", "error": {"code": -32600, "message": "gone"}}),
+            said({"error": {"code": -32600, "message": "gone"}}, 404),
             PeerError,
             "404: gone",
         ),
-        (httpx.Response(400, json={"jsonrpc": "2.0", "error": {"code": -32600, "message": "bad"}}), PeerError, "bad"),
+        (said({"error": {"code": -32600, "message": "bad"}}, 400), PeerError, "bad"),
     ],
 )
-async def test_answers_that_are_none(answer: httpx.Response, error: type[Exception], text: str) -> None:
-    async with _scripted(Bytes(**OPEN, list=answer)) as client:
+async def test_answers_that_are_none(answer: Answer, error: type[Exception], text: str) -> None:
+    async with _scripted(Script(**OPEN, list=answer)) as client:
         with pytest.raises(error, match=text):
             await client.plain.list_tools()
 
 
-@pytest.mark.parametrize("discovered", [httpx.Response(400, text="no session"), httpx.Response(202)])
-async def test_an_old_server_gets_a_handshake(discovered: httpx.Response) -> None:
-    opened = _result(2, {"protocolVersion": "2025-03-26", "capabilities": {}, "serverInfo": {}})
-    server = Bytes(discover=discovered, initialize=opened, initialized=httpx.Response(202))
+@pytest.mark.parametrize("discovered", [Answer(400, "no session"), Answer(202)])
+async def test_an_old_server_gets_a_handshake(discovered: Answer) -> None:
+    opened = result(2, {"protocolVersion": "2025-03-26", "capabilities": {}, "serverInfo": {}})
+    server = Script(discover=discovered, initialize=opened, initialized=Answer(202))
     async with _scripted(server, "auto") as client:
         assert client.server.version == "2025-03-26"
 
 
 @pytest.mark.parametrize("mode", ["auto", "handshake", "stateless"])
 async def test_an_error_in_a_400_is_the_word_of_a_server_that_takes_posts(mode: str) -> None:
-    refused = httpx.Response(400, json={"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": "bad"}})
-    server = Bytes(discover=refused, initialize=refused)
+    refused = said({"id": None, "error": {"code": -32600, "message": "bad"}}, 400)
+    server = Script(discover=refused, initialize=refused)
     with pytest.raises(PeerError, match="bad") as caught:
         async with _scripted(server, mode):
             pass
@@ -230,8 +195,8 @@ async def test_an_error_in_a_400_is_the_word_of_a_server_that_takes_posts(mode: 
 async def test_marked_arguments_are_repeated_in_headers() -> None:
     region = {"type": "string", "x-mcp-header": "Region"}
     tool = {"name": "x", "inputSchema": {"type": "object", "properties": {"region": region}}}
-    discovered = _result(1, {"supportedVersions": ["2026-07-28"], "capabilities": {}})
-    server = Bytes(discover=discovered, list=_result(2, {"tools": [tool]}), call=_result(3, {"content": []}))
+    discovered = result(1, {"supportedVersions": ["2026-07-28"], "capabilities": {}})
+    server = Script(discover=discovered, list=result(2, {"tools": [tool]}), call=result(3, {"content": []}))
     async with _scripted(server, "stateless") as client:
         await client.plain.list_tools()
         await client.plain.call_tool("x", {"region": "eu"})
@@ -245,7 +210,7 @@ async def test_tools_with_wrong_marks_are_left_out(
     region = {"type": "number", "x-mcp-header": "Region"}
     wrong = {"type": "object", "properties": {"region": region}}
     tools = [{"name": "good", "inputSchema": {"type": "object"}}, {"name": "bad", "inputSchema": wrong}]
-    discovered = _result(1, {"supportedVersions": ["2026-07-28"], "capabilities": {}})
-    async with _scripted(Bytes(**OPEN, discover=discovered, list=_result(2, {"tools": tools})), mode) as client:
+    discovered = result(1, {"supportedVersions": ["2026-07-28"], "capabilities": {}})
+    async with _scripted(Script(**OPEN, discover=discovered, list=result(2, {"tools": tools})), mode) as client:
         assert [tool["name"] for tool in await client.plain.list_tools()] == surfaced
     assert ("the tool 'bad' is left out" in caplog.text) is (mode == "stateless")

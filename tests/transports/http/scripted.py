@@ -1,0 +1,141 @@
+"""A server of a few bytes on a real socket, for what ours never does: it answers each request as it is told."""
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import aclosing, asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+Pieces = AsyncGenerator[bytes, None] | Iterable[bytes]
+
+
+@dataclass
+class Asked:
+    """A request. The names of its headers are in small letters."""
+
+    method: str
+    path: str
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def name(self) -> str:
+        """The last part of the JSON-RPC method that was posted, or else the method of HTTP."""
+        return json.loads(self.body)["method"].rpartition("/")[2] if self.method == "POST" else self.method
+
+
+@dataclass
+class Answer:
+    """A response: `body` with its length, or `pieces` in chunks, after which the connection is closed unless they are
+    `whole`."""
+
+    status: int = 200
+    body: bytes | str = b""
+    headers: dict[str, str] = field(default_factory=dict)
+    pieces: Pieces | None = None
+    whole: bool = True
+
+    async def write(self, writer: asyncio.StreamWriter) -> None:
+        body = self.body.encode() if isinstance(self.body, str) else self.body
+        length = f"content-length: {len(body)}" if self.pieces is None else "transfer-encoding: chunked"
+        others = "".join(f"{name}: {value}\r\n" for name, value in self.headers.items())
+        writer.write(f"HTTP/1.1 {self.status} Status\r\n{length}\r\n{others}\r\n".encode())
+        if self.pieces is None:
+            writer.write(body)
+            return
+        async with aclosing(_each(self.pieces)) as pieces:
+            async for piece in pieces:
+                writer.write(b"%x\r\n%b\r\n" % (len(piece), piece))
+                await writer.drain()
+        if not self.whole:
+            raise ConnectionError
+        writer.write(b"0\r\n\r\n")
+
+
+async def _each(pieces: Pieces) -> AsyncGenerator[bytes, None]:
+    if isinstance(pieces, AsyncGenerator):
+        async with aclosing(pieces):
+            async for piece in pieces:
+                yield piece
+    else:
+        for piece in pieces:
+            yield piece
+
+
+def stream(text: str, *, whole: bool = True) -> Answer:
+    """An event stream that says `text` and ends."""
+    return Answer(headers={"content-type": "text/event-stream"}, pieces=[text.encode()], whole=whole)
+
+
+def said(message: dict[str, Any], status: int = 200, **headers: str) -> Answer:
+    """A JSON-RPC message."""
+    text = json.dumps({"jsonrpc": "2.0", **message})
+    return Answer(status, text, {"content-type": "application/json", **headers})
+
+
+def result(id: int, result: dict[str, Any], **headers: str) -> Answer:
+    """The good answer to request `id`."""
+    return said({"id": id, "result": result}, **headers)
+
+
+class Script:
+    """Answers by name: the last part of a JSON-RPC method, or GET and DELETE. What it is not told is 405. Bytes are
+    written as they are, and end the connection."""
+
+    def __init__(self, **answers: Answer | bytes | list[Answer | bytes]) -> None:
+        self.requests: list[Asked] = []
+        self.connections = 0
+        self._answers = {key: one if isinstance(one, list) else [one] for key, one in answers.items()}
+
+    async def answer(self, asked: Asked) -> Answer | bytes:
+        self.requests.append(asked)
+        waiting = self._answers.get(asked.name)
+        return waiting.pop(0) if waiting else Answer(405)
+
+    def count(self, method: str) -> int:
+        """How many requests had this method of HTTP."""
+        return sum(one.method == method for one in self.requests)
+
+
+@asynccontextmanager
+async def serving(
+    script: Script | Callable[[Asked], Awaitable[Answer | bytes]], path: str = "/mcp"
+) -> AsyncIterator[str]:
+    """The URL of a server that answers as `script` says."""
+    answer = script.answer if isinstance(script, Script) else script
+    tasks: set[asyncio.Task[Any] | None] = set()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        tasks.add(asyncio.current_task())
+        if isinstance(script, Script):
+            script.connections += 1
+        with suppress(ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
+            while True:
+                given = await answer(await _request(reader))
+                if isinstance(given, bytes):
+                    writer.write(given)
+                    await writer.drain()
+                    break
+                await given.write(writer)
+                await writer.drain()
+        writer.transport.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1")
+    try:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}{path}"
+    finally:
+        server.close()
+        open_ones = [task for task in tasks if task is not None and not task.done()]
+        for task in open_ones:
+            task.cancel()
+        await asyncio.gather(*open_ones)
+
+
+async def _request(reader: asyncio.StreamReader) -> Asked:
+    head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+    first, *lines = head.removesuffix("\r\n\r\n").split("\r\n")
+    method, path, _ = first.split(" ")
+    pairs = (line.partition(":") for line in lines)
+    headers = {name.lower(): value.strip() for name, _, value in pairs}
+    return Asked(method, path, headers, await reader.readexactly(int(headers.get("content-length", "0"))))
