@@ -127,9 +127,9 @@ async def test_a_stream_that_breaks_is_resumed() -> None:
 
 
 async def test_a_stream_that_ends_without_an_answer() -> None:
-    async with _scripted(Script(**OPEN, list=stream(": nothing\n\n"))) as client:
+    async with _scripted(Script(**OPEN, call=stream(": nothing\n\n"))) as client:
         with pytest.raises(ConnectionError, match="without an answer"):
-            await client.plain.list_tools()
+            await client.plain.call_tool("x")
 
 
 async def test_of_the_answer_to_a_notification_little_is_read() -> None:
@@ -168,9 +168,9 @@ async def test_a_server_without_sessions_is_not_told_of_the_end() -> None:
     ],
 )
 async def test_answers_that_are_none(answer: Answer, error: type[Exception], text: str) -> None:
-    async with _scripted(Script(**OPEN, list=answer)) as client:
+    async with _scripted(Script(**OPEN, call=answer)) as client:
         with pytest.raises(error, match=text):
-            await client.plain.list_tools()
+            await client.plain.call_tool("x")
 
 
 @pytest.mark.parametrize("discovered", [Answer(400, "no session"), Answer(202)])
