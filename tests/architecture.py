@@ -48,6 +48,7 @@ LATE_IMPORTS: dict[str, str] = {
     "shared/protocol/wire/dialects/__init__.py": "most connections never speak a dialect",
     "shared/protocol/wire/codec.py": "nearly all peers send lines, and need no reader of headers",
     "shared/client/connect.py": "aiohttp and websockets are an extra, and a client of processes needs none",
+    "shared/client/schemas.py": "jsonschema-rs is an extra, loaded with the first schema to check against",
     "shared/program/options.py": "who asks for help waits for argparse, and nobody else",
     "shared/program/process.py": "what says how much a listener takes stands with the web server, for HTTP alone",
     "shared/program/run.py": "a transport is imported when it is chosen, a reader of settings where there is a file",

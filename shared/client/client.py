@@ -52,8 +52,8 @@ class Client(TypedCalls):
 
         Raises ValueError for a mode or a version that does not exist, and where they leave none to speak.
         """
-        super().__init__(self.request)
         self._options = options or ClientOptions()
+        super().__init__(self.request, check_arguments=self._options.check_arguments)
         self._handlers = Handlers(self._options)
         self._link = Link(transport, self._options, self._connect, reopen, self._reopened)
         self._retries = Retries()

@@ -63,6 +63,9 @@ class ClientOptions:
     """Takes every notification that belongs to no call and no subscription."""
     log_level: str | None = None
     """The mildest log message wanted; None leaves it to the server, which in the stateless era sends none."""
+    check_arguments: bool = False
+    """Whether arguments are checked against the schema of their tool before they are sent: a model's mistake is then
+    told without a way to the server. It takes the extra `client`."""
     capabilities: Mapping[str, Any] = field(default_factory=dict)
     """Declared besides what follows from the handlers, or in place of it."""
     restart: bool = False

@@ -1,12 +1,13 @@
 """The calls of a server as an application makes them: models go in and come out, and lists are followed to their
 last page."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from ..errors import InvalidResult, McpError
+from ..errors import InvalidArguments, InvalidResult, McpError
 from ..protocol.types.base import Wire, fault_at
 from ..protocol.types.prompts import GetPromptResult, Prompt, PromptReference, ResourceReference
 from ..protocol.types.resources import Resource, ResourceTemplate
@@ -20,6 +21,7 @@ from ..protocol.types.results import (
     ReadResourceResult,
 )
 from ..protocol.types.tools import CallToolResult, Tool
+from .checks import ToolChecks
 from .options import Progress
 from .plain import MAX_PAGES, Requester
 
@@ -36,8 +38,9 @@ class TypedCalls:
     """What is asked of one server. Each call raises what `Client.request` does, and InvalidResult for a result that
     is not shaped as the protocol says; an iterator over a list raises McpError for one without end."""
 
-    def __init__(self, request: Requester) -> None:
+    def __init__(self, request: Requester, *, check_arguments: bool = False) -> None:
         self._requested = request
+        self._checks = ToolChecks(arguments=check_arguments)
 
     async def list_tools(self) -> list[Tool]:
         """Every tool."""
@@ -46,6 +49,7 @@ class TypedCalls:
     async def iter_tools(self) -> AsyncIterator[Tool]:
         """Every tool; a page is asked for when the one before it has been taken."""
         async for page in self._pages("tools/list", ListToolsResult):
+            self._checks.learn(page.tools)
             for tool in page.tools:
                 yield tool
 
@@ -87,10 +91,21 @@ class TypedCalls:
         timeout: float | None = SECONDS,  # noqa: ASYNC109 - every request has a limit, asked for or not
         on_progress: Progress | None = None,
     ) -> CallToolResult:
-        """The result of a tool; look for `is_error`, a tool's failure is a result."""
-        params = {"name": name, "arguments": dict(arguments or {})}
+        """The result of a tool; look for `is_error`, a tool's failure is a result.
+
+        Structured content that breaks the schema of a tool that was listed is an InvalidResult, and InvalidArguments
+        are raised where the options say that they are checked. Before that the list is read again: it may be old.
+        """
+        given = dict(arguments or {})
+        if self._checks.arguments:
+            if self._checks.lacks(name):
+                await self.list_tools()
+            await self._checked(self._checks.check_arguments, name, given)
+        params = {"name": name, "arguments": given}
         result = await self._requested("tools/call", params, timeout=timeout, on_progress=on_progress)
-        return _read("tools/call", CallToolResult, result)
+        called = _read("tools/call", CallToolResult, result)
+        await self._checked(self._checks.check_result, name, result)
+        return called
 
     async def read_resource(
         self,
@@ -128,6 +143,14 @@ class TypedCalls:
             params["context"] = {"arguments": dict(context)}
         result = await self._requested("completion/complete", params)
         return _read("completion/complete", CompleteResult, result).completion
+
+    async def _checked(self, check: Callable[[str, dict[str, Any]], None], tool: str, value: dict[str, Any]) -> None:
+        try:
+            check(tool, value)
+        except (InvalidArguments, InvalidResult):
+            with suppress(McpError, ConnectionError, TimeoutError):
+                await self.list_tools()
+            check(tool, value)
 
     async def _pages(self, method: str, model: type[Page]) -> AsyncIterator[Page]:
         params: dict[str, Any] = {}

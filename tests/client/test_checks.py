@@ -1,0 +1,154 @@
+"""Arguments and results against the schemas of the tools that were listed."""
+
+import sys
+from typing import Any
+
+import pytest
+
+from shared.client.checks import MAX_TOOLS, ToolChecks
+from shared.client.typed import TypedCalls
+from shared.errors import InvalidArguments, InvalidResult
+from shared.protocol.types.tools import Tool
+from tests.client.small import Small
+from tests.client.test_typed import Answers
+
+ERAS = pytest.mark.parametrize("mode", ["handshake", "stateless"])
+PRICE = {"type": "object", "properties": {"price": {"type": "number"}}, "required": ["price"]}
+
+
+def tool(name: str = "buy", **more: Any) -> dict[str, Any]:
+    return {"name": name, "inputSchema": PRICE, **more}
+
+
+def listed(*tools: dict[str, Any]) -> dict[str, Any]:
+    return {"tools": list(tools)}
+
+
+def result(content: Any, **more: Any) -> dict[str, Any]:
+    return {"content": [], "structuredContent": content, **more}
+
+
+GOOD, BAD = result({"price": 1}), result({"price": "1"})
+PROMISING = listed(tool(outputSchema=PRICE))
+
+
+# Results
+
+
+async def test_a_result_that_keeps_the_promise_is_given() -> None:
+    calls = TypedCalls(Answers(PROMISING, GOOD))
+    await calls.list_tools()
+    assert (await calls.call_tool("buy")).structured_content == {"price": 1}
+
+
+@pytest.mark.parametrize(
+    ("answer", "path"),
+    [
+        (BAD, "structuredContent.price"),
+        (result([]), "structuredContent"),
+        (result(None), "structuredContent"),
+        ({"content": []}, "structuredContent"),
+    ],
+)
+async def test_a_result_that_breaks_the_promise_is_named(answer: dict[str, Any], path: str) -> None:
+    request = Answers(PROMISING, answer, PROMISING)
+    calls = TypedCalls(request)
+    await calls.list_tools()
+    with pytest.raises(InvalidResult, match=f"wrong at {path}: ") as caught:
+        await calls.call_tool("buy")
+    assert (caught.value.method, caught.value.path, caught.value.result) == ("tools/call", path, answer)
+
+
+async def test_a_promise_may_have_changed() -> None:
+    request = Answers(PROMISING, BAD, listed(tool()), BAD)
+    calls = TypedCalls(request)
+    await calls.list_tools()
+    assert (await calls.call_tool("buy")).structured_content == {"price": "1"}
+    await calls.call_tool("buy")
+    assert [method for method, _ in request.asked] == ["tools/list", "tools/call", "tools/list", "tools/call"]
+
+
+async def test_a_failure_promises_nothing() -> None:
+    calls = TypedCalls(Answers(PROMISING, {"content": [], "isError": True}))
+    await calls.list_tools()
+    assert (await calls.call_tool("buy")).is_error
+
+
+async def test_what_was_not_listed_is_not_checked() -> None:
+    assert (await TypedCalls(Answers(BAD)).call_tool("buy")).structured_content == {"price": "1"}
+
+
+async def test_what_can_not_be_checked_is_given() -> None:
+    calls = TypedCalls(Answers(listed(tool(outputSchema={"$ref": "https://a.example"})), BAD))
+    await calls.list_tools()
+    for _ in range(2):
+        assert (await calls.call_tool("buy")).structured_content == {"price": "1"}
+
+
+@ERAS
+async def test_results_of_a_server_are_checked(mode: str) -> None:
+    async def sell(price: float) -> dict[str, float]:
+        """Sell."""
+        return {"price": price}
+
+    small = Small()
+    small.app.tool()(sell)
+    async with small.connected(mode=mode, check_arguments=True) as client:
+        assert (await client.call_tool("sell", {"price": 2.5})).structured_content
+
+
+# Arguments
+
+
+async def test_arguments_are_checked_before_they_are_sent() -> None:
+    request = Answers(listed(tool()), listed(tool()), listed(tool()), GOOD)
+    calls = TypedCalls(request, check_arguments=True)
+    with pytest.raises(InvalidArguments, match=r'arguments of buy are wrong at price: "1" is not of type "number"'):
+        await calls.call_tool("buy", {"price": "1"})
+    with pytest.raises(InvalidArguments, match='wrong at their top: "price" is a required property'):
+        await calls.call_tool("buy")
+    await calls.call_tool("buy", {"price": 1})
+    assert [method for method, _ in request.asked] == [*["tools/list"] * 3, "tools/call"]
+
+
+async def test_arguments_are_not_checked_unless_it_is_asked_for() -> None:
+    request = Answers(listed(tool()), GOOD)
+    calls = TypedCalls(request)
+    await calls.list_tools()
+    await calls.call_tool("buy", {"price": "1"})
+    assert request.asked[-1][0] == "tools/call"
+
+
+async def test_the_server_judges_a_tool_that_is_not_in_its_list() -> None:
+    request = Answers(listed(), GOOD)
+    await TypedCalls(request, check_arguments=True).call_tool("buy")
+    assert [method for method, _ in request.asked] == ["tools/list", "tools/call"]
+
+
+def test_a_check_that_is_asked_for_needs_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "jsonschema_rs", None)
+    ToolChecks(arguments=False)
+    with pytest.raises(ModuleNotFoundError):
+        ToolChecks(arguments=True)
+
+
+# What is remembered
+
+
+def test_a_schema_is_made_ready_once() -> None:
+    checks = ToolChecks(arguments=False)
+    one = Tool.model_validate(tool(outputSchema=PRICE))
+    checks.learn([one])
+    checks.check_result("buy", GOOD)
+    ready = checks._outputs["buy"].checked
+    checks.learn([one.model_copy()])
+    assert ready is not None
+    assert checks._outputs["buy"].checked is ready
+
+
+def test_the_oldest_tools_are_forgotten() -> None:
+    checks = ToolChecks(arguments=False)
+    checks.learn(Tool.model_validate(tool(str(one), outputSchema=PRICE)) for one in range(MAX_TOOLS + 1))
+    checks.check_result("0", BAD)
+    with pytest.raises(InvalidResult):
+        checks.check_result("1", BAD)
