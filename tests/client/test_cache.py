@@ -135,6 +135,12 @@ def test_an_answer_from_before_a_change_is_not_kept(cache: ResponseCache) -> Non
     assert cache.find(_asked("a")) is None
 
 
+def test_questions_that_failed_are_not_watched_any_longer(cache: ResponseCache) -> None:
+    with pytest.raises(ConnectionError), cache.asking(_asked("a")):
+        raise ConnectionError
+    cache.changed(lambda one: pytest.fail("nothing is under way"))
+
+
 def test_an_answer_that_is_not_concerned_is_kept(cache: ResponseCache) -> None:
     with cache.asking(_asked("a")) as pending:
         cache.changed(lambda one: one.of == "b")

@@ -121,6 +121,18 @@ async def test_no_bytes_mean_no_cache() -> None:
     assert len(peer.asked) == 2
 
 
+async def test_without_a_cache_nobody_waits_for_others() -> None:
+    peer = Peer()
+    request = _cached(peer, ResponseCache(0))
+    async with _callers() as tasks:
+        tasks.start_soon(request, "tools/list")
+        tasks.start_soon(request, "tools/list")
+        await anyio.wait_all_tasks_blocked()
+        for asked in peer.asked:
+            asked.say(HOUR)
+    assert len(peer.asked) == 2
+
+
 async def test_errors_are_not_kept() -> None:
     peer = Peer(PeerError("no", code=-1))
     request = _cached(peer)
@@ -357,6 +369,24 @@ async def test_a_change_that_one_client_hears_of_ends_it_for_all() -> None:
     assert len(peers[0].asked) == 2
 
 
+async def test_what_one_client_hears_leaves_other_servers_alone() -> None:
+    cache, peers = ResponseCache(), [Peer(HOUR), Peer(HOUR)]
+    one, two = _cached(peers[0], cache, "https://a"), _cached(peers[1], cache, "https://b")
+    await one("tools/list")
+    two.notified("notifications/tools/list_changed", {})
+    await one("tools/list")
+    assert len(peers[0].asked) == 1
+
+
+async def test_a_lost_connection_leaves_alone_what_others_were_told() -> None:
+    cache, peers = ResponseCache(), [Peer(HOUR), Peer(HOUR)]
+    one, two = (_cached(peer, cache, "https://a") for peer in peers)
+    await one("tools/list")
+    two.lost()
+    await one("tools/list")
+    assert len(peers[0].asked) == 1
+
+
 async def test_a_client_that_is_closed_leaves_what_is_public() -> None:
     cache, peer = ResponseCache(), Peer({**HOUR, "cacheScope": "public"})
     request = _cached(peer, cache, "https://a")
@@ -380,6 +410,14 @@ async def test_what_was_not_modified_is_given_again() -> None:
     assert peer.asked[1].params == {"uri": "a", "_meta": {ETAG: "1"}}
     assert (await request("resources/read", {"uri": "a"}))["contents"] == first["contents"]
     assert len(peer.asked) == 2
+
+
+async def test_only_reads_say_an_etag() -> None:
+    peer = Peer({"tools": [], "_meta": {ETAG: "1"}})
+    request = _cached(peer)
+    for _ in range(2):
+        await request("tools/list")
+    assert [one.params for one in peer.asked] == [{}, {}]
 
 
 async def test_what_was_modified_takes_the_place() -> None:
