@@ -18,6 +18,7 @@ from .cache import Pending, Question, ResponseCache
 from .flight import Flight
 from .options import Progress
 from .plain import Requester
+from .subscription import Change, Kind
 
 __all__ = ["CachedRequests"]
 
@@ -31,18 +32,12 @@ _ASKED_BY = {
     "skills/get": "uri",
 }
 """The methods whose results say how long they hold, and the only param that a result may be kept for."""
-_CHANGED = {
-    "notifications/tools/list_changed": ("tools/list",),
-    "notifications/prompts/list_changed": ("prompts/list",),
-    "notifications/resources/list_changed": (
-        "resources/list",
-        "resources/templates/list",
-        "skills/list",
-        "skills/get",
-    ),
+_CHANGED: dict[Kind, tuple[str, ...]] = {
+    "tools": ("tools/list",),
+    "prompts": ("prompts/list",),
+    "resources": ("resources/list", "resources/templates/list", "skills/list", "skills/get"),
 }
 _OF_ONE_RESOURCE = ("resources/read", "skills/get")
-_UPDATED = "notifications/resources/updated"
 _NOBODY: tuple[Pending | None, Flight | None] = (None, None)
 
 
@@ -81,14 +76,15 @@ class CachedRequests:
 
     # What the client hears
 
-    def notified(self, method: str, params: Mapping[str, Any]) -> None:
-        """Takes a notification of the server's, which may say that something kept holds no longer."""
-        if method == _UPDATED:
-            uri = params.get("uri")
-            if isinstance(uri, str):
-                self._changed(lambda one: one.method in _OF_ONE_RESOURCE and _overlap(one.of or "", uri))
-        elif method in _CHANGED:
-            self._changed(lambda one: one.method in _CHANGED[method])
+    def heard(self, change: Change) -> None:
+        """Hears that something has changed at the server."""
+        uri = change.uri
+        if change.kind == "missed":
+            self._changed(lambda one: one.owner in (None, self._owner))
+        elif uri is not None:
+            self._changed(lambda one: one.method in _OF_ONE_RESOURCE and _overlap(one.of or "", uri))
+        else:
+            self._changed(lambda one: one.method in _CHANGED.get(change.kind, ()))
 
     def asked_back(self, method: str, params: Mapping[str, Any]) -> None:
         """Hears that the server has answered a request with questions: what it says next is about our answers, and
@@ -96,10 +92,6 @@ class CachedRequests:
         question = self._question(method, params)
         if question is not None:
             self._changed(lambda one: one == question)
-
-    def lost(self) -> None:
-        """Hears that the connection was lost: what changed since then was not told."""
-        self._changed(lambda one: one.owner in (None, self._owner))
 
     def closed(self) -> None:
         """Hears that the client is closed: what it alone was told is not kept."""

@@ -10,11 +10,13 @@ from anyio.abc import TaskGroup
 
 from shared.client.cache import ResponseCache
 from shared.client.cached import CachedRequests
+from shared.client.subscription import Change, Kind
 from shared.errors import PeerError
 from shared.protocol.types.resources import ETAG, NOT_MODIFIED
 
 HOUR = {"ttlMs": 3_600_000}
-UPDATED = "notifications/resources/updated"
+MISSED = Change("missed")
+TOOLS = Change("tools")
 Answer = dict[str, Any] | Exception
 
 
@@ -160,21 +162,22 @@ async def test_a_cursor_that_is_refused_takes_all_pages_along() -> None:
 
 
 @pytest.mark.parametrize(
-    ("notice", "methods"),
+    ("kind", "methods"),
     [
-        ("notifications/tools/list_changed", ["tools/list"]),
-        ("notifications/prompts/list_changed", ["prompts/list"]),
-        ("notifications/resources/list_changed", ["resources/list", "resources/templates/list", "skills/list"]),
-        ("notifications/message", []),
+        ("tools", ["tools/list"]),
+        ("prompts", ["prompts/list"]),
+        ("resources", ["resources/list", "resources/templates/list", "skills/list"]),
+        ("resource", []),
+        ("missed", LISTS),
     ],
 )
-async def test_a_list_that_changed_is_asked_for_again(notice: str, methods: list[str]) -> None:
+async def test_a_list_that_changed_is_asked_for_again(kind: Kind, methods: list[str]) -> None:
     peer = Peer(HOUR)
     request = _cached(peer)
     for method in LISTS:
         await request(method)
     del peer.asked[:]
-    request.notified(notice, {})
+    request.heard(Change(kind))
     for method in LISTS:
         await request(method)
     assert [one.method for one in peer.asked] == methods
@@ -186,7 +189,7 @@ async def test_a_resource_that_changed_is_read_again_and_what_lies_below_and_abo
     for uri in uris:
         await request("resources/read", {"uri": uri})
     del peer.asked[:]
-    request.notified(UPDATED, {"uri": "file:///d/a"})
+    request.heard(Change("resource", "file:///d/a"))
     for uri in uris:
         await request("resources/read", {"uri": uri})
     assert [one.params["uri"] for one in peer.asked] == ["file:///", "file:///d", "file:///d/a", "file:///d/a/x"]
@@ -197,7 +200,7 @@ async def test_a_lost_connection_ends_all_that_is_fresh() -> None:
     request = _cached(peer)
     for method, params in CACHEABLE:
         await request(method, params)
-    request.lost()
+    request.heard(MISSED)
     for method, params in CACHEABLE:
         await request(method, params)
     assert len(peer.asked) == 2 * len(CACHEABLE)
@@ -213,7 +216,7 @@ async def test_who_asks_after_a_change_hears_no_answer_from_before() -> None:
     async with _callers() as tasks:
         tasks.start_soon(ask, "before")
         await anyio.wait_all_tasks_blocked()
-        request.notified("notifications/tools/list_changed", {})
+        request.heard(TOOLS)
         tasks.start_soon(ask, "after")
         await anyio.wait_all_tasks_blocked()
         peer.asked[0].say({**HOUR, "tools": ["old"]})
@@ -364,7 +367,7 @@ async def test_a_change_that_one_client_hears_of_ends_it_for_all() -> None:
     cache, peers = ResponseCache(), [Peer({**HOUR, "cacheScope": "public"}) for _ in range(2)]
     one, two = (_cached(peer, cache, "https://a") for peer in peers)
     await one("tools/list")
-    two.notified("notifications/tools/list_changed", {})
+    two.heard(TOOLS)
     await one("tools/list")
     assert len(peers[0].asked) == 2
 
@@ -373,7 +376,7 @@ async def test_what_one_client_hears_leaves_other_servers_alone() -> None:
     cache, peers = ResponseCache(), [Peer(HOUR), Peer(HOUR)]
     one, two = _cached(peers[0], cache, "https://a"), _cached(peers[1], cache, "https://b")
     await one("tools/list")
-    two.notified("notifications/tools/list_changed", {})
+    two.heard(TOOLS)
     await one("tools/list")
     assert len(peers[0].asked) == 1
 
@@ -382,7 +385,7 @@ async def test_a_lost_connection_leaves_alone_what_others_were_told() -> None:
     cache, peers = ResponseCache(), [Peer(HOUR), Peer(HOUR)]
     one, two = (_cached(peer, cache, "https://a") for peer in peers)
     await one("tools/list")
-    two.lost()
+    two.heard(MISSED)
     await one("tools/list")
     assert len(peers[0].asked) == 1
 
@@ -434,7 +437,7 @@ async def test_a_resource_that_changed_is_read_by_its_etag() -> None:
     peer = Peer({"contents": ["old"], "_meta": {ETAG: "1"}, **HOUR})
     request = _cached(peer)
     await request("resources/read", {"uri": "a"})
-    request.notified(UPDATED, {"uri": "a"})
+    request.heard(Change("resource", "a"))
     await request("resources/read", {"uri": "a"})
     assert peer.asked[1].params["_meta"] == {ETAG: "1"}
 
