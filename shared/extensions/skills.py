@@ -29,9 +29,18 @@ from ..kit.text import join_lines
 from ..protocol.methods import Method
 from ..protocol.pagination import page
 from ..protocol.records import record
-from ..protocol.types.base import Wire
 from ..protocol.types.content import BlobResourceContents, TextResourceContents
 from ..protocol.types.resources import Resource, UriParams
+from ..protocol.types.skills import (
+    DIRECTORY,
+    MANIFEST,
+    MAX_BYTES,
+    MAX_FILES,
+    SKILLS,
+    DirectoryParams,
+    SkillEntry,
+    SkillResource,
+)
 from ..protocol.types.tools import ListParams
 from ..protocol.versions import V2026_07_28
 from ..server.context import Context
@@ -39,13 +48,8 @@ from ..server.extension import Capability, Extension
 from ..server.running import Running
 
 __all__ = [
-    "MANIFEST",
-    "SKILLS",
-    "DirectoryParams",
     "Skill",
-    "SkillEntry",
     "SkillFile",
-    "SkillResource",
     "SkillSource",
     "Skills",
     "skills",
@@ -53,20 +57,11 @@ __all__ = [
 
 T = TypeVar("T")
 
-SKILLS = "io.modelcontextprotocol/skills"
-"""The extension's own name."""
-
-MANIFEST = "SKILL.md"
-"""The file that every skill has at its root."""
-
-MAX_FILES, MAX_BYTES = 512, 16 * 1024 * 1024
-"""What every host can load of one skill (Skills, Limits)."""
 MAX_DESCRIPTION, MAX_FILE_NAME = 1_024, 1_024
 MAX_DEPTH = 32
 """Parts of a skill's path."""
 
 _SCHEME = "skill://"
-_DIRECTORY = "inode/directory"
 _PATH = re.compile(
     rf"(?:(?!\.\.?/)[A-Za-z0-9._~-]{{1,64}}/){{0,{MAX_DEPTH - 1}}}"  # how the server orders its skills
     r"(?=[^/]{1,64}\Z)[a-z0-9]+(?:-[a-z0-9]+)*"  # the name
@@ -74,30 +69,6 @@ _PATH = re.compile(
 _UNFIT = re.compile(r"[\\\x00-\x1f\x7f\ud800-\udfff]")
 _MORE_KINDS = {".md": "text/markdown", ".yaml": "application/yaml", ".yml": "application/yaml"}
 """What not every Python knows yet."""
-
-
-# On the wire
-
-
-class DirectoryParams(UriParams, ListParams):
-    """Which directory to read."""
-
-
-class SkillResource(Wire):
-    """A file of a skill: `sha256:` and the digest of its bytes in lower-case hex, and how many bytes these are."""
-
-    uri: str
-    digest: str
-    size: int
-
-
-class SkillEntry(Wire):
-    """A skill as `skills/list` and `skills/get` show it: the URI of its SKILL.md, what stands at the head of that
-    file, and all its files."""
-
-    uri: str
-    frontmatter: dict[str, Any]
-    resources: list[SkillResource]
 
 
 # What a skill is
@@ -176,7 +147,7 @@ class Skill:
             _, there, rest = self.uri(file).partition(inside)
             if there:
                 child, below, _ = rest.partition("/")
-                directory = Resource(uri=inside + child, name=join_lines(unquote(child)), mime_type=_DIRECTORY)
+                directory = Resource(uri=inside + child, name=join_lines(unquote(child)), mime_type=DIRECTORY)
                 found[child] = directory if below else self.resource(file)
         return list(found.values())
 

@@ -1,6 +1,8 @@
 """What servers answer that no server of ours builds as a model: pages of lists, reads, completions
 (2026-07-28, Server Features). Only clients load it."""
 
+from typing import Any
+
 from pydantic import Field
 
 from .base import Meta, Wire
@@ -12,9 +14,11 @@ from .tools import Tool
 __all__ = [
     "CompleteResult",
     "Completion",
+    "GetSkillResult",
     "ListPromptsResult",
     "ListResourceTemplatesResult",
     "ListResourcesResult",
+    "ListSkillsResult",
     "ListToolsResult",
     "ReadResourceResult",
 ]
@@ -48,6 +52,18 @@ class ListPromptsResult(_Page):
     """A page of prompts."""
 
     prompts: list[Prompt]
+
+
+class ListSkillsResult(_Page):
+    """A page of skills, each as it came: one that is none takes no other along."""
+
+    skills: list[dict[str, Any]]
+
+
+class GetSkillResult(Wire):
+    """One skill, as it came."""
+
+    skill: dict[str, Any]
 
 
 class ReadResourceResult(Wire):

@@ -1,0 +1,58 @@
+"""Skills (the extension io.modelcontextprotocol/skills, SEP-2640): folders of instructions for a model, each file of
+which is a resource."""
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from .base import Wire
+from .resources import UriParams
+from .tools import ListParams
+
+__all__ = [
+    "DIRECTORY",
+    "DYNAMIC",
+    "MANIFEST",
+    "MAX_BYTES",
+    "MAX_FILES",
+    "SKILLS",
+    "DirectoryParams",
+    "SkillEntry",
+    "SkillResource",
+]
+
+SKILLS = "io.modelcontextprotocol/skills"
+"""The extension's own name."""
+
+MANIFEST = "SKILL.md"
+"""The file that every skill has at its root."""
+
+MAX_FILES, MAX_BYTES = 512, 16 * 1024 * 1024
+"""What every host can load of one skill (Skills, Limits)."""
+
+DIRECTORY = "inode/directory"
+"""The media type of a directory."""
+
+DYNAMIC: Literal["dynamic"] = "dynamic"
+"""In place of the files of a skill whose content has no lasting digests."""
+
+
+class DirectoryParams(UriParams, ListParams):
+    """Which directory to read."""
+
+
+class SkillResource(Wire):
+    """A file of a skill: `sha256:` and the digest of its bytes in lower-case hex, and how many bytes these are."""
+
+    uri: str
+    digest: str = Field(pattern=r"^sha256:[0-9a-f]{64}$")
+    size: int = Field(ge=0)
+
+
+class SkillEntry(Wire):
+    """A skill as `skills/list` and `skills/get` show it: the URI of its SKILL.md, what stands at the head of that
+    file, and all its files."""
+
+    uri: str
+    frontmatter: dict[str, Any]
+    resources: list[SkillResource] | Literal["dynamic"]
