@@ -26,42 +26,65 @@ Play = Callable[["Client"], Awaitable[object]]
 
 async def list_tools(client: Client) -> None:
     """Opens the session, and looks around."""
-    await client.plain.list_tools()
+    await client.list_tools()
 
 
 async def call_tool(client: Client) -> None:
     """A tool with numbers."""
-    await client.plain.list_tools()
-    await client.plain.call_tool("add_numbers", {"a": 5, "b": 3})
+    await client.list_tools()
+    await client.call_tool("add_numbers", {"a": 5, "b": 3})
 
 
 async def call_every_tool(client: Client) -> None:
     """What is listed can be called without arguments, or with texts."""
-    for tool in await client.plain.list_tools():
-        required = tool["inputSchema"].get("required", ())
-        await client.plain.call_tool(tool["name"], dict.fromkeys(required, "text"))
+    for tool in await client.list_tools():
+        required = tool.input_schema.get("required", ())
+        await client.call_tool(tool.name, dict.fromkeys(required, "text"))
 
 
 async def use_everything(client: Client) -> None:
     """Every method whose headers are looked at."""
     await call_every_tool(client)
-    for resource in await client.plain.list_resources():
-        await client.plain.read_resource(resource["uri"])
-    for prompt in await client.plain.list_prompts():
-        await client.plain.get_prompt(prompt["name"])
+    for resource in await client.list_resources():
+        await client.read_resource(resource.uri)
+    for prompt in await client.list_prompts():
+        await client.get_prompt(prompt.name)
 
 
 async def call_as_told(client: Client) -> None:
     """The calls that the suite lists."""
-    await client.plain.list_tools()
+    await client.list_tools()
     for call in json.loads(os.environ["MCP_CONFORMANCE_CONTEXT"])["toolCalls"]:
-        await client.plain.call_tool(call["name"], call["arguments"])
+        await client.call_tool(call["name"], call["arguments"])
 
 
 async def echo_schema(client: Client) -> None:
     """A schema comes back as it came."""
-    schemas = {tool["name"]: tool["inputSchema"] for tool in await client.plain.list_tools()}
-    await client.plain.call_tool("json_schema_echo", {"schema": schemas["json_schema_2020_12_tool"]})
+    schemas = {tool.name: tool.input_schema for tool in await client.list_tools()}
+    await client.call_tool("json_schema_echo", {"schema": schemas["json_schema_2020_12_tool"]})
+
+
+async def list_skills(client: Client) -> None:
+    """Skills are found out, and left alone."""
+    from shared.client.skills import ServerSkills
+
+    await ServerSkills(client, "mock").list_skills()
+
+
+async def refuse_skill(client: Client) -> None:
+    """Loads a skill that is not what was listed, and goes on to its next file only if it is let. Raises RuntimeError
+    where it is."""
+    from shared.client.skill_checks import SkillRefused
+    from shared.client.skills import ServerSkills
+
+    skills = ServerSkills(client, "mock")
+    (entry,) = await skills.list_skills()
+    try:
+        skill = await skills.load(entry)
+        await skill.read("references/FORMS.md")
+    except SkillRefused:
+        return
+    raise RuntimeError("the skill was not refused")
 
 
 SCENARIOS: dict[str, Play] = {
@@ -73,6 +96,10 @@ SCENARIOS: dict[str, Play] = {
     "http-standard-headers": use_everything,
     "http-custom-headers": call_as_told,
     "http-invalid-tool-headers": call_every_tool,
+    "sep-2640-client-no-prefetch": list_skills,
+    "sep-2640-client-verify-digest": refuse_skill,
+    "sep-2640-client-verify-size": refuse_skill,
+    "sep-2640-client-verify-frontmatter": refuse_skill,
 }
 """The others are satisfied with a list of tools."""
 
@@ -93,7 +120,9 @@ async def play(scenario: str, version: str, url: str) -> None:
     from shared.client.connect import connect_http
     from shared.client.options import ClientOptions
 
-    options = ClientOptions(mode=version, elicit=confirm, sample=refuse, roots=refuse)
+    # An extension has no version of its own; that of skills came with stateless servers.
+    mode = "stateless" if SCENARIOS.get(scenario) in (list_skills, refuse_skill) else version
+    options = ClientOptions(mode=mode, elicit=confirm, sample=refuse, roots=refuse)
     async with connect_http(url, options) as client:
         await SCENARIOS.get(scenario, list_tools)(client)
 
