@@ -12,10 +12,13 @@ import json
 import os
 import sys
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
     from shared.client.client import Client
+    from shared.protocol.types.client import ElicitResult
+    from shared.protocol.types.elicitation import ElicitForm
+    from shared.protocol.types.sampling import CreateMessageParams
 
 DONE = "the client did all that it was asked for"
 LATER = "auth/"
@@ -104,14 +107,16 @@ SCENARIOS: dict[str, Play] = {
 """The others are satisfied with a list of tools."""
 
 
-async def confirm(params: dict[str, Any]) -> dict[str, Any]:
+async def confirm(form: ElicitForm) -> ElicitResult:
     """Agrees, and leaves everything else in the form as the server suggests it."""
-    properties = params["requestedSchema"]["properties"]
-    return {"action": "accept", "content": {"confirmed": True} if "confirmed" in properties else {}}
+    from shared.protocol.types.client import ElicitResult
+
+    fields = form.requested_schema["properties"]
+    return ElicitResult(action="accept", content={"confirmed": True} if "confirmed" in fields else {})
 
 
-async def refuse(params: dict[str, Any]) -> dict[str, Any]:
-    """Answers what no scenario asks: being able to is declared, and that is looked at."""
+async def sample(_conversation: CreateMessageParams) -> NoReturn:
+    """No scenario asks for it. That it can be asked for is declared, and looked at."""
     raise NotImplementedError
 
 
@@ -122,7 +127,7 @@ async def play(scenario: str, version: str, url: str) -> None:
 
     # An extension has no version of its own; that of skills came with stateless servers.
     mode = "stateless" if SCENARIOS.get(scenario) in (list_skills, refuse_skill) else version
-    options = ClientOptions(mode=mode, elicit=confirm, sample=refuse, roots=refuse)
+    options = ClientOptions(mode=mode, elicit=confirm, sample=sample, roots=())
     async with connect_http(url, options) as client:
         await SCENARIOS.get(scenario, list_tools)(client)
 
