@@ -15,7 +15,7 @@ from shared.errors import McpError
 from tests.descriptors import left_open, settled_descriptors
 from tests.interop.peers import NEWEST_HANDSHAKE
 from tests.interop.servers.official import OFFICIAL
-from tests.interop.servers.rows import CLOSES, NOTE, ROWS, Ears, Row, Talk, opens, outcome
+from tests.interop.servers.rows import CLOSES, NOTE, ROWS, Ears, Row, Talk, opens, outcome, ping
 
 HOST = "127.0.0.1"
 START_SECONDS = 30.0
@@ -40,7 +40,7 @@ class Column:
     def rows(self) -> dict[str, Row]:
         """The rows that the server has, in their order, but for the end of the connection."""
         official = OFFICIAL[self.server]
-        every = {"opens": opens(self.version, official.name), **official.rows}
+        every = {"opens": opens(self.version, official.name), "ping": ping, **official.rows}
         return {row: every[row] for row in ROWS if row in every and (self.version, row) not in official.without}
 
 

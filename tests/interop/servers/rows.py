@@ -12,10 +12,14 @@ import anyio
 from shared.client.client import Client
 from shared.client.options import ClientOptions
 from shared.errors import McpError, PeerError
+from shared.protocol.types.content import BlobResourceContents, TextContent, TextResourceContents
+from shared.protocol.types.prompts import PromptReference
+from shared.protocol.types.tools import CallToolResult
 from tests.interop.others.driving import FIELDS, ROOTS, SAMPLE
 
 ROWS = (
     "opens",
+    "ping",
     "lists",
     "calls",
     "data",
@@ -76,9 +80,9 @@ class Talk:
     folder: str
     site: str
 
-    async def call(self, tool: str, arguments: Mapping[str, Any] | None = None, **how: Any) -> dict[str, Any]:
+    async def call(self, tool: str, arguments: Mapping[str, Any] | None = None, **how: Any) -> CallToolResult:
         """The result of a tool."""
-        return await self.client.plain.call_tool(tool, self.filled(arguments or {}), **how)
+        return await self.client.call_tool(tool, self.filled(arguments or {}), **how)
 
     def filled(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments with what `FOLDER` and `SITE` stand for."""
@@ -111,11 +115,16 @@ def opens(version: str, name: str) -> Row:
     return row
 
 
+async def ping(talk: Talk) -> None:
+    """It answers a ping, or what stands for it."""
+    await talk.client.ping()
+
+
 def lists(**wanted: set[str]) -> Row:
     """What is `wanted` of tools, resources, templates and prompts is listed, by name."""
 
     async def row(talk: Talk) -> None:
-        client = talk.client.plain
+        client = talk.client
         listing = {
             "tools": client.list_tools,
             "resources": client.list_resources,
@@ -123,7 +132,7 @@ def lists(**wanted: set[str]) -> Row:
             "prompts": client.list_prompts,
         }
         for kind, names in wanted.items():
-            listed = {one["name"] for one in await listing[kind]()}
+            listed = {one.name for one in await listing[kind]()}
             assert names <= listed, f"{names - listed} are not among the {kind}"
 
     return row
@@ -134,8 +143,8 @@ def calls(tool: str, arguments: Mapping[str, Any], part: str) -> Row:
 
     async def row(talk: Talk) -> None:
         result = await talk.call(tool, arguments)
-        assert not result.get("isError"), result
-        assert part in text(result), text(result)
+        assert not result.is_error, result
+        assert part in result.text, result.text
 
     return row
 
@@ -145,7 +154,7 @@ def data(tool: str, arguments: Mapping[str, Any], wanted: Mapping[str, Any]) -> 
 
     async def row(talk: Talk) -> None:
         result = await talk.call(tool, arguments)
-        assert result["structuredContent"] == wanted
+        assert result.structured_content == wanted
 
     return row
 
@@ -155,8 +164,8 @@ def fails(tool: str, arguments: Mapping[str, Any], part: str) -> Row:
 
     async def row(talk: Talk) -> None:
         result = await talk.call(tool, arguments)
-        assert result.get("isError") is True, result
-        assert part in text(result), text(result)
+        assert result.is_error, result
+        assert part in result.text, result.text
 
     return row
 
@@ -165,15 +174,16 @@ async def unknown(talk: Talk) -> None:
     """A tool that there is not is an error of one kind or the other."""
     with suppress(PeerError):
         result = await talk.call("there_is_none")
-        assert result.get("isError") is True, result
+        assert result.is_error, result
 
 
 def reads(uri: str, part: str) -> Row:
     """The text of a resource has that part in it."""
 
     async def row(talk: Talk) -> None:
-        [contents] = (await talk.client.plain.read_resource(uri))["contents"]
-        assert part in contents["text"]
+        [contents] = (await talk.client.read_resource(uri)).contents
+        assert isinstance(contents, TextResourceContents)
+        assert part in contents.text
 
     return row
 
@@ -182,8 +192,9 @@ def reads_bytes(uri: str, blob: str) -> Row:
     """A resource is those bytes."""
 
     async def row(talk: Talk) -> None:
-        [contents] = (await talk.client.plain.read_resource(uri))["contents"]
-        assert contents["blob"] == blob
+        [contents] = (await talk.client.read_resource(uri)).contents
+        assert isinstance(contents, BlobResourceContents)
+        assert contents.blob == blob
 
     return row
 
@@ -192,8 +203,10 @@ def prompts(name: str, arguments: Mapping[str, str], part: str) -> Row:
     """The first message of a prompt has that part in it."""
 
     async def row(talk: Talk) -> None:
-        result = await talk.client.plain.get_prompt(name, talk.filled(arguments))
-        assert part in result["messages"][0]["content"]["text"]
+        result = await talk.client.get_prompt(name, talk.filled(arguments))
+        content = result.messages[0].content
+        assert isinstance(content, TextContent)
+        assert part in content.text
 
     return row
 
@@ -202,9 +215,8 @@ def completes(prompt: str, name: str, value: str, wanted: list[str]) -> Row:
     """Those are the values of an argument of a prompt that begin so."""
 
     async def row(talk: Talk) -> None:
-        asked = {"ref": {"type": "ref/prompt", "name": prompt}, "argument": {"name": name, "value": value}}
-        result = await talk.client.request("completion/complete", asked)
-        assert result["completion"]["values"] == wanted
+        found = await talk.client.complete(PromptReference(name=prompt), name, value)
+        assert found.values == wanted
 
     return row
 
@@ -243,7 +255,7 @@ async def cancels(talk: Talk) -> None:
         tasks.start_soon(hold)
         await began.wait()
         tasks.cancel_scope.cancel()
-    assert text(await talk.call("when_stopped")) == "stopped"
+    assert (await talk.call("when_stopped")).text == "stopped"
 
 
 def changes(uri: str, tool: str) -> Row:
@@ -277,11 +289,6 @@ async def _hears(
     async with talk.client.subscribed(uris, hear, lists=not uris):
         await change()
         await heard.wait()
-
-
-def text(result: dict[str, Any]) -> str:
-    """All text of a tool's result."""
-    return "\n".join(block["text"] for block in result["content"] if block["type"] == "text")
 
 
 async def outcome(row: Row, talk: Talk, seconds: float) -> str:
