@@ -4,18 +4,21 @@ import json
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 import anyio
 
+from shared.client.changes import Change
 from shared.client.client import Client
 from shared.client.options import ClientOptions
 from shared.errors import McpError, PeerError
+from shared.protocol.types.client import CreateMessageResult, ElicitResult, ListRootsResult
 from shared.protocol.types.content import BlobResourceContents, TextContent, TextResourceContents
+from shared.protocol.types.elicitation import ElicitForm
 from shared.protocol.types.prompts import PromptReference
+from shared.protocol.types.sampling import CreateMessageParams
 from shared.protocol.types.tools import CallToolResult
-from tests.interop.others.driving import FIELDS, ROOTS, SAMPLE
+from tests.interop.others.driving import FIELDS, ROOTS
 
 ROWS = (
     "opens",
@@ -45,7 +48,7 @@ FOLDER, SITE = "<the folder>", "<the site>"
 """Stand in arguments for the directory that the server was given, and for the URL of a web site."""
 NOTE = "a note\n"
 """What `note.txt` in that directory says."""
-MODEL = SAMPLE["content"]["text"]
+MODEL = "lake"
 """What our model says, whatever it is asked."""
 
 
@@ -53,22 +56,18 @@ MODEL = SAMPLE["content"]["text"]
 class Ears:
     """What the client was told outside of results."""
 
-    logs: list[dict[str, Any]] = field(default_factory=list)
+    logs: list[tuple[str, Any]] = field(default_factory=list)
 
     def options(self, mode: str) -> ClientOptions:
         """Those of a client that answers whatever a server may ask, and that keeps the log here."""
         return ClientOptions(
             mode=mode,
             elicit=fill_in,
-            sample=_answering(SAMPLE),
-            roots=_answering(ROOTS),
-            on_notification=self._hear,
+            sample=answer,
+            roots=ListRootsResult.model_validate(ROOTS).roots,
+            on_log=lambda level, _logger, said: self.logs.append((level, said)),
             log_level="info",
         )
-
-    def _hear(self, method: str, params: dict[str, Any]) -> None:
-        if method == "notifications/message":
-            self.logs.append(params)
 
 
 @dataclass(frozen=True)
@@ -93,16 +92,14 @@ class Talk:
 Row = Callable[[Talk], Awaitable[None]]
 
 
-async def fill_in(params: dict[str, Any]) -> dict[str, Any]:
+async def fill_in(form: ElicitForm) -> ElicitResult:
     """What the user says to a form: what is required."""
-    return {"action": "accept", "content": {name: FIELDS[name] for name in params["requestedSchema"]["required"]}}
+    return ElicitResult(action="accept", content={name: FIELDS[name] for name in form.requested_schema["required"]})
 
 
-def _answering(answer: dict[str, Any]) -> Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]:
-    async def answer_it(_params: dict[str, Any]) -> dict[str, Any]:
-        return answer
-
-    return answer_it
+async def answer(_asked: CreateMessageParams) -> CreateMessageResult:
+    """What the model says."""
+    return CreateMessageResult.of("parrot", TextContent(text=MODEL))
 
 
 def opens(version: str, name: str) -> Row:
@@ -239,7 +236,7 @@ def logs(tool: str, data: Any) -> Row:
         await talk.call(tool)
         while not talk.ears.logs:  # over HTTP it may come by another stream than the answer
             await anyio.sleep(0.01)
-        assert [(one["level"], one["data"]) for one in talk.ears.logs] == [("warning", data)]
+        assert talk.ears.logs == [("warning", data)]
 
     return row
 
@@ -262,7 +259,9 @@ def changes(uri: str, tool: str) -> Row:
     """The tool changes a resource, which is heard of."""
 
     async def row(talk: Talk) -> None:
-        await _hears(talk, partial(talk.call, tool), [uri], ("notifications/resources/updated", uri))
+        async with talk.client.changes([uri], lists=False) as heard:
+            await talk.call(tool)
+            assert await anext(heard) == Change("resource", uri)
 
     return row
 
@@ -271,24 +270,11 @@ def relists(tool: str, arguments: Mapping[str, Any] | None = None) -> Row:
     """The tool changes the list of tools, which is heard of."""
 
     async def row(talk: Talk) -> None:
-        call = partial(talk.call, tool, arguments)
-        await _hears(talk, call, [], ("notifications/tools/list_changed", None))
+        async with talk.client.changes() as heard:
+            await talk.call(tool, arguments)
+            assert await anext(heard) == Change("tools")
 
     return row
-
-
-async def _hears(
-    talk: Talk, change: Callable[[], Awaitable[object]], uris: list[str], wanted: tuple[str, str | None]
-) -> None:
-    heard = anyio.Event()
-
-    def hear(method: str, params: dict[str, Any]) -> None:
-        if (method, params.get("uri")) == wanted:
-            heard.set()
-
-    async with talk.client.subscribed(uris, hear, lists=not uris):
-        await change()
-        await heard.wait()
 
 
 async def outcome(row: Row, talk: Talk, seconds: float) -> str:
