@@ -312,6 +312,8 @@ class ClientSession:
                 return self._notified(message)
             case Request():
                 return self._question(message)
+            case Malformed(refused, is_call=True):
+                self._refuse(refused)
             case Malformed(refused):
                 return self._unusable(refused.id, refused.message)
             case Unanswered(id_, reason, fate):
@@ -377,6 +379,11 @@ class ClientSession:
             self._asked.add(request.id)
             return asked
         return None
+
+    def _refuse(self, refusal: Failure) -> None:
+        """Answers a question that can't be read; those of the stateless era get no answer at all."""
+        if refusal.id is not None and not self._mode.stateless:
+            self._send(refusal, refusal.id)
 
     def _refusal(self, asked: Asked) -> RpcError | None:
         if asked.id in self._asked:

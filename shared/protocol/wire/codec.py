@@ -219,6 +219,8 @@ class Codec:
             told = InvalidRequest(f"a message may have {frame.limit:,} bytes at most")
         else:
             told = ParseError(frame.reason)
+        if isinstance(frame, Oversized) and frame.answered is not None:
+            return Malformed(failure(frame.answered, told), silent=True)
         return Malformed(failure(None if self._is_client else frame.id, told), self._is_client)
 
     def _with_header(self, body: bytes) -> bytes:
@@ -249,7 +251,7 @@ def _message(value: Any) -> Message:
     if not isinstance(known_id, str) and type(known_id) is not int:
         known_id = None
     if value.get("jsonrpc") != "2.0":
-        return Malformed(failure(known_id, InvalidRequest('"jsonrpc" must be "2.0"')))
+        return Malformed(failure(known_id, InvalidRequest('"jsonrpc" must be "2.0"')), is_call="method" in value)
     if "method" not in value:
         return _answer(value, known_id)
     method, params = value["method"], value.get("params", {})
@@ -265,10 +267,11 @@ def _refused(value: dict[str, Any], known_id: RequestId | None) -> Malformed:
     """The answer due to a call that is none."""
     wants_answer = "id" in value
     if wants_answer and known_id is None:
-        return Malformed(failure(None, InvalidRequest('"id" must be a string or an integer')))
+        return Malformed(failure(None, InvalidRequest('"id" must be a string or an integer')), is_call=True)
+    refusal: RpcError = InvalidParams('"params" must be an object')
     if not isinstance(value["method"], str):
-        return Malformed(failure(known_id, InvalidRequest('"method" must be a string')), not wants_answer)
-    return Malformed(failure(known_id, InvalidParams('"params" must be an object')), not wants_answer)
+        refusal = InvalidRequest('"method" must be a string')
+    return Malformed(failure(known_id, refusal), not wants_answer, is_call=True)
 
 
 def _answer(value: dict[str, Any], known_id: RequestId | None) -> Message:
@@ -282,7 +285,7 @@ def _answer(value: dict[str, Any], known_id: RequestId | None) -> Message:
         code, message = error.get("code"), error.get("message")
         if type(code) is int and isinstance(message, str):
             return Failure(known_id, code, message, error.get("data"))
-    return Malformed(failure(None, InvalidRequest("an answer has an id and either a result or an error")), True)
+    return Malformed(failure(known_id, InvalidRequest("an answer has an id and either a result or an error")), True)
 
 
 encode = Codec(line_end=b"").encode

@@ -6,7 +6,7 @@ accepted at the very start of a stream, where some shells put one, and nowhere e
 """
 
 from ..records import record
-from .salvage import EDGE, read_edges
+from .salvage import EDGE, read_answered, read_edges
 
 __all__ = ["LineBuffer", "Oversized", "ServerSentEvent", "encode_event"]
 
@@ -20,6 +20,8 @@ class Oversized:
     limit: int
     id: str | int | None = None
     """The id of the request that it was, where its ends show one."""
+    answered: str | int | None = None
+    """The id of the request that it answered, where they show that."""
 
 
 class LineBuffer:
@@ -81,7 +83,8 @@ class LineBuffer:
     def _told(self) -> list[bytes | Oversized]:
         """At once, unless the end of the line may show the id of a request."""
         found = _oversized(self._limit, bytes(self._buffer), b"")
-        self._is_told = found.id is not None or not self._buffer.lstrip().startswith(b"{")
+        is_known = found.id is not None or found.answered is not None
+        self._is_told = is_known or not self._buffer.lstrip().startswith(b"{")
         return [found] if self._is_told else []
 
     def _without_mark(self, chunk: bytes) -> bytes:
@@ -94,7 +97,8 @@ class LineBuffer:
 
 
 def _oversized(limit: int, head: bytes, tail: bytes) -> Oversized:
-    return Oversized(limit, read_edges(head[:EDGE], tail[-EDGE:]))
+    head, tail = head[:EDGE], tail[-EDGE:]
+    return Oversized(limit, read_edges(head, tail), read_answered(head, tail))
 
 
 @record

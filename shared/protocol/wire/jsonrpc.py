@@ -76,6 +76,8 @@ class Malformed:
 
     failure: Failure
     silent: bool = False
+    is_call: bool = False
+    """Whether it has a method: then the id is the peer's, else that of a request of ours."""
 
 
 @record

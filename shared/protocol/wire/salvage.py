@@ -16,7 +16,7 @@ from ...errors import InvalidParams, InvalidRequest, ParseError, RpcError
 from ..records import record
 from .jsonrpc import Batch, Failure, Malformed, Message, Notification, Request, Response, failure, scrubbed
 
-__all__ = ["EDGE", "Fault", "find_fault", "is_text", "read_edges", "read_leniently", "salvage"]
+__all__ = ["EDGE", "Fault", "find_fault", "is_text", "read_answered", "read_edges", "read_leniently", "salvage"]
 
 EDGE = 4_096
 """Bytes of the beginning and of the end of a text that `read_edges` looks at."""
@@ -52,10 +52,13 @@ def salvage(
     the answer to a text of which no value can be made."""
     try:
         value = read_leniently(data)
-    except json.JSONDecodeError:
-        return refuse(failure(None, error))
-    except (RecursionError, ValueError):
-        return refuse(failure(read_edges(data[:EDGE], data[-EDGE:]), error))
+    except (RecursionError, ValueError) as reason:
+        head, tail = data[:EDGE], data[-EDGE:]
+        answered = read_answered(head, tail)
+        if answered is not None:
+            return Malformed(failure(answered, error), silent=True)
+        is_json = not isinstance(reason, json.JSONDecodeError)
+        return refuse(failure(read_edges(head, tail) if is_json else None, error))
     values = value if isinstance(value, list) else [value]
     faults = [find_fault(one) if isinstance(one, dict) else None for one in values]
     # Where no fault has a place, the text as a whole is at fault, and so is each message in it.
@@ -75,7 +78,7 @@ def _answer_due(message: Message, fault: Fault | None, error: ParseError) -> Mes
         case Request(id_) | Malformed(Failure(id_)) if isinstance(id_, str) and not is_text(id_):
             return Malformed(failure(None, error))
         case Request(id_):
-            return Malformed(failure(id_, refusal))
+            return Malformed(failure(id_, refusal), is_call=True)
         case Response(id_):
             return failure(id_, refusal)
         case Failure(id_, code, said):
@@ -153,20 +156,38 @@ _MEMBER = rb'\s*"(jsonrpc|id|method)"\s*:\s*("[^"\\]*"|-?[0-9]{1,4300})\s*'
 _HEAD = re.compile(rb"\s*\{((?:" + _MEMBER + rb",)*)")
 _TAIL = re.compile(rb"((?:," + _MEMBER + rb")+)\}\s*\Z")
 _MEMBERS = re.compile(_MEMBER)
+_OUTCOME = re.compile(rb'\s*"(?:result|error)"\s*:')
 
 
 def read_edges(head: bytes, tail: bytes) -> str | int | None:
     """The id of the request of which this is the beginning and the end, for one that is too much to be read; None
     where neither shows that it is a request, and its id. Programs write what is short before the params, or after
     them; what stands between two of these members is in no string and in no deeper object."""
+    found = _members(head, tail)
+    return _id_in(found) if b"method" in found else None
+
+
+def read_answered(head: bytes, tail: bytes) -> str | int | None:
+    """The id of the request that is answered by what has this beginning and this end; None where they don't show that
+    it is an answer, and its id."""
+    begun = _HEAD.match(head)
+    if begun is None or _OUTCOME.match(head, begun.end()) is None:
+        return None
+    found = _members(head, tail)
+    return None if b"method" in found else _id_in(found)
+
+
+def _members(head: bytes, tail: bytes) -> dict[bytes, bytes]:
     found: dict[bytes, bytes] = {}
     for part in (_HEAD.match(head), _TAIL.search(tail)):
         if part is not None:
             found.update(_MEMBERS.findall(part[1]))
-    if b"method" not in found or b"id" not in found:
-        return None
+    return found
+
+
+def _id_in(members: dict[bytes, bytes]) -> str | int | None:
     try:
-        known: str | int = from_json(found[b"id"])
+        known: str | int | None = from_json(members.get(b"id", b"null"))
     except ValueError:
         return None
     return known

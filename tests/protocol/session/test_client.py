@@ -169,6 +169,29 @@ def test_an_answer_that_is_no_message_ends_the_request() -> None:
     assert session.receive(Malformed(Failure(id_, -32700, "cut"))) == [Unusable(id_, "cut")]
 
 
+@pytest.mark.parametrize(
+    "said", ['"result": []', '"result": {}, "error": {"code": 1, "message": ""}', '"error": "no"', '"a": 1']
+)
+@BOTH
+def test_an_answer_of_another_form(mode: Version, said: str) -> None:
+    session = _open(mode)
+    id_ = session.request("tools/list", {})
+    [event] = session.receive(decode(b'{"jsonrpc": "2.0", "id": %d, %b}' % (id_, said.encode())))
+    assert isinstance(event, Unusable)
+    assert event.id == id_
+
+
+@pytest.mark.parametrize("said", ['"method": "roots/list", "params": null', '"method": 7'])
+@BOTH
+def test_a_question_of_another_form_is_none_about_our_request_of_that_id(mode: Version, said: str) -> None:
+    session = _open(mode)
+    id_ = session.request("tools/list", {})
+    session.outgoing()
+    assert session.receive(decode(b'{"jsonrpc": "2.0", "id": %d, %b}' % (id_, said.encode()))) == []
+    assert [one.id for one in _sent(session)] == ([] if mode.stateless else [id_])
+    assert session.receive(Response(id_, {})) == [Answered(id_, Response(id_, {}))]
+
+
 @pytest.mark.parametrize("fate", ["unknown", "unreached", "session over"])
 def test_a_transport_says_that_no_answer_will_come(fate: Fate) -> None:
     session = _open()

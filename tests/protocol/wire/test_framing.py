@@ -103,6 +103,15 @@ def test_a_request_that_is_dropped_is_known_by_its_id(limit, size):
     assert lines(*chunks, limit=limit) == [Oversized(limit, 7), b"{}", Oversized(limit, "8")]
 
 
+@pytest.mark.parametrize("size", [1, 7, 60, 10_000])
+def test_an_answer_that_is_dropped_is_known_by_its_id(size):
+    first = b'{"jsonrpc":"2.0","id":7,"result":{"a":"%s"}}' % (b"x" * 500)
+    second = b'{"result":{"a":"%s"},"id":"8"}' % (b"x" * 500)
+    data = b"\n".join([first, second])
+    chunks = [data[at : at + size] for at in range(0, len(data), size)]
+    assert lines(*chunks, limit=100) == [Oversized(100, None, 7), Oversized(100, None, "8")]
+
+
 @given(st.binary(max_size=60).map(lambda data: data.replace(b"x", b"\n")), st.lists(st.integers(0, 60), max_size=6))
 def test_it_does_not_matter_how_the_stream_is_cut(data, places):
     cuts = [0, *sorted(place for place in places if place < len(data)), len(data)]

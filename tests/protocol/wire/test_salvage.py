@@ -8,7 +8,16 @@ from hypothesis import strategies as st
 
 from shared.protocol.wire.codec import decode
 from shared.protocol.wire.jsonrpc import Batch, Failure, Malformed, Notification, Request
-from shared.protocol.wire.salvage import EDGE, MAX_DEPTH, MAX_VALUES, find_fault, is_text, read_edges, read_leniently
+from shared.protocol.wire.salvage import (
+    EDGE,
+    MAX_DEPTH,
+    MAX_VALUES,
+    find_fault,
+    is_text,
+    read_answered,
+    read_edges,
+    read_leniently,
+)
 
 HALF = "is not valid Unicode: it has half of a surrogate pair, or bytes that are not UTF-8"
 NAN = "is NaN or Infinity, which JSON has no numbers for"
@@ -161,6 +170,31 @@ MUCH = b"x" * 100
 )
 def test_the_id_of_a_request_may_stand_at_either_end(head, tail, id):
     assert read_edges(head, tail) == id
+
+
+@pytest.mark.parametrize(
+    ("head", "tail", "id"),
+    [
+        (b'{"jsonrpc":"2.0","id":7,"result":{' + MUCH, MUCH + b"}}", 7),
+        (b' { "id" : "seven" , "error" : {' + MUCH, MUCH, "seven"),
+        (b'{"result":{' + MUCH, MUCH + b'},"jsonrpc":"2.0","id":7}', 7),
+        (b'{"result":{' + MUCH, MUCH + b"}}", None),
+        (b'{"jsonrpc":"2.0","id":7,"method":"m","params":{' + MUCH, MUCH + b"}}", None),
+        (b'{"jsonrpc":"2.0","id":7,"params":{' + MUCH, MUCH + b'},"method":"m"}', None),
+        (b'{"result":{' + MUCH, MUCH + b'},"method":"m","id":7}', None),
+        (b'{"jsonrpc":"2.0","id":7.5,"result":{' + MUCH, MUCH + b"}}", None),
+        (b'[{"jsonrpc":"2.0","id":7,"result":{' + MUCH, MUCH, None),
+    ],
+)
+def test_the_id_of_an_answer_may_stand_at_either_end(head, tail, id):
+    assert read_answered(head, tail) == id
+
+
+@pytest.mark.parametrize("rest", [b"tru", b'{"a":' * 10_000, b'"\xff'])
+def test_an_answer_that_is_no_json_is_known_by_its_id(rest):
+    read = decode(b'{"jsonrpc":"2.0","id":7,"result":{"a":' + rest)
+    assert isinstance(read, Malformed)
+    assert (read.failure.id, read.silent, read.is_call) == (7, True, False)
 
 
 def test_looking_at_the_ends_takes_no_time_worth_mentioning():
