@@ -1,6 +1,6 @@
 """A server on standard streams that is good but for one fault, which it is told by name: `python child.py FAULT`.
 
-It is run without site packages, and imports nothing of the project. Ids are not looked at where a fault says so.
+It is run without site packages, and imports nothing of the project.
 """
 
 import json
@@ -19,6 +19,7 @@ RESULTS: dict[str, Json] = {
         "capabilities": {"tools": {}, "resources": {"subscribe": True}},
         "serverInfo": {"name": "child", "version": "1"},
     },
+    "server/discover": {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}},
     "tools/list": {"tools": [{"name": "work", "inputSchema": {"type": "object"}}]},
     "tools/call": {"content": [{"type": "text", "text": "done"}]},
     "resources/read": {"contents": []},
