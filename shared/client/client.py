@@ -34,6 +34,7 @@ from .restart import Start
 from .retry import Retries
 from .subscription import change_of
 from .typed import TypedCalls
+from .visits import visits_wanted
 
 __all__ = ["Client"]
 
@@ -164,14 +165,32 @@ class Client(TypedCalls):
         on_notice = None if on_progress is None else _reporting(on_progress)
         asked: dict[str, Any] = {} if params is None else {**params}
         inputs: dict[str, Any] = {}
+        has_visited = False
         for _ in range(MAX_ROUNDS):
-            result = await self._round(method, {**asked, **inputs} if inputs else asked, timeout, on_notice)
+            try:
+                result = await self._round(method, {**asked, **inputs} if inputs else asked, timeout, on_notice)
+            except PeerError as error:
+                if has_visited or not await self._visited(error, timeout):
+                    raise
+                has_visited = True
+                continue
             if not isinstance(result, InputWanted):
                 if method == "tools/list":
                     self._retries.learn(result)
                 return result
             inputs = await self._link.connection.inputs(result)
         raise McpError(f"{method} was not settled in {MAX_ROUNDS} rounds")
+
+    async def _visited(self, error: PeerError, seconds: float | None) -> bool:
+        """Whether the user has visited the pages that the server refused a request for."""
+        wanted = visits_wanted(error)
+        if wanted is None or self._options.elicit_url is None:
+            return False
+        answers = (await self._link.connection.inputs(wanted))["inputResponses"]
+        if any(answer["action"] != "accept" for answer in answers.values()):
+            return False
+        await self._handlers.visits.wait(answers, seconds)
+        return True
 
     async def _round(
         self,

@@ -16,11 +16,9 @@ from ..protocol.types.elicitation import ElicitForm, ElicitUrl
 from ..protocol.types.sampling import CreateMessageParams
 from .elicitation import completed
 from .options import ClientOptions, Handler, Log, Roots, Sample
+from .visits import Visits
 
 __all__ = ["Handlers"]
-
-MAX_VISITS = 100
-"""Visits whose end may still be told; a server that never tells it costs no more."""
 
 Asked = TypeVar("Asked", bound=Params)
 
@@ -32,7 +30,7 @@ class Handlers:
 
     def __init__(self, options: ClientOptions) -> None:
         self._options = options
-        self._visits: dict[str, None] = {}
+        self.visits = Visits()
         self.answers: dict[str, Handler] = {}
         """By method, what answers a question."""
         self._takers: dict[str, Callable[[dict[str, Any]], None]] = {}
@@ -44,8 +42,8 @@ class Handlers:
             self.answers["roots/list"] = partial(_listed, options.roots)
         if options.on_log is not None:
             self._takers["notifications/message"] = partial(_logged, options.on_log)
-        if options.on_visited is not None:
-            self._takers["notifications/elicitation/complete"] = partial(self._visited, options.on_visited)
+        if options.elicit_url is not None:
+            self._takers["notifications/elicitation/complete"] = self._visited
 
     def take(self, notice: Notified) -> None:
         """Takes a notification that belongs to no call and no subscription."""
@@ -65,10 +63,11 @@ class Handlers:
             return self._completed(form, answer).to_wire()
         if mode == "url" and self._options.elicit_url is not None:
             visit = _read("elicitation/create", ElicitUrl, params)
-            self._expect(visit)
+            if visit.elicitation_id is not None:
+                self.visits.begin(visit.elicitation_id)
             answer = await self._options.elicit_url(visit)
             if answer.action != "accept":
-                self._visits.pop(visit.elicitation_id or "", None)
+                self.visits.end(visit.elicitation_id or "")
             return ElicitResult(action=answer.action).to_wire()
         raise InvalidParams("this mode of elicitation was not declared")
 
@@ -80,19 +79,11 @@ class Handlers:
             _log.error("%s", error)
             raise
 
-    def _expect(self, visit: ElicitUrl) -> None:
-        if visit.elicitation_id is None:
-            return
-        self._visits[visit.elicitation_id] = None
-        if len(self._visits) > MAX_VISITS:
-            del self._visits[next(iter(self._visits))]
-
-    def _visited(self, tell: Callable[[str], None], params: dict[str, Any]) -> None:
+    def _visited(self, params: dict[str, Any]) -> None:
         # Ids that are unknown or were told already are to be ignored (2025-11-25, Elicitation, URL Mode).
         id_ = params.get("elicitationId")
-        if isinstance(id_, str) and id_ in self._visits:
-            del self._visits[id_]
-            tell(id_)
+        if isinstance(id_, str) and self.visits.end(id_) and self._options.on_visited is not None:
+            self._options.on_visited(id_)
 
 
 def _read(method: str, model: type[Asked], params: dict[str, Any]) -> Asked:

@@ -48,7 +48,8 @@ class ClientOptions:
     elicit: Elicit | None = None
     """Answers forms; without it they are not declared."""
     elicit_url: ElicitAtUrl | None = None
-    """Answers requests to visit a page; without it they are not declared."""
+    """Answers requests to visit a page; without it they are not declared. A request that the server refuses before a
+    page has been visited is made again once: when it says that the visit is over, or the request's time is up."""
     on_visited: Callable[[str], None] | None = None
     """Takes the id of a visit when the server says that it is over. As `Notify`."""
     sample: Sample | None = None

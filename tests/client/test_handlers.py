@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from shared import Context
-from shared.client.handlers import MAX_VISITS, Handlers
+from shared.client.handlers import Handlers
 from shared.client.options import ClientOptions
 from shared.errors import InvalidParams, PeerError
 from shared.protocol.session.client_events import Notified
@@ -166,14 +166,6 @@ async def test_the_end_of_a_visit_that_was_declined_is_not_told() -> None:
     await told.visit("1")
     told.tell("1")
     assert told.over == []
-
-
-async def test_old_visits_are_forgotten() -> None:
-    told = Told()
-    for number in range(MAX_VISITS + 1):
-        await told.visit(str(number))
-    told.tell("0", "1")
-    assert told.over == ["1"]
 
 
 # Sampling
