@@ -20,7 +20,7 @@ from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from ..protocol.types.resources import ETAG
 
-__all__ = ["Kept", "Pending", "Question", "ResponseCache"]
+__all__ = ["CACHE_BYTES", "Kept", "Pending", "Question", "ResponseCache"]
 
 CACHE_BYTES = 8 * 1024 * 1024
 LONGEST_SECONDS = 86_400

@@ -6,12 +6,12 @@ async def permit(act: Act) -> None:
 """
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from ..errors import McpError
 
-__all__ = ["Act", "ActKind", "Denied", "Permit", "act_of"]
+__all__ = ["Act", "ActKind", "Denied", "Permit", "act_of", "permit_as"]
 
 ActKind = Literal["call", "read", "prompt", "sample", "elicit", "roots"]
 """The first three are what we ask of a server, the others what it asks of us."""
@@ -58,3 +58,14 @@ def act_of(server: str, method: str, params: Mapping[str, Any]) -> Act | None:
         return Act(server, kind, method, dict(params))
     given = params.get(arguments) if arguments is not None else None
     return Act(server, kind, str(params.get(name, "")), dict(given or {}))
+
+
+def permit_as(server: str, *permits: Permit | None) -> Permit | None:
+    """What asks all of `permits`, one after another, with the name that `server` has in a group; None without any."""
+    asked = [permit for permit in permits if permit is not None]
+
+    async def permit_all(act: Act) -> None:
+        for permit in asked:
+            await permit(replace(act, server=server))
+
+    return permit_all if asked else None

@@ -58,15 +58,19 @@ class Small:
     @asynccontextmanager
     async def connected(self, **options: Any) -> AsyncIterator[Client]:
         """A client; every wait ends after 30 seconds. With `reconnect` it opens again what was lost."""
-        given = ClientOptions(**{"reconnect": False, **options})
-        reopen = self.line if given.reconnect else None
         with anyio.fail_after(30):
-            async with (
-                self.app.open() as self.running,
-                self.line() as end,
-                Client(end, given, reopen=reopen) as client,
-            ):
+            async with self.joined(ClientOptions(**{"reconnect": False, **options})) as client:
                 yield client
+
+    @asynccontextmanager
+    async def joined(self, options: ClientOptions) -> AsyncIterator[Client]:
+        """A client with `options`."""
+        async with (
+            self.app.open() as self.running,
+            self.line() as end,
+            Client(end, options, reopen=self.line if options.reconnect else None) as client,
+        ):
+            yield client
 
     @asynccontextmanager
     async def line(self) -> AsyncIterator[End]:
