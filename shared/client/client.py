@@ -31,7 +31,7 @@ from .options import ClientOptions, Handler, Progress
 from .permit import act_of
 from .plain import PlainCalls
 from .restart import Start
-from .retry import Retries
+from .retry import Retries, is_unlisted
 from .subscription import change_of
 from .typed import TypedCalls
 from .visits import visits_wanted
@@ -143,7 +143,8 @@ class Client(TypedCalls):
         request is made again with their answers, up to 10 rounds.
 
         Where a connection was lost that is to be opened again, this is done first. A request that has failed is made
-        again, up to 4 times in all, where it did not come to the server, or where it is safe to repeat.
+        again, up to 4 times in all, where it did not come to the server, or where it is safe to repeat. The tools are
+        listed, and one of them is called once more, where a header was to repeat an argument.
 
         Raises PeerError for an error answer; TimeoutError when a round took longer than `timeout` seconds with all
         that was made again, not counting our own answers; ConnectionError when the connection is lost; McpError for
@@ -199,7 +200,7 @@ class Client(TypedCalls):
         seconds: float | None,
         on_notice: Callable[[Notified], None] | None,
     ) -> dict[str, Any] | InputWanted:
-        failed, left = 0, seconds
+        failed, left, was_listed = 0, seconds, False
         deadline = None if seconds is None else anyio.current_time() + seconds
         while True:
             try:
@@ -208,10 +209,15 @@ class Client(TypedCalls):
             except (OSError, PeerError) as error:
                 failed += 1
                 left = None if deadline is None else deadline - anyio.current_time()
-                pause = self._retries.pause(method, params, error, failed, left)
+                list_first = not was_listed and is_unlisted(method, error)
+                pause = 0.0 if list_first else self._retries.pause(method, params, error, failed, left)
                 if pause is None or not self._link.lasts:
                     raise
             await anyio.sleep(pause)
+            if list_first:
+                was_listed = True
+                with anyio.move_on_after(left):
+                    await self.plain.list_tools()
             left = None if deadline is None else deadline - anyio.current_time()
 
     async def ping(self) -> None:

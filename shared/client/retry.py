@@ -12,7 +12,7 @@ from typing import Any
 from ..errors import PeerError
 from .errors import SessionLost, Unreached
 
-__all__ = ["Retries", "backoff"]
+__all__ = ["Retries", "backoff", "is_unlisted"]
 
 ATTEMPTS = 4
 """How often one request is made, in all."""
@@ -20,10 +20,12 @@ BASE_SECONDS = 0.25
 LONGEST_SECONDS = 10.0
 _BUSY = (429, 502, 503, 504)
 """HTTP statuses of a server, or of a proxy before it, that may soon do what it can't do now."""
+_HEADER_MISMATCH = -32020
 _SAFE = frozenset(
     {
         *("completion/complete", "ping", "prompts/get", "prompts/list", "resources/list", "resources/read"),
         *("resources/templates/list", "server/discover", "tools/list"),
+        *("skills/list", "skills/get", "resources/directory/read"),
     }
 )
 
@@ -32,6 +34,12 @@ def backoff(failed: int, chance: Callable[[], float] = random.random) -> float:
     """The seconds to wait after `failed` failures in a row, from 1 on: anything up to a bound that doubles with each
     one, so that many clients do not come back at once. `chance` gives numbers from 0 to 1."""
     return chance() * min(LONGEST_SECONDS, BASE_SECONDS * 2.0 ** min(failed - 1, 16))
+
+
+def is_unlisted(method: str, error: Exception) -> bool:
+    """Whether a tool was not called as its list says that it must be: headers repeat some of its arguments, and which
+    ones is not known or has changed (2026-07-28, Streamable HTTP, Custom Headers). It has not run."""
+    return method == "tools/call" and isinstance(error, PeerError) and error.code == _HEADER_MISMATCH
 
 
 class Retries:
