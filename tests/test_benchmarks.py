@@ -1,11 +1,29 @@
 """What `make bench` makes of its samples: medians, ratios, verdicts, and the comparison of two runs."""
 
+import asyncio
+import json
+import os
+import selectors
+import socket
 import sys
+import threading
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
-from tests.benchmarks import compare, floor_answers, machine, messages, pipes, targets, web, wrk
+from tests.benchmarks import (
+    client_load,
+    client_raw,
+    compare,
+    floor_answers,
+    machine,
+    messages,
+    pipes,
+    targets,
+    web,
+    wrk,
+)
 from tests.benchmarks.report import figure, table
 from tests.benchmarks.results import Results
 from tests.benchmarks.run import SERIES
@@ -140,7 +158,51 @@ def test_the_client_drives_the_floor(tmp_path: Path) -> None:
         server.greet()
         assert server.one_at_a_time(messages.read(file), 5) > 0
         assert server.pipelined(messages.LIST, 200) > 0
+        assert server.at_once(messages.LIST, 8, 100) > 0
         assert machine.resident(server.pid) > 1
+
+
+def test_a_client_tells_how_often_it_could_call(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(client_load, "SECONDS", 0.001)
+
+    async def call() -> str:
+        return messages.TEXT
+
+    asyncio.run(client_load.tell(client_load.Job("http://127.0.0.1", os.getpid(), {}), call))
+    one, many = json.loads(capsys.readouterr().out)
+    assert min(one, many) > 0
+
+
+def test_a_wrong_answer_to_a_client_is_no_figure() -> None:
+    async def call() -> str:
+        return "pong"
+
+    with pytest.raises(ValueError, match="answered by 'pong'"):
+        asyncio.run(client_load.tell(client_load.Job("http://127.0.0.1", os.getpid(), {}), call))
+
+
+def test_connections_take_what_is_left_to_ask() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        answerer = threading.Thread(target=_answer_each, args=(listener, 2))
+        answerer.start()
+        rate = client_raw._rate(listener.getsockname()[1], messages.PING.text, messages.PING, 2, 7)
+        answerer.join()
+    assert rate > 0
+
+
+def _answer_each(listener: socket.socket, connections: int) -> None:
+    """Answers whatever is read from so many connections, until they are closed."""
+    with ExitStack() as stack, selectors.DefaultSelector() as selector:
+        for _ in range(connections):
+            selector.register(stack.enter_context(listener.accept()[0]), selectors.EVENT_READ)
+        while selector.get_map():
+            for key, _ in selector.select():
+                if key.fileobj.recv(65_536):
+                    key.fileobj.send(b'{"result":{}}')
+                else:
+                    selector.unregister(key.fileobj)
 
 
 def test_an_answer_that_is_not_as_expected_is_reported() -> None:

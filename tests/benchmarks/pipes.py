@@ -113,6 +113,22 @@ class Pipes:
         self._check(ask, answers, count)
         return count / seconds
 
+    def at_once(self, ask: Ask, at_once: int, count: int) -> float:
+        """Requests a second, so many of which are under way at the same time."""
+        lines, chunks = self._lines(ask, count), [b""]
+        with self._bounded():
+            began = time.perf_counter()
+            self._send(b"".join(lines[:at_once]))
+            seen, sent = 0, at_once
+            while seen < count:
+                chunks.append(self._more(chunks[-1]))
+                ended = chunks[-1].count(b"\n")
+                self._send(b"".join(lines[sent : sent + ended]))
+                seen, sent = seen + ended, sent + ended
+            took = time.perf_counter() - began
+        self._check(ask, b"".join(chunks).splitlines(), count)
+        return count / took
+
     def answers(self, ask: Ask, count: int) -> list[bytes]:
         """What is answered to requests that are all sent at once, good or not."""
         return self._all_at_once(ask, count)[0]

@@ -1,6 +1,6 @@
 """`make bench`: our servers beside others: the official ones, dbhub, FastMCP, and the least that Python needs.
 
-python -m tests.benchmarks.run [--rounds N] [--only stdio|http|sessions|files|sqlite|fetch|prompts]
+python -m tests.benchmarks.run [--rounds N] [--only stdio|http|sessions|files|sqlite|fetch|prompts|client]
                                [--articles FOLDER] [--json FILE]
 
 A client without an SDK drives all of them, round by round, each server fresh in each round, so that a machine that
@@ -17,8 +17,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any, Protocol
 
-from tests.benchmarks import fetch_peers, messages, prompts_peers, sqlite_peers, targets
+from tests.benchmarks import client_rows, fetch_peers, messages, prompts_peers, sqlite_peers, targets
 from tests.benchmarks.fair_rows import fair_rows
 from tests.benchmarks.fetch_articles import ARTICLES
 from tests.benchmarks.fetch_rows import (
@@ -32,7 +33,7 @@ from tests.benchmarks.fetch_rows import (
 from tests.benchmarks.files_rows import content_row, huge_row, notice_rows, text_rows, tree_rows
 from tests.benchmarks.http_rows import growth_rows, http_rows, idle_rows
 from tests.benchmarks.machine import describe
-from tests.benchmarks.peers import FLOOR, NPM, OURS, OURS_SHARED, OURS_WIDE, RG, ROOT, SDK, Peer
+from tests.benchmarks.peers import FLOOR, NPM, OURS, OURS_SHARED, OURS_WIDE, RG, ROOT, SDK
 from tests.benchmarks.prompts_library import make_library
 from tests.benchmarks.prompts_rows import get_row, library_rows, told_row
 from tests.benchmarks.report import table
@@ -48,14 +49,20 @@ from tests.npm import Unavailable
 Figures = Iterator[tuple[Measure, float]]
 
 
+class Named(Protocol):
+    """A server, a client or a command, by its name in the table."""
+
+    name: str
+
+
 @dataclass(frozen=True)
 class Series:
-    """Rows that one function measures of one server after the other."""
+    """Rows that one function measures of one server after the other, or of clients."""
 
     part: str
-    measure: Callable[[Peer, Path], Figures]
+    measure: Callable[[Any, Path], Figures]
     rows: tuple[Measure, ...]
-    peers: tuple[Peer, ...]
+    peers: tuple[Named, ...]
 
 
 SERIES = (
@@ -88,6 +95,9 @@ SERIES = (
     Series("prompts", library_rows, targets.LIBRARY, (prompts_peers.OURS,)),
     Series("prompts", get_row, (targets.PROMPT,), (prompts_peers.OURS, prompts_peers.FASTMCP)),
     Series("prompts", told_row, (targets.PROMPT_TOLD,), (prompts_peers.OURS,)),
+    Series("client", client_rows.AT_OURS, targets.CLIENT_AT_OURS, client_rows.CLIENTS),
+    Series("client", client_rows.AT_SDK, targets.CLIENT_AT_SDK, client_rows.CLIENTS),
+    Series("client", client_rows.start_row, (targets.CALL_START,), client_rows.COMMANDS),
 )
 PARTS = tuple(dict.fromkeys(one.part for one in SERIES))
 
@@ -134,7 +144,7 @@ def _round(results: Results, number: int, chosen: Sequence[Series], folder: Path
             _measure(results, series, peer, folder)
 
 
-def _measure(results: Results, series: Series, peer: Peer, folder: Path) -> None:
+def _measure(results: Results, series: Series, peer: Named, folder: Path) -> None:
     if peer.name in results.not_measured.get(series.rows[0].name, {}):
         return
     try:

@@ -106,6 +106,22 @@ LIBRARY_MEMORY = Measure("prompts, 10,000: resident memory at most", "MiB", (Bou
 PROMPT = Measure("prompts: `prompts/get`, one at a time", "1/s", (Bound(3, "FastMCP"),))
 PROMPT_TOLD = Measure("prompts, 10,000: save to `list_changed`", "ms", (Bound(300),))
 
+FOUR_TIMES = (Bound(4, "SDK"),)
+AS_RAW = (Bound(0.9, "raw"),)
+CLIENT_AT_OURS = (
+    Measure("client, our server, stdio: one at a time", "1/s", FOUR_TIMES),
+    Measure("client, our server, stdio: 32 at once", "1/s", FOUR_TIMES),
+    Measure("client, our server, HTTP: one at a time", "1/s", FOUR_TIMES),
+    Measure("client, our server, HTTP: 32 at once", "1/s", FOUR_TIMES),
+)
+CLIENT_AT_SDK = (
+    Measure("client, official server, stdio: one at a time", "1/s", AS_RAW),
+    Measure("client, official server, stdio: 32 at once", "1/s", AS_RAW),
+    Measure("client, official server, HTTP: one at a time", "1/s", AS_RAW),
+    Measure("client, official server, HTTP: 32 at once", "1/s", AS_RAW),
+)
+CALL_START = Measure("`call`: start to its first output", "ms", (Bound(0.5, "FastMCP"),))
+
 STDIO = (
     START,
     RESIDENT,
@@ -138,4 +154,6 @@ LARGE = (LARGE_TEXTS, LARGE_MEMORY)
 FETCH = (FETCH_START, *ARTICLES, *MARKED, *AT_ONCE, *LARGE, FETCH_GROWTH)
 LIBRARY = (LIBRARY_START, LIBRARY_PAGE, LIBRARY_MEMORY)
 PROMPTS = (*LIBRARY, PROMPT, PROMPT_TOLD)
-MEASURES = (*STDIO, *HTTP, *CLIENTS, *SOCKETS, *IDLE_SESSIONS, *FILES, *SUBSCRIBED, *SQLITE, *FETCH, *PROMPTS)
+CLIENT = (*CLIENT_AT_OURS, *CLIENT_AT_SDK, CALL_START)
+SERVERS = (*STDIO, *HTTP, *CLIENTS, *SOCKETS, *IDLE_SESSIONS, *FILES, *SUBSCRIBED, *SQLITE, *FETCH, *PROMPTS)
+MEASURES = (*SERVERS, *CLIENT)

@@ -1,0 +1,120 @@
+"""The rows of clients: calls a second that each of them makes to our server and to the official one, and how long a
+command takes from its start to what it shows."""
+
+import json
+import shlex
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from tests import pypi
+from tests.benchmarks import client_raw, messages, peers, prompts_peers, targets
+from tests.benchmarks.client_load import TOOL, Job
+from tests.benchmarks.http_rows import serving
+from tests.benchmarks.peers import ROOT, Peer
+from tests.benchmarks.pipes import PATIENCE
+from tests.benchmarks.targets import Measure
+from tests.benchmarks.web import HOST, PATH
+
+Figures = Iterator[tuple[Measure, float]]
+
+STARTS = 3
+"""How often a command is run for one figure."""
+
+
+@dataclass(frozen=True)
+class Client:
+    """One client: its name in the table, and the calls a second it makes, one at a time and 32 at once, to a server
+    that it starts, or that is at a URL."""
+
+    name: str
+    over_stdio: Callable[[list[str], Path], list[float]]
+    over_http: Callable[[Peer, Path], list[float]]
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command that has a server read a file: its words, for the command of the server, and the file."""
+
+    name: str
+    words: Callable[[list[str], Path], list[str]]
+
+
+def client_rows(server: Peer, rows: Sequence[Measure], client: Client, folder: Path) -> Figures:
+    """The figures of one client at one server. Raises Unavailable."""
+    file = folder / messages.FILE
+    rates = [*client.over_stdio(server.stdio(folder), file), *client.over_http(server, file)]
+    yield from zip(rows, rates, strict=True)
+
+
+def start_row(command: Command, folder: Path) -> Figures:
+    """From the start of a command that calls a tool to the first byte that it shows. Raises Unavailable."""
+    file = folder / messages.FILE
+    words = command.words(peers.OURS.stdio(folder), file)
+    yield targets.CALL_START, statistics.median(_first_output_ms(words) for _ in range(STARTS))
+
+
+def _first_output_ms(words: list[str]) -> float:
+    began = time.perf_counter()
+    with subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        first = process.stdout.read(1)
+        took = time.perf_counter() - began
+        rest = process.stdout.read()
+        process.wait(PATIENCE)
+    # FastMCP breaks lines at the width of the terminal.
+    if messages.TEXT.encode() not in (first + rest).replace(b"\n", b""):
+        raise ValueError(f"{words} shows {first + rest!r:.500}")
+    return 1_000 * took
+
+
+def _program(name: str, job: Job) -> list[float]:
+    command = [sys.executable, "-m", f"tests.benchmarks.{name}", job.text()]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    if done.returncode:
+        raise ValueError(f"{name} failed: {done.stderr[-2_000:]}")
+    rates: list[float] = json.loads(done.stdout)
+    return rates
+
+
+def _with_library(name: str, program: str) -> Client:
+    def over_stdio(command: list[str], file: Path) -> list[float]:
+        return _program(program, Job(command, None, {"path": str(file)}))
+
+    def over_http(server: Peer, file: Path) -> list[float]:
+        with serving(server, file.parent) as web:
+            return _program(program, Job(f"http://{HOST}:{web.port}{PATH}", web.pid, {"path": str(file)}))
+
+    return Client(name, over_stdio, over_http)
+
+
+def _raw_over_http(server: Peer, file: Path) -> list[float]:
+    with serving(server, file.parent) as web:
+        return client_raw.over_http(web, messages.read_stateless(file))
+
+
+OURS = _with_library("ours", "client_ours")
+SDK = _with_library("SDK", "client_sdk")
+RAW = Client(
+    "raw", lambda command, file: client_raw.over_pipes(command, messages.read_stateless(file)), _raw_over_http
+)
+AT_OURS = partial(client_rows, peers.OURS, targets.CLIENT_AT_OURS)
+AT_SDK = partial(client_rows, peers.SDK, targets.CLIENT_AT_SDK)
+
+
+def _call(server: list[str], file: Path) -> list[str]:
+    return [sys.executable, "-m", "servers", "call", "-", TOOL, f"path={file}", "--", *server]
+
+
+def _fastmcp_call(server: list[str], file: Path) -> list[str]:
+    program = pypi.require("fastmcp-server", prompts_peers.REQUIREMENTS).with_name("fastmcp")
+    arguments = json.dumps({"path": str(file)})
+    return [str(program), "call", "--command", shlex.join(server), "--target", TOOL, "--input-json", arguments]
+
+
+CLIENTS = (OURS, SDK, RAW)
+COMMANDS = (Command("ours", _call), Command("FastMCP", _fastmcp_call))
