@@ -14,7 +14,7 @@ of one that stops, which end with it now, while its session goes on.
 
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from .protocol.identity import Principal
 from .protocol.records import record
@@ -37,6 +37,8 @@ __all__ = [
     "EventStream",
     "News",
     "Observer",
+    "PromptStream",
+    "PromptTransport",
     "ReplayLimits",
     "Replica",
     "SessionEvents",
@@ -71,6 +73,15 @@ class ClosableTransport(Transport, Protocol):
         """Ends the connection in order. Never raises; may be called twice."""
 
 
+@runtime_checkable
+class PromptTransport(Protocol):
+    """What a transport may be besides: messages leave at once, without a turn of the event loop."""
+
+    def try_send(self, outgoing: Sequence[Outgoing]) -> bool:
+        """Sends messages in their order where that takes no waiting; False, and nothing is sent, where it does, or
+        where the peer is gone."""
+
+
 class ByteStream(Protocol):
     """A two-way stream of bytes with one peer, of which `framed` makes a transport: what a transport of one's own
     has to be, where messages have no bounds there but those of their text. The byte streams of anyio are such."""
@@ -88,6 +99,15 @@ class ByteStream(Protocol):
 
     async def aclose(self) -> None:
         """Ends the stream in order. Never raises; may be called twice."""
+
+
+@runtime_checkable
+class PromptStream(Protocol):
+    """What a byte stream may be besides, so that its transport is prompt."""
+
+    def try_send(self, data: bytes, /) -> bool:
+        """Sends all of `data` where that takes no waiting; False, and nothing is sent, where it does, or where the
+        peer is gone."""
 
 
 class Authenticator(Protocol):

@@ -3,7 +3,8 @@
     call ──▶ session.request ──▶ outgoing ──▶ writer ──▶ transport
     transport ──▶ session.receive ──▶ a waiter is woken, a callback is called, or a question is answered
 
-Callers never write by themselves, so a call that is cancelled can't tear a message apart.
+Callers never wait to write, so a call that is cancelled can't tear a message apart: what the transport can't take at
+once is left to the writer.
 """
 
 import asyncio
@@ -14,12 +15,12 @@ from typing import Any, Protocol
 import anyio
 from anyio.abc import TaskGroup
 
-from ..contracts import ClosableTransport
+from ..contracts import ClosableTransport, PromptTransport
 from ..errors import McpError, MethodNotFound, PeerError, RpcError
 from ..kit.tasks import Signal, background
 from ..protocol.session.client import ClientSession
 from ..protocol.session.client_events import Asked, ClientEvent, InputWanted, Notified, Unusable, Withdrawn
-from ..protocol.session.events import Answered
+from ..protocol.session.events import Answered, Outgoing
 from ..protocol.wire.jsonrpc import Failure, Fate, Gap, Message, Request, RequestId, Response
 from .errors import lost
 from .options import Handler
@@ -114,11 +115,14 @@ class Connection:
         self.closed = anyio.Event()
         """Set when nothing of it is left."""
         self._transport = transport
+        self._prompt = transport if isinstance(transport, PromptTransport) else None
+        self._unsent: list[Outgoing] = []
+        self._is_writing = False
         self._handlers = handlers
         self._hear = hear
         self._waiting: dict[RequestId, Waiter] = {}
         self._questions: dict[RequestId, anyio.CancelScope] = {}
-        self._ready = anyio.Event()
+        self._ready = Signal()
         self._drained = Signal()
         self._written = Signal()
         self._closed: str | None = "the client is not entered"
@@ -152,7 +156,7 @@ class Connection:
             self._closed = reason
         self.gone.set()
         # What the transport was never given has certainly not come to the server.
-        unsent = {one.message.id for one in self.session.outgoing() if isinstance(one.message, Request)}
+        unsent = {one.message.id for one in self._due() if isinstance(one.message, Request)}
         for waiter in tuple(self._waiting.values()):
             fate: Fate = "unreached" if waiter.id in unsent else "unknown"
             waiter.settle(Unusable(waiter.id, self._closed, fate))
@@ -183,20 +187,20 @@ class Connection:
 
     @contextmanager
     def sent(self, id: RequestId, on_notice: Callable[[Notified], None] | None = None) -> Iterator[Waiter]:
-        """Has the writer send the request `id` that the session holds, and gives it up at the end of the block.
+        """Has the request `id` sent that the session holds, and gives it up at the end of the block.
 
         Raises ConnectionError where the connection is lost already, closed, or not opened yet.
         """
         if self._closed is not None:
             raise ConnectionError(self._closed)
         waiter = self._waiting[id] = Waiter(id, on_notice)
-        self._ready.set()
+        self.flush()
         try:
             yield waiter
         finally:
             del self._waiting[id]
             if self.session.cancel(id, "the client gave up"):
-                self._ready.set()
+                self.flush()
             if self._closed is not None:
                 self._drained.wake()
 
@@ -224,13 +228,22 @@ class Connection:
             waiter.settle(TimeoutError(f"the server gave no answer in {seconds:g} s"))
 
     def notify(self, method: str, params: dict[str, Any]) -> None:
-        """Has the writer send a notification."""
+        """Has a notification sent."""
         self.session.notify(method, params)
-        self._ready.set()
+        self.flush()
 
     def flush(self) -> None:
-        """Has the writer send what the session holds."""
-        self._ready.set()
+        """Has sent what the session holds: at once where nothing else is under way, else by the writer, which sends
+        in one piece what many want at the same time."""
+        if self._prompt is None or self._is_writing or len(self._waiting) > 1:
+            self._ready.wake()
+        elif (waiting := self._due()) and not self._prompt.try_send(waiting):
+            self._unsent = waiting
+            self._ready.wake()
+
+    def _due(self) -> list[Outgoing]:
+        waiting, self._unsent = [*self._unsent, *self.session.outgoing()], []
+        return waiting
 
     async def inputs(self, wanted: InputWanted) -> dict[str, Any]:
         """What a request needs besides its own params when it is made again.
@@ -263,18 +276,21 @@ class Connection:
     async def _write(self) -> None:
         try:
             while True:
-                await self._ready.wait()
-                self._ready = anyio.Event()
-                waiting = self.session.outgoing()
-                if waiting:
+                # What is taken here can no longer be sent by anybody else.
+                await anyio.lowlevel.checkpoint_if_cancelled()
+                if waiting := self._due():
+                    self._is_writing = True
                     await self._transport.send(waiting)
+                    self._is_writing = False
                     self._written.wake()
+                else:
+                    await self._ready.wait()
         except anyio.BrokenResourceError:
             self.lose(_ENDED)
 
     async def _last_words(self) -> None:
         with suppress(anyio.BrokenResourceError), anyio.move_on_after(LAST_WORDS_SECONDS):
-            waiting = self.session.outgoing()
+            waiting = self._due()
             if waiting:
                 await self._transport.send(waiting)
 
@@ -289,7 +305,7 @@ class Connection:
             else:
                 self.session.respond(asked.id, result)
         self._questions.pop(asked.id, None)
-        self._ready.set()
+        self.flush()
 
     # Events
 
@@ -298,7 +314,7 @@ class Connection:
             for event in self.session.receive(message):
                 self._carry_out(event)
         if self.session.has_outgoing:
-            self._ready.set()
+            self.flush()
 
     def _carry_out(self, event: ClientEvent) -> None:
         match event:

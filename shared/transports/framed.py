@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import anyio
 
-from ..contracts import ByteStream, ClosableTransport
+from ..contracts import ByteStream, ClosableTransport, PromptStream
 from ..protocol.session.events import Outgoing
 from ..protocol.wire.codec import Codec
 from ..protocol.wire.jsonrpc import Message
@@ -26,6 +26,7 @@ def framed(stream: ByteStream, codec: Codec) -> ClosableTransport:
 class _Framed:
     def __init__(self, stream: ByteStream, codec: Codec) -> None:
         self._stream = stream
+        self._prompt = stream if isinstance(stream, PromptStream) else None
         self._codec = codec
         self._has_ended = False
 
@@ -37,6 +38,12 @@ class _Framed:
             if messages:
                 return messages
         raise anyio.EndOfStream
+
+    def try_send(self, outgoing: Sequence[Outgoing]) -> bool:
+        if self._prompt is None:
+            return False
+        data = b"".join([self._codec.encode(one.message) for one in outgoing if one.message is not None])
+        return not data or self._prompt.try_send(data)
 
     async def send(self, outgoing: Sequence[Outgoing]) -> None:
         data = b"".join([self._codec.encode(one.message) for one in outgoing if one.message is not None])

@@ -10,7 +10,6 @@ way. What it writes to stderr is for people: no failure, and never more than we 
 
 import os
 import signal
-import subprocess
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -18,9 +17,9 @@ from pathlib import Path
 from typing import Literal
 
 import anyio
-from anyio.abc import ByteReceiveStream, Process
 
 from ..kit.tasks import background
+from .child import Child, PipeReader
 from .stderr_log import StderrLog
 
 __all__ = ["ProcessStream", "Stderr", "inherited_environment", "start_process"]
@@ -49,7 +48,7 @@ _INHERITED = (
 class ProcessStream:
     """The two pipes of a child that runs, as a `ByteStream`."""
 
-    def __init__(self, process: Process) -> None:
+    def __init__(self, process: Child) -> None:
         self._process = process
         self._stderr = b""
         self._is_closed = False
@@ -57,7 +56,7 @@ class ProcessStream:
     @property
     def exit_code(self) -> int | None:
         """How the child ended, negative for a signal; None while it runs."""
-        return self._process.returncode
+        return self._process.exit_code
 
     @property
     def stderr(self) -> str:
@@ -66,20 +65,21 @@ class ProcessStream:
 
     async def receive(self) -> bytes:
         """What the child wrote next to stdout. Raises EndOfStream when it has closed that."""
-        if self._process.stdout is None:
-            raise anyio.EndOfStream
         return await self._process.stdout.receive()
 
     async def send(self, data: bytes) -> None:
-        """Writes `data` to the child's stdin. Raises BrokenResourceError or OSError when it reads no more."""
-        if self._process.stdin is not None:
-            await self._process.stdin.send(data)
+        """Writes `data` to the child's stdin. Raises BrokenResourceError when it reads no more."""
+        await self._process.send(data)
 
-    async def keep_stderr(self, stream: ByteReceiveStream) -> None:
+    def try_send(self, data: bytes) -> bool:
+        """The same where it needs no waiting; False, and nothing is written, where it does."""
+        return self._process.write(data)
+
+    async def keep_stderr(self) -> None:
         """Reads stderr to its end and keeps the last part."""
-        with suppress(anyio.ClosedResourceError):  # the end does not wait for others that have the pipe as well
-            async for chunk in stream:
-                self._stderr = (self._stderr + chunk)[-STDERR_KEPT:]
+        with suppress(anyio.EndOfStream):
+            while True:
+                self._stderr = (self._stderr + await self._process.stderr.receive())[-STDERR_KEPT:]
 
     async def aclose(self) -> None:
         """Ends the child, in the steps above: 6 seconds at most for one that listens to nothing."""
@@ -87,27 +87,26 @@ class ProcessStream:
             return  # its group may be another one's by now
         self._is_closed = True
         with anyio.CancelScope(shield=True):
-            if self._process.stdin is not None:
-                with suppress(OSError):
-                    await self._process.stdin.aclose()
+            self._process.end_input()
             for number in (None, signal.SIGTERM, _KILL):
-                if number is not None and self._process.returncode is None:
+                if number is not None and self._process.exit_code is None:
                     _signal(self._process, number)
                 with anyio.move_on_after(PATIENCE):
                     await self._process.wait()
                     break
             if os.name == "posix":
                 _signal(self._process, _KILL)
-            await self._process.aclose()
+            self._process.close()
+            await anyio.lowlevel.cancel_shielded_checkpoint()  # in which the pipes are closed
 
 
-def _signal(process: Process, number: signal.Signals) -> None:
+def _signal(process: Child, number: signal.Signals) -> None:
     # Where nobody is left in the group but zombies, macOS forbids it.
     with suppress(ProcessLookupError, PermissionError):
         if sys.platform != "win32":
             os.killpg(process.pid, number)
         else:
-            process.send_signal(number)
+            os.kill(process.pid, number)
 
 
 def inherited_environment() -> dict[str, str]:
@@ -128,32 +127,24 @@ async def start_process(
 
     Raises OSError when the command can't be started.
     """
-    process = await anyio.open_process(
-        command,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=None if stderr == "inherit" else subprocess.PIPE,
-        env=inherited_environment() if env is None else env,
-        cwd=cwd,
-        start_new_session=True,
-    )
+    environment = inherited_environment() if env is None else env
+    process = await Child.start(command, env=environment, cwd=cwd, has_stderr=stderr != "inherit")
     stream = ProcessStream(process)
     async with background() as tasks:
-        if process.stderr is not None:
-            if stderr == "keep":
-                tasks.start_soon(stream.keep_stderr, process.stderr)
-            else:
-                tasks.start_soon(_log_stderr, process.stderr, StderrLog(Path(command[0]).name))
+        if stderr == "keep":
+            tasks.start_soon(stream.keep_stderr)
+        elif stderr == "log":
+            tasks.start_soon(_log_stderr, process.stderr, StderrLog(Path(command[0]).name))
         try:
             yield stream
         finally:
             await stream.aclose()
 
 
-async def _log_stderr(stream: ByteReceiveStream, lines: StderrLog) -> None:
+async def _log_stderr(stream: PipeReader, lines: StderrLog) -> None:
     try:
-        with suppress(anyio.ClosedResourceError):
-            async for chunk in stream:
-                lines.feed(chunk)
+        with suppress(anyio.EndOfStream):
+            while True:
+                lines.feed(await stream.receive())
     finally:
         lines.end()
