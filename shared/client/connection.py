@@ -26,12 +26,10 @@ from .errors import lost
 from .options import Handler
 from .permit import Denied
 
-__all__ = ["MAX_OWED", "Connection", "Offered", "Waiter", "result_of"]
+__all__ = ["Connection", "Offered", "Waiter", "result_of"]
 
 Outcome = Answered | InputWanted | Unusable
 
-MAX_OWED = 1_000
-"""Answers that may wait to be sent while more is read."""
 _ENDED = "the server ended the connection"
 _REJECTED = -1
 """The code for what the user does not want (2025-11-25, Sampling, Error Handling)."""
@@ -124,7 +122,6 @@ class Connection:
         self._questions: dict[RequestId, anyio.CancelScope] = {}
         self._ready = Signal()
         self._drained = Signal()
-        self._written = Signal()
         self._closed: str | None = "the client is not entered"
         self._tasks: TaskGroup
 
@@ -267,9 +264,6 @@ class Connection:
                 messages = await self._transport.receive()
                 self.heard = clock()
                 self._take(messages)
-                # Who asks without reading our answers is not read any further.
-                while self.session.owed > MAX_OWED:
-                    await self._written.wait()
         except (anyio.EndOfStream, anyio.BrokenResourceError):
             self.lose(_ENDED)
 
@@ -282,7 +276,6 @@ class Connection:
                     self._is_writing = True
                     await self._transport.send(waiting)
                     self._is_writing = False
-                    self._written.wake()
                 else:
                     await self._ready.wait()
         except anyio.BrokenResourceError:

@@ -3,7 +3,7 @@
 import anyio
 import pytest
 
-from shared.client.connection import MAX_OWED, Connection
+from shared.client.connection import Connection
 from shared.protocol.session.client import ClientIdentity, ClientSession
 from shared.protocol.versions import NEWEST_HANDSHAKE
 from shared.protocol.wire.jsonrpc import Notification, Request, Response
@@ -88,24 +88,6 @@ async def test_a_question_taken_back_stops_its_handler() -> None:
             await stopped.wait()
     with pytest.raises(anyio.EndOfStream):
         await _next(theirs)
-    theirs.close()
-
-
-async def test_who_asks_without_reading_is_read_no_further() -> None:
-    ours, theirs = memory_pair(1)
-    connection = Connection(End(ours), ClientSession(ClientIdentity({}, {}), NEWEST_HANDSHAKE), {}, lambda *_: None)
-    pings, answered = 3 * MAX_OWED, 0
-
-    async def ask() -> None:
-        for number in range(pings):
-            await theirs.send_bytes(b'{"jsonrpc": "2.0", "id": %d, "method": "ping"}' % number)
-
-    async with connection.running(), anyio.create_task_group() as tasks:
-        tasks.start_soon(ask)
-        await anyio.wait_all_tasks_blocked()
-        assert connection.session.owed == MAX_OWED + 1
-        for answered in range(pings):
-            assert await _next(theirs) == Response(answered, {})
     theirs.close()
 
 

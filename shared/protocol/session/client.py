@@ -48,7 +48,15 @@ from ..wire.jsonrpc import (
 from .client_events import Asked, ClientEvent, Notified, Unusable, Withdrawn, read_input_wanted
 from .events import Answered, Outgoing
 
-__all__ = ["MAX_QUESTIONS", "ClientIdentity", "ClientSession", "Era", "ServerDescription", "first_version"]
+__all__ = [
+    "MAX_OWED",
+    "MAX_QUESTIONS",
+    "ClientIdentity",
+    "ClientSession",
+    "Era",
+    "ServerDescription",
+    "first_version",
+]
 
 _MODERN_ERRORS = (-32020, -32021)
 _UNSUPPORTED_VERSION = -32022
@@ -57,6 +65,8 @@ _SAYS_NOTHING = (401, 403, 429, 502, 503, 504)
 _MULTI_ROUND = ("tools/call", "prompts/get", "resources/read")
 MAX_QUESTIONS = 100
 """Of one server at once: each has a task, and most of them a person to answer it."""
+MAX_OWED = 10_000
+"""Answers to pings, and refusals, that may wait to be sent; the others are dropped."""
 _TOO_MANY = -31_000
 """Outside of what JSON-RPC and the protocol keep for themselves."""
 _NOT_CANCELLABLE = ("initialize", "server/discover")
@@ -138,8 +148,7 @@ class ClientSession:
         self._sent: dict[RequestId, _Sent] = {}
         self._asked: set[RequestId] = set()
         self._outgoing: list[Outgoing] = []
-        self.owed = 0
-        """How many of the messages due are answers."""
+        self._owed = 0
         self._last_id = 0
         self._asked_again = False
 
@@ -165,7 +174,7 @@ class ClientSession:
 
     def outgoing(self) -> list[Outgoing]:
         """The messages due to the server, oldest first; each is given once."""
-        waiting, self._outgoing, self.owed = self._outgoing, [], 0
+        waiting, self._outgoing, self._owed = self._outgoing, [], 0
         return waiting
 
     # Opening
@@ -286,11 +295,13 @@ class ClientSession:
     def _settle(self, id: RequestId, answer: Response | Failure) -> None:
         if id in self._asked:
             self._asked.discard(id)
-            self._answer(id, answer)
+            self._send(answer, id)
 
-    def _answer(self, id: RequestId, answer: Response | Failure) -> None:
-        self.owed += 1
-        self._send(answer, id)
+    def _reply(self, id: RequestId, answer: Response | Failure) -> None:
+        # Who asks on and on without reading what is said to it has only so much of our memory.
+        if self._owed < MAX_OWED:
+            self._owed += 1
+            self._send(answer, id)
 
     def _send(self, message: Request | Notification | Response | Failure, about: RequestId | None = None) -> None:
         self._outgoing.append(Outgoing(message, about))
@@ -372,9 +383,9 @@ class ClientSession:
         asked = Asked(request.id, standard_method(request.method), request.params)
         refusal = self._refusal(asked)
         if refusal is not None:
-            self._answer(request.id, failure(request.id, refusal))
+            self._reply(request.id, failure(request.id, refusal))
         elif request.method == "ping":
-            self._answer(request.id, Response(request.id, {}))
+            self._reply(request.id, Response(request.id, {}))
         else:
             self._asked.add(request.id)
             return asked

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from shared.errors import RpcError
-from shared.protocol.session.client import MAX_QUESTIONS, ClientIdentity, ClientSession, Era, first_version
+from shared.protocol.session.client import MAX_OWED, MAX_QUESTIONS, ClientIdentity, ClientSession, Era, first_version
 from shared.protocol.session.client_events import Asked, InputWanted, Notified, Unusable, Withdrawn
 from shared.protocol.session.events import Answered
 from shared.protocol.versions import NEWEST, NEWEST_HANDSHAKE, V2025_06_18, Version
@@ -220,6 +220,15 @@ def test_only_so_many_questions_at_once() -> None:
     assert [len(events) for events in asked] == [*[1] * MAX_QUESTIONS, 0]
     (refusal,) = _sent(session)
     assert (refusal.id, refusal.message) == (MAX_QUESTIONS, "too many questions at once")
+    session.receive(Request("p", "ping"))
+    assert _sent(session) == [Response("p", {})]
+
+
+def test_who_reads_no_answers_is_owed_only_so_many() -> None:
+    session = _open(NEWEST_HANDSHAKE)
+    for number in range(MAX_OWED + 5):
+        session.receive(Request(number, "ping"))
+    assert len(_sent(session)) == MAX_OWED
     session.receive(Request("p", "ping"))
     assert _sent(session) == [Response("p", {})]
 
