@@ -23,6 +23,8 @@ from .restart import Start
 if TYPE_CHECKING:
     import aiohttp
 
+    from ..transports.http.client_pool import Pool
+
 __all__ = ["connect", "connect_http", "connect_sse", "connect_stdio", "connect_websocket"]
 
 FALLBACK_SECONDS = 5.0
@@ -156,18 +158,18 @@ async def connect_websocket(
 
 @asynccontextmanager
 async def _streamable(
-    url: str, options: ClientOptions, headers: Mapping[str, str], http: aiohttp.ClientSession
+    url: str, options: ClientOptions, headers: Mapping[str, str], pool: Pool
 ) -> AsyncIterator[Client]:
     from ..transports.http.client import open_http
 
-    start = partial(open_http, url, headers, http)
+    start = partial(open_http, url, headers, pool)
     async with start() as transport, _client(transport, options, start) as client:
         yield client
 
 
 @asynccontextmanager
 async def _older(
-    url: str, headers: Mapping[str, str], http: aiohttp.ClientSession, refusal: PeerError
+    url: str, headers: Mapping[str, str], pool: Pool, refusal: PeerError
 ) -> AsyncIterator[ClosableTransport]:
     """A transport of HTTP+SSE to a server that has answered a POST with `refusal`, which is raised where it speaks no
     HTTP+SSE: what it said about the POST tells more than what became of a guess."""
@@ -175,7 +177,7 @@ async def _older(
 
     async with AsyncExitStack() as stack:
         try:
-            transport = await stack.enter_async_context(open_sse(url, headers, http, seconds=FALLBACK_SECONDS))
+            transport = await stack.enter_async_context(open_sse(url, headers, pool, seconds=FALLBACK_SECONDS))
         except PeerError as error:
             raise error if error.code in _LET_IN_OR_BUSY else refusal from None
         except (ConnectionError, TimeoutError):

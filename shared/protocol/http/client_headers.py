@@ -53,7 +53,7 @@ class ClientHeaders:
             return
         if request.method == "initialize":
             version = answer.result.get("protocolVersion")
-            self._version = version if isinstance(version, str) and version.isascii() else None
+            self._version = version if isinstance(version, str) and is_session_id(version) else None
             self.session_id = session_id if session_id is not None and is_session_id(session_id) else None
         elif request.method == "tools/list":
             self._learn_tools(answer.result.get("tools"))

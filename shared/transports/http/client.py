@@ -12,7 +12,6 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 
-import aiohttp
 import anyio
 
 from ...kit.tasks import Crew
@@ -23,7 +22,7 @@ from ...protocol.wire.jsonrpc import Failure, Message, Notification, Request, Re
 from ...protocol.wire.sse import EventStream
 from .client_answers import drain, is_stream
 from .client_inbox import Inbox
-from .client_pool import FAILURES, unanswered
+from .client_pool import FAILURES, Pool, unanswered
 from .client_site import Site
 from .client_streams import Post, Streams
 
@@ -156,11 +155,9 @@ class HttpTransport:
 
 
 @asynccontextmanager
-async def open_http(
-    url: str, headers: Mapping[str, str], http: aiohttp.ClientSession
-) -> AsyncIterator[HttpTransport]:
+async def open_http(url: str, headers: Mapping[str, str], pool: Pool) -> AsyncIterator[HttpTransport]:
     """A transport to `url` as long as the block. `headers` go with every request. Raises ValueError for no URL."""
-    transport = HttpTransport(Site(url, http, headers))
+    transport = HttpTransport(Site(url, pool, headers))
     try:
         yield transport
     finally:

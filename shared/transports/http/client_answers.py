@@ -5,14 +5,13 @@ import time
 from contextlib import suppress
 from dataclasses import replace
 
-import aiohttp
-
 from ...errors import ParseError
 from ...protocol.http.retry_after import retry_after
 from ...protocol.http.rules import EVENT_STREAM
 from ...protocol.session.envelope import claims_envelope
 from ...protocol.wire.codec import MAX_MESSAGE, Codec
 from ...protocol.wire.jsonrpc import Batch, Failure, Malformed, Message, Request, Response, failure
+from .client_exchange import Reply
 
 __all__ = ["BUSY", "attributed", "drain", "is_stream", "read_answer", "seconds_to_wait"]
 
@@ -24,13 +23,13 @@ BUSY = (429, 502, 503, 504)
 _TELLING = (401, 403, 405)
 
 
-def is_stream(response: aiohttp.ClientResponse) -> bool:
+def is_stream(response: Reply) -> bool:
     """Whether the server answers with an event stream."""
     media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
     return response.status == 200 and media_type == EVENT_STREAM
 
 
-async def read_answer(codec: Codec, response: aiohttp.ClientResponse, request: Request) -> Message:
+async def read_answer(codec: Codec, response: Reply, request: Request) -> Message:
     """The message in the body. Where there is none, and where only the status says what is wrong, an error with
     the HTTP status as its code: not let in, no POSTs here, busy, or a session that is over."""
     body = await _body(response)
@@ -47,7 +46,7 @@ async def read_answer(codec: Codec, response: aiohttp.ClientResponse, request: R
     return Failure(request.id, status, f"HTTP {status}: {said}")
 
 
-async def _body(response: aiohttp.ClientResponse) -> bytes | bytearray | None:
+async def _body(response: Reply) -> bytes | bytearray | None:
     """The whole body; None where it is longer than a message may be."""
     content = response.content
     first = await content.readany()
@@ -61,17 +60,17 @@ async def _body(response: aiohttp.ClientResponse) -> bytes | bytearray | None:
     return None
 
 
-def seconds_to_wait(response: aiohttp.ClientResponse) -> float | None:
+def seconds_to_wait(response: Reply) -> float | None:
     """How long the server asks to be left alone; None where it does not."""
     return retry_after(response.headers.get("retry-after"), time.time())
 
 
-def _to_wait(response: aiohttp.ClientResponse) -> dict[str, float] | None:
+def _to_wait(response: Reply) -> dict[str, float] | None:
     seconds = seconds_to_wait(response) if response.status in BUSY else None
     return None if seconds is None else {"retryAfter": seconds}
 
 
-async def drain(response: aiohttp.ClientResponse) -> None:
+async def drain(response: Reply) -> None:
     """Reads a body that nobody wants to its end where that is near: what says no more than "accepted" is short."""
     left, content = DRAINED, response.content
     if content.at_eof():

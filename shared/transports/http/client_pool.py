@@ -9,6 +9,7 @@ import socket
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
@@ -19,7 +20,7 @@ from ...kit.text import escape
 from ...protocol.wire.jsonrpc import RequestId, Unanswered
 from ...version import __version__
 
-__all__ = ["FAILURES", "PATIENCE", "lent_http", "parse_url", "reason_of", "unanswered"]
+__all__ = ["FAILURES", "HEADER_BYTES", "PATIENCE", "Pool", "lent_http", "parse_url", "reason_of", "unanswered"]
 
 CONNECT_SECONDS = 30.0
 """For a connection to stand, with TLS."""
@@ -51,16 +52,26 @@ def _why(error: OSError) -> str:
     return error.strerror or str(error) if own else os.strerror(error.errno or 0)
 
 
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """The connections of a client."""
+
+    session: aiohttp.ClientSession
+    is_plain: bool = False
+    """Whether the session does nothing to a request but send it: no proxy, and nothing that somebody has set."""
+
+
 @asynccontextmanager
-async def lent_http(http: aiohttp.ClientSession | None, url: str) -> AsyncIterator[aiohttp.ClientSession]:
-    """`http`, which stays open; where there is none, one of our own for `url` as long as the block.
+async def lent_http(http: aiohttp.ClientSession | None, url: str) -> AsyncIterator[Pool]:
+    """The pool of `http`, which stays open; where there is none, one of our own for `url` as long as the block.
 
     Raises ValueError for a URL that is none, and ConnectionError where the proxy that the environment names can't be
     used.
     """
     if http is not None:
-        yield http
+        yield Pool(http)
         return
+    proxy = _proxy_of(parse_url(url))
     # How many calls run at once is bounded where they are made: a stream that is only listened to takes no turn.
     connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=IDLE_SECONDS)
     async with aiohttp.ClientSession(
@@ -69,10 +80,10 @@ async def lent_http(http: aiohttp.ClientSession | None, url: str) -> AsyncIterat
         headers={"user-agent": f"mcp-server-bundle/{__version__}", "accept-encoding": "gzip, deflate"},
         max_line_size=HEADER_BYTES,
         max_field_size=HEADER_BYTES,
-        proxy=_proxy_of(parse_url(url)),
+        proxy=proxy,
         timeout=PATIENCE,
     ) as made:
-        yield made
+        yield Pool(made, is_plain=proxy is None)
 
 
 def _proxy_of(url: URL) -> URL | None:

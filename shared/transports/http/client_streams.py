@@ -6,8 +6,6 @@ import asyncio
 import logging
 from dataclasses import dataclass
 
-import aiohttp
-
 from ...kit.text import escape
 from ...protocol.http.client_headers import usable_tools
 from ...protocol.http.rules import SESSION_ID
@@ -16,6 +14,7 @@ from ...protocol.wire.framing import Oversized
 from ...protocol.wire.jsonrpc import Failure, Gap, Message, Request, Response, Unanswered
 from ...protocol.wire.sse import EventStream
 from .client_answers import BUSY, attributed, drain, is_stream, read_answer, seconds_to_wait
+from .client_exchange import Reply
 from .client_inbox import Inbox
 from .client_pool import FAILURES
 from .client_site import Site
@@ -72,7 +71,7 @@ class Streams:
         self._site = site
         self._inbox = inbox
 
-    async def take_answer(self, response: aiohttp.ClientResponse, post: Post) -> None:
+    async def take_answer(self, response: Reply, post: Post) -> None:
         """Delivers the answer in a body, or that the session is over."""
         if not claims_envelope(post.request.params) and self._site.forgets(response):
             post.answered = True
@@ -82,7 +81,7 @@ class Streams:
         answer = await read_answer(self._site.codec, response, post.request)
         await self._deliver(answer, post, response.headers.get(SESSION_ID))
 
-    async def read(self, response: aiohttp.ClientResponse, events: EventStream, post: Post | None) -> None:
+    async def read(self, response: Reply, events: EventStream, post: Post | None) -> None:
         """Delivers the events of a stream, to its end or to the answer to `post`."""
         session_id, content = response.headers.get(SESSION_ID), response.content
         while chunk := await content.readany():

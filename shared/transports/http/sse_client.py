@@ -10,6 +10,7 @@ server could have the token, and the requests of its user, sent to another one; 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from io import BytesIO
 
 import aiohttp
 import anyio
@@ -25,8 +26,8 @@ from ...protocol.wire.jsonrpc import Failure, Gap, Message, Notification, Reques
 from ...protocol.wire.sse import EventStream
 from .client_answers import attributed, drain, is_stream, read_answer
 from .client_inbox import Inbox
-from .client_pool import FAILURES, PATIENCE, parse_url, reason_of, unanswered
-from .client_site import Answering, body_of
+from .client_pool import FAILURES, PATIENCE, Pool, parse_url, reason_of, unanswered
+from .client_site import Answering
 
 __all__ = ["SseTransport", "open_sse"]
 
@@ -104,7 +105,7 @@ class SseTransport:
             raise anyio.BrokenResourceError from None
 
     def _post(self, message: Message) -> Answering:
-        endpoint, body = self._endpoint or self._stream.url, body_of(self._codec.encode(message))
+        endpoint, body = self._endpoint or self._stream.url, BytesIO(self._codec.encode(message))
         return self._http.post(endpoint, data=body, headers=self._headers, allow_redirects=False, timeout=PATIENCE)
 
     async def _ask(self, request: Request) -> None:
@@ -150,7 +151,7 @@ def _endpoint(url: URL, named: bytes) -> URL:
 
 @asynccontextmanager
 async def open_sse(
-    url: str, headers: Mapping[str, str], http: aiohttp.ClientSession, *, seconds: float = ENDPOINT_SECONDS
+    url: str, headers: Mapping[str, str], pool: Pool, *, seconds: float = ENDPOINT_SECONDS
 ) -> AsyncIterator[SseTransport]:
     """A transport to `url`, which opens the event stream, as long as the block. `headers` go with every request. The
     server may take `seconds` to open the stream, and as long to name its endpoint.
@@ -160,7 +161,7 @@ async def open_sse(
     """
     async with AsyncExitStack() as stack:
         async with _soon(seconds):
-            transport = SseTransport(await _get(url, headers, http), http, headers)
+            transport = SseTransport(await _get(url, headers, pool.session), pool.session, headers)
             stack.push_async_callback(transport.aclose)
         async with _soon(seconds):
             await transport.open()

@@ -17,6 +17,7 @@ from shared.client.options import ClientOptions
 from shared.errors import PeerError
 from shared.kit.tasks import background
 from shared.protocol.types.client import Root
+from shared.transports.http.client_pool import Pool
 from shared.transports.http.sse_client import open_sse
 from tests.client.small import Small, listening, text_of
 from tests.descriptors import left_open, settled_descriptors
@@ -195,7 +196,7 @@ async def test_a_stream_that_ends_before_it_names_an_endpoint() -> None:
 async def test_a_stream_that_never_names_an_endpoint() -> None:
     async with answering(": hello\n\n") as url, aiohttp.ClientSession() as http:
         with pytest.raises(TimeoutError, match="named no endpoint"):
-            async with open_sse(url, {}, http, seconds=0.05):
+            async with open_sse(url, {}, Pool(http), seconds=0.05):
                 pass
 
 
