@@ -35,6 +35,7 @@ FAREWELL_SECONDS = 2.0
 """Time for what is still being told at the end, and then for the DELETE that ends a session."""
 TELL_SECONDS = 30.0
 """How long a server may take to accept a message that is no request."""
+_INITIALIZED = "notifications/initialized"
 _LISTEN = "subscriptions/listen"
 
 
@@ -64,17 +65,19 @@ class HttpTransport:
         Raises BrokenResourceError when that can't be delivered.
         """
         for one in outgoing:
-            match one.message:
-                case Request() as request:
-                    post = self._posts[request.id] = Post(request)
-                    post.task = self._asking.start(self._ask(post))
-                case Notification("notifications/initialized") as message:
-                    await self._tell(message)
-                    self._asking.start(self._listen())
-                case Notification("notifications/cancelled") as message if one.about is not None:
-                    self._cancel(one.about, message)
-                case Notification() | Response() | Failure() as message:
-                    self._telling.start(self._tell(message))
+            if isinstance(one.message, Notification) and one.message.method == _INITIALIZED:
+                await self._tell(one.message)
+                self._asking.start(self._listen())
+            else:
+                self._begin(one)
+
+    def try_send(self, outgoing: Sequence[Outgoing]) -> bool:
+        """Begins a POST for each message; False, and none is begun, where one of them has to be waited for."""
+        if any(isinstance(one.message, Notification) and one.message.method == _INITIALIZED for one in outgoing):
+            return False
+        for one in outgoing:
+            self._begin(one)
+        return True
 
     async def aclose(self) -> None:
         """Ends all streams, and the session where there is one."""
@@ -92,6 +95,16 @@ class HttpTransport:
             headers.session_id = None
 
     # What we say
+
+    def _begin(self, one: Outgoing) -> None:
+        match one.message:
+            case Request() as request:
+                post = self._posts[request.id] = Post(request)
+                post.task = self._asking.start(self._ask(post))
+            case Notification("notifications/cancelled") as message if one.about is not None:
+                self._cancel(one.about, message)
+            case Notification() | Response() | Failure() as message:
+                self._telling.start(self._tell(message))
 
     def _cancel(self, id: RequestId, message: Notification) -> None:
         post = self._posts.get(id)

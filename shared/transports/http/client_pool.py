@@ -24,9 +24,9 @@ __all__ = ["FAILURES", "HEADER_BYTES", "PATIENCE", "Pool", "lent_http", "parse_u
 
 CONNECT_SECONDS = 30.0
 """For a connection to stand, with TLS."""
-IDLE_SECONDS = 15.0
-"""How long a connection is kept for the next request: most servers keep one longer, and so don't close it just as we
-send."""
+IDLE_SECONDS = 4.0
+"""How long a connection is kept for the next request: servers close theirs after 5 seconds (uvicorn, Node) or
+more, and what is sent on a connection that is being closed may have been carried out, or not."""
 HEADER_BYTES = 32_768
 """Of one header, and of the first line."""
 

@@ -210,6 +210,18 @@ async def test_a_notification_that_is_not_taken_holds_up_no_call(monkeypatch: py
         assert await transport.receive() == [Response(2, {})]
 
 
+async def test_what_need_not_be_waited_for_leaves_at_once() -> None:
+    script = handshake(call=result(2, {}))
+    async with transport_to(script) as transport:
+        assert transport.try_send([Outgoing(Request(1, "initialize", {}), None)])
+        assert isinstance((await transport.receive())[0], Response)
+        assert not transport.try_send([Outgoing(Notification("notifications/initialized"), None)])
+        await say(transport, Notification("notifications/initialized"))
+        assert transport.try_send([Outgoing(CALL, None)])
+        assert await transport.receive() == [Response(2, {})]
+    assert [one.name for one in script.requests if one.method == "POST"] == ["initialize", "initialized", "call"]
+
+
 # The stream of notifications
 
 
