@@ -66,8 +66,8 @@ async def _show(part: Part, folder: Path, verbose: bool) -> None:
 
 
 async def _work(part: Part, client: Client, folder: Path, teller: Teller) -> None:
-    tools = await client.plain.list_tools()
-    names = ", ".join(tool["name"] for tool in tools)
+    tools = await client.list_tools()
+    names = ", ".join(tool.name for tool in tools)
     name, version = client.server.info["name"], client.server.info["version"]
     teller.show(f"{name} {version} speaks {client.server.version} and offers {len(tools)} tools: {names}")
     if teller.brief:

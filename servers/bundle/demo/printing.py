@@ -36,16 +36,15 @@ class Teller(NamedTuple):
         return await self._called(client, tool, arguments, refused=True)
 
     async def _called(self, client: Client, tool: str, arguments: dict[str, Any], *, refused: bool) -> list[str]:
-        result = await client.plain.call_tool(tool, arguments)
-        text: str = result["content"][0]["text"]
-        if bool(result.get("isError")) != refused:
-            raise RuntimeError(f"{tool} {'was not refused' if refused else 'failed'}: {text}")
+        result = await client.call_tool(tool, arguments)
+        if bool(result.is_error) != refused:
+            raise RuntimeError(f"{tool} {'was not refused' if refused else 'failed'}: {result.text}")
         shown = ", ".join(f"{name}={value!r}" for name, value in arguments.items())
         self.show(f"-> {tool}({shown})")
-        for line in text.splitlines():
+        for line in result.text.splitlines():
             self.show(f"   {line}")
-        fenced = _FENCE.search(text)
-        return (fenced[2] if fenced else text).splitlines()
+        fenced = _FENCE.search(result.text)
+        return (fenced[2] if fenced else result.text).splitlines()
 
 
 def say(text: str) -> None:

@@ -93,8 +93,8 @@ async def _work_on_files(client: Client, folder: Path, teller: Teller) -> None:
         file.write_text(NOTES + "- tea\n")
 
     await _watch(client, teller, file.as_uri(), "another program writes to it", change)
-    contents = (await client.plain.read_resource(file.as_uri()))["contents"][0]["text"]
-    teller.show(f"   it ends with {contents.splitlines()[-1]!r} now")
+    lines = (await client.read_resource(file.as_uri())).text.splitlines()
+    teller.show(f"   it ends with {lines[-1]!r} now")
     teller.sum_up("subscription", f"another program changed {file.name}, and the client was told")
 
 
@@ -174,7 +174,7 @@ def _prompts_arguments(folder: Path) -> list[str]:
 
 async def _work_on_prompts(client: Client, folder: Path, teller: Teller) -> None:
     """Lists prompts, fills one in, searches, and is told of an edit."""
-    names = [prompt["name"] for prompt in await client.plain.list_prompts()]
+    names = [prompt.name for prompt in await client.list_prompts()]
     teller.show(f"-> prompts/list: {', '.join(names)}")
     filled = await _get(client, teller, done=DONE, mood="proud")
     teller.sum_up("prompts/get", f"it says, as was given: {filled[-2]}")

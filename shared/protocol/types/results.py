@@ -6,7 +6,7 @@ from typing import Any
 from pydantic import Field
 
 from .base import Meta, Wire
-from .content import ResourceContents
+from .content import ResourceContents, TextResourceContents
 from .prompts import Prompt
 from .resources import Resource, ResourceTemplate
 from .tools import Tool
@@ -71,6 +71,11 @@ class ReadResourceResult(Wire):
 
     contents: list[ResourceContents]
     meta: Meta | None = Field(default=None, alias="_meta")
+
+    @property
+    def text(self) -> str:
+        """The contents that are text, joined."""
+        return "".join(one.text for one in self.contents if isinstance(one, TextResourceContents))
 
 
 class Completion(Wire):
