@@ -23,6 +23,8 @@ from ..protocol.session.client_events import InputWanted, Notified
 from ..protocol.session.questions import MAX_ROUNDS
 from ..protocol.types.client import LogLevel
 from ..protocol.wire.jsonrpc import Gap
+from .cache import ResponseCache
+from .cached import CachedRequests
 from .changes import Change, Changes
 from .connection import Connection
 from .handlers import Handlers
@@ -54,11 +56,13 @@ class Client(TypedCalls):
         Raises ValueError for a mode or a version that does not exist, and where they leave none to speak.
         """
         self._options = options or ClientOptions()
-        super().__init__(self.request, check_arguments=self._options.check_arguments)
+        super().__init__(self._request_cached, check_arguments=self._options.check_arguments)
+        cache = ResponseCache(self._options.cache_bytes) if self._options.cache is None else self._options.cache
+        self._cached = CachedRequests(self._request, cache, server=self._options.cache_key)
         self._handlers = Handlers(self._options)
         self._link = Link(transport, self._options, self._connect, reopen, self._reopened)
         self._retries = Retries()
-        self._observers: list[Callable[[Change], None]] = []
+        self._observers: list[Callable[[Change], None]] = [self._cached.heard]
         self._tasks: TaskGroup | None = None
         self._life: AbstractAsyncContextManager[None] | None = None
         self.plain = PlainCalls(self.request)
@@ -76,8 +80,11 @@ class Client(TypedCalls):
 
     @asynccontextmanager
     async def _living(self) -> AsyncIterator[None]:
-        async with self._link.living() as self._tasks:
-            yield
+        try:
+            async with self._link.living() as self._tasks:
+                yield
+        finally:
+            self._cached.closed()
 
     @property
     def server(self) -> ServerDescription:
@@ -154,6 +161,18 @@ class Client(TypedCalls):
         await self._permitted(method, params or {})
         return await self._request(method, params, timeout=timeout, on_progress=on_progress)
 
+    async def _request_cached(
+        self,
+        method: str,
+        params: Mapping[str, Any] | None = None,
+        *,
+        timeout: float | None = 60,  # noqa: ASYNC109 - as above
+        on_progress: Progress | None = None,
+    ) -> dict[str, Any]:
+        """`request`, whose result may have been kept: to read that is a read, and is to be permitted as well."""
+        await self._permitted(method, params or {})
+        return await self._cached(method, params, timeout=timeout, on_progress=on_progress)
+
     async def _request(
         self,
         method: str,
@@ -179,6 +198,7 @@ class Client(TypedCalls):
                 if method == "tools/list":
                     self._retries.learn(result)
                 return result
+            self._cached.asked_back(method, asked)
             inputs = await self._link.connection.inputs(result)
         raise McpError(f"{method} was not settled in {MAX_ROUNDS} rounds")
 

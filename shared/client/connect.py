@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Hashable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from functools import partial
@@ -77,7 +77,7 @@ async def connect_stdio(
         async with start_process(command, env=environment, cwd=cwd, stderr=stderr) as stream:
             yield framed(stream, Codec(is_client=True, framing=framing))
 
-    given = options or ClientOptions()
+    given = _keyed(options, (*command, str(cwd), frozenset(environment.items())))
     async with start() as transport, Client(transport, given, reopen=start if given.restart else None) as client:
         yield client
 
@@ -100,7 +100,7 @@ async def connect_http(
     from ..transports.http.client_pool import lent_http
     from ..transports.http.sse_client import open_sse
 
-    options, fixed = options or ClientOptions(), _fixed(token, headers)
+    options, fixed = _keyed(options, url), _fixed(token, headers)
     async with lent_http(http, url) as lent, AsyncExitStack() as stack:
         try:
             client = await stack.enter_async_context(_streamable(url, options, fixed, lent))
@@ -132,7 +132,7 @@ async def connect_sse(
     fixed = _fixed(token, headers)
     async with lent_http(http, url) as lent:
         start = partial(open_sse, url, fixed, lent)
-        async with start() as transport, _shaking_hands(transport, options or ClientOptions(), start) as client:
+        async with start() as transport, _shaking_hands(transport, _keyed(options, url), start) as client:
             yield client
 
 
@@ -152,7 +152,7 @@ async def connect_websocket(
     from ..transports.websocket import open_websocket
 
     start = partial(open_websocket, url, _fixed(token, headers))
-    async with start() as transport, _client(transport, options or ClientOptions(), start) as client:
+    async with start() as transport, _client(transport, _keyed(options, url), start) as client:
         yield client
 
 
@@ -199,6 +199,12 @@ def _may_be_older(refusal: PeerError, options: ClientOptions) -> bool:
     """Whether a server that refuses what opens a session may be one of HTTP+SSE."""
     shakes_hands = not options.accepted()[0].stateless
     return shakes_hands and 400 <= refusal.code < 500 and refusal.code not in _LET_IN_OR_BUSY
+
+
+def _keyed(options: ClientOptions | None, server: Hashable) -> ClientOptions:
+    """The options, with what tells `server` from others where clients share a cache."""
+    given = options or ClientOptions()
+    return given if given.cache_key is not None else replace(given, cache_key=server)
 
 
 def _fixed(token: str | None, headers: Mapping[str, str] | None) -> dict[str, str]:

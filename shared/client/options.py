@@ -1,15 +1,17 @@
 """What a client is given when it is made."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from ..protocol.session.client import ClientIdentity, first_version
 from ..protocol.types.client import CreateMessageResult, ElicitResult, Root
 from ..protocol.types.elicitation import ElicitForm, ElicitUrl
+from ..protocol.types.resources import CONDITIONAL_READS
 from ..protocol.types.sampling import CreateMessageParams
 from ..protocol.versions import Version, versions_between
 from ..version import __version__
+from .cache import CACHE_BYTES, ResponseCache
 from .permit import Permit
 
 __all__ = ["ClientOptions", "Elicit", "ElicitAtUrl", "Handler", "Log", "Notify", "Progress", "Roots", "Sample"]
@@ -83,6 +85,13 @@ class ClientOptions:
     not answer in the same time counts as lost. None pings never."""
     probe_seconds: float = 5.0
     """How long "auto" waits for a stateless answer: old servers may never give one."""
+    cache_bytes: int = CACHE_BYTES
+    """What may be kept of lists and reads, for as long as the server says, to be used again by the typed calls. With
+    0 nothing is kept, and callers do not wait for each other's requests either."""
+    cache: ResponseCache | None = None
+    """One that clients share, in place of their own: what a server calls public is found by all that ask it."""
+    cache_key: Hashable = None
+    """What tells the server from others in a shared cache; `connect` takes the URL or the command."""
 
     def accepted(self) -> tuple[Version, ...]:
         """The versions that are spoken, oldest first. Raises ValueError where there is none."""
@@ -100,5 +109,8 @@ class ClientOptions:
             follows["sampling"] = {"tools": {}} if self.sample_tools else {}
         if self.roots is not None:
             follows["roots"] = {"listChanged": True}
+        capabilities = {**follows, **self.capabilities}
+        if self.cache_bytes if self.cache is None else self.cache.max_bytes:
+            capabilities["extensions"] = {CONDITIONAL_READS: {}, **capabilities.get("extensions", {})}
         info = {"name": self.name, "version": self.version}
-        return ClientIdentity(info, {**follows, **self.capabilities}, self.log_level)
+        return ClientIdentity(info, capabilities, self.log_level)

@@ -2,17 +2,24 @@
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import anyio
 import pytest
 from anyio.abc import TaskGroup
 
+from shared import Context
 from shared.client.cache import ResponseCache
 from shared.client.cached import CachedRequests
+from shared.client.connect import connect_http
+from shared.client.options import ClientOptions
+from shared.client.permit import Act
 from shared.client.subscription import Change, Kind
 from shared.errors import PeerError
-from shared.protocol.types.resources import ETAG, NOT_MODIFIED
+from shared.protocol.types.client import Root
+from shared.protocol.types.resources import CONDITIONAL_READS, ETAG, NOT_MODIFIED
+from tests.client.small import Small, listening
 
 HOUR = {"ttlMs": 3_600_000}
 MISSED = Change("missed")
@@ -458,3 +465,113 @@ async def test_what_was_not_modified_may_be_forgotten_meanwhile() -> None:
         cache.forget(lambda one: True)
         peer.asked[1].say({"contents": [], "_meta": {NOT_MODIFIED: True}})
     assert results[0]["contents"] == ["old"]
+
+
+# In a client
+
+
+class Counted:
+    """What a small server answers to lists and reads; `more` is added to the latter."""
+
+    def __init__(self, small: Small, more: Mapping[str, Any] | None = None) -> None:
+        self.results: list[dict[str, Any]] = []
+        handlers = small.running.handlers
+        handlers["tools/list"] = self._counting(handlers["tools/list"], {})
+        handlers["resources/read"] = self._counting(handlers["resources/read"], more or {})
+
+    def _counting(self, handler: Any, more: Mapping[str, Any]) -> Any:
+        async def handle(*given: Any) -> Any:
+            result = await handler(*given)
+            self.results.append(result)
+            return {**result, **more}
+
+        return handle
+
+
+@pytest.mark.parametrize(("mode", "asked"), [("stateless", 1), ("handshake", 3)])
+async def test_the_typed_calls_use_what_holds(mode: str, asked: int) -> None:
+    small = Small()
+    async with small.connected(mode=mode) as client:
+        counted = Counted(small)
+        first = await client.list_tools()
+        assert await client.list_tools() == await client.list_tools() == first
+        assert len(counted.results) == asked
+        await client.plain.list_tools()
+        assert len(counted.results) == asked + 1
+
+
+@pytest.mark.parametrize("mode", ["stateless", "handshake"])
+async def test_what_is_read_again_is_not_sent_again(mode: str) -> None:
+    small = Small()
+    async with small.connected(mode=mode) as client:
+        counted = Counted(small)
+        for _ in range(2):
+            [contents] = (await client.read_resource("memo://one")).contents
+            assert contents.text == "the text"
+        assert [len(result["contents"]) for result in counted.results] == [1, 0]
+
+
+async def test_changes_and_reconnections_end_what_holds() -> None:
+    small = Small()
+    async with small.connected(mode="stateless", reconnect=True) as client, client.changes() as changes:
+        counted = Counted(small)
+        await client.list_tools()
+        small.running.changes.tools()
+        assert await anext(changes) == Change("tools")
+        await client.list_tools()
+        assert len(counted.results) == 2
+        await small.lines[-1].aclose()
+        assert await anext(changes) == Change("missed")
+        await client.list_tools()
+        assert len(counted.results) == 3
+
+
+async def test_what_holds_is_permitted_each_time() -> None:
+    async def permit(act: Act) -> None:
+        acts.append(act.name)
+
+    small, acts = Small(), list[str]()
+    async with small.connected(mode="stateless", permit=permit) as client:
+        counted = Counted(small, HOUR)
+        for _ in range(2):
+            await client.read_resource("memo://one")
+    assert (len(counted.results), acts) == (1, ["memo://one"] * 2)
+
+
+async def test_answers_to_our_answers_do_not_hold() -> None:
+    async def who(ctx: Context[None]) -> str:
+        """Ask for the roots."""
+        return " ".join(root.uri for root in await ctx.roots())
+
+    small = Small()
+    small.app.resource("memo://who")(who)
+    async with small.connected(mode="stateless", roots=[Root(uri="file:///a")]) as client:
+        counted = Counted(small, HOUR)
+        for _ in range(2):
+            await client.read_resource("memo://who")
+        assert len(counted.results) == 2
+
+
+async def test_clients_of_one_url_share_a_cache() -> None:
+    small, cache = Small(), ResponseCache()
+    async with listening(small) as (address, _):
+        counted = Counted(small)
+        for _ in range(2):
+            async with connect_http(f"http://{address}/mcp", ClientOptions(cache=cache)) as client:
+                await client.list_tools()
+        assert len(counted.results) == 1
+
+
+async def test_a_client_leaves_nothing_of_its_own_in_a_shared_cache() -> None:
+    small, cache = Small(), ResponseCache()
+    async with small.connected(cache=cache) as client:
+        await client.read_resource("memo://one")
+        assert cache.size > 0
+    assert cache.size == 0
+
+
+@pytest.mark.parametrize(("size", "declared"), [(1, {CONDITIONAL_READS: {}, "x/y": {}}), (0, {"x/y": {}})])
+def test_conditional_reads_are_declared_where_there_is_a_cache(size: int, declared: dict[str, Any]) -> None:
+    options = ClientOptions(cache_bytes=size, capabilities={"extensions": {"x/y": {}}})
+    assert options.identity().capabilities["extensions"] == declared
+    assert replace(options, cache=ResponseCache(size), cache_bytes=1 - size).identity() == options.identity()

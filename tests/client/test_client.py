@@ -12,6 +12,7 @@ from shared.errors import McpError, PeerError, RpcError
 from shared.protocol.types.client import CreateMessageResult, ElicitResult, Root
 from shared.protocol.types.content import TextContent
 from shared.protocol.types.elicitation import ElicitForm
+from shared.protocol.types.resources import CONDITIONAL_READS
 from shared.protocol.types.sampling import CreateMessageParams
 from shared.protocol.versions import VERSIONS
 from tests.client.small import Small, text_of
@@ -173,7 +174,7 @@ async def test_each_side_knows_the_extensions_of_the_other(mode: str) -> None:
     small.app.tool()(known)
     async with small.connected(mode=mode, capabilities={"extensions": extensions}) as client:
         assert client.server.can("extensions", "org.example/view")
-        assert json.loads(text_of(await client.plain.call_tool("known"))) == extensions
+        assert json.loads(text_of(await client.plain.call_tool("known"))) == {CONDITIONAL_READS: {}, **extensions}
 
 
 @ERAS

@@ -37,8 +37,8 @@ class Person:
 
 
 def said(**options: Any) -> dict[str, Any]:
-    """What a client with these options declares."""
-    return ClientOptions(**options).identity().capabilities
+    """What a client with these options declares besides its cache."""
+    return ClientOptions(cache_bytes=0, **options).identity().capabilities
 
 
 ACCEPT = ElicitResult(action="accept", content={"name": "Ada"})
