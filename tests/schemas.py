@@ -1,4 +1,4 @@
-"""Messages that a server sent, checked against the official JSON schema of their protocol version.
+"""Messages that a server or a client sent, checked against the official JSON schema of their protocol version.
 
 The schema files are no part of this project. They are read from `$MCP_SPEC_DIR/<date>/schema.json`; the
 default is the folder `shared/spec` beside the checkout. Where it is absent, tests marked `requires_spec` are
@@ -16,12 +16,13 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import jsonschema
 import pytest
 
 Schema = dict[str, Any]
+Side = Literal["Server", "Client"]
 
 VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28")
 SPEC_DIR = Path(os.environ.get("MCP_SPEC_DIR") or Path(__file__).resolve().parents[2].joinpath("shared", "spec"))
@@ -33,8 +34,11 @@ FREE = frozenset({"_meta", "structuredContent", "inputSchema", "outputSchema", "
 # `tasks/result` answers with the result of some other request, so its schema can't name the keys.
 OPEN_DEFINITIONS = frozenset({"GetTaskPayloadResult"})
 # What schemas before 2026-07-28 leave room for: "this is not a closed set: any server can define its own, additional
-# capabilities".
-ADDED: dict[str, Schema] = {"ServerCapabilities": {"extensions": {"type": "object"}}}
+# capabilities". A client says in its first message what it can do in the newest version that it may speak.
+ADDED: dict[str, Schema] = {
+    "ServerCapabilities": {"extensions": {"type": "object"}},
+    "ClientCapabilities": {"extensions": {"type": "object"}, "elicitation": {"type": "object"}},
+}
 # Methods of official extensions, which the core schema of 2026-07-28 does not know, and of one that a test declares.
 EXTENSION = re.compile(r"(notifications/)?(tasks|skills|stars)(/|$)|resources/directory/")
 
@@ -54,8 +58,15 @@ requires_spec = pytest.mark.skipif(
 )
 
 
-def check(message: Any, version: str, *, method: str | Mapping[Any, str] | None = None, strict: bool = True) -> None:
-    """Raise AssertionError unless a server of `version` may send `message`.
+def check(
+    message: Any,
+    version: str,
+    *,
+    method: str | Mapping[Any, str] | None = None,
+    strict: bool = True,
+    sender: Side = "Server",
+) -> None:
+    """Raise AssertionError unless a server of `version` may send `message`, or a client if that is the `sender`.
 
     `method` is the method of the request that a response answers; for a batch, a mapping from request id to
     method. Without it a result is only known to be some result, and its keys are not checked.
@@ -64,11 +75,11 @@ def check(message: Any, version: str, *, method: str | Mapping[Any, str] | None 
         assert version == "2025-03-26", f"{version} has no batches:\n{_pretty(message)}"
         assert message, "a batch can't be empty"
         for part in message:
-            check(part, version, method=method, strict=strict)
+            check(part, version, method=method, strict=strict, sender=sender)
         return
     if isinstance(method, Mapping):
         method = method.get(message.get("id"))
-    what, schema, free = _expect(message, version, method)
+    what, schema, free = _expect(message, version, method, sender)
     if "error" in message and "id" not in message:
         # Versions before 2025-11-25 demand an id in every error, though none can be read from broken JSON.
         message = {"id": 0, **message}
@@ -83,10 +94,12 @@ def check(message: Any, version: str, *, method: str | Mapping[Any, str] | None 
 # Which schema a message has to meet
 
 
-def _expect(message: Mapping[str, Any], version: str, method: str | None) -> tuple[str, Schema, frozenset[str]]:
+def _expect(
+    message: Mapping[str, Any], version: str, method: str | None, sender: Side
+) -> tuple[str, Schema, frozenset[str]]:
     """What the message is in words, the schema for it, and the keys a strict check leaves alone."""
     if "method" in message:
-        return _expect_call(message["method"], version, "Request" if "id" in message else "Notification")
+        return _expect_call(message["method"], version, "Request" if "id" in message else "Notification", sender)
     if "error" in message:
         envelope = _present(version, "JSONRPCErrorResponse", "JSONRPCError")
         error = message["error"]
@@ -94,28 +107,28 @@ def _expect(message: Mapping[str, Any], version: str, method: str | None) -> tup
         names = [envelope, *_errors(version).get(code, ())]
         return f"error {code} for {method}", _composed(version, tuple(names)), FREE
     envelope = _present(version, "JSONRPCResultResponse", "JSONRPCResponse")
-    name = _result_definition(message.get("result"), version, method)
+    name = _result_definition(message.get("result"), version, method, "Client" if sender == "Server" else "Server")
     free = FREE | {"result"} if name == "Result" else FREE
     return f"result of {method}", _composed(version, (envelope,), result=name), free
 
 
-def _expect_call(method: str, version: str, kind: str) -> tuple[str, Schema, frozenset[str]]:
-    name = _members(version, f"Server{kind}").get(method)
+def _expect_call(method: str, version: str, kind: str, sender: Side) -> tuple[str, Schema, frozenset[str]]:
+    name = _members(version, f"{sender}{kind}").get(method)
     what = f"{kind.lower()} {method}"
     if name is None:
         extension = EXTENSION.match(method) and version == VERSIONS[-1] and kind == "Notification"
-        assert extension, f"{what}: a server of {version} may not send it"
+        assert extension, f"{what}: a {sender.lower()} of {version} may not send it"
         return what, _composed(version, ("JSONRPCNotification",)), FREE | {"params"}
     return what, _composed(version, (f"JSONRPC{kind}", name)), FREE
 
 
-def _result_definition(result: Any, version: str, method: str | None) -> str:
+def _result_definition(result: Any, version: str, method: str | None, asker: Side) -> str:
     kind = result.get("resultType", "complete") if isinstance(result, dict) else "complete"
     if version == VERSIONS[-1] and kind == "input_required":
         return "InputRequiredResult"
     if method is None or (version == VERSIONS[-1] and (kind != "complete" or EXTENSION.match(method))):
         return "Result"
-    request = _members(version, "ClientRequest").get(method)
+    request = _members(version, f"{asker}Request").get(method)
     assert request is not None, f"{method}: {version} has no such request, so it can't have a result"
     known = _definitions(version)
     if "CreateTaskResult" in known and isinstance(result, dict) and "task" in result:
@@ -151,7 +164,10 @@ def _present(version: str, *names: str) -> str:
 def _members(version: str, union: str) -> dict[str, str]:
     """The definitions in a union such as `ServerNotification`, by the method each of them names."""
     known = _definitions(version)
-    names = [member["$ref"].rpartition("/")[2] for member in known.get(union, {}).get("anyOf", ())]
+    if "method" in known.get(union, {}).get("properties", {}):  # a union of one is that one
+        names = [union]
+    else:
+        names = [member["$ref"].rpartition("/")[2] for member in known.get(union, {}).get("anyOf", ())]
     return {known[name]["properties"]["method"]["const"]: name for name in names}
 
 

@@ -159,3 +159,15 @@ def test_missing_schemas_fail_by_name(monkeypatch: pytest.MonkeyPatch, tmp_path:
         schemas._document("2025-11-25")
     monkeypatch.setenv("CI", "true")
     assert schemas.wanted()
+
+
+@requires_spec
+@pytest.mark.parametrize("version", VERSIONS[:-1])
+def test_a_client_may_send_what_a_server_may_not(version: str) -> None:
+    message: dict[str, Any] = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
+    check(message, version, sender="Client")
+    with pytest.raises(AssertionError, match="a server of"):
+        check(message, version)
+    answer = {"jsonrpc": "2.0", "id": 1, "result": {"roots": [{"uri": "no URI"}]}}
+    with pytest.raises(AssertionError, match=r"roots/list does not fit"):
+        check(answer, version, method="roots/list", sender="Client")
