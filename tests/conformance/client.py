@@ -12,6 +12,7 @@ import json
 import os
 import sys
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
@@ -67,6 +68,15 @@ async def echo_schema(client: Client) -> None:
     await client.call_tool("json_schema_echo", {"schema": schemas["json_schema_2020_12_tool"]})
 
 
+async def check_arguments(client: Client) -> None:
+    """A schema that refers to a place in the network is put to use, and nothing is fetched."""
+    from shared.errors import PeerError
+
+    (tool,) = await client.list_tools()
+    with suppress(PeerError):  # the tool is there to be looked at
+        await client.call_tool(tool.name, {"id": "a", "profile": {}})
+
+
 async def list_skills(client: Client) -> None:
     """Skills are found out, and left alone."""
     from shared.client.skills import ServerSkills
@@ -99,6 +109,7 @@ SCENARIOS: dict[str, Play] = {
     "http-standard-headers": use_everything,
     "http-custom-headers": call_as_told,
     "http-invalid-tool-headers": call_every_tool,
+    "json-schema-ref-no-deref": check_arguments,
     "sep-2640-client-no-prefetch": list_skills,
     "sep-2640-client-verify-digest": refuse_skill,
     "sep-2640-client-verify-size": refuse_skill,
@@ -125,11 +136,13 @@ async def play(scenario: str, version: str, url: str) -> None:
     from shared.client.connect import connect_http
     from shared.client.options import ClientOptions
 
+    scene = SCENARIOS.get(scenario, list_tools)
     # An extension has no version of its own; that of skills came with stateless servers.
-    mode = "stateless" if SCENARIOS.get(scenario) in (list_skills, refuse_skill) else version
-    options = ClientOptions(mode=mode, elicit=confirm, sample=sample, roots=())
+    mode = "stateless" if scene in (list_skills, refuse_skill) else version
+    strict = scene is check_arguments
+    options = ClientOptions(mode=mode, elicit=confirm, sample=sample, roots=(), check_arguments=strict)
     async with connect_http(url, options) as client:
-        await SCENARIOS.get(scenario, list_tools)(client)
+        await scene(client)
 
 
 def main() -> int:
