@@ -24,6 +24,7 @@ COMMANDS = {
     "export": "write files for the MCP registry, desktop hosts and Docker",
     "call": "call a tool of a server",
     "read": "read a resource of a server",
+    "watch": "show the changes of resources as they happen",
     "prompt": "show a prompt of a server, filled in",
     "inspect": "show what a server offers",
     "demo": "start the servers as a desktop host would, and do real work",
@@ -47,6 +48,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     if isinstance(sys.stdout, TextIOWrapper):
         # A pipe may take fewer letters than a path has.
         sys.stdout.reconfigure(errors="backslashreplace")
+    if "_ARGCOMPLETE" in os.environ:  # the shell asks how the line may go on
+        from .talk.completion import complete
+
+        complete(program_name(), list(COMMANDS))
     if words and words[0] in COMMANDS:
         code = 1
         try:

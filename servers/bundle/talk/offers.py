@@ -1,7 +1,8 @@
 """What a server offers: asked for, and shown."""
 
+import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from rich.console import Console
@@ -9,12 +10,16 @@ from rich.padding import Padding
 from rich.text import Text
 
 from shared.client.client import Client
+from shared.errors import MethodNotFound, PeerError
 
 from ..commands.output import cell, console, table
 from .parameters import Parameter, as_text, parameters_of
 from .showing import records_of
 
 _HINTS = (("readOnlyHint", "reads only"), ("destructiveHint", "may destroy"), ("idempotentHint", "may be repeated"))
+
+_END = re.compile(r"(?: |\x1b\[[0-9;]*m)+$", re.MULTILINE)
+"""Of a line; a table fills its lines with blanks."""
 
 
 class Offers(NamedTuple):
@@ -39,11 +44,21 @@ async def find_offers(client: Client) -> Offers:
         said.version,
         dict(said.capabilities),
         said.instructions,
-        await plain.list_tools() if said.can("tools") else [],
-        await plain.list_resources() if said.can("resources") else [],
-        await plain.list_resource_templates() if said.can("resources") else [],
-        await plain.list_prompts() if said.can("prompts") else [],
+        await _listed(plain.list_tools) if said.can("tools") else [],
+        await _listed(plain.list_resources) if said.can("resources") else [],
+        await _listed(plain.list_resource_templates) if said.can("resources") else [],
+        await _listed(plain.list_prompts) if said.can("prompts") else [],
     )
+
+
+async def _listed(ask: Callable[[], Awaitable[list[dict[str, Any]]]]) -> list[dict[str, Any]]:
+    """A list; nothing where the server has none, as many with resources have no templates."""
+    try:
+        return records_of(await ask())
+    except PeerError as error:
+        if error.code != MethodNotFound.code:
+            raise
+        return []
 
 
 def show_offers(offers: Offers) -> None:
@@ -51,8 +66,7 @@ def show_offers(offers: Offers) -> None:
     out = console()
     with out.capture() as shown:
         _show(out, offers)
-    # A table fills its lines with blanks.
-    sys.stdout.write("".join(f"{line.rstrip()}\n" for line in shown.get().splitlines()))
+    sys.stdout.write(_END.sub(lambda end: end[0].replace(" ", ""), shown.get()))
 
 
 def _show(out: Console, offers: Offers) -> None:
@@ -65,7 +79,7 @@ def _show(out: Console, offers: Offers) -> None:
     _paragraph(out, "; ".join(_capabilities(offers.capabilities)) or "none", 2)
     if offers.tools:
         _heading(out, "Tools")
-    for tool in records_of(offers.tools):
+    for tool in offers.tools:
         _show_tool(out, tool)
     for heading, key, records in (
         ("Resources", "uri", offers.resources),
@@ -73,14 +87,14 @@ def _show(out: Console, offers: Offers) -> None:
     ):
         if records:
             _heading(out, heading)
-        for record in records_of(records):
+        for record in records:
             out.print(cell(f"  {record.get(key)}"))
             kind = record.get("mimeType")
             described = record.get("description") or record.get("title") or record.get("name")
             _paragraph(out, " ".join(str(one) for one in (described, f"({kind})" if kind else "") if one), 4)
     if offers.prompts:
         _heading(out, "Prompts")
-    for prompt in records_of(offers.prompts):
+    for prompt in offers.prompts:
         _show_prompt(out, prompt)
 
 

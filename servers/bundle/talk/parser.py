@@ -2,7 +2,7 @@
 
 import os
 import re
-from argparse import Namespace
+from argparse import ArgumentTypeError, Namespace
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -62,9 +62,12 @@ class TalkParser(CommandParser):
 
 
 def _seconds(text: str) -> float:
-    seconds = float(text)
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0
     if not 0 < seconds < float("inf"):
-        raise ValueError
+        raise ArgumentTypeError("takes a number of seconds")
     return seconds
 
 

@@ -32,13 +32,15 @@ class Bar:
         """Takes what the server reports."""
         if not sys.stderr.isatty():
             return
+        begins = self._progress is None
         if self._progress is None:
             self._progress = _made()
             self._task = self._progress.add_task("")
-            self._progress.start()
         told = plain(message) if isinstance(message, str) else ""
         is_known = isinstance(total, int | float)
         self._progress.update(self._task, completed=progress, total=total if is_known else None, description=told)
+        if begins:
+            self._progress.start()
 
     @contextmanager
     def pause(self) -> Iterator[None]:

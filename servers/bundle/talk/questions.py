@@ -11,6 +11,8 @@ from typing import Any
 
 from shared.client.options import ClientOptions
 from shared.kit.program import plain
+from shared.protocol.types.client import ElicitResult
+from shared.protocol.types.elicitation import ElicitForm, ElicitUrl
 
 from .endings import Misuse
 from .parameters import Parameter, as_text, parameters_of
@@ -21,7 +23,6 @@ from .terminal import ask, has_terminal, tell
 Pause = Callable[[], AbstractContextManager[None]]
 """Keeps the terminal free of anything else for the time of a block."""
 
-_DECLINED = {"action": "decline"}
 _BOUNDS = (("minimum", "from"), ("maximum", "to"), ("minLength", "at least"), ("maxLength", "at most"))
 
 
@@ -33,33 +34,31 @@ def asking(talk: Talk, pause: Pause = nullcontext) -> ClientOptions:
     """The options of a client that puts the questions of the server to the user."""
     return ClientOptions(
         elicit=partial(_elicit, talk, pause),
-        capabilities={"elicitation": {"form": {}, "url": {}}},
-        on_notification=partial(_log, talk) if talk.is_verbose else None,
+        elicit_url=partial(_elicit, talk, pause),
+        on_log=partial(_log, talk) if talk.is_verbose else None,
         log_level="debug" if talk.is_verbose else None,
     )
 
 
-def _log(talk: Talk, method: str, params: Mapping[str, Any]) -> None:
-    if method == "notifications/message":
-        talk.say(f"{params.get('level')}: {as_text(params.get('data'))}")
+def _log(talk: Talk, level: str, _: str | None, data: Any) -> None:
+    talk.say(f"{level}: {as_text(data)}")
 
 
-async def _elicit(talk: Talk, pause: Pause, params: Mapping[str, Any]) -> dict[str, Any]:
+async def _elicit(talk: Talk, pause: Pause, asked: ElicitForm | ElicitUrl) -> ElicitResult:
     """Answers `elicitation/create` (2025-11-25, Elicitation)."""
-    message = str(params.get("message") or "")
     if not has_terminal():
-        talk.say(f"the server asks: {message}; declined, as there is no terminal to ask on")
-        return _DECLINED
+        talk.say(f"the server asks: {asked.message}; declined, as there is no terminal to ask on")
+        return ElicitResult(action="decline")
     with pause():
-        tell(f"The server asks: {harmless(message)}")
+        tell(f"The server asks: {harmless(asked.message)}")
         try:
-            if params.get("mode") == "url":
-                await _visit(str(params.get("url") or ""))
-                return {"action": "accept"}
-            return {"action": "accept", "content": await fill_in(params.get("requestedSchema"))}
+            if isinstance(asked, ElicitUrl):
+                await _visit(asked.url)
+                return ElicitResult(action="accept")
+            return ElicitResult(action="accept", content=await fill_in(asked.requested_schema))
         except _Declined:
             tell("declined")
-            return _DECLINED
+            return ElicitResult(action="decline")
 
 
 async def _visit(url: str) -> None:
@@ -100,6 +99,8 @@ async def _field(parameter: Parameter) -> Any:
         if not line and not parameter.required:
             return None
         try:
+            if not line:
+                raise Misuse("this one is wanted")
             return _read(parameter, many, line)
         except Misuse as error:
             tell(f"  {plain(str(error))}")

@@ -1,0 +1,39 @@
+"""`python -m servers watch SERVER URI...`: the changes of resources, as they happen."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from shared.client.client import Client
+
+from ..talk.parser import TalkParser
+from ..talk.questions import asking
+from ..talk.watching import watch
+
+
+def main(argv: Sequence[str]) -> int:
+    """Shows a line for each change, until Ctrl+C ends it; the exit code."""
+    given, talk = watch_parser().read(argv)
+
+    async def work(client: Client) -> int:
+        return await watch(client, given, talk)
+
+    return talk.run(work, replace(asking(talk), restart=True))
+
+
+def watch_parser() -> TalkParser:
+    """The parser of the command."""
+    parser = TalkParser(
+        "watch",
+        " [URI ...]",
+        "Show a line for each change of the resources; without a URI, of the lists of tools, prompts and resources. "
+        "A server that is lost is started or connected to again.",
+    )
+    parser.add_argument("uris", nargs="*", default=[], metavar="URI", help="which resources")
+    parser.add_argument(
+        "--exec",
+        metavar="COMMAND",
+        help="run this for each change, one after the other, by sh (on Windows without a shell); what changed stands "
+        "in the variables WATCH_KIND and WATCH_URI",
+    )
+    parser.add_options()
+    return parser

@@ -1,0 +1,178 @@
+"""Completion by the shell: of commands, servers, tools, arguments and URIs.
+
+    eval "$(register-python-argcomplete mcp-server-bundle)"
+
+The shell runs the program with the line in its environment, and argcomplete answers. What a server has is asked of
+the server, which is started for that; it has 2 seconds, and where it fails nothing is completed, without a word.
+"""
+
+import os
+import shlex
+from argparse import ArgumentParser, Namespace
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import anyio
+import argcomplete
+
+from shared.client.client import Client
+from shared.client.connect import connect
+from shared.errors import McpError
+from shared.protocol.types.prompts import PromptReference
+
+from ..catalog import CATALOG, load_catalog
+from ..commands.call import call_parser
+from ..commands.inspect import inspect_parser
+from ..commands.prompt import prompt_parser
+from ..commands.read import read_parser
+from ..commands.watch import watch_parser
+from ..hosts.clients import CLIENTS, this_machine
+from .endings import Misuse
+from .entries import names_of
+from .parameters import as_text, parameters_of
+from .showing import records_of
+from .targets import Asked, find_target
+
+SECONDS = 2.0
+"""How long a server may take; who has pressed the key is waiting."""
+
+Asking = Callable[[Client], Awaitable[Iterable[str]]]
+
+
+def complete(program: str, commands: Sequence[str]) -> None:
+    """Answers the shell, and ends the program."""
+    # What is being typed is the last of the words, also where it is empty yet.
+    words = f"{os.environ['COMP_LINE'][: int(os.environ['COMP_POINT'])]}_".split()
+    command = next((word for word in words[:-1] if word in commands), None)
+    if command is None:
+        parser = ArgumentParser(program, add_help=False)
+        parser.add_argument("command", choices=commands)
+    else:
+        # The words that matter begin with the command, where the name of a program would stand.
+        os.environ["_ARGCOMPLETE"] = str(words.index(command) + 1)
+        parser = _PARSERS.get(command, _other_parser)()
+    for action in vars(parser)["_actions"]:
+        if action.dest in _COMPLETERS and not action.option_strings:
+            action.completer = _COMPLETERS[action.dest]
+    argcomplete.autocomplete(parser, always_complete_options=False)
+
+
+def _other_parser() -> ArgumentParser:
+    """What most of the commands take that are about servers and talk to none."""
+    parser = ArgumentParser(add_help=False)
+    parser.add_argument("names", nargs="*")
+    parser.set_defaults(catalog=CATALOG)
+    return parser
+
+
+def _servers(parsed_args: Namespace, **_: Any) -> list[str]:
+    """The names of the catalog, and what the clients on this machine have."""
+    found = _names_of_catalog(parsed_args)
+    try:
+        machine = this_machine()
+    except ValueError:
+        return found
+    for client in CLIENTS:
+        try:
+            found += [f"{client.name}:{name}" for name in names_of(client, machine, Path.cwd())]
+        except ValueError:
+            continue
+    return found
+
+
+def _names_of_catalog(parsed_args: Namespace, **_: Any) -> list[str]:
+    try:
+        return [entry.name for entry in load_catalog(parsed_args.catalog).servers]
+    except ValueError:
+        return []
+
+
+def _tools(parsed_args: Namespace, **_: Any) -> list[str]:
+    return _asked(parsed_args, lambda client: _names(client.plain.list_tools(), "name"))
+
+
+def _prompts(parsed_args: Namespace, **_: Any) -> list[str]:
+    return _asked(parsed_args, lambda client: _names(client.plain.list_prompts(), "name"))
+
+
+def _uris(parsed_args: Namespace, **_: Any) -> list[str]:
+    return _asked(parsed_args, lambda client: _names(client.plain.list_resources(), "uri"))
+
+
+def _pairs(parsed_args: Namespace, prefix: str, **_: Any) -> list[str]:
+    """The names of arguments, and of one of them the values where the schema names them."""
+
+    async def of_tool(client: Client) -> list[str]:
+        tools = records_of(await client.plain.list_tools())
+        schema = next((one.get("inputSchema") for one in tools if one.get("name") == parsed_args.tool), None)
+        known = parameters_of(schema)
+        if (chosen := known.get(prefix.partition("=")[0])) is None or "=" not in prefix:
+            return [f"{name}=" for name in known]
+        values = [*chosen.choices, *((True, False) if "boolean" in chosen.types else ())]
+        return [f"{chosen.name}={as_text(value)}" for value in values]
+
+    async def of_prompt(client: Client) -> list[str]:
+        prompts = records_of(await client.plain.list_prompts())
+        takes = next((one.get("arguments") for one in prompts if one.get("name") == parsed_args.prompt), None)
+        name, equals, value = prefix.partition("=")
+        if not equals:
+            return [f"{one.get('name')}=" for one in records_of(takes)]
+        found = await client.complete(PromptReference(name=parsed_args.prompt), name, value)
+        return [f"{name}={one}" for one in found.values]
+
+    return _asked(parsed_args, of_tool if "tool" in parsed_args else of_prompt)
+
+
+_COMPLETERS: dict[str, Callable[..., list[str]]] = {
+    "names": _names_of_catalog,
+    "server": _servers,
+    "tool": _tools,
+    "prompt": _prompts,
+    "uri": _uris,
+    "uris": _uris,
+    "pairs": _pairs,
+}
+"""By what the arguments of the commands are called."""
+_PARSERS: dict[str, Callable[[], ArgumentParser]] = {
+    "call": call_parser,
+    "read": read_parser,
+    "watch": watch_parser,
+    "prompt": prompt_parser,
+    "inspect": inspect_parser,
+}
+
+
+async def _names(listed: Awaitable[Any], key: str) -> list[str]:
+    return [one[key] for one in records_of(await listed) if isinstance(one.get(key), str)]
+
+
+def _asked(parsed_args: Namespace, asking: Asking) -> list[str]:
+    """What a server says that is not to take longer than somebody waits."""
+    words = _own_words()
+
+    async def ask() -> list[str]:
+        target = find_target(Asked(parsed_args.server, words, parsed_args.catalog))
+        how: dict[str, Any] = {} if target.url else {"env": target.env, "cwd": target.directory}
+        with anyio.move_on_after(SECONDS):
+            async with connect(target.url or target.command, **how, **_headers(target.headers)) as client:
+                return list(await asking(client))
+        return []
+
+    try:
+        return [one for one in anyio.run(ask) if one.isprintable()]
+    except (Misuse, McpError, OSError, ValueError, ModuleNotFoundError):
+        return []
+
+
+def _headers(headers: Mapping[str, str]) -> dict[str, Any]:
+    return {"headers": headers} if headers else {}
+
+
+def _own_words() -> tuple[str, ...]:
+    """What stands after `--` on the line so far."""
+    try:
+        words = shlex.split(os.environ.get("COMP_LINE", ""))
+    except ValueError:  # a quote that is still open
+        return ()
+    return tuple(words[words.index("--") + 1 :]) if "--" in words else ()

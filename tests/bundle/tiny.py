@@ -1,0 +1,73 @@
+"""A server that starts at once: `python -I -S tiny.py`. It speaks the handshake era and nothing else."""
+
+import json
+import sys
+
+TOOLS = [
+    {
+        "name": "repeat",
+        "description": "Repeat the arguments.",
+        "inputSchema": {
+            "type": "object",
+            "properties": {
+                "count": {"type": "integer", "description": "how often", "default": 1},
+                "mode": {"enum": ["fast", "slow"]},
+                "tags": {"type": "array", "items": {"type": "string"}},
+                "text": {"type": "string"},
+            },
+            "required": ["text"],
+        },
+    },
+    {"name": "fail", "inputSchema": {"type": "object"}},
+    {"name": "vanish", "inputSchema": {"type": "object"}},
+    {"name": "hang", "inputSchema": {"type": "object"}},
+    {"name": "draw", "inputSchema": {"type": "object"}},
+    {"name": "measure", "inputSchema": {"type": "object"}},
+]
+PICTURE = {"type": "image", "mimeType": "image/png", "data": "iVBORwo="}
+
+
+def called(params: dict) -> dict:
+    match params["name"]:
+        case "fail":
+            return {"isError": True, "content": [{"type": "text", "text": "\x1b[31mno luck"}]}
+        case "draw":
+            return {"content": [PICTURE, {"type": "text", "text": "two"}, {**PICTURE, "data": "!"}, PICTURE]}
+        case "measure":
+            return {"content": [], "structuredContent": {"width": 80}}
+        case "vanish":
+            sys.stderr.write("out of ink\n")
+            sys.exit(3)
+    return {"content": [{"type": "text", "text": json.dumps(params.get("arguments"))}]}
+
+
+def answer(method: str, params: dict) -> dict | None:
+    match method:
+        case "initialize":
+            capabilities = {"tools": {}, "resources": {}, "prompts": {}}
+            info = {"name": "tiny", "version": "1"}
+            return {"protocolVersion": "2025-11-25", "capabilities": capabilities, "serverInfo": info}
+        case "tools/list":
+            return {"tools": TOOLS}
+        case "tools/call":
+            return called(params)
+        case "prompts/list":
+            return {"prompts": [{"name": "greet", "arguments": [{"name": "who", "required": True}]}]}
+        case "prompts/get":
+            said = [("user", "Hello"), ("assistant", params["arguments"]["who"])]
+            return {"messages": [{"role": role, "content": {"type": "text", "text": text}} for role, text in said]}
+        case "resources/read" if params["uri"] == "tiny://picture":
+            return {"contents": [{"uri": params["uri"], "mimeType": "image/png", "blob": PICTURE["data"]}]}
+        case "resources/read" if params["uri"] == "tiny://text":
+            return {"contents": [{"uri": params["uri"], "text": "plain \x1b[2J\u202e text"}]}
+    return None
+
+
+for line in sys.stdin:
+    asked = json.loads(line)
+    params = asked.get("params") or {}
+    if "id" not in asked or params.get("name") == "hang":
+        continue
+    result = answer(asked["method"], params)
+    said = {"error": {"code": -32601, "message": "there is no such thing"}} if result is None else {"result": result}
+    print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], **said}), flush=True)
