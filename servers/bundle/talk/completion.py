@@ -36,6 +36,7 @@ from .targets import Asked, find_target
 
 SECONDS = 2.0
 """How long a server may take; who has pressed the key is waiting."""
+_WITHOUT_NAMES = ("list", "demo")
 
 Asking = Callable[[Client], Awaitable[Iterable[str]]]
 
@@ -51,17 +52,18 @@ def complete(program: str, commands: Sequence[str]) -> None:
     else:
         # The words that matter begin with the command, where the name of a program would stand.
         os.environ["_ARGCOMPLETE"] = str(words.index(command) + 1)
-        parser = _PARSERS.get(command, _other_parser)()
+        parser = _PARSERS[command]() if command in _PARSERS else _other_parser(command)
     for action in vars(parser)["_actions"]:
         if action.dest in _COMPLETERS and not action.option_strings:
             action.completer = _COMPLETERS[action.dest]
     argcomplete.autocomplete(parser, always_complete_options=False)
 
 
-def _other_parser() -> ArgumentParser:
-    """What most of the commands take that are about servers and talk to none."""
+def _other_parser(command: str) -> ArgumentParser:
+    """What is completed of a command that talks to no server: the names of servers."""
     parser = ArgumentParser(add_help=False)
-    parser.add_argument("names", nargs="*")
+    if command not in _WITHOUT_NAMES:
+        parser.add_argument("names", nargs="*")
     parser.set_defaults(catalog=CATALOG)
     return parser
 

@@ -112,7 +112,7 @@ def takes_others(schema: Any) -> bool:
     """Whether a tool says that it takes arguments that its schema does not name."""
     root = schema if isinstance(schema, dict) else {}
     # Without a word JSON Schema lets others in; who names arguments and gets another one gets it by mistake.
-    said = root.get("additionalProperties", not root.get("properties"))
+    said = root.get("additionalProperties", not isinstance(root.get("properties"), dict))
     return said is not False or bool(root.get("patternProperties"))
 
 

@@ -1,0 +1,130 @@
+"""SERVER on a command line: what it stands for."""
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from servers.bundle.hosts.clients import client_named, this_machine
+from servers.bundle.hosts.variables import Variables
+from servers.bundle.talk.endings import Misuse
+from servers.bundle.talk.targets import Asked, Target, find_target
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "project").mkdir()
+    for name in ("XDG_CONFIG_HOME", "CLAUDE_CONFIG_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    monkeypatch.chdir(tmp_path / "project")
+    return tmp_path
+
+
+def write(path: Path, key: str, **servers: dict) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({key: servers}))
+
+
+def test_a_name_of_the_catalog_is_started_with_its_own_options() -> None:
+    command = find_target(Asked("filesystem", ("--allow-write", "/data"))).command
+    assert command[-2:] == ("--allow-write", "/data")
+
+
+def test_a_dash_is_the_command() -> None:
+    assert find_target(Asked("-", ("/bin/server", "-v"))) == Target("server", ("/bin/server", "-v"))
+
+
+def test_a_url_is_named_without_its_secrets() -> None:
+    target = find_target(Asked("https://me:secret@example.com/mcp?key=secret"))
+    assert target.name == "https://example.com/mcp"
+
+
+@pytest.mark.parametrize(
+    ("asked", "why"),
+    [
+        (Asked("files"), "there is no server 'files' in the catalog; there are: filesystem, "),
+        (Asked("-"), "- stands for a command"),
+        (Asked("ftp://example.com"), "the URL of a server begins with"),
+        (Asked("http://example.com", ("--x",)), "is started elsewhere"),
+        (Asked("filesystem", headers={"a": "b"}), "headers and tokens go with a URL"),
+    ],
+    ids=lambda one: one.server if isinstance(one, Asked) else "",
+)
+def test_what_stands_for_nothing_is_refused(asked: Asked, why: str) -> None:
+    with pytest.raises(Misuse, match=why):
+        find_target(asked)
+
+
+def test_an_entry_of_a_client_is_started_as_it_stands_there(home: Path) -> None:
+    write(home / ".cursor/mcp.json", "mcpServers", x={"command": "x", "args": ["a"], "env": {"KEY": "v"}})
+    target = find_target(Asked("cursor:x", ("b",)))
+    assert (target.name, target.command, target.directory) == ("cursor:x", ("x", "a", "b"), home)
+    assert (target.env["KEY"], target.env["PATH"]) == ("v", os.environ["PATH"])
+
+
+def test_the_project_comes_before_the_user(home: Path) -> None:
+    write(home / ".cursor/mcp.json", "mcpServers", x={"command": "user"})
+    write(home / "project/.cursor/mcp.json", "mcpServers", x={"command": "project"})
+    target = find_target(Asked("cursor:x"))
+    assert (target.command, target.directory) == (("project",), home / "project")
+
+
+def test_claude_code_has_servers_of_one_project_in_its_own_file(home: Path) -> None:
+    local = {"mcpServers": {"x": {"command": "local"}}}
+    write(home / ".claude.json", "projects", **{(home / "project").as_posix(): local})
+    assert find_target(Asked("claude-code:x")).command == ("local",)
+
+
+def test_an_entry_with_a_url_brings_its_token(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOKEN", "secret")
+    write(
+        home / ".claude.json", "mcpServers",
+        x={"type": "http", "url": "https://example.com/mcp", "headers": {"Authorization": "Bearer ${TOKEN}"}},
+    )  # fmt: skip
+    target = find_target(Asked("claude-code:x"))
+    assert (target.url, dict(target.headers)) == ("https://example.com/mcp", {"Authorization": "Bearer secret"})
+
+
+@pytest.mark.parametrize(
+    ("entry", "why"),
+    [
+        ({"command": "x", "disabled": True}, "'x' is switched off in "),
+        ({"command": "${env:NOT_SET}"}, "NOT_SET, which the entry of Cursor names, is not set in this shell"),
+        ({"command": "${input:key}"}, r"only Cursor knows what \$\{input:key\} stands for"),
+        ({}, "'x' has no 'command'"),
+    ],
+    ids=["switched off", "no variable", "a question", "no command"],
+)
+def test_an_entry_that_can_not_be_used_is_refused(entry: dict, why: str, home: Path) -> None:
+    write(home / ".cursor/mcp.json", "mcpServers", x=entry)
+    with pytest.raises((Misuse, ValueError), match=why):
+        find_target(Asked("cursor:x"))
+
+
+def test_another_name_is_told_near_names(home: Path) -> None:
+    write(home / ".cursor/mcp.json", "mcpServers", files={"command": "x"})
+    with pytest.raises(Misuse, match=r"there is no server 'fles'; did you mean files\? \(Cursor\)"):
+        find_target(Asked("cursor:fles"))
+
+
+@pytest.mark.parametrize(
+    ("client", "text", "meant"),
+    [
+        ("claude-code", "${SET}-${NOT_SET:-other}", "set-other"),
+        ("claude-code", "$SET", "$SET"),
+        ("gemini", "$SET-$NOT_SET", "set-$NOT_SET"),
+        ("vscode", "${env:SET}${/}${workspaceFolderBasename}", "set/project"),
+        ("claude-desktop", "${SET}", "${SET}"),
+        ("zed", "${SET}", "${SET}"),
+    ],
+)
+def test_variables_are_those_of_the_client(
+    client: str, text: str, meant: str, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SET", "set")
+    variables = Variables(client_named(client), this_machine(), home / "project")
+    assert variables.fill_in(text) == meant.replace("/", "\\" if sys.platform == "win32" else "/")
