@@ -164,7 +164,7 @@ class HttpTransport:
     async def _listen(self) -> None:
         """Takes what belongs to no request, as long as the server offers a stream for it."""
         if await self._streams.follow(EventStream(MAX_MESSAGE), None):
-            # What is under way is told by its own answer whether the server did it: one that forgot the session did not.
+            # What is under way has an answer of its own: who forgot the session says that it was not done.
             under_way = [post.task for post in self._posts.values() if post.task is not None]
             if under_way:
                 await asyncio.wait(under_way, timeout=FAREWELL_SECONDS)

@@ -15,7 +15,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from socket import SO_LINGER, SOL_SOCKET
-from typing import Any
+from typing import Any, TypeVar
 
 Json = dict[str, Any]
 
@@ -54,15 +54,15 @@ class Exchange:
     method: str
     headers: dict[str, str]
     message: Json
-    _reader: asyncio.StreamReader
-    _writer: asyncio.StreamWriter
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
     kept: bool = False
     sent: int = 0
 
     async def send(self, data: bytes) -> None:
         """Writes what may be a part of a response. Raises ConnectionError once the client has closed."""
-        self._writer.write(data)
-        await self._writer.drain()
+        self.writer.write(data)
+        await self.writer.drain()
         self.sent += len(data)
 
     async def good(self, **header: str) -> None:
@@ -80,16 +80,24 @@ class Exchange:
 
     async def hang(self) -> None:
         """Says no more until the client has closed the connection."""
-        while await self._reader.read(65_536):
+        while await self.reader.read(65_536):
             pass
 
     def reset(self) -> None:
         """Ends the connection by a reset."""
-        self._writer.get_extra_info("socket").setsockopt(SOL_SOCKET, SO_LINGER, struct.pack("ii", 1, 0))
-        self._writer.transport.abort()
+        self.writer.get_extra_info("socket").setsockopt(SOL_SOCKET, SO_LINGER, struct.pack("ii", 1, 0))
+        self.writer.transport.abort()
 
 
 Fault = Callable[[Exchange], Awaitable[None]]
+
+
+async def read_request(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Exchange:
+    """The next request of a connection. Raises IncompleteReadError where there is none."""
+    head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
+    headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in head[1:-2])}
+    body = await reader.readexactly(int(headers.get("content-length", 0)))
+    return Exchange(head[0].split(" ")[0], headers, json.loads(body or b"{}"), reader, writer)
 
 
 @dataclass
@@ -113,20 +121,25 @@ class Hostile:
         """Does `fault` to the next requests of `method`, so many; those after them are served."""
         self._faults[method] = (fault, times)
 
+    def clear(self) -> None:
+        """Is good from here on."""
+        self._faults.clear()
+
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Serves one connection to its end."""
         self._writers.add(writer)
         with suppress(ConnectionError, asyncio.IncompleteReadError):
-            while await self._exchange(reader, writer):
+            while await self.exchange(reader, writer):
                 pass
         writer.close()
         self._writers.discard(writer)
 
-    async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
-        head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
-        headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in head[1:-2])}
-        body = await reader.readexactly(int(headers.get("content-length", 0)))
-        exchange = Exchange(head[0].split(" ")[0], headers, json.loads(body or b"{}"), reader, writer)
+    async def exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+        """Serves one request; whether the connection goes on."""
+        return await self.handle(await read_request(reader, writer))
+
+    async def handle(self, exchange: Exchange) -> bool:
+        """Does with a request what the test says, or answers it; whether the connection goes on."""
         asked = exchange.message.get("method", exchange.method)
         self.seen.append(asked)
         fault, left = self._faults.get(asked, (None, 0))
@@ -144,10 +157,13 @@ class Hostile:
             writer.transport.abort()
 
 
+H = TypeVar("H", bound=Hostile)
+
+
 @asynccontextmanager
-async def hostile() -> AsyncIterator[Hostile]:
+async def hostile(kind: type[H] = Hostile) -> AsyncIterator[H]:
     """A server as long as the block; what is left of its connections ends with it."""
-    made = Hostile()
+    made = kind()
     server = await asyncio.start_server(made.serve, "127.0.0.1", 0, limit=2**20)
     made.port = server.sockets[0].getsockname()[1]
     try:

@@ -93,8 +93,10 @@ async def test_a_server_that_leaves_a_child() -> None:
 
 @pytest.mark.parametrize("step", [29, pytest.param(1, marks=[pytest.mark.full, pytest.mark.slow])])
 async def test_a_line_cut_anywhere(step: int) -> None:
+    """What has no line end is taken where it is whole."""
     whole = len('{"jsonrpc": "2.0", "id": 2, "result": {"content": [{"type": "text", "text": "done"}]}}')
     async with connected("stops_in_a_line", restart=True) as client:
         for size in range(0, whole, step):
             with pytest.raises(ConnectionError):
                 await client.plain.call_tool("work", {"size": size})
+        assert text_of(await client.plain.call_tool("work", {"size": whole})) == "done"

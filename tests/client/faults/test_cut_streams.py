@@ -118,3 +118,35 @@ async def test_an_answer_cut_anywhere(mode: str, end: End, step: int) -> None:
                         tasks.start_soon(call, size)
     assert {size: answered for size, (answered, _) in outcomes.items()} == cuts.curable
     assert all(seen == [1, 2] if answered else seen == [1, 2][: len(seen)] for answered, seen in outcomes.values())
+
+
+@AT
+@ENDS
+async def test_the_stream_of_notifications_cut_anywhere(end: End, step: int) -> None:
+    """Each connection brings one event more, and a byte more of the next one."""
+    sizes = range(1, len(numbered("0000", told(100))[0]), step)
+    events = numbered("0000", *(told(100 + n) for n in range(len(sizes) + 1)))
+    seen: list[int] = []
+    heard = anyio.Event()
+
+    async def stream(exchange: Exchange) -> None:
+        last = exchange.headers.get("last-event-id", "0/-1").partition("/")[2]
+        first, *others = events[int(last) + 1 :] or [b""]
+        if others:
+            await exchange.send(STREAM + chunk(first + others[0][: sizes[int(last) + 1]]))
+            await end(exchange)
+        else:
+            await exchange.send(STREAM + chunk(first))
+            await exchange.hang()
+
+    def take(_method: str, params: Json) -> None:
+        seen.append(params["number"] - 100)
+        if len(seen) == len(events):
+            heard.set()
+
+    async with nothing_left(), hostile() as server:
+        server.on("GET", stream)
+        with anyio.fail_after(60):
+            async with connect_http(server.url, ClientOptions(mode="handshake", on_notification=take)):
+                await heard.wait()
+    assert seen == list(range(len(events)))

@@ -16,6 +16,13 @@ from tests.client.faults.hostile import CHUNKED, STREAM, Exchange, Fault, Hostil
 from tests.client.faults.leavings import nothing_left
 from tests.client.small import text_of
 
+
+@pytest.fixture(autouse=True)
+def _settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shared.client.retry.BASE_SECONDS", 0.001)
+    monkeypatch.setattr("shared.client.restart.FIRST_SECONDS", 0.001)
+
+
 ERAS = pytest.mark.parametrize("mode", ["handshake", "stateless"])
 
 
@@ -116,6 +123,13 @@ async def test_an_answer_that_is_none(fault: str, mode: str) -> None:
         with pytest.raises(ConnectionError):
             await client.plain.call_tool("work")
         assert text_of(await client.plain.call_tool("work")) == "done"
+
+
+@pytest.mark.parametrize("fault", NO_ANSWER)
+async def test_a_list_is_asked_for_again(fault: str) -> None:
+    async with connected() as (server, client):
+        server.on("tools/list", NO_ANSWER[fault], times=1)
+        assert [tool["name"] for tool in await client.plain.list_tools()] == ["work"]
 
 
 @ERAS

@@ -13,10 +13,17 @@ from shared.client.client import Client
 from shared.client.connect import connect_stdio
 from shared.client.options import ClientOptions
 from shared.errors import McpError, PeerError
+from shared.protocol.types.client import Root
 from tests.client.faults.leavings import nothing_left
 from tests.client.small import text_of
 
 CHILD = Path(__file__).with_name("child_messages.py")
+
+
+@pytest.fixture(autouse=True)
+def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shared.transports.process.PATIENCE", 0.1)
+    monkeypatch.setattr("shared.client.connection.LAST_WORDS_SECONDS", 0.1)
 
 
 @asynccontextmanager
@@ -29,6 +36,8 @@ async def connected(fault: str, **options: Any) -> AsyncIterator[Client]:
                 yield client
 
 
+MANY = 20_000
+"""Answers to so many questions are more than a pipe takes."""
 UNUSABLE = ["of_another_version", "of_no_version", "without_a_result", "with_a_result_and_an_error", "with_a_list"]
 UNUSABLE += [
     "with_an_error_that_is_none",
@@ -78,6 +87,32 @@ async def test_a_list_without_an_end(fault: str) -> None:
         with pytest.raises(McpError):
             await client.plain.list_tools()
         assert text_of(await client.plain.call_tool("rest")) == "done"
+
+
+async def test_a_flood_of_questions() -> None:
+    """Most are refused: nobody answers so many at once."""
+    under_way, most = 0, 0
+
+    async def roots() -> list[Root]:
+        nonlocal under_way, most
+        under_way += 1
+        most = max(most, under_way)
+        await anyio.sleep(0)
+        under_way -= 1
+        return []
+
+    async with connected("questions", roots=roots) as client:
+        assert text_of(await client.plain.call_tool("work")) == "done"
+    assert 0 < most <= 100
+
+
+@pytest.mark.parametrize("fault", ["pings", "questions"])
+async def test_who_asks_without_end_is_not_read_for_ever(fault: str) -> None:
+    """It reads no answers, and we keep no more than a thousand."""
+    async with connected(fault) as client:
+        with pytest.raises(TimeoutError):
+            await client.plain.call_tool("work", {"size": MANY}, timeout=0.2)
+        assert client._link.connection.session.owed < 3_000
 
 
 @pytest.mark.slow
