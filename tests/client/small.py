@@ -155,7 +155,7 @@ def text_of(result: dict[str, Any]) -> str:
 
 
 @asynccontextmanager
-async def listening(small: Small, *tokens: str) -> AsyncIterator[tuple[str, anyio.Event]]:
+async def listening(small: Small, *tokens: str, port: int = 0) -> AsyncIterator[tuple[str, anyio.Event]]:
     """The host and port at which `small` is served over HTTP, and what stops it; every wait ends after 30 seconds."""
     ready, stop, address = anyio.Event(), anyio.Event(), list[Any]()
 
@@ -164,7 +164,7 @@ async def listening(small: Small, *tokens: str) -> AsyncIterator[tuple[str, anyi
         ready.set()
 
     async def run() -> None:
-        await run_http(small.running, HttpOptions(port=0, tokens=tokens), started=started, stop=stop)
+        await run_http(small.running, HttpOptions(port=port, tokens=tokens), started=started, stop=stop)
 
     with anyio.fail_after(30):
         async with small.app.open() as small.running, anyio.create_task_group() as tasks:

@@ -4,18 +4,24 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+import anyio
 import pytest
+from anyio.abc import TaskGroup, TaskStatus
 
 from shared.client.changes import Change
 from shared.client.client import Client
-from shared.client.connect import connect, connect_http, connect_websocket
+from shared.client.connect import connect, connect_http, connect_sse, connect_websocket
 from shared.client.options import ClientOptions
 from shared.errors import PeerError
 from shared.protocol.types.client import Root
 from tests.client.small import Small, listening, text_of
 
-CONNECT = {"http": connect_http, "ws": connect_websocket}
-EVERYWHERE = pytest.mark.parametrize("scheme", CONNECT)
+CONNECT = {"http": connect_http, "ws": connect_websocket, "sse": connect_sse}
+EVERYWHERE = pytest.mark.parametrize("scheme", ["http", "ws"])
+LOSABLE = pytest.mark.parametrize(
+    ("scheme", "mode"),
+    [("http", "handshake"), ("http", "stateless"), ("ws", "handshake"), ("ws", "stateless"), ("sse", "handshake")],
+)
 ERAS = pytest.mark.parametrize("mode", ["handshake", "stateless"])
 EVERY_MODE = pytest.mark.parametrize("mode", ["auto", "handshake", "stateless", "2025-03-26"])
 
@@ -106,3 +112,65 @@ async def test_a_header_without_a_proper_name(scheme: str, name: str) -> None:
     with pytest.raises(ValueError, match="no name of an HTTP header"):
         async with connect(f"{scheme}://127.0.0.1:9/", headers={name: "x"}):
             pass
+
+
+# A server that was lost
+
+
+@pytest.fixture
+def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shared.client.retry.BASE_SECONDS", 0.01)
+    monkeypatch.setattr("shared.client.restart.FIRST_SECONDS", 0.01)
+
+
+class Replaced:
+    """A server that listens at the port of the one before it."""
+
+    def __init__(self, tasks: TaskGroup) -> None:
+        self._tasks = tasks
+        self._port = 0
+        self._stop = self._over = anyio.Event()
+
+    async def start(self, small: Small) -> str:
+        """Ends the server before it, and has `small` listen; the host and port."""
+        if self._port:
+            self._stop.set()
+            await self._over.wait()
+        address: str = await self._tasks.start(self._run, small)
+        return address
+
+    async def _run(self, small: Small, *, task_status: TaskStatus[str]) -> None:
+        over = self._over = anyio.Event()
+        async with listening(small, port=self._port) as (address, self._stop):
+            self._port = int(address.rpartition(":")[2])
+            task_status.started(address)
+            await self._stop.wait()
+        over.set()
+
+    async def end(self) -> None:
+        """Ends the last one."""
+        self._stop.set()
+
+
+@asynccontextmanager
+async def replaceable(scheme: str, mode: str) -> AsyncIterator[tuple[Client, Replaced]]:
+    async with anyio.create_task_group() as tasks:
+        server = Replaced(tasks)
+        address = await server.start(Small())
+        url = f"http://{address}/sse" if scheme == "sse" else f"{scheme}://{address}/mcp"
+        async with CONNECT[scheme](url, ClientOptions(mode=mode)) as client:
+            yield client, server
+        await server.end()
+
+
+@LOSABLE
+@pytest.mark.slow
+@pytest.mark.usefixtures("_short_pauses")
+async def test_a_server_that_was_replaced_is_connected_to_again(scheme: str, mode: str) -> None:
+    async with replaceable(scheme, mode) as (client, server), client.changes(["memo://one"]) as changes:
+        small = Small()
+        await server.start(small)
+        assert text_of(await client.plain.call_tool("add", {"a": 2, "b": 3})) == "5"
+        assert await anext(changes) == Change("missed")
+        small.running.changes.resource("memo://one")
+        assert await anext(changes) == Change("resource", "memo://one")

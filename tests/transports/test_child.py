@@ -1,0 +1,67 @@
+"""`Child`: pipes that are full, and pipes that nobody reads."""
+
+import sys
+
+import anyio
+import pytest
+
+from shared.transports.child import HELD, Child
+from shared.transports.process import ProcessStream, start_process
+
+READ_AT_ONCE = 262_144
+"""What asyncio reads from a pipe at most."""
+SLEEP = "import signal; signal.pause()"
+FLOOD = "import sys; sys.stdout.buffer.write(bytes(8_000_000))"
+LATE = "import sys; sys.stdin.buffer.read(1); print(len(sys.stdin.buffer.read(4_000_000)))"
+
+
+def python(script: str) -> list[str]:
+    return [sys.executable, "-S", "-c", script]
+
+
+async def fill(stream: ProcessStream) -> int:
+    """Writes to a child that reads nothing, until there is no room; the bytes that were written."""
+    written = 0
+    while stream.try_send(bytes(50_000)):
+        written += 50_000
+    return written
+
+
+async def test_who_must_not_wait_is_told_that_there_is_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shared.transports.process.PATIENCE", 0.01)
+    with anyio.fail_after(30):
+        async with start_process(python(SLEEP)) as stream:
+            assert 0 < await fill(stream) < 1_000_000
+
+
+async def test_who_may_wait_does_until_there_is_room() -> None:
+    with anyio.fail_after(30):
+        async with start_process(python(LATE)) as stream:
+            left = 4_000_001 - await fill(stream)
+            await stream.send(bytes(left))
+            assert await stream.receive() == b"4000000\n"
+
+
+async def test_who_waits_for_a_child_that_ends_is_told() -> None:
+    with anyio.fail_after(30):
+        async with start_process(python("import sys; sys.stdin.buffer.read(1)")) as stream:
+            with pytest.raises(anyio.BrokenResourceError):
+                await stream.send(bytes(1_000_000))
+            assert not stream.try_send(b"x")
+
+
+async def test_what_a_child_floods_us_with_is_not_held() -> None:
+    pieces: list[int] = []
+    with anyio.fail_after(30):
+        async with start_process(python(FLOOD)) as stream:
+            while sum(pieces) < 8_000_000:
+                await anyio.lowlevel.checkpoint()
+                pieces.append(len(await stream.receive()))
+            with pytest.raises(anyio.EndOfStream):
+                await stream.receive()
+    assert max(pieces) <= HELD + READ_AT_ONCE
+
+
+async def test_what_can_not_be_started() -> None:
+    with pytest.raises(FileNotFoundError):
+        await Child.start(["/no/such/program"], env={}, cwd=None, has_stderr=True)
