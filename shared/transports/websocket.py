@@ -5,6 +5,7 @@ upgrade says why as it would refuse any request over HTTP.
 """
 
 import logging
+import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 
@@ -22,6 +23,7 @@ from websockets.http11 import Response
 from websockets.typing import Subprotocol
 
 from ..errors import PeerError
+from ..protocol.http.retry_after import wait_of
 from ..protocol.session.events import Outgoing
 from ..protocol.wire.codec import MAX_MESSAGE, Codec
 from ..protocol.wire.jsonrpc import Failure, Message
@@ -114,4 +116,6 @@ class _Connect(connect):
 def _refusal(response: Response) -> PeerError:
     message = Codec(is_client=True).decode_body(response.body or b"")
     said = message.message if isinstance(message, Failure) else response.reason_phrase
-    return PeerError(f"HTTP {response.status_code}: {said}", code=response.status_code)
+    status, headers = response.status_code, response.headers
+    data = wait_of(status, next(iter(headers.get_all("retry-after")), None), time.time())
+    return PeerError(f"HTTP {status}: {said}", code=status, data=data)

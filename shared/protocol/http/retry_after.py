@@ -4,7 +4,17 @@ import re
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 
-__all__ = ["retry_after"]
+__all__ = ["BUSY", "retry_after", "wait_of"]
+
+BUSY = (429, 502, 503, 504)
+"""Statuses of a server, or of what stands before it, that may serve the next attempt."""
+
+
+def wait_of(status: int, value: str | None, now: float) -> dict[str, float] | None:
+    """What the `data` of an error with this HTTP status says of the wait: `{"retryAfter": seconds}`, where the status
+    is one of `BUSY` and the header has it."""
+    seconds = retry_after(value, now) if status in BUSY else None
+    return None if seconds is None else {"retryAfter": seconds}
 
 
 def retry_after(value: str | None, now: float) -> float | None:

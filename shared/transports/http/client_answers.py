@@ -6,20 +6,18 @@ from contextlib import suppress
 from dataclasses import replace
 
 from ...errors import ParseError
-from ...protocol.http.retry_after import retry_after
+from ...protocol.http.retry_after import BUSY, wait_of
 from ...protocol.http.rules import EVENT_STREAM
 from ...protocol.session.envelope import claims_envelope
 from ...protocol.wire.codec import MAX_MESSAGE, Codec
 from ...protocol.wire.jsonrpc import Batch, Failure, Malformed, Message, Request, Response, failure
 from .client_exchange import Reply
 
-__all__ = ["BUSY", "attributed", "drain", "is_stream", "read_answer", "seconds_to_wait"]
+__all__ = ["attributed", "drain", "is_stream", "read_answer", "wait_of_reply"]
 
 DRAINED = 65_536
 """Bytes of a body without meaning that are read, as then its connection can be used again."""
 DRAIN_SECONDS = 1.0
-BUSY = (429, 502, 503, 504)
-"""Statuses of a server, or of what stands before it, that may serve the next attempt."""
 _TELLING = (401, 403, 405)
 
 
@@ -38,7 +36,7 @@ async def read_answer(codec: Codec, response: Reply, request: Request) -> Messag
     message, status = codec.decode_body(body), response.status
     said = message.message if isinstance(message, Failure) else response.reason
     if status in _TELLING or status in BUSY or (status == 404 and not claims_envelope(request.params)):
-        return Failure(request.id, status, f"HTTP {status}: {said}", _to_wait(response))
+        return Failure(request.id, status, f"HTTP {status}: {said}", wait_of_reply(response))
     if isinstance(message, Response | Failure | Batch):
         return message
     if 200 <= status < 300:
@@ -60,14 +58,9 @@ async def _body(response: Reply) -> bytes | bytearray | None:
     return None
 
 
-def seconds_to_wait(response: Reply) -> float | None:
-    """How long the server asks to be left alone; None where it does not."""
-    return retry_after(response.headers.get("retry-after"), time.time())
-
-
-def _to_wait(response: Reply) -> dict[str, float] | None:
-    seconds = seconds_to_wait(response) if response.status in BUSY else None
-    return None if seconds is None else {"retryAfter": seconds}
+def wait_of_reply(response: Reply) -> dict[str, float] | None:
+    """How long the server asks to be left alone, as the data of an error."""
+    return wait_of(response.status, response.headers.get("retry-after"), time.time())
 
 
 async def drain(response: Reply) -> None:

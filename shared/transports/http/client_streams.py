@@ -8,12 +8,13 @@ from dataclasses import dataclass
 
 from ...kit.text import escape
 from ...protocol.http.client_headers import usable_tools
+from ...protocol.http.retry_after import BUSY
 from ...protocol.http.rules import SESSION_ID
 from ...protocol.session.envelope import claims_envelope
 from ...protocol.wire.framing import Oversized
 from ...protocol.wire.jsonrpc import Failure, Gap, Message, Request, Response, Unanswered
 from ...protocol.wire.sse import EventStream
-from .client_answers import BUSY, attributed, drain, is_stream, read_answer, seconds_to_wait
+from .client_answers import attributed, drain, is_stream, read_answer, wait_of_reply
 from .client_exchange import Reply
 from .client_inbox import Inbox
 from .client_pool import FAILURES
@@ -121,7 +122,7 @@ class Streams:
                 await self.read(response, events, followed.post)
             elif response.status in BUSY:
                 followed.failed += 1
-                followed.wait = seconds_to_wait(response) or 0.0
+                followed.wait = (wait_of_reply(response) or {}).get("retryAfter", 0.0)
             else:
                 followed.is_offered = False
                 if followed.has_stood:  # who has no such stream at all may answer with 404 as well

@@ -24,7 +24,7 @@ from ...protocol.wire.codec import MAX_MESSAGE, Codec
 from ...protocol.wire.framing import Oversized, ServerSentEvent
 from ...protocol.wire.jsonrpc import Failure, Gap, Message, Notification, Request, Response
 from ...protocol.wire.sse import EventStream
-from .client_answers import attributed, drain, is_stream, read_answer
+from .client_answers import attributed, drain, is_stream, read_answer, wait_of_reply
 from .client_inbox import Inbox
 from .client_pool import FAILURES, PATIENCE, Pool, parse_url, reason_of, unanswered
 from .client_site import Answering
@@ -186,5 +186,5 @@ async def _get(url: str, headers: Mapping[str, str], http: aiohttp.ClientSession
     if is_stream(response):
         return response
     response.close()
-    status = response.status
-    raise PeerError(f"HTTP {status}: no event stream of HTTP+SSE", code=status)
+    status, data = response.status, wait_of_reply(response)
+    raise PeerError(f"HTTP {status}: no event stream of HTTP+SSE", code=status, data=data)

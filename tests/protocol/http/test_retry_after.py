@@ -2,7 +2,7 @@
 
 import pytest
 
-from shared.protocol.http.retry_after import retry_after
+from shared.protocol.http.retry_after import retry_after, wait_of
 
 NOON = 1_767_268_800.0  # 2026-01-01, 12:00
 
@@ -28,3 +28,11 @@ def test_seconds_and_dates(value: str, seconds: float) -> None:
 )
 def test_what_says_neither(value: str | None) -> None:
     assert retry_after(value, NOON) is None
+
+
+@pytest.mark.parametrize(
+    ("status", "data"), [(429, {"retryAfter": 3}), (503, {"retryAfter": 3}), (500, None), (200, None)]
+)
+def test_only_who_is_busy_is_waited_for(status: int, data: dict[str, float] | None) -> None:
+    assert wait_of(status, "3", NOON) == data
+    assert wait_of(status, None, NOON) is None

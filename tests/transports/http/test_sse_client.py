@@ -12,7 +12,7 @@ from anyio.abc import SocketAttribute, SocketStream
 
 from shared.client.changes import Change
 from shared.client.client import Client
-from shared.client.connect import connect, connect_http, connect_sse
+from shared.client.connect import connect, connect_http, connect_sse, connect_websocket
 from shared.client.options import ClientOptions
 from shared.errors import PeerError
 from shared.kit.tasks import background
@@ -208,6 +208,17 @@ async def test_no_redirect_is_followed() -> None:
             async with connect_sse(url, http=http, token=TOKEN):
                 pass
     assert len(script.requests) == 1
+
+
+@pytest.mark.parametrize("connect_to", [connect_sse, connect_websocket])
+async def test_who_is_busy_says_for_how_long(connect_to: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    async with serving(Script(GET=[Answer(503, headers={"retry-after": "7"})] * 9)) as url:
+        address = url if connect_to is connect_sse else url.replace("http", "ws")
+        with pytest.raises(PeerError, match="HTTP 503") as caught:
+            async with connect_to(address, ClientOptions(reconnect=False)):
+                pass
+    assert (caught.value.code, caught.value.data) == (503, {"retryAfter": 7})
 
 
 async def test_a_page_is_no_stream() -> None:
