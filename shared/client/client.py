@@ -248,7 +248,12 @@ class Client(TypedCalls):
         await self.request("server/discover" if self.stateless else "ping")
 
     async def set_log_level(self, level: LogLevel) -> None:
-        """Has the server send the log messages of this level and graver ones from now on. Raises like `request`."""
+        """Has the server send the log messages of this level and graver ones from now on.
+
+        Raises like `request`, and McpError where a server of the handshake era did not declare that it sends any.
+        """
+        if not self.stateless and not self.server.can("logging"):
+            raise McpError("the server does not declare that it sends log messages")
         self._options = self._link.options = replace(self._options, log_level=level)
         self._link.connection.session.log_level(level)
         if not self.stateless:

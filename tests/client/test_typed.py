@@ -1,8 +1,12 @@
 """Calls with models, against the real server loop, and against servers that say what they must not."""
 
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from shared.client.options import Progress
 from shared.client.plain import MAX_PAGES
@@ -128,6 +132,14 @@ async def test_the_log_level_may_change(mode: str) -> None:
     assert seen == [("notifications/message", {"level": "warning", "data": "counted"})]
 
 
+async def test_a_log_level_needs_a_server_with_logs() -> None:
+    small = Small()
+    small.app.capabilities = {}
+    async with small.connected(mode="handshake") as client:
+        with pytest.raises(McpError, match="does not declare"):
+            await client.set_log_level("info")
+
+
 @ERAS
 async def test_an_error_answer_is_raised(mode: str) -> None:
     async with Small().connected(mode=mode) as client:
@@ -210,3 +222,39 @@ async def test_a_block_of_an_unknown_type_is_kept() -> None:
 async def test_keys_that_nobody_knows_are_ignored() -> None:
     request = Answers({"resultType": "complete", "tools": [tool("a", colour="red")], "ttlMs": "soon"})
     assert [one.name for one in await TypedCalls(request).list_tools()] == ["a"]
+
+
+CALLS: list[Callable[[TypedCalls], Awaitable[Any]]] = [
+    lambda calls: calls.list_tools(),
+    lambda calls: calls.list_resources(),
+    lambda calls: calls.list_resource_templates(),
+    lambda calls: calls.list_prompts(),
+    lambda calls: calls.call_tool("a"),
+    lambda calls: calls.read_resource("a://b"),
+    lambda calls: calls.get_prompt("a"),
+    lambda calls: calls.complete(PromptReference(name="a"), "b", ""),
+]
+KEYS = [
+    "tools",
+    "resources",
+    "prompts",
+    "contents",
+    "content",
+    "messages",
+    "completion",
+    "name",
+    "type",
+    "text",
+    "uri",
+]
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.sampled_from(["text", "resource", "x"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS) | st.text(), inner, max_size=4),
+)
+
+
+@pytest.mark.slow
+@given(result=st.dictionaries(st.sampled_from(KEYS), JSON, max_size=4), call=st.sampled_from(CALLS))
+async def test_whatever_comes_is_a_result_or_named(result: dict[str, Any], call: Any) -> None:
+    with suppress(InvalidResult):
+        await call(TypedCalls(Answers(result)))

@@ -69,6 +69,7 @@ class PromptReference(Wire):
 
     type: Literal["ref/prompt"] = "ref/prompt"
     name: str
+    title: str | None = None
 
 
 class ResourceReference(Wire):

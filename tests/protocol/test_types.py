@@ -1,0 +1,99 @@
+"""The models of the protocol, laid beside the official schema of the newest version and its examples."""
+
+import json
+from typing import Any
+
+import pytest
+
+from shared.protocol.types import client, content, elicitation, prompts, resources, results, sampling, tools
+from shared.protocol.types.base import Annotations, Icon, Wire
+from tests.schemas import SPEC_DIR, VERSIONS, requires_spec
+
+NEWEST = SPEC_DIR / VERSIONS[-1]
+
+MODELS: dict[str, type[Wire]] = {
+    "Annotations": Annotations,
+    "AudioContent": content.AudioContent,
+    "CallToolResult": tools.CallToolResult,
+    "CompleteResult": results.CompleteResult,
+    "CreateMessageRequestParams": sampling.CreateMessageParams,
+    "CreateMessageResult": client.CreateMessageResult,
+    "ElicitRequestFormParams": elicitation.ElicitForm,
+    "ElicitRequestURLParams": elicitation.ElicitUrl,
+    "ElicitResult": client.ElicitResult,
+    "EmbeddedResource": content.EmbeddedResource,
+    "GetPromptResult": prompts.GetPromptResult,
+    "Icon": Icon,
+    "ImageContent": content.ImageContent,
+    "ListPromptsResult": results.ListPromptsResult,
+    "ListResourceTemplatesResult": results.ListResourceTemplatesResult,
+    "ListResourcesResult": results.ListResourcesResult,
+    "ListRootsResult": client.ListRootsResult,
+    "ListToolsResult": results.ListToolsResult,
+    "ModelHint": sampling.ModelHint,
+    "ModelPreferences": sampling.ModelPreferences,
+    "Prompt": prompts.Prompt,
+    "PromptArgument": prompts.PromptArgument,
+    "PromptMessage": prompts.PromptMessage,
+    "PromptReference": prompts.PromptReference,
+    "ReadResourceResult": results.ReadResourceResult,
+    "Resource": resources.Resource,
+    "ResourceLink": content.ResourceLink,
+    "ResourceTemplate": resources.ResourceTemplate,
+    "Root": client.Root,
+    "SamplingMessage": sampling.SamplingMessage,
+    "TextContent": content.TextContent,
+    "Tool": tools.Tool,
+    "ToolAnnotations": tools.ToolAnnotations,
+    "ToolChoice": sampling.ToolChoice,
+    "ToolResultContent": sampling.ToolResultContent,
+    "ToolUseContent": sampling.ToolUseContent,
+}
+"""By the name of their definition."""
+
+OF_THE_SESSION = {"resultType", "ttlMs", "cacheScope"}
+"""Keys of results that the session and the cache have read before."""
+NEVER_SENT = {"_meta"}
+"""What a client has no use for in what it answers."""
+
+each_model = pytest.mark.parametrize("name", MODELS)
+
+
+def _definition(name: str) -> dict[str, Any]:
+    schema = json.loads((NEWEST / "schema.json").read_text(encoding="utf-8"))
+    definition: dict[str, Any] = schema["$defs"][name]
+    return definition
+
+
+def _keys(model: type[Wire], *, required: bool = False) -> set[str]:
+    fields = model.model_fields.items()
+    return {field.alias or name for name, field in fields if field.is_required() or not required}
+
+
+@requires_spec
+@each_model
+def test_a_model_has_what_its_definition_has(name: str) -> None:
+    asked = set(_definition(name)["properties"]) - OF_THE_SESSION
+    if name in ("CreateMessageResult", "ElicitResult", "ListRootsResult"):
+        asked -= NEVER_SENT
+    assert asked - _keys(MODELS[name]) == set()
+
+
+@requires_spec
+@each_model
+def test_a_model_wants_no_more_than_its_definition(name: str) -> None:
+    assert _keys(MODELS[name], required=True) <= set(_definition(name).get("required", ()))
+
+
+def _examples() -> list[tuple[str, str]]:
+    folders = [(name, NEWEST / "examples" / name) for name in MODELS]
+    return [(name, path.name) for name, folder in folders for path in sorted(folder.glob("*.json"))]
+
+
+@requires_spec
+@pytest.mark.parametrize(("name", "example"), _examples())
+def test_an_example_is_read_without_loss(name: str, example: str) -> None:
+    said = json.loads((NEWEST / "examples" / name / example).read_text(encoding="utf-8"))
+    read = MODELS[name].model_validate(said).to_wire()
+    said = {key: value for key, value in said.items() if key not in OF_THE_SESSION}
+    assert {key: value for key, value in read.items() if value != {}} == said
