@@ -202,6 +202,10 @@ class Client(TypedCalls):
             inputs = await self._link.connection.inputs(result)
         raise McpError(f"{method} was not settled in {MAX_ROUNDS} rounds")
 
+    async def _list_tools_anew(self) -> None:
+        self._cached.heard(Change("tools"))
+        await super()._list_tools_anew()
+
     async def _visited(self, error: PeerError, seconds: float | None) -> bool:
         """Whether the user has visited the pages that the server refused a request for."""
         wanted = visits_wanted(error)

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from ..errors import InvalidArguments, InvalidResult, McpError
+from ..errors import InvalidArguments, InvalidParams, InvalidResult, McpError, PeerError
 from ..protocol.types.base import Wire, fault_at
 from ..protocol.types.prompts import GetPromptResult, Prompt, PromptReference, ResourceReference
 from ..protocol.types.resources import Resource, ResourceTemplate
@@ -30,13 +30,15 @@ __all__ = ["TypedCalls"]
 SECONDS = 60.0
 """How long an answer may take where the caller does not say."""
 
+Item = TypeVar("Item", bound=Wire)
 Result = TypeVar("Result", bound=Wire)
 Page = TypeVar("Page", bound=ListToolsResult | ListResourcesResult | ListResourceTemplatesResult | ListPromptsResult)
 
 
 class TypedCalls:
     """What is asked of one server. Each call raises what `Client.request` does, and InvalidResult for a result that
-    is not shaped as the protocol says; an iterator over a list raises McpError for one without end."""
+    is not shaped as the protocol says; a list without end raises McpError. Where a list changes while it is read, its
+    server may refuse to give the next page: a list is then read anew, once, and an iterator raises PeerError."""
 
     def __init__(self, request: Requester, *, check_arguments: bool = False) -> None:
         self._requested = request
@@ -44,7 +46,7 @@ class TypedCalls:
 
     async def list_tools(self) -> list[Tool]:
         """Every tool."""
-        return [tool async for tool in self.iter_tools()]
+        return await _whole(self.iter_tools)
 
     async def iter_tools(self) -> AsyncIterator[Tool]:
         """Every tool; a page is asked for when the one before it has been taken."""
@@ -55,7 +57,7 @@ class TypedCalls:
 
     async def list_resources(self) -> list[Resource]:
         """Every resource."""
-        return [resource async for resource in self.iter_resources()]
+        return await _whole(self.iter_resources)
 
     async def iter_resources(self) -> AsyncIterator[Resource]:
         """Every resource; a page is asked for when the one before it has been taken."""
@@ -65,7 +67,7 @@ class TypedCalls:
 
     async def list_resource_templates(self) -> list[ResourceTemplate]:
         """Every resource template."""
-        return [template async for template in self.iter_resource_templates()]
+        return await _whole(self.iter_resource_templates)
 
     async def iter_resource_templates(self) -> AsyncIterator[ResourceTemplate]:
         """Every resource template; a page is asked for when the one before it has been taken."""
@@ -75,7 +77,7 @@ class TypedCalls:
 
     async def list_prompts(self) -> list[Prompt]:
         """Every prompt."""
-        return [prompt async for prompt in self.iter_prompts()]
+        return await _whole(self.iter_prompts)
 
     async def iter_prompts(self) -> AsyncIterator[Prompt]:
         """Every prompt; a page is asked for when the one before it has been taken."""
@@ -149,8 +151,12 @@ class TypedCalls:
             check(tool, value)
         except (InvalidArguments, InvalidResult):
             with suppress(McpError, ConnectionError, TimeoutError):
-                await self.list_tools()
+                await self._list_tools_anew()
             check(tool, value)
+
+    async def _list_tools_anew(self) -> None:
+        """Learns the tools as they are now."""
+        await self.list_tools()
 
     async def _pages(self, method: str, model: type[Page]) -> AsyncIterator[Page]:
         params: dict[str, Any] = {}
@@ -166,6 +172,15 @@ class TypedCalls:
             asked.add(cursor)
             params = {"cursor": cursor}
         raise McpError(f"{method} has more than {MAX_PAGES} pages")
+
+
+async def _whole(items: Callable[[], AsyncIterator[Item]]) -> list[Item]:
+    try:
+        return [item async for item in items()]
+    except PeerError as error:
+        if error.code != InvalidParams.code:
+            raise
+    return [item async for item in items()]
 
 
 def _read(method: str, model: type[Result], result: dict[str, Any]) -> Result:

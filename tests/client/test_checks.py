@@ -3,13 +3,20 @@
 import sys
 from typing import Any
 
+import anyio
 import pytest
 
 from shared.client.checks import MAX_TOOLS, ToolChecks
+from shared.client.client import Client
+from shared.client.options import ClientOptions
 from shared.client.typed import TypedCalls
 from shared.errors import InvalidArguments, InvalidResult
+from shared.kit.tasks import background
 from shared.protocol.types.tools import Tool
-from tests.client.small import Small
+from shared.protocol.wire.jsonrpc import Response
+from shared.transports.memory import memory_pair
+from tests.client.small import End, Small
+from tests.client.test_opening import Script
 from tests.client.test_typed import Answers
 
 ERAS = pytest.mark.parametrize("mode", ["handshake", "stateless"])
@@ -95,6 +102,24 @@ async def test_results_of_a_server_are_checked(mode: str) -> None:
     small.app.tool()(sell)
     async with small.connected(mode=mode, check_arguments=True) as client:
         assert (await client.call_tool("sell", {"price": 2.5})).structured_content
+
+
+async def test_a_promise_that_the_cache_has_kept_may_have_changed() -> None:
+    lists = [{**PROMISING, "ttlMs": 3_600_000, "cacheScope": "private"}, listed(tool())]
+    script = Script(
+        discover=lambda request: Response(request.id, {"supportedVersions": ["2026-07-28"], "capabilities": {}}),
+        list=lambda request: Response(request.id, lists.pop(0)),
+        call=lambda request: Response(request.id, BAD),
+    )
+    ours, theirs = memory_pair()
+    with anyio.fail_after(30):
+        async with background() as tasks:
+            tasks.start_soon(script.run, theirs)
+            async with Client(End(ours), ClientOptions(mode="stateless")) as client:
+                await client.list_tools()
+                assert (await client.call_tool("buy")).structured_content == {"price": "1"}
+            theirs.close()
+    assert script.methods[1:] == ["tools/list", "tools/call", "tools/list"]
 
 
 # Arguments

@@ -23,9 +23,9 @@ EVERY_MODE = pytest.mark.parametrize("mode", ["handshake", "stateless", "2024-11
 class Answers:
     """Answers each request with the next of what it was given, and keeps what was asked."""
 
-    def __init__(self, *answers: dict[str, Any]) -> None:
+    def __init__(self, *answers: dict[str, Any] | Exception) -> None:
         self.asked: list[tuple[str, dict[str, Any]]] = []
-        self._answers = list(answers)
+        self._answers: list[dict[str, Any] | Exception] = list(answers)
 
     async def __call__(
         self,
@@ -36,7 +36,10 @@ class Answers:
         on_progress: Progress | None = None,
     ) -> dict[str, Any]:
         self.asked.append((method, params))
-        return self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
+        answer = self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
 
 
 def tool(name: str, **more: Any) -> dict[str, Any]:
@@ -158,6 +161,22 @@ async def test_a_page_is_fetched_when_it_is_wanted() -> None:
         assert len(request.asked) == (2 if one.name == "c" else 1)
     assert names == ["a", "b", "c"]
     assert request.asked == [("tools/list", {}), ("tools/list", {"cursor": ""})]
+
+
+GONE = PeerError("no such cursor", code=-32602)
+
+
+async def test_a_list_that_changed_meanwhile_is_read_anew() -> None:
+    first = {"tools": [tool("a")], "nextCursor": "1"}
+    request = Answers(first, GONE, {"tools": [tool("b")]})
+    assert [one.name for one in await TypedCalls(request).list_tools()] == ["b"]
+    assert [params for _, params in request.asked] == [{}, {"cursor": "1"}, {}]
+
+
+@pytest.mark.parametrize("answers", [[GONE, GONE, {"tools": []}], [PeerError("no", code=-32603), {"tools": []}]])
+async def test_a_list_that_is_refused_is_not_read_for_ever(answers: list[Any]) -> None:
+    with pytest.raises(PeerError):
+        await TypedCalls(Answers(*answers)).list_tools()
 
 
 async def test_pages_that_go_round_have_an_end() -> None:
