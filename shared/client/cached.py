@@ -104,9 +104,11 @@ class CachedRequests:
 
     def _question(self, method: str, params: Mapping[str, Any]) -> Question | None:
         """What may be kept; None for what may not, as it depends on more."""
-        by, given = _ASKED_BY.get(method), dict(params)
-        of = given.pop(by, None) if by is not None else None
-        if by is None or given or not isinstance(of, str | None) or not self._cache.max_bytes:
+        by = _ASKED_BY.get(method)
+        if by is None or not self._cache.max_bytes:
+            return None
+        of = params.get(by)
+        if len(params) > (by in params) or not isinstance(of, str | None):
             return None
         return Question(self._server, self._owner, method, of)
 
@@ -150,6 +152,8 @@ class CachedRequests:
         if kept is not None and _is_not_modified(result):
             hints = {"ttlMs": result.get("ttlMs", 0), "cacheScope": result.get("cacheScope", "private")}
             result = {**kept.result(), **hints}
+            if not hints["ttlMs"]:  # it is kept as it is; big contents need not be written again
+                return result
         pending.keep(result)
         return result
 
