@@ -41,6 +41,10 @@ class Question:
     method: str
     of: str | None
 
+    def of_anyone(self) -> "Question":
+        """The same, for what anyone may be told."""
+        return Question(self.server, None, self.method, self.of)
+
 
 @dataclass(frozen=True, slots=True)
 class Kept:
@@ -90,11 +94,11 @@ class ResponseCache:
 
     def find(self, question: Question) -> Kept | None:
         """What is kept, fresh or not: the client's own, or else what anyone may be told."""
-        for one in (question, replace(question, owner=None)):
-            if one in self._kept:
-                self._kept.move_to_end(one)
-                return self._kept[one]
-        return None
+        found = question if question in self._kept else question.of_anyone()
+        if found not in self._kept:
+            return None
+        self._kept.move_to_end(found)
+        return self._kept[found]
 
     def is_fresh(self, kept: Kept) -> bool:
         """Whether it may be used without asking the server."""
@@ -128,8 +132,8 @@ class ResponseCache:
             self._drop(question)
 
     def _keep(self, question: Question, result: dict[str, Any]) -> None:
-        anyone = replace(question, owner=None)
-        private_to = None if result.get("cacheScope") == "public" else question.owner
+        anyone = question.of_anyone()
+        told = anyone if result.get("cacheScope") == "public" else question
         self._drop(question)
         self._drop(anyone)
         seconds, etag = _fresh_seconds(result), _etag(result)
@@ -141,7 +145,7 @@ class ResponseCache:
         except PydanticSerializationError:  # it holds half a surrogate pair, and would come back as something else
             return
         if kept.size <= self.max_bytes:
-            self._kept[replace(question, owner=private_to)] = kept
+            self._kept[told] = kept
             self.size += kept.size
         while self.size > self.max_bytes:
             self._drop(next(iter(self._kept)))

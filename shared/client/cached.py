@@ -93,6 +93,11 @@ class CachedRequests:
         if question is not None:
             self._changed(lambda one: one == question)
 
+    def questioned(self) -> None:
+        """Hears that the server asks something before it answers. Who answers that may make any request, and is not
+        to wait for one that may be waiting for the answer."""
+        self._flights.clear()
+
     def closed(self) -> None:
         """Hears that the client is closed: what it alone was told is not kept."""
         self._cache.forget(lambda one: one.owner is self._owner)

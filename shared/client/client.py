@@ -112,9 +112,8 @@ class Client(TypedCalls):
     def _connect(self, transport: ClosableTransport, mode: str) -> Connection:
         accepted = self._options.accepted()
         session = ClientSession(self._options.identity(), first_version(mode, accepted), accepted)
-        handlers: Mapping[str, Handler] = self._handlers.answers
-        if self._options.permit is not None:
-            handlers = {method: self._asking_first(method, handler) for method, handler in handlers.items()}
+        answers: Mapping[str, Handler] = self._handlers.answers
+        handlers = {method: self._asking_first(method, handler) for method, handler in answers.items()}
         return Connection(transport, session, handlers, self._hear)
 
     # What the host permits
@@ -131,6 +130,7 @@ class Client(TypedCalls):
 
     def _asking_first(self, method: str, handler: Handler) -> Handler:
         async def ask(params: dict[str, Any]) -> dict[str, Any]:
+            self._cached.questioned()
             await self._permitted(method, params)
             return await handler(params)
 

@@ -506,8 +506,7 @@ async def test_what_is_read_again_is_not_sent_again(mode: str) -> None:
     async with small.connected(mode=mode) as client:
         counted = Counted(small)
         for _ in range(2):
-            [contents] = (await client.read_resource("memo://one")).contents
-            assert contents.text == "the text"
+            assert (await client.read_resource("memo://one")).text == "the text"
         assert [len(result["contents"]) for result in counted.results] == [1, 0]
 
 
@@ -550,6 +549,25 @@ async def test_answers_to_our_answers_do_not_hold() -> None:
         for _ in range(2):
             await client.read_resource("memo://who")
         assert len(counted.results) == 2
+
+
+@pytest.mark.parametrize("mode", ["stateless", "handshake"])
+async def test_who_answers_a_question_may_make_the_request_that_it_is_about(mode: str) -> None:
+    async def roots() -> list[Root]:
+        asked.append("roots")
+        if len(asked) == 1:
+            asked.append((await client.read_resource("memo://who")).text)
+        return [Root(uri="file:///a")]
+
+    async def who(ctx: Context[None]) -> str:
+        """Ask for the roots."""
+        return " ".join(root.uri for root in await ctx.roots())
+
+    small, asked = Small(), list[str]()
+    small.app.resource("memo://who")(who)
+    async with small.connected(mode=mode, roots=roots) as client:
+        assert (await client.read_resource("memo://who")).text == "file:///a"
+    assert asked == ["roots", "roots", "file:///a"]
 
 
 async def test_clients_of_one_url_share_a_cache() -> None:

@@ -15,7 +15,7 @@ from shared.client.options import ClientOptions
 from shared.client.permit import Act, Denied
 from shared.protocol.types.client import Root
 from shared.transports.memory import memory_pair
-from tests.client.small import End, Small
+from tests.client.small import End, Small, listening
 from tests.descriptors import left_open, settled_descriptors
 
 PROCESS = """
@@ -119,6 +119,18 @@ async def test_calls_reach_the_server_that_is_named() -> None:
         assert (await group.call_tool("one__add", {"a": 1, "b": 2})).text == "3"
         assert (await group.get_prompt("one__plan", {"goal": "it"})).messages[0].content.text == "Plan it."
         assert (await group.read_resource("two", "memo://one")).contents[0].text == "the text"
+
+
+async def test_servers_are_reached_in_whatever_way() -> None:
+    small = Small()
+    servers = {"process": _process(), "memory": _small()}
+    async with (
+        listening(small) as (address, _),
+        _entered({"url": f"http://{address}/mcp", **servers}) as group,
+    ):
+        assert {status.state for status in group.statuses} == {"ready"}
+        assert {tool.server for tool in (await group.list_tools()).items} == {"url", "process", "memory"}
+        assert (await group.call_tool("url__add", {"a": 1, "b": 2})).text == "3"
 
 
 @pytest.mark.parametrize("own", ["files.read", "x" * 100])
