@@ -93,6 +93,10 @@ class CachedRequests:
         if question is not None:
             self._changed(lambda one: one == question)
 
+    def distrust(self, method: str) -> None:
+        """Hears that results of a method were no use: what was kept is neither used nor read by its etag again."""
+        self._cache.forget(lambda one: one.server == self._server and one.method == method)
+
     def questioned(self) -> None:
         """Hears that the server asks something before it answers. Who answers that may make any request, and is not
         to wait for one that may be waiting for the answer."""

@@ -56,9 +56,10 @@ class Client(TypedCalls):
         Raises ValueError for a mode or a version that does not exist, and where they leave none to speak.
         """
         self._options = options or ClientOptions()
-        super().__init__(self._request_cached, check_arguments=self._options.check_arguments)
         cache = ResponseCache(self._options.cache_bytes) if self._options.cache is None else self._options.cache
         self._cached = CachedRequests(self._request, cache, server=self._options.cache_key)
+        checks = self._options.check_arguments
+        super().__init__(self._request_cached, check_arguments=checks, distrust=self._cached.distrust)
         self._handlers = Handlers(self._options)
         self._link = Link(transport, self._options, self._connect, reopen, self._reopened)
         self._retries = Retries()
@@ -201,10 +202,6 @@ class Client(TypedCalls):
             self._cached.asked_back(method, asked)
             inputs = await self._link.connection.inputs(result)
         raise McpError(f"{method} was not settled in {MAX_ROUNDS} rounds")
-
-    async def _list_tools_anew(self) -> None:
-        self._cached.heard(Change("tools"))
-        await super()._list_tools_anew()
 
     async def _visited(self, error: PeerError, seconds: float | None) -> bool:
         """Whether the user has visited the pages that the server refused a request for."""

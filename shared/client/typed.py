@@ -40,8 +40,17 @@ class TypedCalls:
     is not shaped as the protocol says; a list without end raises McpError. Where a list changes while it is read, its
     server may refuse to give the next page: a list is then read anew, once, and an iterator raises PeerError."""
 
-    def __init__(self, request: Requester, *, check_arguments: bool = False) -> None:
+    def __init__(
+        self,
+        request: Requester,
+        *,
+        check_arguments: bool = False,
+        distrust: Callable[[str], None] = lambda method: None,
+    ) -> None:
+        """`distrust` hears of a method whose result was no use, before it is asked for again: what is given then is
+        not to be what was kept."""
         self._requested = request
+        self._distrust = distrust
         self._checks = ToolChecks(arguments=check_arguments)
 
     async def list_tools(self) -> list[Tool]:
@@ -105,7 +114,7 @@ class TypedCalls:
             await self._checked(self._checks.check_arguments, name, given)
         params = {"name": name, "arguments": given}
         result = await self._requested("tools/call", params, timeout=timeout, on_progress=on_progress)
-        called = _read("tools/call", CallToolResult, result)
+        called = self._read("tools/call", CallToolResult, result)
         await self._checked(self._checks.check_result, name, result)
         return called
 
@@ -117,7 +126,7 @@ class TypedCalls:
     ) -> ReadResourceResult:
         """The contents of a resource."""
         result = await self._requested("resources/read", {"uri": uri}, timeout=timeout)
-        return _read("resources/read", ReadResourceResult, result)
+        return self._read("resources/read", ReadResourceResult, result)
 
     async def get_prompt(
         self,
@@ -129,7 +138,7 @@ class TypedCalls:
         """A prompt, rendered."""
         params = {"name": name, "arguments": dict(arguments or {})}
         result = await self._requested("prompts/get", params, timeout=timeout)
-        return _read("prompts/get", GetPromptResult, result)
+        return self._read("prompts/get", GetPromptResult, result)
 
     async def complete(
         self,
@@ -144,25 +153,22 @@ class TypedCalls:
         if context:
             params["context"] = {"arguments": dict(context)}
         result = await self._requested("completion/complete", params)
-        return _read("completion/complete", CompleteResult, result).completion
+        return self._read("completion/complete", CompleteResult, result).completion
 
     async def _checked(self, check: Callable[[str, dict[str, Any]], None], tool: str, value: dict[str, Any]) -> None:
         try:
             check(tool, value)
         except (InvalidArguments, InvalidResult):
+            self._distrust("tools/list")
             with suppress(McpError, ConnectionError, TimeoutError):
-                await self._list_tools_anew()
+                await self.list_tools()
             check(tool, value)
-
-    async def _list_tools_anew(self) -> None:
-        """Learns the tools as they are now."""
-        await self.list_tools()
 
     async def _pages(self, method: str, model: type[Page]) -> AsyncIterator[Page]:
         params: dict[str, Any] = {}
         asked: set[str] = set()
         for _ in range(MAX_PAGES):
-            page = _read(method, model, await self._requested(method, params))
+            page = self._read(method, model, await self._requested(method, params))
             yield page
             cursor = page.next_cursor
             if cursor is None:
@@ -173,6 +179,14 @@ class TypedCalls:
             params = {"cursor": cursor}
         raise McpError(f"{method} has more than {MAX_PAGES} pages")
 
+    def _read(self, method: str, model: type[Result], result: dict[str, Any]) -> Result:
+        try:
+            return model.model_validate(result)
+        except ValidationError as error:
+            self._distrust(method)
+            path, fault = fault_at(error, result)
+            raise InvalidResult(method, path, fault, result) from None
+
 
 async def _whole(items: Callable[[], AsyncIterator[Item]]) -> list[Item]:
     try:
@@ -181,11 +195,3 @@ async def _whole(items: Callable[[], AsyncIterator[Item]]) -> list[Item]:
         if error.code != InvalidParams.code:
             raise
     return [item async for item in items()]
-
-
-def _read(method: str, model: type[Result], result: dict[str, Any]) -> Result:
-    try:
-        return model.model_validate(result)
-    except ValidationError as error:
-        path, fault = fault_at(error, result)
-        raise InvalidResult(method, path, fault, result) from None

@@ -16,7 +16,7 @@ from shared.client.connect import connect_http
 from shared.client.options import ClientOptions
 from shared.client.permit import Act
 from shared.client.subscription import Change, Kind
-from shared.errors import PeerError
+from shared.errors import InvalidResult, PeerError
 from shared.protocol.types.client import Root
 from shared.protocol.types.resources import CONDITIONAL_READS, ETAG, NOT_MODIFIED
 from tests.client.small import Small, listening
@@ -243,6 +243,17 @@ async def test_what_was_answered_after_questions_is_not_kept() -> None:
     peer.answer = HOUR
     await request("resources/read", {"uri": "a"})
     assert len(peer.asked) == 2
+
+
+async def test_what_was_no_use_is_not_used_again() -> None:
+    peer = Peer({"contents": "none", "_meta": {ETAG: "1"}, **HOUR})
+    request = _cached(peer)
+    await request("resources/read", {"uri": "a"})
+    await request("tools/list")
+    request.distrust("resources/read")
+    await request("resources/read", {"uri": "a"})
+    await request("tools/list")
+    assert [(one.method, one.params) for one in peer.asked[2:]] == [("resources/read", {"uri": "a"})]
 
 
 # Several callers
@@ -508,6 +519,35 @@ async def test_what_is_read_again_is_not_sent_again(mode: str) -> None:
         for _ in range(2):
             assert (await client.read_resource("memo://one")).text == "the text"
         assert [len(result["contents"]) for result in counted.results] == [1, 0]
+
+
+def _lists_once(small: Small, tools: Any) -> None:
+    """Has a small server list `tools` the first time that it is asked."""
+    handlers = small.running.handlers
+    handler, first = handlers["tools/list"], [tools]
+
+    async def list_tools(*given: Any) -> Any:
+        result = await handler(*given)
+        return {**result, "tools": first.pop()} if first else result
+
+    handlers["tools/list"] = list_tools
+
+
+async def test_a_list_that_can_not_be_read_is_asked_for_again() -> None:
+    small = Small()
+    async with small.connected(mode="stateless") as client:
+        _lists_once(small, [{"name": 1}])
+        with pytest.raises(InvalidResult):
+            await client.list_tools()
+        assert "add" in [tool.name for tool in await client.list_tools()]
+
+
+async def test_arguments_are_not_refused_for_a_list_that_is_old() -> None:
+    small = Small()
+    async with small.connected(mode="stateless", check_arguments=True) as client:
+        _lists_once(small, [{"name": "add", "inputSchema": {"type": "object", "required": ["c"]}}])
+        await client.list_tools()
+        assert (await client.call_tool("add", {"a": 1, "b": 2})).text == "3"
 
 
 async def test_changes_and_reconnections_end_what_holds() -> None:

@@ -298,6 +298,7 @@ async def test_a_server_that_does_not_end_is_not_waited_for(monkeypatch: pytest.
     assert _states(group) == {"one": "closed", "two": "closed"}
 
 
+@pytest.mark.slow
 async def test_nothing_is_left_of_those_that_failed() -> None:
     before, heard = settled_descriptors(), Heard()
     servers = {"flood": _process("flood"), "bad": _process(), "mute": _process("initialize"), "none": ["/no/such"]}

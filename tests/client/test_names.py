@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shared.client.names import check_server_name, full_name, may_be_shortened, own_name, split_name
@@ -48,6 +48,7 @@ def test_names_that_are_shortened_alike_stay_apart() -> None:
     assert len({full_name("files", own) for own in owns}) == len(owns)
 
 
+@settings(max_examples=30)
 @given(server=SERVERS, owns=st.lists(st.text(max_size=80), min_size=1, max_size=5, unique=True))
 def test_every_name_fits_and_is_undone(server: str, owns: list[str]) -> None:
     fulls = [full_name(server, own) for own in owns]
