@@ -128,13 +128,15 @@ class _Size:
 
 def _size_of(value: object) -> _Size:
     size, level = _Size(), [value]
-    # A value that is too large, or holds itself, is not measured to its end.
-    while level and size.levels <= MAX_LEVELS and size.count <= MAX_VALUES:
+    while level and size.levels <= MAX_LEVELS:
         size.count += len(level)
         size.levels += 1
         texts = [len(one) for one in level if isinstance(one, str)]
         beneath: list[object] = []
         for one in level:
+            # A value that is too large, or holds itself, is not measured to its end.
+            if size.count + len(beneath) > MAX_VALUES:
+                return _Size(count=MAX_VALUES + 1)
             if isinstance(one, dict):
                 texts += [len(name) for name in one if isinstance(name, str)]
                 beneath += one.values()

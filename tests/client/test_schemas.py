@@ -109,6 +109,7 @@ def holding_itself() -> list[Any]:
         ({"patternProperties": {"(?=(a+)+$)b": {}}}, {"a" * 5_000: 1}),
         ({}, holding_itself()),
         ({}, [1] * MAX_VALUES),
+        ({}, [[1] * 3_000] * 3_000),
     ],
 )
 def test_what_would_take_too_long_is_not_checked(schema: dict[str, Any], value: object) -> None:
