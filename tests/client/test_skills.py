@@ -11,11 +11,12 @@ from typing import Any
 
 import pytest
 
-from shared.client.connect import connect, connect_stdio
+from servers.everything.features.skills import FOLDER
+from shared.client.connect import connect
 from shared.client.options import ClientOptions
 from shared.client.skill_checks import SkillRefused
 from shared.client.skills import ServerSkills
-from shared.errors import InvalidResult, McpError, PeerError
+from shared.errors import InvalidResult, McpError
 from shared.protocol.methods import Method
 from shared.protocol.types.base import Implementation
 from shared.protocol.types.content import BlobResourceContents, TextResourceContents
@@ -320,6 +321,7 @@ async def test_without_digests_its_files_are_still_those_in_its_directory(file: 
         assert shelf.reads == [URI]
 
 
+@pytest.mark.slow
 async def test_without_digests_there_is_a_limit_to_what_is_read() -> None:
     shelf = Shelf()
     shelf.entry = DYNAMIC
@@ -365,23 +367,12 @@ async def use(target: str | list[str], files: dict[str, bytes]) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("transport", ["stdio", "http"])
-async def test_the_skills_of_the_prompt_library_are_loaded(transport: str, tmp_path: Path) -> None:
+async def test_the_skills_of_the_prompt_library_are_loaded(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "servers.prompts", str(folder(tmp_path / "lib", PROMPTS))]
-    files = {"a b.bin": b"\xff\0", "refs/forms.md": b"Forms."}
-    if transport == "stdio":
-        await use(command, files)
-        return
-    async with start_http(command) as base_url:
-        await use(f"{base_url}/mcp", files)
+    await use(command, {"a b.bin": b"\xff\0", "refs/forms.md": b"Forms."})
 
 
 @pytest.mark.slow
 async def test_the_skill_of_the_bench_is_loaded() -> None:
-    async with connect_stdio([sys.executable, "-m", "servers.everything"]) as client:
-        skills = ServerSkills(client, "bench")
-        skill = await skills.load((await skills.list_skills())[0])
-        assert skill.files == ["SKILL.md", "references/CHECKS.md"]
-        assert (await skill.read("references/CHECKS.md")).startswith(b"#")
-        with pytest.raises(PeerError):
-            await skills.get_skill("skill://other/SKILL.md")
+    async with start_http([sys.executable, "-m", "servers.everything"]) as base_url:
+        await use(f"{base_url}/mcp", {"references/CHECKS.md": (FOLDER / "references/CHECKS.md").read_bytes()})
