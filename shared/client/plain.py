@@ -5,7 +5,7 @@ show what a server sent, not what it should have sent.
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from ..errors import McpError
+from ..errors import InvalidResult, McpError
 from .options import Progress
 
 __all__ = ["MAX_PAGES", "PlainCalls", "Requester"]
@@ -29,7 +29,8 @@ class Requester(Protocol):
 
 
 class PlainCalls:
-    """What is asked of one server. Raises what `Client.request` does, and McpError for a list without end."""
+    """What is asked of one server. Raises what `Client.request` does, InvalidResult for a list that is none, and
+    McpError for one without end."""
 
     def __init__(self, request: Requester) -> None:
         self._request = request
@@ -75,7 +76,10 @@ class PlainCalls:
         params: dict[str, Any] = {}
         for _ in range(MAX_PAGES):
             result = await self._request(method, params)
-            items += result.get(what) or []
+            listed = result.get(what) or []
+            if not isinstance(listed, list):
+                raise InvalidResult(method, what, "it is no list", result)
+            items += listed
             if result.get("nextCursor") is None:
                 return items
             params = {"cursor": result["nextCursor"]}

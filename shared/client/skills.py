@@ -18,27 +18,24 @@ import logging
 import posixpath
 from base64 import b64decode
 from collections.abc import AsyncIterator
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import quote, unquote
 
 from pydantic import ValidationError
 
-from ..errors import InvalidResult, McpError
-from ..protocol.types.base import Wire, fault_at
+from ..errors import McpError
+from ..protocol.types.base import fault_at
 from ..protocol.types.content import TextResourceContents
 from ..protocol.types.resources import Resource
 from ..protocol.types.results import GetSkillResult, ListResourcesResult, ListSkillsResult, ReadResourceResult
 from ..protocol.types.skills import DYNAMIC, MAX_BYTES, SKILLS, SkillEntry
 from .client import Client
-from .plain import MAX_PAGES
+from .pages import iter_pages, read_result
 from .skill_checks import SkillRefused, check_entry, check_file, check_head, check_limits, inside, root_of
 
 __all__ = ["LoadedSkill", "ServerSkills"]
 
 log = logging.getLogger("shared.client")
-
-Result = TypeVar("Result", bound=Wire)
-Page = TypeVar("Page", ListSkillsResult, ListResourcesResult)
 
 
 class ServerSkills:
@@ -62,7 +59,7 @@ class ServerSkills:
         """Every skill that the server lists; a page is asked for when the one before it has been taken. An entry that
         nobody could load is left out, with a warning in the log."""
         self._require("extensions", SKILLS)
-        async for page in self._pages("skills/list", ListSkillsResult, {}):
+        async for page in iter_pages(self._client.request, "skills/list", ListSkillsResult):
             for given in page.skills:
                 try:
                     yield _entry(given)
@@ -76,7 +73,7 @@ class ServerSkills:
         """
         self._require("extensions", SKILLS)
         result = await self._client.request("skills/get", {"uri": uri})
-        entry = _entry(_result("skills/get", GetSkillResult, result).skill)
+        entry = _entry(read_result("skills/get", GetSkillResult, result).skill)
         if entry.uri != uri:
             raise SkillRefused(uri, "entry", "the server answered with another skill")
         return entry
@@ -99,7 +96,7 @@ class ServerSkills:
         """What stands directly in a directory now. It adds nothing to what may be read of a skill whose files are
         listed: they are in its entry."""
         self._require("extensions", SKILLS, "directoryRead")
-        pages = self._pages("resources/directory/read", ListResourcesResult, {"uri": uri})
+        pages = iter_pages(self._client.request, "resources/directory/read", ListResourcesResult, {"uri": uri})
         return [resource async for page in pages for resource in page.resources]
 
     def approval(self, entry: SkillEntry) -> str | None:
@@ -113,20 +110,6 @@ class ServerSkills:
     def _require(self, *path: str) -> None:
         if not self._client.server.can(*path):
             raise McpError(f"the server does not declare {' '.join(path)}")
-
-    async def _pages(self, method: str, model: type[Page], params: dict[str, Any]) -> AsyncIterator[Page]:
-        asked: set[str] = set()
-        for _ in range(MAX_PAGES):
-            page = _result(method, model, await self._client.request(method, params))
-            yield page
-            cursor = page.next_cursor
-            if cursor is None:
-                return
-            if cursor in asked:
-                raise McpError(f"the pages of {method} have no end: a cursor came twice")
-            asked.add(cursor)
-            params = {**params, "cursor": cursor}
-        raise McpError(f"{method} has more than {MAX_PAGES} pages")
 
 
 class LoadedSkill:
@@ -168,7 +151,7 @@ class LoadedSkill:
         result = await self._client.request("resources/read", {"uri": uri})
         self._require_sound()
         try:
-            data = _content(uri, _result("resources/read", ReadResourceResult, result))
+            data = _content(uri, read_result("resources/read", ReadResourceResult, result))
             self._verify(uri, data)
         except SkillRefused as refusal:
             self._refusal = refusal
@@ -195,13 +178,6 @@ class LoadedSkill:
         self._taken += len(data)
         if self._taken > MAX_BYTES:
             raise SkillRefused(self.entry.uri, "limits", f"it has more than {MAX_BYTES:,} bytes")
-
-
-def _result(method: str, model: type[Result], result: dict[str, Any]) -> Result:
-    try:
-        return model.model_validate(result)
-    except ValidationError as error:
-        raise InvalidResult(method, *fault_at(error, result), result) from None
 
 
 def _entry(given: dict[str, Any]) -> SkillEntry:

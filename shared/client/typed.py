@@ -5,10 +5,8 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import suppress
 from typing import Any, TypeVar
 
-from pydantic import ValidationError
-
 from ..errors import InvalidArguments, InvalidParams, InvalidResult, McpError, PeerError
-from ..protocol.types.base import Wire, fault_at
+from ..protocol.types.base import Wire
 from ..protocol.types.prompts import GetPromptResult, Prompt, PromptReference, ResourceReference
 from ..protocol.types.resources import Resource, ResourceTemplate
 from ..protocol.types.results import (
@@ -19,11 +17,13 @@ from ..protocol.types.results import (
     ListResourceTemplatesResult,
     ListToolsResult,
     ReadResourceResult,
+    ResultPage,
 )
 from ..protocol.types.tools import CallToolResult, Tool
 from .checks import ToolChecks
 from .options import Progress
-from .plain import MAX_PAGES, Requester
+from .pages import iter_pages, read_result
+from .plain import Requester
 
 __all__ = ["TypedCalls"]
 
@@ -32,7 +32,7 @@ SECONDS = 60.0
 
 Item = TypeVar("Item", bound=Wire)
 Result = TypeVar("Result", bound=Wire)
-Page = TypeVar("Page", bound=ListToolsResult | ListResourcesResult | ListResourceTemplatesResult | ListPromptsResult)
+Page = TypeVar("Page", bound=ResultPage)
 
 
 class TypedCalls:
@@ -165,27 +165,19 @@ class TypedCalls:
             check(tool, value)
 
     async def _pages(self, method: str, model: type[Page]) -> AsyncIterator[Page]:
-        params: dict[str, Any] = {}
-        asked: set[str] = set()
-        for _ in range(MAX_PAGES):
-            page = self._read(method, model, await self._requested(method, params))
-            yield page
-            cursor = page.next_cursor
-            if cursor is None:
-                return
-            if cursor in asked:
-                raise McpError(f"the pages of {method} have no end: a cursor came twice")
-            asked.add(cursor)
-            params = {"cursor": cursor}
-        raise McpError(f"{method} has more than {MAX_PAGES} pages")
+        try:
+            async for page in iter_pages(self._requested, method, model):
+                yield page
+        except InvalidResult:
+            self._distrust(method)
+            raise
 
     def _read(self, method: str, model: type[Result], result: dict[str, Any]) -> Result:
         try:
-            return model.model_validate(result)
-        except ValidationError as error:
+            return read_result(method, model, result)
+        except InvalidResult:
             self._distrust(method)
-            path, fault = fault_at(error, result)
-            raise InvalidResult(method, path, fault, result) from None
+            raise
 
 
 async def _whole(items: Callable[[], AsyncIterator[Item]]) -> list[Item]:

@@ -21,40 +21,43 @@ __all__ = [
     "ListSkillsResult",
     "ListToolsResult",
     "ReadResourceResult",
+    "ResultPage",
 ]
 
 
-class _Page(Wire):
+class ResultPage(Wire):
+    """One page of a list."""
+
     next_cursor: str | None = None
     """Asks for the next page; any text is a cursor, and without one this page is the last."""
     meta: Meta | None = Field(default=None, alias="_meta")
 
 
-class ListToolsResult(_Page):
+class ListToolsResult(ResultPage):
     """A page of tools."""
 
     tools: list[Tool]
 
 
-class ListResourcesResult(_Page):
+class ListResourcesResult(ResultPage):
     """A page of resources."""
 
     resources: list[Resource]
 
 
-class ListResourceTemplatesResult(_Page):
+class ListResourceTemplatesResult(ResultPage):
     """A page of resource templates."""
 
     resource_templates: list[ResourceTemplate]
 
 
-class ListPromptsResult(_Page):
+class ListPromptsResult(ResultPage):
     """A page of prompts."""
 
     prompts: list[Prompt]
 
 
-class ListSkillsResult(_Page):
+class ListSkillsResult(ResultPage):
     """A page of skills, each as it came: one that is none takes no other along."""
 
     skills: list[dict[str, Any]]
