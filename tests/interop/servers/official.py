@@ -113,6 +113,8 @@ SAMPLE: Mapping[str, Row] = {
     "changes": rows.changes("memo://one", "touch"),
     "relists": rows.relists("touch"),
 }
+# Python's SDK has no skills, and those that have them have them without a handshake alone.
+_SKILLED = {**SAMPLE, "skills": rows.skills("skill://review/SKILL.md", {"refs/a b.md": "ø\n".encode()})}
 _STREAMED = {"stdio": STATELESS, "http": STATELESS}
 _HANDSHAKES = dict.fromkeys(("stdio", "http", "sse"), NEWEST_HANDSHAKE)
 
@@ -135,7 +137,8 @@ OFFICIAL = {
         f"TypeScript SDK {npm.pinned(FOLDER)['@modelcontextprotocol/server']}",
         _script("serve_ts2.mjs"),
         _STREAMED,
-        SAMPLE,
+        _SKILLED,
+        without=frozenset({(NEWEST_HANDSHAKE, "skills")}),
     ),
     "ts1": Official(
         f"TypeScript SDK {npm.pinned(FOLDER)['@modelcontextprotocol/sdk']}",
@@ -147,9 +150,10 @@ OFFICIAL = {
         f"FastMCP {prompts_peers.versions()['fastmcp-slim']}",
         _python("serve_fastmcp.py", lambda: pypi.require("fastmcp-server", prompts_peers.REQUIREMENTS)),
         {**_STREAMED, "sse": NEWEST_HANDSHAKE},
-        {**SAMPLE, "log": rows.logs("chatter", {"msg": "it rains", "extra": None})},
+        {**_SKILLED, "log": rows.logs("chatter", {"msg": "it rains", "extra": None})},
         # It takes no subscriptions in either era.
-        without=frozenset({(NEWEST_HANDSHAKE, "changes"), (STATELESS, "changes"), (STATELESS, "relists")}),
+        without=frozenset({(NEWEST_HANDSHAKE, "changes"), (STATELESS, "changes"), (STATELESS, "relists")})
+        | {(NEWEST_HANDSHAKE, "skills")},
     ),
     "everything": Official(
         f"server-everything {npm.pinned(FOLDER)['@modelcontextprotocol/server-everything']}",

@@ -11,6 +11,7 @@ import anyio
 from shared.client.changes import Change
 from shared.client.client import Client
 from shared.client.options import ClientOptions
+from shared.client.skills import ServerSkills
 from shared.errors import McpError, PeerError
 from shared.protocol.types.client import CreateMessageResult, ElicitResult, ListRootsResult
 from shared.protocol.types.content import BlobResourceContents, TextContent, TextResourceContents
@@ -32,6 +33,7 @@ ROWS = (
     "bytes",
     "template",
     "prompt",
+    "skills",
     "complete",
     "progress",
     "log",
@@ -192,6 +194,19 @@ def reads_bytes(uri: str, blob: str) -> Row:
         [contents] = (await talk.client.read_resource(uri)).contents
         assert isinstance(contents, BlobResourceContents)
         assert contents.blob == blob
+
+    return row
+
+
+def skills(uri: str, files: Mapping[str, bytes]) -> Row:
+    """A skill is listed, and loaded with those files beside its SKILL.md, each of which is what was listed."""
+
+    async def row(talk: Talk) -> None:
+        served = ServerSkills(talk.client, "sample")
+        entry = {one.uri: one for one in await served.list_skills()}[uri]
+        assert entry == await served.get_skill(uri)
+        skill = await served.load(entry)
+        assert {path: await skill.read(path) for path in skill.files if path != "SKILL.md"} == files
 
     return row
 

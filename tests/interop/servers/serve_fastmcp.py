@@ -8,9 +8,13 @@ Runs in an environment of its own, where nothing of this project is but this fil
 import asyncio
 import sys
 from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from fastmcp import Context, FastMCP
+from fastmcp.server.providers.skills import SkillsDirectoryProvider
+from fastmcp.skills.extension import SkillsExtension
 from mcp_types import (
     Completion,
     CreateMessageRequest,
@@ -167,7 +171,22 @@ async def complete(_reference: Any, argument: Any, _context: Any) -> Completion:
     return Completion(values=[tone for tone in TONES if tone.startswith(argument.value)])
 
 
+REVIEW = '---\nname: review\ndescription: Read changes.\nmetadata:\n  version: "1.0"\n---\n# Review\n'
+
+
+def add_skills(folder: Path) -> None:
+    """Serves a skill that is written into `folder`."""
+    (folder / "review" / "refs").mkdir(parents=True)
+    (folder / "review" / "SKILL.md").write_text(REVIEW)
+    (folder / "review" / "refs" / "a b.md").write_text("ø\n", encoding="utf-8")
+    provider = SkillsDirectoryProvider(roots=folder, experimental_skills=True)
+    app.add_provider(provider)
+    app.add_extension(SkillsExtension(providers=[provider]))
+
+
 if __name__ == "__main__":
     transport, *ports = sys.argv[1:]
     port = {"port": int(ports[0])} if ports else {}
-    app.run(transport, show_banner=False, log_level="ERROR", **port)
+    with TemporaryDirectory() as folder:
+        add_skills(Path(folder))
+        app.run(transport, show_banner=False, log_level="ERROR", **port)

@@ -13,6 +13,7 @@ import {
   McpServer,
   ResourceTemplate,
 } from "@modelcontextprotocol/server";
+import { memorySkillFiles, SkillsExtension } from "@modelcontextprotocol/server/ext/skills";
 import { serveStdio } from "@modelcontextprotocol/server/stdio";
 import { z } from "zod";
 
@@ -24,6 +25,11 @@ const QUESTION = {
   messages: [{ role: "user", content: { type: "text", text: "What rhymes with snake?" } }],
   maxTokens: 10,
 };
+
+const REVIEW = "---\nname: review\ndescription: Read changes.\nmetadata:\n  version: \"1.0\"\n---\n# Review\n";
+const skills = await SkillsExtension.load(
+  memorySkillFiles({ "review/SKILL.md": REVIEW, "review/refs/a b.md": "ø\n" }),
+);
 
 const text = (said) => ({ content: [{ type: "text", text: said }] });
 let stop;
@@ -145,6 +151,7 @@ const make = ({ era }) => {
       messages: [{ role: "user", content: { type: "text", text: `Say hello to ${name}, in a ${tone} way.` } }],
     }),
   );
+  skills.attach(server);
   return server;
 };
 
