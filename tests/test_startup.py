@@ -96,6 +96,15 @@ def test_a_command_puts_modules_off_before_anything_loads_them(words: list[str])
     assert modules.isdisjoint({"_ssl", "_hashlib", "importlib.metadata"})
 
 
+@pytest.mark.slow
+def test_a_call_from_a_terminal_loads_what_it_needs() -> None:
+    modules = _loaded_by(f"{PUT_OFF}; import servers.bundle.commands.call")
+    assert "shared.client.connect" in modules
+    assert modules.isdisjoint(
+        {"rich", "argcomplete", "aiohttp", "websockets", "jsonschema_rs", "tomllib", "tree_sitter"}
+    )
+
+
 def test_the_search_for_plugins_is_what_is_left_out() -> None:
     # Should pydantic come to search elsewhere, this says that `servers/start.py` has no effect any more.
     assert "importlib.metadata" in _loaded_by("import shared.program.run")

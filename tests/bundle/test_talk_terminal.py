@@ -132,6 +132,35 @@ def test_watch_tells_a_change_and_runs_a_command_for_it(tmp_path: Path) -> None:
         assert shell.end() == 130
 
 
+FORGETFUL = """
+import json, os, sys
+for line in sys.stdin:
+    asked = json.loads(line)
+    match asked["method"]:
+        case "initialize":
+            capabilities = {"resources": {"subscribe": True}}
+            info = {"name": "forgetful", "version": "1"}
+            said = {"result": {"protocolVersion": "2025-11-25", "capabilities": capabilities, "serverInfo": info}}
+        case "resources/subscribe":
+            said = {"result": {}}
+        case _:
+            said = {"error": {"code": -32601, "message": "no"}}
+    if "id" in asked:
+        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], **said}), flush=True)
+    if asked["method"] == "resources/subscribe" and not os.path.exists("ended"):
+        open("ended", "w").close()
+        sys.exit()
+"""
+
+
+@pytest.mark.full
+def test_watch_says_that_something_may_have_been_missed(tmp_path: Path) -> None:
+    with terminal(["watch", "-", "a:b", "--", sys.executable, "-c", FORGETFUL], tmp_path) as shell:
+        shell.wait_for("  missed: the connection was away, and anything may have changed\n")
+        shell.interrupt()
+        assert shell.end() == 130
+
+
 @pytest.mark.full
 def test_watch_says_that_a_server_tells_nothing(tmp_path: Path) -> None:
     with terminal(["watch", "-", "tiny://text", "--", *TINY], tmp_path) as shell:

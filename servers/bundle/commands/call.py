@@ -32,7 +32,7 @@ def main(argv: Sequence[str]) -> int:
     bar = Bar()
 
     async def work(client: Client) -> int:
-        arguments = {**(whole or {}), **await _arguments(client, given, is_whole=whole is not None)}
+        arguments = {**(whole or {}), **await _arguments(client, given, talk, is_whole=whole is not None)}
         params = {"name": given.tool, "arguments": arguments}
         with bar:
             result = await client.request("tools/call", params, timeout=talk.seconds, on_progress=bar.report)
@@ -69,9 +69,9 @@ def _whole(text: str | None) -> dict[str, Any] | None:
     return value
 
 
-async def _arguments(client: Client, given: Namespace, *, is_whole: bool) -> dict[str, Any]:
+async def _arguments(client: Client, given: Namespace, talk: Talk, *, is_whole: bool) -> dict[str, Any]:
     """What the words give, as the tool wants it. Raises Misuse for what it does not take, and for what it lacks."""
-    tools = await client.plain.list_tools() if client.server.can("tools") else []
+    tools = await talk.bounded(client.plain.list_tools()) if client.server.can("tools") else []
     known = {str(tool.get("name")): tool for tool in records_of(tools)}
     if given.tool not in known:
         raise Misuse(unknown("tool", given.tool, known))

@@ -15,7 +15,7 @@ def main(argv: Sequence[str]) -> int:
     given, talk = inspect_parser().read(argv)
 
     async def work(client: Client) -> int:
-        offers = await find_offers(client)
+        offers = await talk.bounded(find_offers(client))
         if given.json:
             write_json(offers._asdict())
         else:

@@ -1,6 +1,6 @@
 """`python -m servers prompt SERVER NAME key=value ...`: a prompt, filled in."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from shared.client.client import Client
@@ -17,7 +17,7 @@ def main(argv: Sequence[str]) -> int:
     given, talk = prompt_parser().read(argv)
 
     async def work(client: Client) -> int:
-        arguments = await _arguments(client, given.prompt, given.pairs)
+        arguments = _arguments(await talk.bounded(_prompts(client)), given.prompt, given.pairs)
         params = {"name": given.prompt, "arguments": arguments}
         result = await client.request("prompts/get", params, timeout=talk.seconds)
         if given.json:
@@ -38,11 +38,14 @@ def prompt_parser() -> TalkParser:
     return parser
 
 
-async def _arguments(client: Client, name: str, words: Sequence[str]) -> dict[str, str]:
+async def _prompts(client: Client) -> dict[str, dict[str, Any]]:
+    prompts = await client.plain.list_prompts() if client.server.can("prompts") else []
+    return {str(prompt.get("name")): prompt for prompt in records_of(prompts)}
+
+
+def _arguments(known: Mapping[str, dict[str, Any]], name: str, words: Sequence[str]) -> dict[str, str]:
     """What the words give; each argument of a prompt is a text. Raises Misuse for what the prompt does not take, and
     for what it lacks."""
-    prompts = await client.plain.list_prompts() if client.server.can("prompts") else []
-    known = {str(prompt.get("name")): prompt for prompt in records_of(prompts)}
     if name not in known:
         raise Misuse(unknown("prompt", name, known))
     takes = {str(one.get("name")): one for one in records_of(known[name].get("arguments"))}

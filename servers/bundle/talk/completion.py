@@ -18,6 +18,7 @@ import argcomplete
 
 from shared.client.client import Client
 from shared.client.connect import connect
+from shared.client.options import ClientOptions
 from shared.errors import McpError
 from shared.protocol.types.prompts import PromptReference
 
@@ -157,7 +158,8 @@ def _asked(parsed_args: Namespace, asking: Asking) -> list[str]:
         target = find_target(Asked(parsed_args.server, words, parsed_args.catalog))
         how: dict[str, Any] = {} if target.url else {"env": target.env, "cwd": target.directory}
         with anyio.move_on_after(SECONDS):
-            async with connect(target.url or target.command, **how, **_headers(target.headers)) as client:
+            options = ClientOptions(probe_seconds=SECONDS / 2)
+            async with connect(target.url or target.command, options, **how, **_headers(target.headers)) as client:
                 return list(await asking(client))
         return []
 

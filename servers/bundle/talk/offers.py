@@ -11,6 +11,7 @@ from rich.text import Text
 
 from shared.client.client import Client
 from shared.errors import MethodNotFound, PeerError
+from shared.kit.text import join_lines
 
 from ..commands.output import cell, console, table
 from .parameters import Parameter, as_text, parameters_of
@@ -72,7 +73,7 @@ def show_offers(offers: Offers) -> None:
 def _show(out: Console, offers: Offers) -> None:
     info = offers.server
     name = " ".join(str(info[key]) for key in ("name", "version") if info.get(key))
-    out.print(cell(f"{name}, speaks MCP {offers.version}", "bold"))
+    out.print(cell(join_lines(f"{name}, speaks MCP {offers.version}"), "bold"))
     for text in (info.get("description"), offers.instructions):
         _paragraph(out, text, 0)
     _heading(out, "Capabilities")
@@ -88,7 +89,7 @@ def _show(out: Console, offers: Offers) -> None:
         if records:
             _heading(out, heading)
         for record in records:
-            out.print(cell(f"  {record.get(key)}"))
+            out.print(cell(f"  {_name(record, key)}"))
             kind = record.get("mimeType")
             described = record.get("description") or record.get("title") or record.get("name")
             _paragraph(out, " ".join(str(one) for one in (described, f"({kind})" if kind else "") if one), 4)
@@ -101,19 +102,19 @@ def _show(out: Console, offers: Offers) -> None:
 def _show_tool(out: Console, tool: Mapping[str, Any]) -> None:
     hints = tool.get("annotations")
     said = [word for key, word in _HINTS if isinstance(hints, dict) and hints.get(key) is True]
-    out.print(Text.assemble(cell(f"  {tool.get('name')}", "bold"), cell(f"  ({', '.join(said)})" if said else "")))
+    out.print(Text.assemble(cell(f"  {_name(tool)}", "bold"), cell(f"  ({', '.join(said)})" if said else "")))
     _paragraph(out, tool.get("description"), 4)
     _arguments(out, parameters_of(tool.get("inputSchema")).values())
 
 
 def _show_prompt(out: Console, prompt: Mapping[str, Any]) -> None:
-    out.print(cell(f"  {prompt.get('name')}", "bold"))
+    out.print(cell(f"  {_name(prompt)}", "bold"))
     _paragraph(out, prompt.get("description") or prompt.get("title"), 4)
     _arguments(
         out,
         [
             Parameter(
-                str(one.get("name")),
+                _name(one),
                 frozenset({"string"}),
                 required=one.get("required") is True,
                 description=str(one.get("description") or ""),
@@ -124,7 +125,7 @@ def _show_prompt(out: Console, prompt: Mapping[str, Any]) -> None:
 
 
 def _arguments(out: Console, parameters: Iterable[Parameter]) -> None:
-    rows = [(one.name, one.kind, _described(one)) for one in parameters]
+    rows = [(join_lines(one.name), join_lines(one.kind), _described(one)) for one in parameters]
     if rows:
         out.print(Padding(table(("Argument", "Value", "What it is"), rows), (0, 0, 0, 4)), soft_wrap=False)
 
@@ -141,6 +142,11 @@ def _capabilities(capabilities: Mapping[str, Any]) -> Iterator[str]:
     for name, value in capabilities.items():
         inner = [key for key, one in value.items() if one is not False] if isinstance(value, dict) else []
         yield f"{name} ({', '.join(inner)})" if inner else name
+
+
+def _name(record: Mapping[str, Any], key: str = "name") -> str:
+    """On one line: a name with a line end in it would forge another."""
+    return join_lines(str(record.get(key)))
 
 
 def _heading(out: Console, text: str) -> None:

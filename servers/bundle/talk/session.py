@@ -5,9 +5,9 @@ import sys
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
-from typing import Any
+from typing import Any, TypeVar
 
 import anyio
 
@@ -20,6 +20,7 @@ from shared.kit.program import exit_with_error, needs_extra, plain
 from .endings import MISUSED, REFUSED, UNREACHED, Misuse
 from .targets import Asked, Target, find_target
 
+Answer = TypeVar("Answer")
 Work = Callable[[Client], Awaitable[int]]
 """What is done in the session; gives the exit code."""
 _KEPT = 3
@@ -44,6 +45,11 @@ class Talk:
         sys.stderr.write(f"{self.program}: {plain('; '.join(text.splitlines()))}\n")
         sys.stderr.flush()
 
+    async def bounded(self, answer: Awaitable[Answer]) -> Answer:
+        """What is awaited, in the time that the server has. Raises TimeoutError besides what that raises."""
+        with anyio.fail_after(self.seconds):
+            return await answer
+
     def run(self, work: Work, options: ClientOptions | None = None) -> int:
         """Opens the session, does the work and closes it; the exit code. Ends the program where the command line asks
         for what can't be done."""
@@ -54,7 +60,9 @@ class Talk:
         return anyio.run(self._run, target, work, options or ClientOptions())
 
     async def _run(self, target: Target, work: Work, options: ClientOptions) -> int:
-        log, phase = _Log(self), _Phase()
+        log, phase = _Log(self), _Phase(self.seconds)
+        # A server that has never heard of the newest protocol may be silent, and needs time for an older one.
+        options = replace(options, probe_seconds=min(options.probe_seconds, self.seconds / 2))
         try:
             with log.taken():
                 async with self._opened(target, options, phase) as client:
@@ -90,6 +98,7 @@ class Talk:
 class _Phase:
     """Whether the session is open already."""
 
+    seconds: float
     is_open: bool = False
 
     def told(self, name: str, error: Exception, last_words: str) -> str:
@@ -97,6 +106,8 @@ class _Phase:
         reason = (str(error) or type(error).__name__).rstrip(".")
         if isinstance(error, OSError) and error.strerror:
             reason = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+        if isinstance(error, TimeoutError):
+            reason = f"no answer in {self.seconds:g} s; --timeout gives it more"
         if isinstance(error, PeerError) and error.code in _LETS_NOBODY_IN:
             reason += "; --token-file or --token-variable has a token sent"
         if isinstance(error, McpError) and self.is_open:
