@@ -4,12 +4,14 @@ Without a terminal there is nobody to ask, and the answer is no. Sampling and ro
 """
 
 import textwrap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any
 
 from shared.client.options import ClientOptions
+from shared.client.schema_cost import UnusableSchema
+from shared.client.schemas import CheckedSchema
 from shared.kit.program import plain
 from shared.protocol.types.client import ElicitResult
 from shared.protocol.types.elicitation import ElicitForm, ElicitUrl
@@ -137,22 +139,14 @@ def _chosen(parameter: Parameter, text: str) -> Any:
 
 
 def _checked(parameter: Parameter, value: Any) -> Any:
-    """The value, where it keeps to the bounds of the field. Raises Misuse."""
-    low, high = _limits(parameter.schema, value)
-    size = len(value) if isinstance(value, str | list) else value
-    if isinstance(value, bool) or not isinstance(size, int | float):
-        return value
-    if low is not None and size < low:
-        raise Misuse(f"that is too {'small' if size is value else 'short'}: at least {low:g}")
-    if high is not None and size > high:
-        raise Misuse(f"that is too {'large' if size is value else 'long'}: at most {high:g}")
+    """The value, where the server would take it: a form that is wrong ends the call. Raises Misuse."""
+    try:
+        fault = CheckedSchema(dict(parameter.schema), form=True).fault(value)
+    except UnusableSchema:
+        return value  # the server has to look for itself
+    if fault is not None:
+        raise Misuse(fault[1])
     return value
-
-
-def _limits(schema: Mapping[str, Any], value: Any) -> list[float | None]:
-    kind = "Length" if isinstance(value, str) else "Items" if isinstance(value, list) else "imum"
-    found = [schema.get(f"{side}{kind}") for side in ("min", "max")]
-    return [one if isinstance(one, int | float) else None for one in found]
 
 
 def _written(default: Any) -> str:
