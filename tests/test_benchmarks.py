@@ -162,25 +162,28 @@ def test_the_client_drives_the_floor(tmp_path: Path) -> None:
         assert machine.resident(server.pid) > 1
 
 
+def job() -> client_load.Job:
+    return client_load.Job("http://127.0.0.1", os.getpid(), "echo", {}, "pong")
+
+
 def test_a_client_tells_how_often_it_could_call(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(client_load, "SECONDS", 0.001)
-
     async def call() -> str:
-        return messages.TEXT
+        return "pong"
 
-    asyncio.run(client_load.tell(client_load.Job("http://127.0.0.1", os.getpid(), {}), call))
+    monkeypatch.setattr(client_load, "SECONDS", 0.001)
+    asyncio.run(client_load.tell(job(), call))
     one, many = json.loads(capsys.readouterr().out)
     assert min(one, many) > 0
 
 
 def test_a_wrong_answer_to_a_client_is_no_figure() -> None:
     async def call() -> str:
-        return "pong"
+        return "ping"
 
-    with pytest.raises(ValueError, match="answered by 'pong'"):
-        asyncio.run(client_load.tell(client_load.Job("http://127.0.0.1", os.getpid(), {}), call))
+    with pytest.raises(ValueError, match="answered by 'ping'"):
+        asyncio.run(client_load.tell(job(), call))
 
 
 def test_connections_take_what_is_left_to_ask() -> None:

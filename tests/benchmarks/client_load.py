@@ -1,4 +1,5 @@
-"""What the programs with a client do: they call one tool again and again, and tell how often they could in a second.
+"""What the programs with a client do: they call one tool again and again, and tell how often they could in a
+second.
 
 python -m tests.benchmarks.client_ours JOB, and client_sdk: JOB is a `Job` as JSON.
 """
@@ -13,12 +14,10 @@ from dataclasses import asdict, dataclass
 from typing import Any, Self
 
 from tests.benchmarks.machine import apart, family
-from tests.benchmarks.messages import TEXT
 from tests.benchmarks.pipes import SECONDS
 
 AT_ONCE = 32
 """Calls that are under way at the same time, in the second of two samples."""
-TOOL = "read_text_file"
 
 Call = Callable[[], Awaitable[str]]
 """Calls the tool, and gives the text that it answers."""
@@ -27,11 +26,13 @@ Call = Callable[[], Awaitable[str]]
 @dataclass(frozen=True)
 class Job:
     """What a client is to do. `target` is a URL, or the command that it starts; `server` then is None, else the
-    number of the process that listens there."""
+    number of the process that listens there. What the tool answers has `expected` in it."""
 
     target: str | list[str]
     server: int | None
+    tool: str
     arguments: dict[str, Any]
+    expected: str
 
     @classmethod
     def read(cls) -> Self:
@@ -49,14 +50,14 @@ async def tell(job: Job, call: Call) -> None:
     rates = []
     with apart(server):
         for at_once in (1, AT_ONCE):
-            rate = await _rate(call, at_once, AT_ONCE)
+            rate = await _rate(job, call, at_once, AT_ONCE)
             for seconds in (SECONDS / 5, SECONDS):
-                rate = await _rate(call, at_once, max(AT_ONCE, round(rate * seconds)))
+                rate = await _rate(job, call, at_once, max(AT_ONCE, round(rate * seconds)))
             rates.append(rate)
     print(json.dumps(rates))
 
 
-async def _rate(call: Call, at_once: int, count: int) -> float:
+async def _rate(job: Job, call: Call, at_once: int, count: int) -> float:
     answers: list[str] = []
 
     async def work() -> None:
@@ -65,7 +66,7 @@ async def _rate(call: Call, at_once: int, count: int) -> float:
     began = time.perf_counter()
     await asyncio.gather(*(work() for _ in range(at_once)))
     took = time.perf_counter() - began
-    bad = next((answer for answer in answers if answer != TEXT), None)
+    bad = next((answer for answer in answers if job.expected not in answer), None)
     if bad is not None:
         raise ValueError(f"a call was answered by {bad!r:.500}")
     return len(answers) / took

@@ -3,7 +3,7 @@
 import asyncio
 
 from shared.client.connect import connect
-from tests.benchmarks.client_load import TOOL, Job, tell
+from tests.benchmarks.client_load import Job, tell
 
 
 async def main(job: Job) -> None:
@@ -11,7 +11,7 @@ async def main(job: Job) -> None:
     async with connect(job.target) as client:
 
         async def call() -> str:
-            return (await client.call_tool(TOOL, job.arguments)).text
+            return (await client.call_tool(job.tool, job.arguments)).text
 
         await tell(job, call)
 

@@ -9,20 +9,21 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 from tests import pypi
 from tests.benchmarks import client_raw, messages, peers, prompts_peers, targets
-from tests.benchmarks.client_load import TOOL, Job
+from tests.benchmarks.client_load import Job
 from tests.benchmarks.http_rows import serving
+from tests.benchmarks.messages import Ask
 from tests.benchmarks.peers import ROOT, Peer
 from tests.benchmarks.pipes import PATIENCE
 from tests.benchmarks.targets import Measure
-from tests.benchmarks.web import HOST, PATH
+from tests.benchmarks.web import HOST, PATH, Web
 
 Figures = Iterator[tuple[Measure, float]]
 
+TOOL = "read_text_file"
 STARTS = 3
 """How often a command is run for one figure."""
 
@@ -30,11 +31,11 @@ STARTS = 3
 @dataclass(frozen=True)
 class Client:
     """One client: its name in the table, and the calls a second it makes, one at a time and 32 at once, to a server
-    that it starts, or that is at a URL."""
+    that it starts, or that listens."""
 
     name: str
-    over_stdio: Callable[[list[str], Path], list[float]]
-    over_http: Callable[[Peer, Path], list[float]]
+    over_stdio: Callable[[list[str], Ask], list[float]]
+    over_http: Callable[[Web, Ask], list[float]]
 
 
 @dataclass(frozen=True)
@@ -45,10 +46,22 @@ class Command:
     words: Callable[[list[str], Path], list[str]]
 
 
-def client_rows(server: Peer, rows: Sequence[Measure], client: Client, folder: Path) -> Figures:
-    """The figures of one client at one server. Raises Unavailable."""
-    file = folder / messages.FILE
-    rates = [*client.over_stdio(server.stdio(folder), file), *client.over_http(server, file)]
+def at_ours(client: Client, folder: Path) -> Figures:
+    """The figures of one client at our server, with a tool that does nothing: it is the client that is measured.
+    Raises Unavailable."""
+    ask = Ask("tools/call", {"_meta": messages.ENVELOPE, "name": "test_simple_text", "arguments": {}}, b"simple text")
+    return _figures(client, peers.OURS_SIMPLE, ask, targets.CLIENT_AT_OURS, folder)
+
+
+def at_sdk(client: Client, folder: Path) -> Figures:
+    """The figures of one client at the official server. Raises Unavailable."""
+    return _figures(client, peers.SDK, messages.read_stateless(folder / messages.FILE), targets.CLIENT_AT_SDK, folder)
+
+
+def _figures(client: Client, server: Peer, ask: Ask, rows: Sequence[Measure], folder: Path) -> Figures:
+    rates = client.over_stdio(server.stdio(folder), ask)
+    with serving(server, folder) as web:
+        rates += client.over_http(web, ask)
     yield from zip(rows, rates, strict=True)
 
 
@@ -82,28 +95,16 @@ def _program(name: str, job: Job) -> list[float]:
 
 
 def _with_library(name: str, program: str) -> Client:
-    def over_stdio(command: list[str], file: Path) -> list[float]:
-        return _program(program, Job(command, None, {"path": str(file)}))
+    def job(target: str | list[str], server: int | None, ask: Ask) -> Job:
+        return Job(target, server, ask.params["name"], ask.params["arguments"], ask.expected.decode())
 
-    def over_http(server: Peer, file: Path) -> list[float]:
-        with serving(server, file.parent) as web:
-            return _program(program, Job(f"http://{HOST}:{web.port}{PATH}", web.pid, {"path": str(file)}))
+    def over_stdio(command: list[str], ask: Ask) -> list[float]:
+        return _program(program, job(command, None, ask))
+
+    def over_http(web: Web, ask: Ask) -> list[float]:
+        return _program(program, job(f"http://{HOST}:{web.port}{PATH}", web.pid, ask))
 
     return Client(name, over_stdio, over_http)
-
-
-def _raw_over_http(server: Peer, file: Path) -> list[float]:
-    with serving(server, file.parent) as web:
-        return client_raw.over_http(web, messages.read_stateless(file))
-
-
-OURS = _with_library("ours", "client_ours")
-SDK = _with_library("SDK", "client_sdk")
-RAW = Client(
-    "raw", lambda command, file: client_raw.over_pipes(command, messages.read_stateless(file)), _raw_over_http
-)
-AT_OURS = partial(client_rows, peers.OURS, targets.CLIENT_AT_OURS)
-AT_SDK = partial(client_rows, peers.SDK, targets.CLIENT_AT_SDK)
 
 
 def _call(server: list[str], file: Path) -> list[str]:
@@ -116,5 +117,9 @@ def _fastmcp_call(server: list[str], file: Path) -> list[str]:
     return [str(program), "call", "--command", shlex.join(server), "--target", TOOL, "--input-json", arguments]
 
 
-CLIENTS = (OURS, SDK, RAW)
+CLIENTS = (
+    _with_library("ours", "client_ours"),
+    _with_library("SDK", "client_sdk"),
+    Client("raw", client_raw.over_pipes, client_raw.over_http),
+)
 COMMANDS = (Command("ours", _call), Command("FastMCP", _fastmcp_call))

@@ -5,7 +5,7 @@ import asyncio
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
-from tests.benchmarks.client_load import TOOL, Job, tell
+from tests.benchmarks.client_load import Job, tell
 from tests.benchmarks.peers import ROOT
 
 
@@ -19,7 +19,7 @@ async def main(job: Job) -> None:
     async with Client(target) as client:
 
         async def call() -> str:
-            (block,) = (await client.call_tool(TOOL, job.arguments)).content
+            (block,) = (await client.call_tool(job.tool, job.arguments)).content
             return block.text
 
         await tell(job, call)

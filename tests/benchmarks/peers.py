@@ -94,5 +94,10 @@ OURS_SHARED = Peer(
         "servers.filesystem", "--allow-write", "--transport", "http", "--port", port, folder
     ),
 )
+OURS_SIMPLE = Peer(
+    "ours",
+    lambda _folder: _module("servers.everything"),
+    lambda _folder, port: _module("servers.everything", "--transport", "http", "--port", port),
+)
 
 PEERS = (OURS, SDK, NPM, FLOOR)

@@ -95,8 +95,8 @@ SERIES = (
     Series("prompts", library_rows, targets.LIBRARY, (prompts_peers.OURS,)),
     Series("prompts", get_row, (targets.PROMPT,), (prompts_peers.OURS, prompts_peers.FASTMCP)),
     Series("prompts", told_row, (targets.PROMPT_TOLD,), (prompts_peers.OURS,)),
-    Series("client", client_rows.AT_OURS, targets.CLIENT_AT_OURS, client_rows.CLIENTS),
-    Series("client", client_rows.AT_SDK, targets.CLIENT_AT_SDK, client_rows.CLIENTS),
+    Series("client", client_rows.at_ours, targets.CLIENT_AT_OURS, client_rows.CLIENTS),
+    Series("client", client_rows.at_sdk, targets.CLIENT_AT_SDK, client_rows.CLIENTS),
     Series("client", client_rows.start_row, (targets.CALL_START,), client_rows.COMMANDS),
 )
 PARTS = tuple(dict.fromkeys(one.part for one in SERIES))
