@@ -128,7 +128,9 @@ async def start_process(
     Raises OSError when the command can't be started.
     """
     environment = inherited_environment() if env is None else env
-    process = await Child.start(command, env=environment, cwd=cwd, has_stderr=stderr != "inherit")
+    # Cancelled half-way, asyncio would leave the pipes open. It takes milliseconds.
+    with anyio.CancelScope(shield=True):
+        process = await Child.start(command, env=environment, cwd=cwd, has_stderr=stderr != "inherit")
     stream = ProcessStream(process)
     async with background() as tasks:
         if stderr == "keep":

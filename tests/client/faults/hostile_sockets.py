@@ -49,6 +49,10 @@ class Event(Framed):
         """Writes what may be a part of an event."""
         await super().send(chunk(data))
 
+    async def hang(self) -> None:
+        """Says nothing on the stream."""
+        self.kept = True
+
 
 class HostileWebSocket(Hostile):
     """A WebSocket server."""
