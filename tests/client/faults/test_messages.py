@@ -107,12 +107,11 @@ async def test_a_flood_of_questions() -> None:
 
 
 @pytest.mark.parametrize("fault", ["pings", "questions"])
-async def test_who_asks_without_end_is_not_read_for_ever(fault: str) -> None:
-    """It reads no answers, and we keep no more than a thousand."""
+async def test_a_server_that_asks_much_and_reads_nothing_meanwhile(fault: str) -> None:
+    """Nobody waits for the other for ever: what we owe is bounded, and what is more gets no answer."""
     async with connected(fault) as client:
-        with pytest.raises(TimeoutError):
-            await client.plain.call_tool("work", {"size": MANY}, timeout=0.2)
-        assert client._link.connection.session.owed < 3_000
+        assert text_of(await client.plain.call_tool("work", {"size": MANY})) == "done"
+        assert text_of(await client.plain.call_tool("rest")) == "done"
 
 
 @pytest.mark.slow
