@@ -96,7 +96,6 @@ async def test_a_server_killed_while_changes_are_heard(reached: str, start: Star
 @EVERYWHERE
 async def test_a_server_killed_between_two_pages(reached: str, start: Start) -> None:
     async with connected(reached, start) as (client, victim):
-        assert len(await client.list_tools()) == 7
         tools = client.iter_tools()
         await anext(tools)
         victim.kill()
