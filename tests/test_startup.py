@@ -20,6 +20,7 @@ OTHERS = {
     "jinja2",  # loaded with the first prompt
     *("h2", "httpcore", "lxml", "trafilatura", "protego", "pypdf", "brotli"),  # loaded with the first page
     *("tomllib", "shared.program.settings_file"),  # for a file of settings
+    *(f"shared.protocol.types.{what}" for what in ("elicitation", "results", "sampling")),  # for clients
 }
 DEAR = {
     *("importlib.metadata", "email", "csv"),  # pydantic's search for plugins
