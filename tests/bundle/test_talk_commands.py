@@ -129,6 +129,11 @@ def test_inspect_gives_programs_what_the_server_says(capsys: pytest.CaptureFixtu
 
 def test_a_variable_is_handed_on(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HANDED", "on")
-    shows = "import os, sys; sys.stderr.write(os.environ['HANDED'] + os.environ['SET'])"
+    shows = "import os, sys; sys.stderr.write('\\n ' + os.environ['HANDED'] + '  ' + os.environ['SET'] + '\\n\\n')"
     assert main(["inspect", "-", "--env", "HANDED", "--env", "SET=up", "--", sys.executable, "-c", shows]) == 3
-    assert capsys.readouterr().err.endswith("; last it said: onup\n")
+    assert capsys.readouterr().err.endswith("; last it said: on up\n")
+
+
+def test_what_the_server_logs_is_shown_where_it_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    assert ended("call", "vanish", "--verbose") == 3
+    assert "out of ink\n" in capsys.readouterr().err.partition("the connection was lost")[0]

@@ -134,7 +134,7 @@ class _Log(logging.Handler):
         """Takes one record."""
         text = record.getMessage()
         if record.name == "shared.transports.process":
-            self._lines.append(text.partition(": ")[2])
+            self._lines.extend(filter(None, [" ".join(text.partition(": ")[2].split())]))
         if self._talk.is_verbose or record.levelno >= logging.WARNING:
             self._talk.say(text)
 
