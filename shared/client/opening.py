@@ -54,6 +54,8 @@ async def _open(connection: Connection, options: ClientOptions) -> None:
     with connection.sent(session.initialize()) as waiter:
         answer = await connection.answer(waiter, OPENING_SECONDS)
     if isinstance(answer, Failure) and session.refused(answer):
+        if session.goes_back() and await _discover(connection, options) is Era.STATELESS:
+            return
         raise _nothing_shared(session, options)
     if isinstance(answer, InputWanted) or not session.initialized(result_of(answer)):
         raise _nothing_shared(session, options)

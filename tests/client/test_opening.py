@@ -41,8 +41,9 @@ class Script:
         if message.method == "initialize":
             self.offers.append(message.params["protocolVersion"])
         answer = self._answers.get(message.method.rpartition("/")[2])
-        if isinstance(message, Request) and answer is not None:
-            await end.send([Outgoing(answer(message))])
+        said = answer(message) if isinstance(message, Request) and answer is not None else None
+        if said is not None:
+            await end.send([Outgoing(said)])
 
 
 @asynccontextmanager
@@ -91,6 +92,26 @@ async def test_new_servers_get_none() -> None:
     async with Small().connected() as client:
         assert client.stateless
         assert client.server.can("tools")
+
+
+async def test_a_new_server_that_is_slow_to_start_is_not_taken_for_an_old_one() -> None:
+    """It has our first request by the time that it refuses the handshake, which is the answer to what came late."""
+    discovered = _result({"supportedVersions": ["2026-07-28"], "capabilities": {}})
+    late = iter([lambda _request: None, discovered])
+    refused = _error(-32022, {"supported": ["2026-07-28"], "requested": "2025-11-25"})
+    script = Script(discover=lambda request: next(late)(request), initialize=refused)
+    async with _connected(script, probe_seconds=0.01) as client:
+        assert (client.stateless, client.server.version) == (True, "2026-07-28")
+    assert script.methods == ["server/discover", "initialize", "server/discover"]
+
+
+async def test_a_server_that_refuses_whatever_is_offered_is_given_up() -> None:
+    refused = _error(-32022, {"supported": ["2026-07-28"], "requested": "2025-11-25"})
+    script = Script(initialize=refused)
+    with pytest.raises(ConnectionError, match="no protocol version in common"):
+        async with _connected(script, probe_seconds=0.01):
+            pass
+    assert script.methods == ["server/discover", "initialize", "server/discover"]
 
 
 async def test_an_error_of_the_new_era_keeps_us_there() -> None:

@@ -231,6 +231,16 @@ class ClientSession:
         self._note_versions(supported)
         return True
 
+    def goes_back(self) -> bool:
+        """Whether a server that has refused the handshake named a version without one that we speak; it is the one to
+        speak then. A server that was slow to start has our first `discover` by now, and stays in its era."""
+        named = [version for version in self._accepted if version.stateless and version.date in self.named]
+        if not named or self._asked_again:
+            return False
+        self._asked_again = True
+        self._mode = named[-1]
+        return True
+
     def _note_versions(self, dates: list[Any]) -> None:
         self.named = [date for date in dates if isinstance(date, str)]
 
