@@ -144,7 +144,7 @@ def _read_body(buffer: bytearray, length: int, limit: int) -> _Frames:
                 is_told = True
         searched = max(0, there - _LONGEST_LINE)
         if (yield None) and not is_told:
-            yield Misframed("the stream ended before the bytes that Content-Length tells of", _id_of(buffer))
+            yield _told_at_end(buffer, limit if is_oversized else None)
     body = _take(buffer, there if end is None else end)
     if is_oversized:
         if not is_told:
@@ -164,6 +164,14 @@ def _told_early(buffer: bytearray, limit: int) -> Oversized | None:
     head = bytes(buffer[:EDGE])
     id_ = read_edges(head, b"")
     return Oversized(limit, id_) if id_ is not None or head.lstrip()[:1] not in (b"", b"{") else None
+
+
+def _told_at_end(buffer: bytearray, exceeded: int | None) -> Frame:
+    """What is told of a body that is not there whole. Of one that would have `exceeded` the limit, if anything of it
+    is there, the same as is told of it early: that depends on how the stream was cut."""
+    if exceeded is not None and buffer.strip():
+        return Oversized(exceeded, _id_of(buffer))
+    return Misframed("the stream ended before the bytes that Content-Length tells of", _id_of(buffer))
 
 
 def _without_line_end(buffer: bytearray, length: int) -> int:

@@ -233,6 +233,7 @@ def test_of_what_is_dropped_the_ends_alone_are_stored():
             [Misframed("the stream ended before the bytes that Content-Length tells of")],
         ),
         (b"Content-Length: 900\r\n\r\n" + REQUEST, [Oversized(LIMIT, 7)]),
+        (b"Content-Length: 300\r\n\r\n" + ONE + b"Content-Type: x\r\n", [Oversized(LIMIT)]),
         (b"{}\n{}", [Misframed(REST, is_rest=True)]),
     ],
 )
