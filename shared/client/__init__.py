@@ -1,1 +1,1 @@
-"""A client for MCP servers: small, and for both eras."""
+"""A client for MCP servers of both eras, over every transport."""
