@@ -166,6 +166,31 @@ async def test_a_status_is_told(status: str) -> None:
         assert text_of(await client.plain.call_tool("work")) == "done"
 
 
+BUSY = ["429 Slow Down", "502 Bad Gateway", "503 Busy", "504 Late"]
+PAST, FUTURE = "Wed, 21 Oct 2015 07:28:00 GMT", "Fri, 31 Dec 9999 23:59:59 GMT"
+
+
+@pytest.mark.parametrize("status", BUSY)
+@pytest.mark.parametrize("after", ["0", PAST, "soon", "-5", "1e3", "", "9" * 5_000, "31 Feb 2030"])
+async def test_a_server_that_is_busy_is_asked_again(status: str, after: str) -> None:
+    """At once, or after a pause of ours where it names none that can be kept."""
+    async with connected() as (server, client):
+        server.on("tools/list", says(response(b"", status, more=f"Retry-After: {after}\r\n"), kept=True), times=3)
+        assert [tool["name"] for tool in await client.plain.list_tools()] == ["work"]
+        assert server.seen.count("tools/list") == 4
+
+
+@pytest.mark.parametrize("after", ["99999", FUTURE])
+async def test_a_server_that_is_busy_for_longer_than_we_wait(after: str) -> None:
+    async with connected() as (server, client):
+        server.on("tools/list", says(response(b"", "503 Busy", more=f"Retry-After: {after}\r\n"), kept=True))
+        with pytest.raises(PeerError) as caught:
+            await client.plain.list_tools()
+        assert caught.value.code == 503
+        assert caught.value.data["retryAfter"] > 60
+        assert server.seen.count("tools/list") == 1
+
+
 NEVER: dict[str, Fault] = {"hangs": Exchange.hang, "endless interim answers": endless_interim}
 
 
