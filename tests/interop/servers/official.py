@@ -113,7 +113,7 @@ SAMPLE: Mapping[str, Row] = {
     "changes": rows.changes("memo://one", "touch"),
     "relists": rows.relists("touch"),
 }
-# Python's SDK has no skills, and those that have them have them without a handshake alone.
+# The other SDKs have no skills.
 _SKILLED = {**SAMPLE, "skills": rows.skills("skill://review/SKILL.md", {"refs/a b.md": "ø\n".encode()})}
 _STREAMED = {"stdio": STATELESS, "http": STATELESS}
 _HANDSHAKES = dict.fromkeys(("stdio", "http", "sse"), NEWEST_HANDSHAKE)
@@ -138,7 +138,6 @@ OFFICIAL = {
         _script("serve_ts2.mjs"),
         _STREAMED,
         _SKILLED,
-        without=frozenset({(NEWEST_HANDSHAKE, "skills")}),
     ),
     "ts1": Official(
         f"TypeScript SDK {npm.pinned(FOLDER)['@modelcontextprotocol/sdk']}",
@@ -151,7 +150,7 @@ OFFICIAL = {
         _python("serve_fastmcp.py", lambda: pypi.require("fastmcp-server", prompts_peers.REQUIREMENTS)),
         {**_STREAMED, "sse": NEWEST_HANDSHAKE},
         {**_SKILLED, "log": rows.logs("chatter", {"msg": "it rains", "extra": None})},
-        # It takes no subscriptions in either era.
+        # It takes no subscriptions in either era, and has skills at 2026-07-28 alone.
         without=frozenset({(NEWEST_HANDSHAKE, "changes"), (STATELESS, "changes"), (STATELESS, "relists")})
         | {(NEWEST_HANDSHAKE, "skills")},
     ),

@@ -297,6 +297,6 @@ async def outcome(row: Row, talk: Talk, seconds: float) -> str:
     try:
         with anyio.fail_after(seconds):
             await row(talk)
-    except (AssertionError, LookupError, TypeError, ValueError, OSError, McpError) as error:
+    except (AssertionError, AttributeError, LookupError, TypeError, ValueError, OSError, McpError) as error:
         return f"{type(error).__name__}: {error}"
     return "ok"
