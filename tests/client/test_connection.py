@@ -1,10 +1,15 @@
 """`Connection`: what time counts, and what is left when it ends."""
 
+from collections.abc import Sequence
+from functools import partial
+
 import anyio
 import pytest
 
-from shared.client.connection import Connection
+from shared.client.connection import ENOUGH, Connection
+from shared.kit.tasks import background
 from shared.protocol.session.client import ClientIdentity, ClientSession
+from shared.protocol.session.events import Outgoing
 from shared.protocol.versions import NEWEST_HANDSHAKE
 from shared.protocol.wire.jsonrpc import Notification, Request, Response
 from shared.transports.memory import MemoryTransport, memory_pair
@@ -20,6 +25,10 @@ def _connection() -> tuple[Connection, MemoryTransport]:
 async def _next(end: MemoryTransport) -> object:
     with anyio.fail_after(30):
         return (await end.receive())[0]
+
+
+async def _several(end: MemoryTransport, count: int) -> list[object]:
+    return [await _next(end) for _ in range(count)]
 
 
 async def test_our_own_time_does_not_count() -> None:
@@ -43,6 +52,31 @@ async def test_what_is_due_is_sent_before_the_end() -> None:
     assert await _next(theirs) == Notification("notifications/a")
     with pytest.raises(anyio.EndOfStream):
         await _next(theirs)
+    theirs.close()
+
+
+class Prompt(End):
+    """An end to which messages may be given at once, and how many came together."""
+
+    def __init__(self, end: MemoryTransport) -> None:
+        super().__init__(end)
+        self.pieces: list[int] = []
+
+    def try_send(self, outgoing: Sequence[Outgoing]) -> bool:
+        self.pieces.append(len(outgoing))
+        return True
+
+
+async def test_what_many_want_at_once_leaves_in_pieces() -> None:
+    ours, theirs = memory_pair()
+    transport = Prompt(ours)
+    session = ClientSession(ClientIdentity({}, {}), NEWEST_HANDSHAKE)
+    connection = Connection(transport, session, {}, lambda notice, taken: None)
+    async with connection.running(), background() as tasks:
+        for _ in range(20):
+            tasks.start_soon(partial(connection.call, "tools/list", {}, seconds=None))
+        assert len(await _several(theirs, 3)) == 3  # what the writer was left with
+        assert transport.pieces == [1, ENOUGH, ENOUGH]
     theirs.close()
 
 

@@ -168,9 +168,9 @@ class ClientSession:
         return len(self._asked)
 
     @property
-    def has_outgoing(self) -> bool:
-        """Whether messages are due to the server."""
-        return bool(self._outgoing)
+    def outgoing_count(self) -> int:
+        """How many messages are due to the server."""
+        return len(self._outgoing)
 
     def outgoing(self) -> list[Outgoing]:
         """The messages due to the server, oldest first; each is given once."""
