@@ -109,15 +109,15 @@ PROMPT_TOLD = Measure("prompts, 10,000: save to `list_changed`", "ms", (Bound(30
 FOUR_TIMES = (Bound(4, "SDK"),)
 AS_RAW = (Bound(0.9, "raw"),)
 CLIENT_AT_OURS = (
-    Measure("client, our server, stdio: one at a time", "1/s", FOUR_TIMES),
+    Measure("client, our server, stdio: one at a time", "1/s", goal=FOUR_TIMES),
     Measure("client, our server, stdio: 32 at once", "1/s", FOUR_TIMES),
-    Measure("client, our server, HTTP: one at a time", "1/s", FOUR_TIMES),
+    Measure("client, our server, HTTP: one at a time", "1/s", goal=FOUR_TIMES),
     Measure("client, our server, HTTP: 32 at once", "1/s", FOUR_TIMES),
 )
 CLIENT_AT_SDK = (
-    Measure("client, official server, stdio: one at a time", "1/s", AS_RAW),
+    Measure("client, official server, stdio: one at a time", "1/s", goal=AS_RAW),
     Measure("client, official server, stdio: 32 at once", "1/s", AS_RAW),
-    Measure("client, official server, HTTP: one at a time", "1/s", AS_RAW),
+    Measure("client, official server, HTTP: one at a time", "1/s", goal=AS_RAW),
     Measure("client, official server, HTTP: 32 at once", "1/s", AS_RAW),
 )
 CALL_START = Measure("`call`: start to its first output", "ms", (Bound(0.5, "FastMCP"),))
