@@ -87,7 +87,7 @@ def peer(options: dict[str, str], *, dialects: bool) -> AbstractAsyncContextMana
 async def asked(mode: str) -> AsyncIterator[MemoryTransport]:
     """The server's end of a connection to a client that accepts forms and has a model that says "Blue."."""
     ours, theirs = memory_pair()
-    options = ClientOptions(name="player", version="1", mode=mode, elicit=accept, sample=say_blue)
+    options = ClientOptions(name="player", version="1", mode=mode, elicit=accept, sample=say_blue, cache_bytes=0)
 
     async def run() -> None:
         async with Client(theirs, options):
