@@ -59,7 +59,7 @@ class Member:
     ) -> None:
         self.status = ServerStatus(name, "connecting")
         self.settled = anyio.Event()
-        """Set when it is ready or has failed, the first time."""
+        """Set when it is ready, has failed, or is closed, the first time."""
         self.left = anyio.Event()
         """Set when nothing of it is left."""
         self.names: dict[str, tuple[str, ...]] = {}
@@ -80,15 +80,12 @@ class Member:
 
     async def live(self, *, retry: bool) -> None:
         """Has a client of it until it is to leave; with `retry` it is tried again for as long as that takes."""
-        pauses = Pauses()
-        with self._scope:
-            while not self._leaving.is_set():
-                pauses.started(anyio.current_time())
-                await self._live_once()
-                with anyio.move_on_after(pauses.left(anyio.current_time()) if retry else None):
-                    await self._leaving.wait()
-        self._tell("closed")
-        self.left.set()
+        try:
+            with self._scope:
+                await self._live_on(retry)
+        finally:  # the group waits for it, also where who has the group is cancelled
+            self.left.set()
+            self._tell("closed")
 
     def leave(self) -> None:
         """Has it close its client; nobody waits for one that is not ready."""
@@ -99,6 +96,14 @@ class Member:
     def cancel(self) -> None:
         """Ends the closing, too."""
         self._scope.cancel()
+
+    async def _live_on(self, retry: bool) -> None:
+        pauses = Pauses()
+        while not self._leaving.is_set():
+            pauses.started(anyio.current_time())
+            await self._live_once()
+            with anyio.move_on_after(pauses.left(anyio.current_time()) if retry else None):
+                await self._leaving.wait()
 
     async def _live_once(self) -> None:
         self._tell("connecting", self.status.error)
@@ -128,6 +133,6 @@ class Member:
 
     def _tell(self, state: ServerState, error: Exception | None = None) -> None:
         self.status = ServerStatus(self.status.name, state, error)
-        if state in ("ready", "failed"):
+        if state != "connecting":
             self.settled.set()
         self._told(self.status)

@@ -279,6 +279,30 @@ async def test_a_server_that_does_not_come_is_removed_at_once() -> None:
         assert group.statuses == []
 
 
+async def test_who_adds_a_server_learns_that_it_was_removed() -> None:
+    heard, states = Heard(), list[str]()
+
+    async def add(group: ClientGroup) -> None:
+        states.append((await group.add("mute", GroupServer(_mute, HANDSHAKE))).state)
+
+    with anyio.fail_after(5):
+        async with ClientGroup(on_status=heard) as group, anyio.create_task_group() as tasks:
+            tasks.start_soon(add, group)
+            await heard.until("mute", "connecting")
+            await group.remove("mute")
+    assert states == ["closed"]
+
+
+@pytest.mark.parametrize("kind", ["ready", "mute"])
+async def test_a_group_may_be_cancelled_from_outside(kind: str) -> None:
+    servers = {"ready": _small(), "mute": GroupServer(_mute, HANDSHAKE)}
+    with anyio.move_on_after(0.05) as scope:
+        async with ClientGroup({kind: servers[kind]}) as group:
+            await anyio.sleep_forever()
+    assert scope.cancelled_caught
+    assert kind == "mute" or _states(group) == {"ready": "closed"}
+
+
 async def test_a_server_that_does_not_end_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shared.client.group.CLOSING_SECONDS", 0.05)
     ended = anyio.Event()
