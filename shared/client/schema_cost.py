@@ -76,7 +76,8 @@ class Cost:
             self._in_place.append([])
             self._of_parts.append([])
             self._own.append(_own_work(schema))
-            self.patterns += ("pattern" in schema) + len(schema.get("patternProperties", ()))
+            by_pattern = schema.get("patternProperties")
+            self.patterns += ("pattern" in schema) + (len(by_pattern) if isinstance(by_pattern, dict) else 0)
             for is_part, other in _applied(schema, self._root):
                 if id(other) not in numbers:
                     numbers[id(other)] = len(found)

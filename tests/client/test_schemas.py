@@ -67,6 +67,7 @@ def test_a_form_has_its_formats_checked_and_its_values_kept_to_itself() -> None:
     [
         {"type": "strin"},
         {"minLength": "x"},
+        {"patternProperties": None},
         {"pattern": "("},
         {"pattern": "(((a{1,100}){1,100}){1,100}){1,100}"},
         {"$schema": "http://a.example/dialect"},
