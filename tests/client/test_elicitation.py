@@ -87,6 +87,11 @@ def test_properties_that_are_none_have_no_defaults() -> None:
     assert ElicitForm(message="?", requested_schema={"properties": []}).defaults() == {}
 
 
+@pytest.mark.parametrize("default", [None, {"a": 1}, [1], [None]])
+def test_what_no_answer_can_hold_is_no_default(default: Any) -> None:
+    assert completed(form(a={"default": default}), accepted(b="c")).content == {"b": "c"}
+
+
 async def test_a_wrong_answer_is_told_to_both_sides(caplog: pytest.LogCaptureFixture) -> None:
     async def answer(_form: ElicitForm) -> ElicitResult:
         return accepted(name=3)

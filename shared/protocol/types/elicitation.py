@@ -15,10 +15,18 @@ class ElicitForm(Params):
     requested_schema: dict[str, Any]
 
     def defaults(self) -> dict[str, Any]:
-        """What stands in the form before anybody has filled it in (SEP-1034)."""
+        """What stands in the form before anybody has filled it in (SEP-1034); what no answer can hold is left out."""
         fields = self.requested_schema.get("properties")
         described = fields.items() if isinstance(fields, dict) else ()
-        return {name: field["default"] for name, field in described if isinstance(field, dict) and "default" in field}
+        given = {name: field.get("default") for name, field in described if isinstance(field, dict)}
+        return {name: value for name, value in given.items() if _may_be_answered(value)}
+
+
+def _may_be_answered(value: object) -> bool:
+    """Whether a form may be sent with it: null, for one, would end in a fault that the user never made."""
+    if isinstance(value, list):
+        return all(isinstance(one, str) for one in value)
+    return isinstance(value, str | int | float)
 
 
 class ElicitUrl(Params):
