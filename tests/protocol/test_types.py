@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from shared.protocol.types import client, content, elicitation, prompts, resources, results, sampling, tools
 from shared.protocol.types.base import Annotations, Icon, Wire
@@ -97,3 +98,21 @@ def test_an_example_is_read_without_loss(name: str, example: str) -> None:
     read = MODELS[name].model_validate(said).to_wire()
     said = {key: value for key, value in said.items() if key not in OF_THE_SESSION}
     assert {key: value for key, value in read.items() if value != {}} == said
+
+
+@pytest.mark.parametrize(
+    ("model", "value"),
+    [
+        (results.ListToolsResult, {"tools": [1] * 1_000}),
+        (results.ListResourcesResult, {"resources": [1] * 1_000}),
+        (results.ReadResourceResult, {"contents": [1] * 1_000}),
+        (results.CompleteResult, {"completion": {"values": [1] * 1_000}}),
+        (tools.CallToolResult, {"content": [{"type": "text"}] * 1_000}),
+        (prompts.GetPromptResult, {"messages": [{}] * 1_000}),
+        (sampling.CreateMessageParams, {"maxTokens": 1, "messages": [{"role": "user", "content": [1] * 1_000}]}),
+    ],
+)
+def test_a_list_is_refused_at_its_first_fault(model: type[Wire], value: Any) -> None:
+    with pytest.raises(ValidationError) as refused:
+        model.model_validate(value)
+    assert refused.value.error_count() < 10

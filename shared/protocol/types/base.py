@@ -1,6 +1,6 @@
 """What every wire type shares."""
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
@@ -15,6 +15,7 @@ __all__ = [
     "Annotations",
     "Icon",
     "Implementation",
+    "Items",
     "Meta",
     "Params",
     "Role",
@@ -35,6 +36,10 @@ SERVER_INFO = "io.modelcontextprotocol/serverInfo"
 SUBSCRIPTION_ID = "io.modelcontextprotocol/subscriptionId"
 
 Role = Literal["user", "assistant"]
+
+Item = TypeVar("Item")
+Items = Annotated[list[Item], Field(fail_fast=True)]
+"""A list that is refused at its first fault: a million of them in one message would hold up all others."""
 
 
 class Wire(BaseModel):
@@ -64,14 +69,14 @@ class Icon(Wire):
 
     src: str
     mime_type: str | None = None
-    sizes: list[str] | None = None
+    sizes: Items[str] | None = None
     theme: Literal["light", "dark"] | None = None
 
 
 class Annotations(Wire):
     """Hints of how to use or show an object. `last_modified` is ISO 8601 (since 2025-06-18)."""
 
-    audience: list[Role] | None = None
+    audience: Items[Role] | None = None
     priority: float | None = Field(default=None, ge=0, le=1)
     last_modified: str | None = None
 

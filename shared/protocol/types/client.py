@@ -5,7 +5,7 @@ from typing import Any, Literal, Self
 
 from pydantic import Field
 
-from .base import Meta, Params, Role, Wire
+from .base import Items, Meta, Params, Role, Wire
 
 __all__ = [
     "CancelledParams",
@@ -98,4 +98,4 @@ class Root(Wire):
 class ListRootsResult(Wire):
     """The client's roots."""
 
-    roots: list[Root]
+    roots: Items[Root]

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, ConfigDict, Field
 
-from .base import Annotations, Icon, Meta, Wire
+from .base import Annotations, Icon, Items, Meta, Wire
 
 __all__ = [
     "AudioContent",
@@ -103,7 +103,7 @@ class ResourceLink(Content):
     description: str | None = None
     mime_type: str | None = None
     size: int | None = None
-    icons: list[Icon] | None = None
+    icons: Items[Icon] | None = None
 
 
 _KINDS = ("text", "image", "audio", "resource", "resource_link")

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from .base import Icon, Meta, Params, Role, Wire
+from .base import Icon, Items, Meta, Params, Role, Wire
 from .content import ContentBlock
 from .tools import InputParams
 
@@ -44,8 +44,8 @@ class Prompt(Wire):
     name: str
     title: str | None = None
     description: str | None = None
-    arguments: list[PromptArgument] | None = None
-    icons: list[Icon] | None = None
+    arguments: Items[PromptArgument] | None = None
+    icons: Items[Icon] | None = None
     meta: Meta | None = Field(default=None, alias="_meta")
 
 
@@ -60,7 +60,7 @@ class GetPromptResult(Wire):
     """A rendered prompt."""
 
     description: str | None = None
-    messages: list[PromptMessage]
+    messages: Items[PromptMessage]
     meta: Meta | None = Field(default=None, alias="_meta")
 
 

@@ -4,7 +4,7 @@ protocol has none for that. `.internal` is kept for private use, so nobody else'
 
 from pydantic import Field
 
-from .base import Annotations, Icon, Meta, Params, Wire
+from .base import Annotations, Icon, Items, Meta, Params, Wire
 from .tools import InputParams
 
 __all__ = [
@@ -43,7 +43,7 @@ class SubscriptionFilter(Wire):
     tools_list_changed: bool = False
     prompts_list_changed: bool = False
     resources_list_changed: bool = False
-    resource_subscriptions: list[str] = Field(default_factory=list)
+    resource_subscriptions: Items[str] = Field(default_factory=list)
 
 
 class ListenParams(Params):
@@ -58,7 +58,7 @@ class _Described(Wire):
     description: str | None = None
     mime_type: str | None = None
     annotations: Annotations | None = None
-    icons: list[Icon] | None = None
+    icons: Items[Icon] | None = None
     meta: Meta | None = Field(default=None, alias="_meta")
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import Field
 
-from .base import Meta, Wire
+from .base import Items, Meta, Wire
 from .content import ResourceContents, TextResourceContents
 from .prompts import Prompt
 from .resources import Resource, ResourceTemplate
@@ -36,31 +36,31 @@ class ResultPage(Wire):
 class ListToolsResult(ResultPage):
     """A page of tools."""
 
-    tools: list[Tool]
+    tools: Items[Tool]
 
 
 class ListResourcesResult(ResultPage):
     """A page of resources."""
 
-    resources: list[Resource]
+    resources: Items[Resource]
 
 
 class ListResourceTemplatesResult(ResultPage):
     """A page of resource templates."""
 
-    resource_templates: list[ResourceTemplate]
+    resource_templates: Items[ResourceTemplate]
 
 
 class ListPromptsResult(ResultPage):
     """A page of prompts."""
 
-    prompts: list[Prompt]
+    prompts: Items[Prompt]
 
 
 class ListSkillsResult(ResultPage):
     """A page of skills, each as it came: one that is none takes no other along."""
 
-    skills: list[dict[str, Any]]
+    skills: Items[dict[str, Any]]
 
 
 class GetSkillResult(Wire):
@@ -72,7 +72,7 @@ class GetSkillResult(Wire):
 class ReadResourceResult(Wire):
     """What a resource holds; several contents where it is a collection."""
 
-    contents: list[ResourceContents]
+    contents: Items[ResourceContents]
     meta: Meta | None = Field(default=None, alias="_meta")
 
     @property
@@ -84,7 +84,7 @@ class ReadResourceResult(Wire):
 class Completion(Wire):
     """Values that fit what was typed: at most 100 of `total`, where that is known."""
 
-    values: list[str]
+    values: Items[str]
     total: int | None = None
     has_more: bool | None = None
 

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from .base import Meta, Params, Role, Wire
+from .base import Items, Meta, Params, Role, Wire
 from .content import AudioContent, ContentBlock, ImageContent, OtherContent, TextContent
 from .tools import Tool
 
@@ -35,7 +35,7 @@ class ToolResultContent(Wire):
 
     type: Literal["tool_result"] = "tool_result"
     tool_use_id: str
-    content: list[ContentBlock] = Field(default_factory=list)
+    content: Items[ContentBlock] = Field(default_factory=list)
     structured_content: Any = None
     is_error: bool | None = None
     meta: Meta | None = Field(default=None, alias="_meta")
@@ -54,7 +54,7 @@ class SamplingMessage(Wire):
     """One message of a conversation. `content` is one block, or several since 2025-11-25."""
 
     role: Role
-    content: SamplingBlock | list[SamplingBlock]
+    content: SamplingBlock | Items[SamplingBlock]
     meta: Meta | None = Field(default=None, alias="_meta")
 
     @property
@@ -72,7 +72,7 @@ class ModelHint(Wire):
 class ModelPreferences(Wire):
     """Which model the server would like, best hint first; priorities go from 0 to 1. All of it is advice."""
 
-    hints: list[ModelHint] | None = None
+    hints: Items[ModelHint] | None = None
     cost_priority: float | None = None
     speed_priority: float | None = None
     intelligence_priority: float | None = None
@@ -87,15 +87,15 @@ class ToolChoice(Wire):
 class CreateMessageParams(Params):
     """A conversation to go on with, in at most `max_tokens`."""
 
-    messages: list[SamplingMessage]
+    messages: Items[SamplingMessage]
     max_tokens: int
     model_preferences: ModelPreferences | None = None
     system_prompt: str | None = None
     include_context: str | None = None
     temperature: float | None = None
-    stop_sequences: list[str] | None = None
+    stop_sequences: Items[str] | None = None
     metadata: dict[str, Any] | None = None
-    tools: list[Tool] | None = None
+    tools: Items[Tool] | None = None
     tool_choice: ToolChoice | None = None
 
     def fault(self) -> str | None:

@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from .base import Wire
+from .base import Items, Wire
 from .resources import UriParams
 from .tools import ListParams
 
@@ -55,4 +55,4 @@ class SkillEntry(Wire):
 
     uri: str
     frontmatter: dict[str, Any]
-    resources: list[SkillResource] | Literal["dynamic"]
+    resources: Items[SkillResource] | Literal["dynamic"]

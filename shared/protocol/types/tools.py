@@ -4,7 +4,7 @@ from typing import Any
 
 from pydantic import Field
 
-from .base import Icon, Meta, Params, Wire
+from .base import Icon, Items, Meta, Params, Wire
 from .content import ContentBlock, TextContent
 
 __all__ = ["CallToolParams", "CallToolResult", "InputParams", "ListParams", "Tool", "ToolAnnotations"]
@@ -46,7 +46,7 @@ class Tool(Wire):
     name: str
     title: str | None = None
     description: str | None = None
-    icons: list[Icon] | None = None
+    icons: Items[Icon] | None = None
     input_schema: dict[str, Any]
     output_schema: dict[str, Any] | None = None
     annotations: ToolAnnotations | None = None
@@ -56,7 +56,7 @@ class Tool(Wire):
 class CallToolResult(Wire):
     """A tool's result in full, for tools that need more than a return value can say."""
 
-    content: list[ContentBlock] = Field(default_factory=list)
+    content: Items[ContentBlock] = Field(default_factory=list)
     structured_content: Any = None
     is_error: bool | None = None
     meta: Meta | None = Field(default=None, alias="_meta")
