@@ -20,6 +20,10 @@ _MANY = ("allOf", "anyOf", "items", "oneOf", "prefixItems")
 _NAMED = ("$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties")
 """Where JSON Schema has schemas within a schema: one, a list of them, or some by name."""
 
+_Place = tuple[Any, ...] | None
+"""The place of the schema around it, and the words that lead on from there; None at the root. It is written out where
+it is told: a server may have a name of a megabyte, and thousands of schemas beneath it."""
+
 
 def marking_fault(schema: Mapping[str, Any]) -> str | None:
     """What is wrong with the first mark in the `schema` of a tool's arguments that is not as it must be; None where
@@ -40,14 +44,22 @@ def marking_fault(schema: Mapping[str, Any]) -> str | None:
         elif mark.lower() in seen:
             fault = "names a header that another argument has"
         if fault is not None:
-            return f"its {MARK} at {place or 'the root'} {fault}"
+            return f"its {MARK} at {_written(place)} {fault}"
         seen.add(mark.lower())
     return None
 
 
-def _nodes(schema: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any], bool]]:
+def _written(place: _Place) -> str:
+    parts: list[str] = []
+    while place is not None:
+        place, *last = place
+        parts = [*map(str, last), *parts]
+    return "".join(f"/{part}" for part in parts) or "the root"
+
+
+def _nodes(schema: Mapping[str, Any]) -> Iterator[tuple[_Place, Mapping[str, Any], bool]]:
     """Every schema in `schema` with its place, and whether that is reached by names of properties alone."""
-    waiting: list[tuple[str, Any, bool]] = [("", schema, True)]
+    waiting: list[tuple[_Place, Any, bool]] = [(None, schema, True)]
     while waiting:
         place, node, is_argument = waiting.pop()
         if not isinstance(node, Mapping):
@@ -56,8 +68,8 @@ def _nodes(schema: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any], 
         for key, value in node.items():
             if isinstance(value, Mapping) and key in _NAMED:
                 deeper = is_argument and key == "properties"
-                waiting += [(f"{place}/{key}/{name}", one, deeper) for name, one in value.items()]
+                waiting += [((place, key, name), one, deeper) for name, one in value.items()]
             elif isinstance(value, list) and key in _MANY:
-                waiting += [(f"{place}/{key}/{number}", one, False) for number, one in enumerate(value)]
+                waiting += [((place, key, number), one, False) for number, one in enumerate(value)]
             elif key in _ONE:
-                waiting.append((f"{place}/{key}", value, False))
+                waiting.append(((place, key), value, False))

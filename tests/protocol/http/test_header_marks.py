@@ -1,5 +1,6 @@
 """Which tools a client may call over HTTP, as far as the marks of their arguments decide it."""
 
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -62,3 +63,14 @@ def test_a_mark_comes_once(other: str) -> None:
 )
 def test_a_mark_is_found_by_names_of_properties(schema: dict[str, Any]) -> None:
     assert "does not stand on an argument" in str(marking_fault(schema))
+
+
+def test_a_long_name_is_not_written_for_each_schema_beneath_it() -> None:
+    beneath = {str(number): {} for number in range(1_000)}
+    schema = _schema(**{"a" * 100_000: {"properties": beneath}})
+    tracemalloc.start()
+    try:
+        assert marking_fault(schema) is None
+        assert tracemalloc.get_traced_memory()[1] < 10_000_000
+    finally:
+        tracemalloc.stop()
