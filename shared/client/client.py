@@ -7,6 +7,7 @@
 Params and results of `request`, `notify` and `plain` are dictionaries, as on the wire.
 """
 
+import sys
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
@@ -302,11 +303,19 @@ class Client(TypedCalls):
 
 
 def _reporting(report: Progress) -> Callable[[Notified], None]:
-    """Takes progress notifications; those without a number are ignored."""
+    """Takes progress notifications; those without a number are ignored, and a total and a message that are none."""
 
     def take(notice: Notified) -> None:
-        params = notice.params
-        if isinstance(params.get("progress"), int | float):
-            report(params["progress"], params.get("total"), params.get("message"))
+        progress, total = _number(notice.params.get("progress")), _number(notice.params.get("total"))
+        message = notice.params.get("message")
+        if progress is not None:
+            report(progress, total, message if isinstance(message, str) else None)
 
     return take
+
+
+def _number(value: object) -> float | None:
+    """A number that can be counted with; JSON has others, which no float holds."""
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return None
+    return value if abs(value) <= sys.float_info.max else None

@@ -50,8 +50,10 @@ def visits_wanted(error: PeerError) -> InputWanted | None:
     """The pages that are to be visited before a request is made again, by the id of the visit, where that is what the
     server's `error` says."""
     listed = error.data.get("elicitations") if error.code == _VISIT_FIRST and isinstance(error.data, dict) else None
+    if not isinstance(listed, list) or len(listed) > MAX_VISITS:
+        return None
     requests: dict[str, tuple[str, dict[str, Any]]] = {}
-    for params in listed if isinstance(listed, list) else ():
+    for params in listed:
         try:
             visit = ElicitUrl.model_validate(params)
         except ValidationError:

@@ -134,3 +134,9 @@ def test_the_extra_may_be_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "jsonschema_rs", None)
     with pytest.raises(UnusableSchema, match="extra `client`"):
         CheckedSchema({})
+
+
+@pytest.mark.parametrize("patterns", [5, None, [{}], "a"])
+def test_patterns_that_are_none_make_a_schema_unusable(patterns: Any) -> None:
+    with pytest.raises(UnusableSchema):
+        CheckedSchema({"patternProperties": patterns})

@@ -73,6 +73,7 @@ def test_a_refusal_names_its_pages() -> None:
         refusal(),
         refusal(PAGE, {"url": "https://a.example"}),
         refusal({**PAGE, "elicitationId": None}),
+        refusal(*[PAGE] * (MAX_VISITS + 1)),
         PeerError("no", code=-32042),
         PeerError("no", code=-32042, data={"elicitations": 1}),
     ],

@@ -14,7 +14,7 @@ answers to nothing, late progress and malformed input are dropped, and an answer
 `Unusable`.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
@@ -416,9 +416,10 @@ class ClientSession:
             return InvalidParams("this mode of elicitation was not declared")
         return None
 
-    def _elicitation_modes(self) -> Iterable[str]:
-        # An empty capability means forms; without any, the missing handler is the answer.
-        return self._identity.capabilities.get("elicitation") or ("form",)
+    def _elicitation_modes(self) -> list[str]:
+        # An empty capability means forms; without any, the missing handler is the answer. The server's mode may be
+        # of any type, and is looked for in a list as not all have a hash.
+        return list(self._identity.capabilities.get("elicitation") or ("form",))
 
 
 def _as_id(value: object) -> RequestId | None:

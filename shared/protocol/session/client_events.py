@@ -6,7 +6,16 @@ from typing import Any
 from ..wire.jsonrpc import Fate, Gap, RequestId, Response
 from .events import Answered
 
-__all__ = ["Asked", "ClientEvent", "InputWanted", "Notified", "Unusable", "Withdrawn", "read_input_wanted"]
+__all__ = [
+    "MAX_INPUTS",
+    "Asked",
+    "ClientEvent",
+    "InputWanted",
+    "Notified",
+    "Unusable",
+    "Withdrawn",
+    "read_input_wanted",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,14 +63,19 @@ class Unusable:
     fate: Fate = "unknown"
 
 
+MAX_INPUTS = 100
+"""Questions in one answer: each of them may need a person, or a model that costs money."""
+
 ClientEvent = Answered | Asked | Gap | InputWanted | Notified | Unusable | Withdrawn
 
 
 def read_input_wanted(answer: Response) -> InputWanted | None:
-    """The questions of an `input_required` result; None where it has neither questions nor a state, or where they
-    are not shaped as they must be."""
+    """The questions of an `input_required` result; None where it has neither questions nor a state, more questions
+    than anybody answers, or where they are not shaped as they must be."""
     requests, state = answer.result.get("inputRequests", {}), answer.result.get("requestState")
     if not isinstance(requests, dict) or not isinstance(state, str | None) or (not requests and state is None):
+        return None
+    if len(requests) > MAX_INPUTS:
         return None
     questions: dict[str, tuple[str, dict[str, Any]]] = {}
     for key, one in requests.items():

@@ -6,7 +6,7 @@ import pytest
 
 from shared.errors import RpcError
 from shared.protocol.session.client import MAX_OWED, MAX_QUESTIONS, ClientIdentity, ClientSession, Era, first_version
-from shared.protocol.session.client_events import Asked, InputWanted, Notified, Unusable, Withdrawn
+from shared.protocol.session.client_events import MAX_INPUTS, Asked, InputWanted, Notified, Unusable, Withdrawn
 from shared.protocol.session.events import Answered
 from shared.protocol.versions import NEWEST, NEWEST_HANDSHAKE, V2025_06_18, Version
 from shared.protocol.wire.codec import decode
@@ -455,3 +455,19 @@ def test_an_error_of_a_handler_tells_no_detail() -> None:
     session.receive(Request(1, "roots/list"))
     session.fail(1, RpcError("the user said no", code=-1))
     assert _sent(session) == [Failure(1, -1, "the user said no")]
+
+
+@pytest.mark.parametrize("mode", [{}, [], 1, None, True])
+def test_a_mode_that_is_none_is_refused(mode: Any) -> None:
+    session = _open(NEWEST_HANDSHAKE)
+    assert session.receive(Request(1, "elicitation/create", {"mode": mode})) == []
+    (refused,) = _sent(session)
+    assert (refused.id, refused.code) == (1, -32602)
+
+
+def test_more_questions_at_once_than_anybody_answers_are_no_result() -> None:
+    session = _open()
+    id_ = session.request("tools/call", {"name": "add"})
+    questions = {str(number): {"method": "roots/list"} for number in range(MAX_INPUTS + 1)}
+    (event,) = session.receive(Response(id_, {"resultType": "input_required", "inputRequests": questions}))
+    assert isinstance(event, Unusable)
