@@ -73,10 +73,7 @@ class _Exchange:
     async def __aenter__(self) -> Self:
         if self._session.connector is None:
             raise RuntimeError("the HTTP session is closed")
-        try:
-            connection = await self._session.connector.connect(self._place, [], PATIENCE)
-        except TimeoutError as error:
-            raise aiohttp.ConnectionTimeoutError from error
+        connection = await self._connect(self._session.connector)
         try:
             await self._exchange(connection)
             self._connection = connection
@@ -91,6 +88,18 @@ class _Exchange:
         # A connection whose reply was not read to its end is closed by that.
         if self._connection is not None:
             self._connection.release()
+
+    async def _connect(self, connector: aiohttp.BaseConnector) -> Connection:
+        try:
+            connection = await connector.connect(self._place, [], PATIENCE)
+            # A response that came while nobody had asked: taken for the answer to this request, it would leave each
+            # answer to the next one.
+            while connection.protocol:
+                connection.close()
+                connection = await connector.connect(self._place, [], PATIENCE)
+        except TimeoutError as error:
+            raise aiohttp.ConnectionTimeoutError from error
+        return connection
 
     async def _exchange(self, connection: Connection) -> None:
         protocol = connection.protocol

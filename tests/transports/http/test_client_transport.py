@@ -1,5 +1,6 @@
 """The transport of `connect_http` by itself: what it makes of a server that is odd, busy, slow or gone."""
 
+import asyncio
 import gzip
 import socket
 from collections.abc import AsyncGenerator, AsyncIterator
@@ -284,6 +285,33 @@ async def test_calls_one_after_the_other_share_a_connection() -> None:
             await say(transport, CALL)
             assert isinstance((await transport.receive())[0], Response)
     assert script.connections == 1
+
+
+class Talkative(Answer):
+    """An answer that is followed by a response to nothing, as soon as that is wanted."""
+
+    def __init__(self, answer: Answer, wanted: anyio.Event) -> None:
+        super().__init__(body=answer.body, headers=answer.headers)
+        self._wanted = wanted
+
+    async def write(self, writer: asyncio.StreamWriter) -> None:
+        await super().write(writer)
+        await self._wanted.wait()
+        await Answer(408).write(writer)
+
+
+async def test_a_response_to_nothing_is_the_answer_to_nothing() -> None:
+    wanted = anyio.Event()
+    script = Script(call=[Talkative(result(2, {}), wanted), result(2, {"n": 1})])
+    async with transport_to(script) as transport:
+        await say(transport, CALL)
+        assert await transport.receive() == [Response(2, {})]
+        wanted.set()
+        for _ in range(20):  # turns in which it comes
+            await anyio.lowlevel.checkpoint()
+        await say(transport, CALL)
+        assert await transport.receive() == [Response(2, {"n": 1})]
+    assert script.connections == 2
 
 
 async def test_calls_beyond_the_bound_wait_and_streams_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
