@@ -107,10 +107,10 @@ class HttpTransport:
                 self._telling.start(self._tell(message))
 
     def _cancel(self, id: RequestId, message: Notification) -> None:
-        post = self._posts.get(id)
+        post = self._posts.pop(id, None)
         if post is None:
             return
-        if not claims_envelope(post.request.params):
+        if post.is_sent and not claims_envelope(post.request.params):
             self._telling.start(self._try_to_tell(message))
         if post.task is not None:
             post.task.cancel()
@@ -148,6 +148,7 @@ class HttpTransport:
 
     async def _exchange(self, post: Post) -> None:
         events: EventStream | None = None
+        post.is_sent = True
         try:
             async with self._site.post(post.request) as response:
                 if is_stream(response):

@@ -38,6 +38,8 @@ class Post:
 
     request: Request
     task: asyncio.Task[None] | None = None
+    is_sent: bool = False
+    """Whether the server may know of it."""
     answered: bool = False
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import gzip
+import json
 import socket
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -196,6 +197,33 @@ async def test_what_is_cancelled_need_not_be_heard() -> None:
         await transport.send([Outgoing(Notification("notifications/cancelled", {"requestId": 2}), 2)])
         await say(transport, Request(3, "tools/list"))
         assert await transport.receive() == [Response(3, {})]
+
+
+async def test_a_request_that_was_not_sent_is_not_cancelled_at_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client_module, "MAX_CALLS", 1)
+    cancelled: list[int] = []
+    asked = anyio.Event()
+
+    async def answer(request: Asked) -> Answer:
+        if request.name == "cancelled":
+            cancelled.append(json.loads(request.body)["params"]["requestId"])
+            return Answer(202)
+        asked.set()
+        await anyio.sleep_forever()
+        raise AssertionError
+
+    def withdrawn(id_: int) -> Outgoing:
+        return Outgoing(Notification("notifications/cancelled", {"requestId": id_}), id_)
+
+    async with transport_to(answer) as transport:
+        await say(transport, CALL)
+        await asked.wait()
+        await say(transport, Request(3, "tools/call"))
+        await anyio.lowlevel.checkpoint()
+        await transport.send([Outgoing(Request(4, "tools/call"), None), withdrawn(4), withdrawn(3), withdrawn(2)])
+        while not cancelled:
+            await anyio.lowlevel.checkpoint()
+    assert cancelled == [2]
 
 
 async def test_a_notification_that_is_not_taken_holds_up_no_call(monkeypatch: pytest.MonkeyPatch) -> None:
