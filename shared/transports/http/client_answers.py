@@ -12,6 +12,7 @@ from ...protocol.session.envelope import claims_envelope
 from ...protocol.wire.codec import MAX_MESSAGE, Codec
 from ...protocol.wire.jsonrpc import Batch, Failure, Malformed, Message, Request, Response, failure
 from .client_exchange import Reply
+from .client_pool import FAILURES
 
 __all__ = ["attributed", "drain", "is_stream", "read_answer", "wait_of_reply"]
 
@@ -64,11 +65,12 @@ def wait_of_reply(response: Reply) -> dict[str, float] | None:
 
 
 async def drain(response: Reply) -> None:
-    """Reads a body that nobody wants to its end where that is near: what says no more than "accepted" is short."""
+    """Reads a body that nobody wants to its end where that is near: what says no more than "accepted" is short. Where
+    it breaks off, the status has said what there was to say."""
     left, content = DRAINED, response.content
     if content.at_eof():
         return
-    with suppress(TimeoutError):
+    with suppress(*FAILURES, TimeoutError):
         async with asyncio.timeout(DRAIN_SECONDS):
             while not content.at_eof() and left >= 0:
                 left -= len(await content.readany())

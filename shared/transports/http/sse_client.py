@@ -40,11 +40,12 @@ TELL_SECONDS = 30.0
 
 
 class SseTransport:
-    """Messages with one server, from its `stream` and to the endpoint that this names."""
+    """Messages with one server, from its `stream` at `url` and to the endpoint that this names."""
 
     def __init__(
-        self, stream: aiohttp.ClientResponse, http: aiohttp.ClientSession, headers: Mapping[str, str]
+        self, url: URL, stream: aiohttp.ClientResponse, http: aiohttp.ClientSession, headers: Mapping[str, str]
     ) -> None:
+        self._url = url
         self._stream = stream
         self._http = http
         self._headers = {**headers, "content-type": JSON}
@@ -105,7 +106,7 @@ class SseTransport:
             raise anyio.BrokenResourceError from None
 
     def _post(self, message: Message) -> Answering:
-        endpoint, body = self._endpoint or self._stream.url, BytesIO(self._codec.encode(message))
+        endpoint, body = self._endpoint or self._url, BytesIO(self._codec.encode(message))
         return self._http.post(endpoint, data=body, headers=self._headers, allow_redirects=False, timeout=PATIENCE)
 
     async def _ask(self, request: Request) -> None:
@@ -133,7 +134,7 @@ class SseTransport:
                 case Oversized():
                     await self._inbox.put(Gap())
                 case ServerSentEvent(data, "endpoint") if self._endpoint is None:
-                    self._endpoint = _endpoint(self._stream.url, data)
+                    self._endpoint = _endpoint(self._url, data)
                 case ServerSentEvent(data, "message"):
                     await self._inbox.put(self._codec.decode_body(data))
 
@@ -146,7 +147,8 @@ def _endpoint(url: URL, named: bytes) -> URL:
         raise ConnectionError("the server names an endpoint that is no URL") from None
     if other_origin:
         raise ConnectionError("the server names an endpoint of another origin")
-    return endpoint
+    # Who we are is ours to say: as with `url`.
+    return endpoint.with_user(url.user).with_password(url.password)
 
 
 @asynccontextmanager
@@ -161,7 +163,8 @@ async def open_sse(
     """
     async with AsyncExitStack() as stack:
         async with _soon(seconds):
-            transport = SseTransport(await _get(url, headers, pool.session), pool.session, headers)
+            place = parse_url(url)
+            transport = SseTransport(place, await _get(place, headers, pool.session), pool.session, headers)
             stack.push_async_callback(transport.aclose)
         async with _soon(seconds):
             await transport.open()
@@ -177,10 +180,10 @@ async def _soon(seconds: float) -> AsyncIterator[None]:
         raise TimeoutError(f"the server named no endpoint in {seconds:g} s") from None
 
 
-async def _get(url: str, headers: Mapping[str, str], http: aiohttp.ClientSession) -> aiohttp.ClientResponse:
+async def _get(url: URL, headers: Mapping[str, str], http: aiohttp.ClientSession) -> aiohttp.ClientResponse:
     asked = {**headers, "accept": EVENT_STREAM}
     try:
-        response = await http.get(parse_url(url), headers=asked, allow_redirects=False, timeout=PATIENCE)
+        response = await http.get(url, headers=asked, allow_redirects=False, timeout=PATIENCE)
     except FAILURES as error:
         raise ConnectionError(reason_of(error)) from None
     if is_stream(response):

@@ -16,8 +16,10 @@ from shared.client.connect import connect, connect_http, connect_sse, connect_we
 from shared.client.options import ClientOptions
 from shared.errors import PeerError
 from shared.kit.tasks import background
+from shared.protocol.session.events import Outgoing
 from shared.protocol.types.client import Root
-from shared.transports.http.client_pool import Pool
+from shared.protocol.wire.jsonrpc import Request, Response
+from shared.transports.http.client_pool import Pool, lent_http
 from shared.transports.http.sse_client import open_sse
 from tests.client.small import Small, listening, text_of
 from tests.descriptors import left_open, settled_descriptors
@@ -184,6 +186,57 @@ async def test_an_endpoint_that_is_no_url(endpoint: str) -> None:
         with pytest.raises(ConnectionError, match=r"no URL|another origin"):
             async with connect_sse(url):
                 pass
+
+
+@pytest.mark.parametrize("named", ["/messages", "http://{}/messages", "http://somebody:else@{}/messages"])
+async def test_a_name_and_a_password_go_to_the_endpoint_as_well(named: str) -> None:
+    said = "Basic dXM6cHc="
+    script = Script()
+
+    async def answer(asked: Asked) -> Answer:
+        script.requests.append(asked)
+        if asked.headers.get("authorization") != said:
+            return Answer(401)
+        if asked.method == "POST":
+            return Answer(403)
+        event = f"event: endpoint\ndata: {named.format(asked.headers['host'])}\n\n"
+        return Answer(headers={"content-type": "text/event-stream"}, pieces=_and_stays(event))
+
+    async with serving(answer) as url:
+        with anyio.fail_after(30), pytest.raises(PeerError, match="HTTP 403"):
+            async with connect_sse(url.replace("://", "://us:pw@")):
+                pass
+    assert [one.method for one in script.requests] == ["GET", "POST"]
+
+
+async def _and_stays(text: str) -> AsyncGenerator[bytes, None]:
+    yield text.encode()
+    await anyio.sleep_forever()
+
+
+async def test_a_post_that_was_accepted_stays_so_where_its_body_breaks_off() -> None:
+    posted = anyio.Event()
+
+    async def events() -> AsyncGenerator[bytes, None]:
+        yield b"event: endpoint\ndata: /messages\n\n"
+        await posted.wait()
+        yield b'data: {"jsonrpc": "2.0", "id": 7, "result": {"n": 1}}\n\n'
+        await anyio.sleep_forever()
+
+    async def answer(asked: Asked) -> Answer:
+        if asked.method == "POST":
+            return Answer(202, pieces=cut())
+        return Answer(headers={"content-type": "text/event-stream"}, pieces=events())
+
+    async def cut() -> AsyncGenerator[bytes, None]:
+        yield b"Acce"
+        posted.set()
+        raise ConnectionError
+
+    with anyio.fail_after(30):
+        async with serving(answer) as url, lent_http(None, url) as pool, open_sse(url, {}, pool) as transport:
+            await transport.send([Outgoing(Request(7, "ping"), None)])
+            assert await transport.receive() == [Response(7, {"n": 1})]
 
 
 async def test_a_stream_that_ends_before_it_names_an_endpoint() -> None:
