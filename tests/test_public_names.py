@@ -50,6 +50,12 @@ def test_the_package_lists_its_names() -> None:
     assert importlib.import_module("shared").__all__
 
 
+def test_the_client_gives_the_function_and_not_the_module_of_that_name() -> None:
+    client, module = (importlib.import_module(name) for name in ("shared.client", "shared.client.connect"))
+    assert "connect" in client.__all__
+    assert client.connect is module.connect
+
+
 def test_the_order_is_that_of_the_linter() -> None:
     names = ["find_version", "Version", "ask", "V10", "NEWEST", "V2"]
     assert sorted(names, key=_order) == ["NEWEST", "V2", "V10", "Version", "ask", "find_version"]

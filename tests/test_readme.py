@@ -89,8 +89,8 @@ def test_the_configuration_of_several_servers_is_one(tmp_path: Path) -> None:
     assert [one.name for one in chosen] == ["filesystem", "sqlite", "fetch"]
 
 
-def code(language: str) -> str:
-    found = re.search(rf"```{language}\n(.*?)```", README, re.DOTALL)
+def code(language: str, heading: str = "") -> str:
+    found = re.search(rf"```{language}\n(.*?)```", README[README.index(heading) :], re.DOTALL)
     assert found is not None
     return found.group(1)
 
@@ -112,6 +112,19 @@ async def test_the_server_of_the_readme_rolls_a_die() -> None:
 
 def test_the_server_of_the_readme_has_at_most_twenty_lines_of_code() -> None:
     assert sum(bool(line.strip()) for line in code("python").splitlines()) <= 20
+
+
+@pytest.mark.slow
+def test_the_client_of_the_readme_does_what_is_printed_there(tmp_path: Path) -> None:
+    section = "\n## Write your own client\n"
+    (tmp_path / "dice.py").write_text(code("python"))
+    (tmp_path / "play.py").write_text(code("python", section))
+    played = subprocess.run(
+        [sys.executable, "play.py"], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True
+    )
+    _, _, printed = code("text", section).partition("play.py\n")
+    assert played.stdout == printed
+    assert (tmp_path / "dice.py").exists()
 
 
 def test_every_link_within_the_checkout_leads_somewhere() -> None:

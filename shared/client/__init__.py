@@ -1,1 +1,69 @@
-"""A client for MCP servers of both eras, over every transport."""
+"""A client for MCP servers of both eras, over every transport, and the names that its users import.
+
+They are here from the start, unlike those of `shared`: `connect` would else be the module of that name.
+"""
+
+from ..errors import InvalidAnswer, InvalidArguments, InvalidResult, McpError, PeerError
+from ..protocol.types.client import CreateMessageResult, ElicitResult, Root
+from ..protocol.types.elicitation import ElicitForm, ElicitUrl
+from ..protocol.types.prompts import PromptReference, ResourceReference
+from ..protocol.types.resources import ResourceTemplate
+from ..protocol.types.results import Completion, ReadResourceResult
+from ..protocol.types.sampling import CreateMessageParams
+from ..protocol.types.tools import Tool
+from .cache import ResponseCache
+from .changes import Change, Changes
+from .client import Client
+from .connect import connect, connect_http, connect_sse, connect_stdio, connect_websocket
+from .errors import SessionLost, Unreached
+from .group import ClientGroup, UnknownServer
+from .listing import Listed, Listing
+from .member import GroupServer, ServerStatus, group_server
+from .options import ClientOptions
+from .permit import Act, Denied
+from .skill_checks import SkillRefused
+from .skills import LoadedSkill, ServerSkills
+
+__all__ = [
+    "Act",
+    "Change",
+    "Changes",
+    "Client",
+    "ClientGroup",
+    "ClientOptions",
+    "Completion",
+    "CreateMessageParams",
+    "CreateMessageResult",
+    "Denied",
+    "ElicitForm",
+    "ElicitResult",
+    "ElicitUrl",
+    "GroupServer",
+    "InvalidAnswer",
+    "InvalidArguments",
+    "InvalidResult",
+    "Listed",
+    "Listing",
+    "LoadedSkill",
+    "McpError",
+    "PeerError",
+    "PromptReference",
+    "ReadResourceResult",
+    "ResourceReference",
+    "ResourceTemplate",
+    "ResponseCache",
+    "Root",
+    "ServerSkills",
+    "ServerStatus",
+    "SessionLost",
+    "SkillRefused",
+    "Tool",
+    "UnknownServer",
+    "Unreached",
+    "connect",
+    "connect_http",
+    "connect_sse",
+    "connect_stdio",
+    "connect_websocket",
+    "group_server",
+]

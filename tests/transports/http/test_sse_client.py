@@ -1,5 +1,6 @@
 """`connect_sse`, and `connect_http` that falls back to it, against our own server and against odd ones."""
 
+import sys
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from typing import Any
@@ -335,7 +336,7 @@ async def test_a_refusal_says_why() -> None:
 async def test_what_a_post_is_refused_with_is_raised_where_no_stream_helps(
     get: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("shared.client.connect.FALLBACK_SECONDS", 0.05)
+    monkeypatch.setattr(sys.modules["shared.client.connect"], "FALLBACK_SECONDS", 0.05)
     async with answering(": hello\n\n", post="404 Not Found", body=SUSPENDED, **get) as url:
         with pytest.raises(PeerError, match="HTTP 404: tenant is suspended"):
             async with connect(url):
