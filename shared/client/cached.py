@@ -28,16 +28,14 @@ _ASKED_BY = {
     "resources/list": "cursor",
     "resources/templates/list": "cursor",
     "resources/read": "uri",
-    "skills/list": "cursor",
-    "skills/get": "uri",
 }
-"""The methods whose results say how long they hold, and the only param that a result may be kept for."""
+"""The methods whose results say how long they hold, and the only param that a result may be kept for. Skills are
+asked for each time: their entries are to be no older than the files that they vouch for."""
 _CHANGED: dict[Kind, tuple[str, ...]] = {
     "tools": ("tools/list",),
     "prompts": ("prompts/list",),
-    "resources": ("resources/list", "resources/templates/list", "skills/list", "skills/get"),
+    "resources": ("resources/list", "resources/templates/list"),
 }
-_OF_ONE_RESOURCE = ("resources/read", "skills/get")
 _NOBODY: tuple[Pending | None, Flight | None] = (None, None)
 
 
@@ -82,7 +80,7 @@ class CachedRequests:
         if change.kind == "missed":
             self._changed(lambda one: one.owner in (None, self._owner))
         elif uri is not None:
-            self._changed(lambda one: one.method in _OF_ONE_RESOURCE and _overlap(one.of or "", uri))
+            self._changed(lambda one: one.method == "resources/read" and _overlap(one.of or "", uri))
         else:
             self._changed(lambda one: one.method in _CHANGED.get(change.kind, ()))
 
