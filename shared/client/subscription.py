@@ -160,6 +160,15 @@ async def _subscribing(
 
 async def _unsubscribe(connection: Connection, uris: Sequence[str]) -> None:
     failures = (PeerError, ConnectionError, TimeoutError)
-    with anyio.CancelScope(shield=True), anyio.move_on_after(FAREWELL_SECONDS), suppress(*failures):
-        for uri in uris:
-            await connection.call("resources/unsubscribe", {"uri": uri}, seconds=None)
+    with anyio.CancelScope(shield=True), anyio.move_on_after(FAREWELL_SECONDS):
+        async with background() as tasks:
+            # A client that ends reads no answers any more.
+            tasks.start_soon(_cancel_once, connection.closed, tasks.cancel_scope)
+            with suppress(*failures):
+                for uri in uris:
+                    await connection.call("resources/unsubscribe", {"uri": uri}, seconds=None)
+
+
+async def _cancel_once(event: anyio.Event, scope: anyio.CancelScope) -> None:
+    await event.wait()
+    scope.cancel()
