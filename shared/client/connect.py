@@ -33,6 +33,8 @@ that refuse one have no such stream, and a stream of another kind names none."""
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _VALUE = re.compile(r"([!-~]([\t -~]*[!-~])?)?")
 """Of a header (RFC 9110, Field Values): without line ends, and without blanks around it."""
+_FRAMING = ("connection", "content-length", "transfer-encoding")
+"""Headers that tell where a message ends, which those know who write it."""
 _LET_IN_OR_BUSY = (401, 403, 429)
 """Statuses that say nothing of the transport: everything else between 400 and 499 may be an older server's."""
 
@@ -212,10 +214,12 @@ def _fixed(token: str | None, headers: Mapping[str, str] | None) -> dict[str, st
 
     Raises ValueError for one that can't be; it does not repeat a value, which may be a secret.
     """
-    fixed = {**(headers or {}), **({} if token is None else {"authorization": f"Bearer {token}"})}
+    # In small letters, or one that is given and one of ours would both be sent.
+    given = {name.lower(): value for name, value in (headers or {}).items()}
+    fixed = {**given, **({} if token is None else {"authorization": f"Bearer {token}"})}
     for name, value in fixed.items():
-        if not _NAME.fullmatch(name):
-            raise ValueError(f"no name of an HTTP header: {name[:100]!r}")
+        if not _NAME.fullmatch(name) or name in _FRAMING:
+            raise ValueError(f"no name of an HTTP header that can be set: {name[:100]!r}")
         if not _VALUE.fullmatch(value):
             raise ValueError(f"the value of the HTTP header {name[:100]} has characters that can't be sent")
     return fixed

@@ -1,5 +1,6 @@
 """A client of a server that is somewhere else: over HTTP and on a WebSocket, in both eras."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -107,11 +108,32 @@ async def test_a_token_that_can_not_be_sent_is_not_told(scheme: str, token: str)
 
 
 @EVERYWHERE
-@pytest.mark.parametrize("name", ["", "a b", "a:", "a\n", "é"])
+@pytest.mark.parametrize("name", ["", "a b", "a:", "a\n", "é", "Content-Length", "Transfer-Encoding"])
 async def test_a_header_without_a_proper_name(scheme: str, name: str) -> None:
-    with pytest.raises(ValueError, match="no name of an HTTP header"):
+    with pytest.raises(ValueError, match="no name of an HTTP header that can be set"):
         async with connect(f"{scheme}://127.0.0.1:9/", headers={name: "x"}):
             pass
+
+
+async def test_each_header_is_sent_once() -> None:
+    heads: list[str] = []
+
+    async def hang_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        heads.append((await reader.readuntil(b"\r\n\r\n")).decode())
+        writer.close()
+
+    given = {"User-Agent": "me", "Accept": "x/y", "AUTHORIZATION": "no", "X-Mine": "1"}
+    async with await asyncio.start_server(hang_up, "127.0.0.1") as server:
+        host, port = server.sockets[0].getsockname()
+        with pytest.raises(ConnectionError):
+            async with connect(f"http://{host}:{port}/", token="s3cret", headers=given):
+                pass
+    lines = [line.partition(": ")[::2] for line in heads[0].lower().split("\r\n")[1:-2]]
+    sent = dict(lines)
+    assert len(sent) == len(lines)
+    assert sent["authorization"] == "bearer s3cret"
+    assert (sent["user-agent"], sent["x-mine"]) == ("me", "1")
+    assert "text/event-stream" in sent["accept"]
 
 
 # A server that was lost

@@ -39,17 +39,23 @@ class Reply(Protocol):
 
 
 class Direct:
-    """POSTs to `url` on connections of `session`, with `headers` among those of each."""
+    """POSTs to `url` on connections of `session`, with `headers`, in small letters, among those of each."""
 
     def __init__(self, url: URL, session: aiohttp.ClientSession, headers: Mapping[str, str]) -> None:
         self._session = session
         self._place = aiohttp.ClientRequest("POST", url, loop=asyncio.get_running_loop())
-        fixed = {"host": self._place.headers["host"], **session.headers, **headers}
-        self._start = f"POST {url.raw_path_qs} HTTP/1.1\r\n{_lines(fixed)}"
+        own = {name.lower(): value for name, value in session.headers.items()}
+        self._fixed = {"host": self._place.headers["host"], **own, **headers}
+        self._line = f"POST {url.raw_path_qs} HTTP/1.1\r\n"
+        self._start = f"{self._line}{_lines(self._fixed)}"
 
     def post(self, body: bytes, headers: Mapping[str, str]) -> "_Exchange":
-        """Sends a short `body`; its `headers` are visible ASCII and blanks."""
-        head = f"{self._start}{_lines(headers)}content-length: {len(body)}\r\n\r\n"
+        """Sends a short `body`; its `headers` are visible ASCII and blanks, and stand in place of those of each."""
+        if self._fixed.keys().isdisjoint(headers):
+            start = f"{self._start}{_lines(headers)}"
+        else:
+            start = f"{self._line}{_lines({**self._fixed, **headers})}"
+        head = f"{start}content-length: {len(body)}\r\n\r\n"
         return _Exchange(self._session, self._place, head.encode("ascii") + body)
 
 
