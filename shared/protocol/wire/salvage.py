@@ -179,7 +179,8 @@ def read_answered(head: bytes, tail: bytes) -> str | int | None:
 
 def _members(head: bytes, tail: bytes) -> dict[bytes, bytes]:
     found: dict[bytes, bytes] = {}
-    for part in (_HEAD.match(head), _TAIL.search(tail)):
+    # What is cut off may end in members of a deeper object: what the head says goes before.
+    for part in (_TAIL.search(tail), _HEAD.match(head)):
         if part is not None:
             found.update(_MEMBERS.findall(part[1]))
     return found

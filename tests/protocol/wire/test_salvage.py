@@ -179,6 +179,7 @@ def test_the_id_of_a_request_may_stand_at_either_end(head, tail, id):
         (b' { "id" : "seven" , "error" : {' + MUCH, MUCH, "seven"),
         (b'{"result":{' + MUCH, MUCH + b'},"jsonrpc":"2.0","id":7}', 7),
         (b'{"result":{' + MUCH, MUCH + b"}}", None),
+        (b'{"jsonrpc":"2.0","id":7,"result":{' + MUCH, MUCH + b',"id":8}', 7),
         (b'{"jsonrpc":"2.0","id":7,"method":"m","params":{' + MUCH, MUCH + b"}}", None),
         (b'{"jsonrpc":"2.0","id":7,"params":{' + MUCH, MUCH + b'},"method":"m"}', None),
         (b'{"result":{' + MUCH, MUCH + b'},"method":"m","id":7}', None),
