@@ -59,8 +59,12 @@ class Client(TypedCalls):
         self._options = options or ClientOptions()
         cache = ResponseCache(self._options.cache_bytes) if self._options.cache is None else self._options.cache
         self._cached = CachedRequests(self._request, cache, server=self._options.cache_key)
-        checks = self._options.check_arguments
-        super().__init__(self._request_cached, check_arguments=checks, distrust=self._cached.distrust)
+        super().__init__(
+            self._request_cached,
+            check_arguments=self._options.check_arguments,
+            has_output_schemas=lambda: self.server.has_output_schemas,
+            distrust=self._cached.distrust,
+        )
         self._handlers = Handlers(self._options)
         self._link = Link(transport, self._options, self._connect, reopen, self._reopened)
         self._retries = Retries()

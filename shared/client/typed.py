@@ -5,6 +5,8 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import suppress
 from typing import Any, TypeVar
 
+import anyio
+
 from ..errors import InvalidArguments, InvalidParams, InvalidResult, McpError, PeerError
 from ..protocol.types.base import Wire
 from ..protocol.types.prompts import GetPromptResult, Prompt, PromptReference, ResourceReference
@@ -45,11 +47,13 @@ class TypedCalls:
         request: Requester,
         *,
         check_arguments: bool = False,
+        has_output_schemas: Callable[[], bool] = lambda: True,
         distrust: Callable[[str], None] = lambda method: None,
     ) -> None:
-        """`distrust` hears of a method whose result was no use, before it is asked for again: what is given then is
-        not to be what was kept."""
+        """`has_output_schemas` says whether the protocol that is spoken has them. `distrust` hears of a method whose
+        result was no use, before it is asked for again: what is given then is not to be what was kept."""
         self._requested = request
+        self._has_output_schemas = has_output_schemas
         self._distrust = distrust
         self._checks = ToolChecks(arguments=check_arguments)
 
@@ -105,17 +109,19 @@ class TypedCalls:
         """The result of a tool; look for `is_error`, a tool's failure is a result.
 
         Structured content that breaks the schema of a tool that was listed is an InvalidResult, and InvalidArguments
-        are raised where the options say that they are checked. Before that the list is read again: it may be old.
+        are raised where the options say that they are checked. Before that the list is read again, as it may be old;
+        a list, too, takes `timeout` seconds at most.
         """
         given = dict(arguments or {})
+        if self._checks.lacks(name):
+            await self._list_tools_in(timeout)
         if self._checks.arguments:
-            if self._checks.lacks(name):
-                await self.list_tools()
-            await self._checked(self._checks.check_arguments, name, given)
+            await self._checked(self._checks.check_arguments, name, given, timeout)
         params = {"name": name, "arguments": given}
         result = await self._requested("tools/call", params, timeout=timeout, on_progress=on_progress)
         called = self._read("tools/call", CallToolResult, result)
-        await self._checked(self._checks.check_result, name, result)
+        if self._has_output_schemas():
+            await self._checked(self._checks.check_result, name, result, timeout)
         return called
 
     async def read_resource(
@@ -155,14 +161,22 @@ class TypedCalls:
         result = await self._requested("completion/complete", params)
         return self._read("completion/complete", CompleteResult, result).completion
 
-    async def _checked(self, check: Callable[[str, dict[str, Any]], None], tool: str, value: dict[str, Any]) -> None:
+    async def _checked(
+        self, check: Callable[[str, dict[str, Any]], None], tool: str, value: dict[str, Any], seconds: float | None
+    ) -> None:
         try:
             check(tool, value)
         except (InvalidArguments, InvalidResult):
             self._distrust("tools/list")
             with suppress(McpError, ConnectionError, TimeoutError):
-                await self.list_tools()
+                await self._list_tools_in(seconds)
             check(tool, value)
+
+    async def _list_tools_in(self, seconds: float | None) -> None:
+        with anyio.move_on_after(seconds) as patience:
+            await self.list_tools()
+        if patience.cancelled_caught:
+            raise TimeoutError(f"the server did not list its tools in {seconds:g} s")
 
     async def _pages(self, method: str, model: type[Page]) -> AsyncIterator[Page]:
         try:

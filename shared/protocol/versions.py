@@ -37,6 +37,8 @@ class Version:
     """HTTP requests after `initialize` name the version in `MCP-Protocol-Version`."""
     argument_errors_are_results: bool = True
     """Arguments that break a tool's schema give a result with `isError` (SEP-1303), else -32602."""
+    output_schemas: bool = True
+    """A tool may say what its results are like, in `outputSchema`; before 2025-06-18 the word means nothing."""
     priming_events: bool = False
     """A stream may begin with an event that has an id and no data (SEP-1699)."""
     resource_not_found: int = -32002
@@ -48,8 +50,10 @@ class Version:
         return self.date
 
 
-V2024_11_05 = Version("2024-11-05", 0, version_header=False, argument_errors_are_results=False)
-V2025_03_26 = Version("2025-03-26", 1, batching=True, version_header=False, argument_errors_are_results=False)
+V2024_11_05 = Version("2024-11-05", 0, version_header=False, argument_errors_are_results=False, output_schemas=False)
+V2025_03_26 = Version(
+    "2025-03-26", 1, batching=True, version_header=False, argument_errors_are_results=False, output_schemas=False
+)
 V2025_06_18 = Version("2025-06-18", 2, argument_errors_are_results=False)
 V2025_11_25 = Version("2025-11-25", 3, priming_events=True)
 V2026_07_28 = Version("2026-07-28", 4, stateless=True, resource_not_found=-32602, missing_capability=-32021)

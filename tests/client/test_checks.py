@@ -1,22 +1,19 @@
 """Arguments and results against the schemas of the tools that were listed."""
 
 import sys
+from contextlib import nullcontext
 from typing import Any
 
 import anyio
 import pytest
 
 from shared.client.checks import MAX_TOOLS, ToolChecks
-from shared.client.client import Client
-from shared.client.options import ClientOptions
 from shared.client.typed import TypedCalls
 from shared.errors import InvalidArguments, InvalidResult
-from shared.kit.tasks import background
 from shared.protocol.types.tools import Tool
 from shared.protocol.wire.jsonrpc import Response
-from shared.transports.memory import memory_pair
-from tests.client.small import End, Small
-from tests.client.test_opening import Script
+from tests.client.small import Small
+from tests.client.test_opening import Script, connected
 from tests.client.test_typed import Answers
 
 ERAS = pytest.mark.parametrize("mode", ["handshake", "stateless"])
@@ -111,15 +108,47 @@ async def test_a_promise_that_the_cache_has_kept_may_have_changed() -> None:
         list=lambda request: Response(request.id, lists.pop(0)),
         call=lambda request: Response(request.id, BAD),
     )
-    ours, theirs = memory_pair()
-    with anyio.fail_after(30):
-        async with background() as tasks:
-            tasks.start_soon(script.run, theirs)
-            async with Client(End(ours), ClientOptions(mode="stateless")) as client:
-                await client.list_tools()
-                assert (await client.call_tool("buy")).structured_content == {"price": "1"}
-            theirs.close()
+    async with connected(script, mode="stateless") as client:
+        await client.list_tools()
+        assert (await client.call_tool("buy")).structured_content == {"price": "1"}
     assert script.methods[1:] == ["tools/list", "tools/call", "tools/list"]
+
+
+@pytest.mark.parametrize(("version", "is_wrong"), [("2025-03-26", False), ("2025-06-18", True)])
+async def test_versions_without_output_schemas_promise_nothing(version: str, is_wrong: bool) -> None:
+    opened = {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": {}}
+    script = Script(
+        initialize=lambda request: Response(request.id, opened),
+        list=lambda request: Response(request.id, PROMISING),
+        call=lambda request: Response(request.id, {"content": []}),
+    )
+    async with connected(script, mode="handshake") as client:
+        await client.list_tools()
+        with pytest.raises(InvalidResult) if is_wrong else nullcontext():
+            await client.call_tool("buy")
+
+
+class Silent(Answers):
+    """Gives no list once it has given those that it has."""
+
+    async def __call__(self, method: str, *args: Any, **how: Any) -> dict[str, Any]:
+        if method == "tools/list" and "tools/list" in dict(self.asked):
+            await anyio.sleep_forever()
+        return await super().__call__(method, *args, **how)
+
+
+async def test_a_list_that_does_not_come_holds_back_no_result() -> None:
+    calls = TypedCalls(Silent(PROMISING, BAD))
+    await calls.list_tools()
+    with anyio.fail_after(5), pytest.raises(InvalidResult):
+        await calls.call_tool("buy", timeout=0.01)
+
+
+async def test_a_list_that_arguments_wait_for_must_come_in_time() -> None:
+    request = Silent(PROMISING)
+    request.asked.append(("tools/list", {}))
+    with anyio.fail_after(5), pytest.raises(TimeoutError, match=r"list its tools in 0\.01 s"):
+        await TypedCalls(request, check_arguments=True).call_tool("buy", timeout=0.01)
 
 
 # Arguments

@@ -47,7 +47,7 @@ class Script:
 
 
 @asynccontextmanager
-async def _connected(script: Script, **options: Any) -> AsyncIterator[Client]:
+async def connected(script: Script, **options: Any) -> AsyncIterator[Client]:
     ours, theirs = memory_pair()
     with anyio.fail_after(30):
         async with background() as tasks:
@@ -81,7 +81,7 @@ async def test_old_servers_get_a_handshake(discover: Answer | None) -> None:
     answers = {"initialize": _initialized("2025-03-26"), "list": _result({"tools": []})}
     script = Script(**answers, **({"discover": discover} if discover else {}))
     # Only a server that says nothing is not waited for: the others answer at once.
-    async with _connected(script, probe_seconds=5 if discover else 0.01) as client:
+    async with connected(script, probe_seconds=5 if discover else 0.01) as client:
         assert not client.stateless
         assert client.server.version == "2025-03-26"
         await client.plain.list_tools()
@@ -100,7 +100,7 @@ async def test_a_new_server_that_is_slow_to_start_is_not_taken_for_an_old_one() 
     late = iter([lambda _request: None, discovered])
     refused = _error(-32022, {"supported": ["2026-07-28"], "requested": "2025-11-25"})
     script = Script(discover=lambda request: next(late)(request), initialize=refused)
-    async with _connected(script, probe_seconds=0.01) as client:
+    async with connected(script, probe_seconds=0.01) as client:
         assert (client.stateless, client.server.version) == (True, "2026-07-28")
     assert script.methods == ["server/discover", "initialize", "server/discover"]
 
@@ -109,13 +109,13 @@ async def test_a_server_that_refuses_whatever_is_offered_is_given_up() -> None:
     refused = _error(-32022, {"supported": ["2026-07-28"], "requested": "2025-11-25"})
     script = Script(initialize=refused)
     with pytest.raises(ConnectionError, match="no protocol version in common"):
-        async with _connected(script, probe_seconds=0.01):
+        async with connected(script, probe_seconds=0.01):
             pass
     assert script.methods == ["server/discover", "initialize", "server/discover"]
 
 
 async def test_an_error_of_the_new_era_keeps_us_there() -> None:
-    async with _connected(Script(discover=_error(-32021))) as client:
+    async with connected(Script(discover=_error(-32021))) as client:
         assert client.stateless
 
 
@@ -132,7 +132,7 @@ async def test_an_error_of_the_new_era_keeps_us_there() -> None:
 async def test_what_can_not_be_opened(options: dict[str, Any], discover: Answer, error: type[Exception]) -> None:
     script = Script(discover=discover)
     with pytest.raises(error):
-        async with _connected(script, **options):
+        async with connected(script, **options):
             pass
     assert script.methods == ["server/discover"]
 
@@ -143,7 +143,7 @@ async def test_what_can_not_be_opened(options: dict[str, Any], discover: Answer,
 async def test_a_handshake_may_fail(initialize: Answer, error: type[Exception]) -> None:
     script = Script(initialize=initialize)
     with pytest.raises(error):
-        async with _connected(script, mode="handshake"):
+        async with connected(script, mode="handshake"):
             pass
     assert script.methods == ["initialize"]
 
@@ -182,7 +182,7 @@ async def test_the_versions_of_both_sides_are_named(
     options: dict[str, Any], answers: dict[str, Answer], text: str
 ) -> None:
     with pytest.raises(ConnectionError, match=f"no protocol version in common: {text}$"):
-        async with _connected(Script(**answers), **options):
+        async with connected(Script(**answers), **options):
             pass
 
 
@@ -191,7 +191,7 @@ async def test_the_versions_of_both_sides_are_named(
 )
 async def test_the_newest_version_that_is_accepted_is_offered(options: dict[str, str]) -> None:
     script = Script(initialize=_initialized("2025-06-18"))
-    async with _connected(script, **options) as client:
+    async with connected(script, **options) as client:
         assert client.server.version == "2025-06-18"
     assert script.methods[0] == "initialize"
     assert script.offers == ["2025-06-18"]
@@ -227,7 +227,7 @@ def _busy(times: int, then: Answer) -> Answer:
 @pytest.mark.parametrize(("discover", "initialize"), [(2, 0), (0, 2), (1, 1)])
 async def test_a_server_that_is_busy_is_asked_again(discover: int, initialize: int) -> None:
     old = _busy(discover, _error(-32601))
-    async with _connected(Script(discover=old, initialize=_busy(initialize, _initialized()))) as client:
+    async with connected(Script(discover=old, initialize=_busy(initialize, _initialized()))) as client:
         assert client.server.version == "2025-11-25"
 
 
@@ -235,7 +235,7 @@ async def test_a_server_that_stays_busy_is_not_taken_for_an_old_one(monkeypatch:
     monkeypatch.setattr("shared.client.retry.BASE_SECONDS", 0.001)
     script = Script(discover=_busy(9, _error(-32601)), initialize=_initialized())
     with pytest.raises(PeerError, match="busy"):
-        async with _connected(script):
+        async with connected(script):
             pass
     assert script.methods == ["server/discover"] * 4
 
@@ -251,7 +251,7 @@ async def test_a_server_that_ends_at_once() -> None:
 @pytest.mark.parametrize("capabilities", [{}, {"logging": {}}])
 async def test_the_log_level_is_set_where_it_can_be(capabilities: dict[str, Any]) -> None:
     script = Script(initialize=_initialized(**capabilities), setLevel=_result({}))
-    async with _connected(script, mode="handshake", log_level="error"):
+    async with connected(script, mode="handshake", log_level="error"):
         pass
     assert ("logging/setLevel" in script.methods) == bool(capabilities)
 
@@ -259,7 +259,7 @@ async def test_the_log_level_is_set_where_it_can_be(capabilities: dict[str, Any]
 async def test_lists_with_no_end_are_cut_off() -> None:
     script = Script(initialize=_initialized(), list=_result({"tools": [{}], "nextCursor": ""}))
     with pytest.raises(Exception, match="pages"):
-        async with _connected(script, mode="handshake") as client:
+        async with connected(script, mode="handshake") as client:
             await client.plain.list_tools()
 
 
@@ -267,7 +267,7 @@ async def test_rounds_have_an_end() -> None:
     discovered = _result({"supportedVersions": ["2026-07-28"], "capabilities": {}})
     script = Script(discover=discovered, call=_result({"resultType": "input_required", "requestState": "s"}))
     with pytest.raises(Exception, match="10 rounds"):
-        async with _connected(script) as client:
+        async with connected(script) as client:
             await client.plain.call_tool("x")
     assert script.methods.count("tools/call") == 10
 

@@ -101,6 +101,12 @@ class ServerDescription:
         """Whether it declared this capability, e.g. `can("resources", "subscribe")`."""
         return declared(self.capabilities, path) not in (None, False)
 
+    @property
+    def has_output_schemas(self) -> bool:
+        """Whether results of tools are to keep to the `outputSchema` that was listed."""
+        version = find_version(self.version)
+        return version is not None and version.output_schemas
+
 
 class Era(Enum):
     """How to go on after `server/discover`."""
