@@ -60,5 +60,5 @@ def visits_wanted(error: PeerError) -> InputWanted | None:
             return None
         if visit.elicitation_id is None:
             return None
-        requests[visit.elicitation_id] = ("elicitation/create", params)
+        requests[visit.elicitation_id] = ("elicitation/create", {**params, "mode": "url"})
     return InputWanted(0, requests, None) if requests else None

@@ -66,6 +66,12 @@ def test_a_refusal_names_its_pages() -> None:
     assert wanted.requests["1"] == ("elicitation/create", PAGE)
 
 
+def test_a_page_is_none_of_a_form_though_its_mode_is_left_out() -> None:
+    wanted = visits_wanted(refusal({key: value for key, value in PAGE.items() if key != "mode"}))
+    assert wanted is not None
+    assert wanted.requests["1"] == ("elicitation/create", PAGE)
+
+
 @pytest.mark.parametrize(
     "error",
     [
