@@ -161,7 +161,7 @@ class LoadedSkill:
     def _find(self, file: str) -> str:
         path = posixpath.normpath(file)
         uri = file if "://" in file else self._uris.get(path) or self._uris.get(unquote(path))
-        uri = uri or f"{self._root}/{quote(path)}"
+        uri = uri or f"{self._root}/{quote(path, errors='replace')}"
         if not (uri in self._listed if self._listed else inside(self._root, uri)):
             raise SkillRefused(uri, "unlisted", "it is not listed as a file of the skill")
         return uri

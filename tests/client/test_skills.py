@@ -243,7 +243,9 @@ async def test_a_skill_that_has_changed_is_loaded_by_its_new_entry() -> None:
         assert skills.approval(new) != skills.approval(old)
 
 
-@pytest.mark.parametrize("file", ["refs/MORE.md", "../other/SKILL.md", "/etc/passwd", "file:///etc/passwd", "", ".."])
+@pytest.mark.parametrize(
+    "file", ["refs/MORE.md", "../other/SKILL.md", "/etc/passwd", "file:///etc/passwd", "", "..", "\ud800"]
+)
 async def test_a_file_that_is_not_listed_is_not_asked_for(file: str) -> None:
     shelf = Shelf()
     async with shelf.skills() as skills:
