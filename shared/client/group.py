@@ -160,7 +160,7 @@ class ClientGroup:
     ) -> CallToolResult:
         """The result of the tool with a name of `list_tools`. Raises UnknownServer, ConnectionError where the server
         is not ready, and what `Client.call_tool` does."""
-        member, own = await self._found(name, TOOLS)
+        member, own = await self._found(name, TOOLS, timeout)
         return await member.client.call_tool(own, arguments, timeout=timeout, on_progress=on_progress)
 
     async def get_prompt(
@@ -171,7 +171,7 @@ class ClientGroup:
         timeout: float | None = CALL_SECONDS,  # noqa: ASYNC109 - as above
     ) -> GetPromptResult:
         """The prompt with a name of `list_prompts`, rendered. Raises as `call_tool` does."""
-        member, own = await self._found(name, PROMPTS)
+        member, own = await self._found(name, PROMPTS, timeout)
         return await member.client.get_prompt(own, arguments, timeout=timeout)
 
     async def read_resource(
@@ -185,7 +185,7 @@ class ClientGroup:
         `call_tool` does."""
         return await self._member(server).client.read_resource(uri, timeout=timeout)
 
-    async def _found(self, name: str, kind: Kind[Any]) -> tuple[Member, str]:
+    async def _found(self, name: str, kind: Kind[Any], seconds: float | None) -> tuple[Member, str]:
         try:
             server, rest = split_name(name)
         except ValueError as error:
@@ -195,7 +195,10 @@ class ClientGroup:
             return member, rest
         own = own_name(name, member.names.get(kind.capability, ()))
         if own is None:
-            await kind.items(member)
+            with anyio.move_on_after(seconds) as patience:
+                await kind.items(member)
+            if patience.cancelled_caught:
+                raise TimeoutError(f"{server} has not told its {kind.what} in {seconds:g} s")
             own = own_name(name, member.names.get(kind.capability, ()))
         return member, rest if own is None else own
 

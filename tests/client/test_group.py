@@ -144,6 +144,12 @@ async def test_a_shortened_name_is_found_without_a_listing(own: str) -> None:
         assert (await group.call_tool(name)).text == "the text"
 
 
+async def test_a_listing_that_a_call_waits_for_must_come_in_time() -> None:
+    async with _entered({"mute": _process("tools/list")}) as group:
+        with anyio.fail_after(10), pytest.raises(TimeoutError, match="has not told its tools"):
+            await group.call_tool("mute__tool-0123456789", timeout=0.01)
+
+
 @pytest.mark.parametrize("name", ["add", "three__add", "__add"])
 async def test_a_name_of_no_server(name: str) -> None:
     async with _entered({"one": _small()}) as group:
