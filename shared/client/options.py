@@ -90,7 +90,7 @@ class ClientOptions:
     0 nothing is kept, and callers do not wait for each other's requests either."""
     cache: ResponseCache | None = None
     """One that clients share, in place of their own: what a server calls public is found by all that ask it."""
-    cache_key: Hashable = None
+    cache_key: Hashable = field(default=None, repr=False)
     """What tells the server from others in a shared cache; `connect` takes the URL or the command."""
 
     def accepted(self) -> tuple[Version, ...]:

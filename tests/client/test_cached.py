@@ -166,6 +166,10 @@ async def test_a_cursor_that_is_refused_takes_all_pages_along() -> None:
     assert [one.method for one in peer.asked] == ["tools/list", "prompts/list", "tools/list", "tools/list"]
 
 
+def test_what_tells_servers_apart_is_not_shown() -> None:
+    assert "s3cret" not in repr(ClientOptions(cache_key=("serve", frozenset({("TOKEN", "s3cret")}))))
+
+
 # Changes
 
 
