@@ -6,6 +6,7 @@ handshake era every request after `initialize` names the session and the version
 
 from base64 import b64encode
 from dataclasses import replace
+from decimal import Decimal
 from typing import Any
 
 from ..session.envelope import claims_envelope
@@ -100,4 +101,7 @@ def usable_tools(answer: Response) -> tuple[Response, list[str]]:
 def _text(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    # Python writes no integer of more than 4,300 digits as text, but as a decimal.
+    return str(Decimal(value)) if isinstance(value, int) else str(value)

@@ -83,6 +83,7 @@ SCHEMA = {
         ),
         ({"region": None, "deep": 3}, {}),
         ({"deep": {"count": 42.0}}, {"count": "42"}),
+        ({"deep": {"count": -(10**5_000)}}, {"count": "-1" + "0" * 5_000}),
         ({"region": ""}, {"region": ""}),
         (None, {}),
     ],
