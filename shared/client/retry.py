@@ -18,6 +18,8 @@ ATTEMPTS = 4
 """How often one request is made, in all."""
 BASE_SECONDS = 0.25
 LONGEST_SECONDS = 10.0
+PATIENCE_SECONDS = 3_600.0
+"""A request without a limit is not made again where the server wants to be left alone for so long."""
 _BUSY = (429, 502, 503, 504)
 """HTTP statuses of a server, or of a proxy before it, that may soon do what it can't do now."""
 _HEADER_MISMATCH = -32020
@@ -71,7 +73,7 @@ class Retries:
         if isinstance(error, SessionLost) and failed == 1:
             return 0.0
         seconds = max(backoff(failed, self._chance), _asked_for(error))
-        return seconds if left is None or seconds < left else None
+        return float(seconds) if seconds < (PATIENCE_SECONDS if left is None else left) else None
 
     def _may_repeat(self, method: str, params: Mapping[str, Any], error: Exception) -> bool:
         if isinstance(error, Unreached):
@@ -82,7 +84,7 @@ class Retries:
 
 
 def _asked_for(error: Exception) -> float:
-    """The seconds that the server wants to be left alone."""
+    """The seconds that the server wants to be left alone; an integer may be one that no float holds."""
     data = error.data if isinstance(error, PeerError) else None
     seconds = data.get("retryAfter") if isinstance(data, dict) else None
-    return float(seconds) if isinstance(seconds, int | float) and seconds > 0 else 0.0
+    return seconds if isinstance(seconds, int | float) and seconds > 0 else 0.0

@@ -80,6 +80,12 @@ def test_the_server_says_how_long_it_wants_to_be_left_alone() -> None:
     assert pause(busy, left=6.5) is None
 
 
+@pytest.mark.parametrize("seconds", [3_600, 10**400, float("inf")])
+@pytest.mark.parametrize("left", [None, 60.0])
+def test_nobody_leaves_a_server_alone_for_ever(seconds: float, left: float | None) -> None:
+    assert pause(PeerError("busy", code=503, data={"retryAfter": seconds}), left=left) is None
+
+
 @pytest.mark.parametrize("data", [None, [], {"retryAfter": "7"}, {"retryAfter": -1}, {"retryAfter": None}])
 def test_what_a_server_says_may_be_anything(data: Any) -> None:
     assert pause(PeerError("busy", code=503, data=data)) == 0.25
