@@ -66,7 +66,7 @@ _MULTI_ROUND = ("tools/call", "prompts/get", "resources/read")
 MAX_QUESTIONS = 100
 """Of one server at once: each has a task, and most of them a person to answer it."""
 MAX_OWED = 10_000
-"""Answers to pings, and refusals, that may wait to be sent; the others are dropped."""
+"""Answers and refusals that may wait to be sent; the others are dropped."""
 _TOO_MANY = -31_000
 """Outside of what JSON-RPC and the protocol keep for themselves."""
 _NOT_CANCELLABLE = ("initialize", "server/discover")
@@ -311,7 +311,7 @@ class ClientSession:
     def _settle(self, id: RequestId, answer: Response | Failure) -> None:
         if id in self._asked:
             self._asked.discard(id)
-            self._send(answer, id)
+            self._reply(id, answer)
 
     def _reply(self, id: RequestId, answer: Response | Failure) -> None:
         # Who asks on and on without reading what is said to it has only so much of our memory.
@@ -410,7 +410,7 @@ class ClientSession:
     def _refuse(self, refusal: Failure) -> None:
         """Answers a question that can't be read; those of the stateless era get no answer at all."""
         if refusal.id is not None and not self._mode.stateless:
-            self._send(refusal, refusal.id)
+            self._reply(refusal.id, refusal)
 
     def _refusal(self, asked: Asked) -> RpcError | None:
         if asked.id in self._asked:

@@ -1,5 +1,6 @@
 """`ClientSession`, without I/O: messages in, events and messages out."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -231,6 +232,26 @@ def test_who_reads_no_answers_is_owed_only_so_many() -> None:
     assert len(_sent(session)) == MAX_OWED
     session.receive(Request("p", "ping"))
     assert _sent(session) == [Response("p", {})]
+
+
+def _asks_what_is_none(session: ClientSession, number: int) -> None:
+    session.receive(decode(f'{{"jsonrpc": "2.0", "id": {number}, "method": 3}}'.encode()))
+
+
+def _asks_what_nobody_answers(session: ClientSession, number: int) -> None:
+    session.receive(Request(number, "who/knows"))
+    session.fail(number, RpcError("method not found"))
+
+
+@pytest.mark.parametrize("ask", [_asks_what_is_none, _asks_what_nobody_answers])
+def test_no_kind_of_answer_is_owed_without_bound(
+    ask: Callable[[ClientSession, int], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("shared.protocol.session.client.MAX_OWED", 5)
+    session = _open(NEWEST_HANDSHAKE)
+    for number in range(10):
+        ask(session, number)
+    assert len(_sent(session)) == 5
 
 
 def test_a_batch_is_taken_apart() -> None:
