@@ -6,6 +6,7 @@ async def permit(act: Act) -> None:
 """
 
 from collections.abc import Awaitable, Callable, Mapping
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -55,9 +56,9 @@ def act_of(server: str, method: str, params: Mapping[str, Any]) -> Act | None:
         return None
     kind, name, arguments = _ACTS[method]
     if name is None:
-        return Act(server, kind, method, dict(params))
+        return Act(server, kind, method, deepcopy(dict(params)))
     given = params.get(arguments) if arguments is not None else None
-    return Act(server, kind, str(params.get(name, "")), dict(given or {}))
+    return Act(server, kind, str(params.get(name, "")), deepcopy(dict(given or {})))
 
 
 def permit_as(server: str, *permits: Permit | None) -> Permit | None:
