@@ -80,6 +80,7 @@ class Changes(AsyncIterator[Change]):
 
     def __init__(self, link: Link, tasks: TaskGroup, uris: Sequence[str], *, lists: bool) -> None:
         self._keeper = _Keeper(link, tuple(uris), lists)
+        self._link = link
         self._tasks = tasks
         self._is_started = False
 
@@ -126,7 +127,10 @@ class Changes(AsyncIterator[Change]):
     def _start(self) -> None:
         if not self._is_started:
             self._is_started = True
-            self._tasks.start_soon(self._keeper.run)
+            if self._link.lasts:
+                self._tasks.start_soon(self._keeper.run)
+            else:
+                self._keeper.end(ConnectionError("the connection is lost, or the client is closed"))
 
     def __del__(self) -> None:
         # A loop that was left by `break` has no other way to say so. The keeper does not know its iterator.
@@ -157,13 +161,17 @@ class _Keeper:
             with self.scope:
                 await self._keep()
         except (McpError, OSError) as error:
-            if not self.stands.is_set():
-                self.refusal = error
-            self.pending.end(error)
+            self.end(error)
         finally:
-            self.pending.end()
-            self.ended.set()
-            self.stands.set()
+            self.end()
+
+    def end(self, error: McpError | OSError | None = None) -> None:
+        """Nothing more will be heard, because of `error` where there is one."""
+        if not self.stands.is_set():
+            self.refusal = error
+        self.pending.end(error)
+        self.ended.set()
+        self.stands.set()
 
     async def _keep(self) -> None:
         failed = 0

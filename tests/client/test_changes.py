@@ -148,3 +148,15 @@ async def test_what_was_heard_is_told_before_the_error() -> None:
     assert await pending.take() == ONE
     with pytest.raises(ConnectionError, match="lost"):
         await pending.take()
+
+
+@ERAS
+async def test_changes_asked_for_after_the_client_was_closed_end_at_once(mode: str) -> None:
+    async with Small().connected(mode=mode) as client:
+        entered, iterated = client.changes(["memo://one"]), client.changes(["memo://one"])
+    with anyio.fail_after(30):
+        with pytest.raises(ConnectionError, match="the client is closed"):
+            await entered.__aenter__()
+        with pytest.raises(ConnectionError, match="the client is closed"):
+            await anext(iterated)
+        await iterated.aclose()
