@@ -235,7 +235,8 @@ class Client(TypedCalls):
             except (OSError, PeerError) as error:
                 failed += 1
                 left = None if deadline is None else deadline - anyio.current_time()
-                list_first = not was_listed and is_unlisted(method, error)
+                # Outside of the stateless era this code is the server's own, and the tool may have run.
+                list_first = not was_listed and self.stateless and is_unlisted(method, error)
                 pause = 0.0 if list_first else self._retries.pause(method, params, error, failed, left)
                 if pause is None or not self._link.lasts:
                     raise
@@ -245,6 +246,8 @@ class Client(TypedCalls):
                 with anyio.move_on_after(left):
                     await self.plain.list_tools()
             left = None if deadline is None else deadline - anyio.current_time()
+            if left is not None and left <= 0:
+                raise TimeoutError(f"the server gave no answer in {seconds:g} s")
 
     async def ping(self) -> None:
         """Returns when the server has answered; where there is no ping any more, it is asked what it is.

@@ -188,10 +188,10 @@ class Connection:
     def sent(self, id: RequestId, on_notice: Callable[[Notified], None] | None = None) -> Iterator[Waiter]:
         """Has the request `id` sent that the session holds, and gives it up at the end of the block.
 
-        Raises ConnectionError where the connection is lost already, closed, or not opened yet.
+        Raises Unreached where the connection is lost already, and ConnectionError where it is not opened yet.
         """
         if self._closed is not None:
-            raise ConnectionError(self._closed)
+            raise lost(self._closed, "unreached" if self.gone.is_set() else "unknown")
         waiter = self._waiting[id] = Waiter(id, on_notice)
         self.flush()
         try:
@@ -294,15 +294,20 @@ class Connection:
     async def _answer_question(self, asked: Asked, scope: anyio.CancelScope) -> None:
         with scope:
             try:
-                result = await self._handlers[asked.method](asked.params)
+                answer: dict[str, Any] | McpError = await self._handlers[asked.method](asked.params)
             except Denied as denied:
-                self.session.fail(asked.id, RpcError(str(denied), code=_REJECTED))
+                answer = RpcError(str(denied), code=_REJECTED)
             except McpError as error:
-                self.session.fail(asked.id, error)
+                answer = error
+            # Another question may have the id of one that was taken back.
+            if self._questions.get(asked.id) is not scope:
+                return
+            if isinstance(answer, McpError):
+                self.session.fail(asked.id, answer)
             else:
-                self.session.respond(asked.id, result)
-        self._questions.pop(asked.id, None)
-        self.flush()
+                self.session.respond(asked.id, answer)
+            del self._questions[asked.id]
+            self.flush()
 
     # Events
 

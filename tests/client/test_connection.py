@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 import anyio
 import pytest
@@ -132,4 +133,31 @@ async def test_an_answer_counts_though_the_end_comes_at_once() -> None:
             connection._take([Response(1, {})])
             connection.lose("gone")
             assert await connection.answer(waiter, 1) == Response(1, {})
+    theirs.close()
+
+
+async def test_an_answer_that_was_not_wanted_any_more_is_none_to_another_question() -> None:
+    ours, theirs = memory_pair()
+    asked = [anyio.Event(), anyio.Event()]
+    may_answer = [anyio.Event(), anyio.Event()]
+
+    async def answer(params: dict[str, Any]) -> dict[str, Any]:
+        number = params["number"]
+        asked[number].set()
+        with anyio.CancelScope(shield=True):
+            await may_answer[number].wait()
+        return {"number": number}
+
+    session = ClientSession(ClientIdentity({}, {}), NEWEST_HANDSHAKE)
+    connection = Connection(End(ours), session, {"roots/list": answer}, lambda notice, taken: None)
+    async with connection.running():
+        await theirs.send([Outgoing(Request("q", "roots/list", {"number": 0}))])
+        await asked[0].wait()
+        await theirs.send([Outgoing(Notification("notifications/cancelled", {"requestId": "q"}))])
+        await theirs.send([Outgoing(Request("q", "roots/list", {"number": 1}))])
+        await asked[1].wait()
+        may_answer[0].set()
+        await anyio.wait_all_tasks_blocked()
+        may_answer[1].set()
+        assert await _next(theirs) == Response("q", {"number": 1})
     theirs.close()
