@@ -120,6 +120,8 @@ class Link:
         """Opens a session on `connection`, tells that it is the one to use, and closes it once it is lost."""
         async with connection.running():
             await open_session(connection, self.options)
+            if self.options.log_level is not None:  # which may be another one by now
+                connection.session.log_level(self.options.log_level)
             self.connection = connection
             opened()
             await watch_over(connection, self.options.heartbeat_seconds)

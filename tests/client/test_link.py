@@ -14,12 +14,17 @@ from shared.client.options import ClientOptions
 from shared.contracts import ClosableTransport
 from shared.errors import PeerError
 from shared.protocol.session.events import Outgoing
+from shared.protocol.types.base import LOG_LEVEL
 from shared.protocol.wire.jsonrpc import Failure, Gap, Message, Request, Response, Unanswered
 from tests.client.small import Small, text_of
 
 ERAS = pytest.mark.parametrize("mode", ["handshake", "stateless"])
 OPENING = {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {"name": "played"}}
 Play = Callable[[Request], Message | None]
+
+
+def discovered(request: Request) -> Message:
+    return Failure(request.id, -32020, "a header is missing")
 
 
 @pytest.fixture(autouse=True)
@@ -59,8 +64,11 @@ class Played:
     def tell(self, message: Message) -> None:
         self._answers.send_nowait(message)
 
-    async def aclose(self) -> None:
+    def end(self) -> None:
         self._answers.close()
+
+    async def aclose(self) -> None:
+        self.end()
         self._come.close()
 
 
@@ -263,3 +271,55 @@ async def test_who_waits_for_an_answer_hears_that_the_client_is_closed() -> None
     async with anyio.create_task_group() as tasks, small.connected() as client:
         tasks.start_soon(call, client)
         await small.started.wait()
+
+
+async def test_what_found_a_connection_that_had_just_ended_is_made_on_the_next_one() -> None:
+    async with playing(unanswered("session over"), good, good) as (client, opened):
+
+        def end(_: Change) -> None:
+            if len(opened) == 2:
+                opened[1].end()
+
+        client.observe(end)
+        assert text_of(await client.plain.call_tool("add")) == "good"
+        assert [one.asked for one in opened[1:]] == [["initialize"], ["initialize", "tools/call"]]
+
+
+async def test_a_code_that_is_the_servers_own_has_no_tool_called_twice() -> None:
+    async with playing(lambda request: Failure(request.id, -32020, "my own")) as (client, opened):
+        with pytest.raises(PeerError, match="my own"):
+            await client.plain.call_tool("add")
+        assert opened[0].asked == ["initialize", "tools/call"]
+
+
+async def test_nothing_is_asked_again_when_the_time_is_up() -> None:
+    def play(request: Request) -> Message | None:
+        return None if request.method == "tools/list" else Failure(request.id, -32020, "a header is missing")
+
+    async with playing(play, mode="stateless") as (client, opened):
+        with pytest.raises(TimeoutError, match=r"in 0\.05 s"):
+            await client.plain.call_tool("add", timeout=0.05)
+        assert opened[0].asked == ["server/discover", "tools/call", "tools/list"]
+
+
+async def test_a_log_level_that_is_set_while_the_connection_is_opened_again_is_that_of_the_next_one() -> None:
+    levels: list[object] = []
+    asked = anyio.Event()
+
+    def play(request: Request) -> Message | None:
+        if request.method == "server/discover":
+            asked.set()
+            return None
+        levels.append(request.params["_meta"].get(LOG_LEVEL))
+        return good(request)
+
+    def forgetting(request: Request) -> Message:
+        is_discover = request.method == "server/discover"
+        return discovered(request) if is_discover else Unanswered(request.id, "unknown", "session over")
+
+    async with playing(forgetting, play, mode="stateless") as (client, opened), anyio.create_task_group() as tasks:
+        tasks.start_soon(client.plain.call_tool, "add")
+        await asked.wait()
+        await client.set_log_level("debug")
+        opened[1].tell(discovered(Request(1, "server/discover")))
+    assert levels == ["debug"]
