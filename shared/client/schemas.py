@@ -94,14 +94,15 @@ class CheckedSchema:
         try:
             if self._validator.is_valid(value):
                 return None
-            if cost * size.count > MAX_EXPLAINED:
-                return [], "it breaks the schema"
-            self._validator.validate(value)
+            if cost * size.count <= MAX_EXPLAINED:
+                self._validator.validate(value)
         except self._library.ValidationError as error:
             return self._explained(error)
         except ValueError as error:  # it is no JSON
             return [], _short(error)
-        return None
+        if self._engine.looks_around:
+            raise UnusableSchema("the value breaks it, or a pattern took too long: which is not known")
+        return [], "it breaks the schema"
 
     def _explained(self, error: Any) -> tuple[list[str], str]:
         kinds = self._library.ValidationErrorKind

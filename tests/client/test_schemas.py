@@ -14,6 +14,15 @@ EMAIL = r"^(?!\.)(?!.*\.\.)([A-Za-z0-9_'+\-\.]*)[A-Za-z0-9_+-]@([A-Za-z0-9][A-Za
 """As zod writes it into schemas."""
 
 
+BOTH = {
+    "properties": {
+        "text": {"pattern": "^(?!x)(?:(a|aa)+(?=b)b|a+)$"},
+        "rows": {"items": {"type": "integer"}},
+    }
+}
+"""Much to check, and a pattern that is given up: whether a value breaks it is not known."""
+
+
 def fault(schema: dict[str, Any], value: object) -> tuple[str, str] | None:
     found = CheckedSchema(schema).fault(value)
     return None if found is None else (".".join(found[0]), found[1])
@@ -108,6 +117,7 @@ def holding_itself() -> list[Any]:
         ({"pattern": "(?=(a+)+$)b"}, "a" * 5_000),
         ({"pattern": "^(a|aa)+(?!c)$"}, "a" * 500 + "b"),
         ({"patternProperties": {"(?=(a+)+$)b": {}}}, {"a" * 5_000: 1}),
+        (BOTH, {"text": "a" * 60, "rows": [1] * 99_000}),
         ({}, holding_itself()),
         ({}, [1] * MAX_VALUES),
         ({}, [[1] * 3_000] * 3_000),

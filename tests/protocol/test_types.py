@@ -116,3 +116,15 @@ def test_a_list_is_refused_at_its_first_fault(model: type[Wire], value: Any) -> 
     with pytest.raises(ValidationError) as refused:
         model.model_validate(value)
     assert refused.value.error_count() < 10
+
+
+def test_a_whole_number_may_be_written_as_a_float() -> None:
+    listed = {"resources": [{"uri": "a:b", "name": "b", "size": 3.0}]}
+    size = results.ListResourcesResult.model_validate(listed).resources[0].size
+    assert (size, type(size)) == (3, int)
+
+
+@pytest.mark.parametrize("size", [3.5, float("inf"), float("nan"), "3", True])
+def test_anything_else_is_no_integer(size: Any) -> None:
+    with pytest.raises(ValidationError):
+        resources.Resource.model_validate({"uri": "a:b", "name": "b", "size": size})

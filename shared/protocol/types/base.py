@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "Annotations",
     "Icon",
     "Implementation",
+    "Integer",
     "Items",
     "Meta",
     "Params",
@@ -42,6 +43,10 @@ Items = Annotated[list[Item], Field(fail_fast=True)]
 """A list that is refused at its first fault: a million of them in one message would hold up all others."""
 
 
+Integer = Annotated[int, BeforeValidator(lambda value: int(value) if _is_whole(value) else value)]
+"""An integer of JSON Schema: 3.0 is one, as programs write that have no other numbers."""
+
+
 class Wire(BaseModel):
     """An object on the wire. Unknown keys are ignored: schemas of the protocol are open."""
 
@@ -56,6 +61,10 @@ class Wire(BaseModel):
             self, mode="json", by_alias=True, exclude_none=True
         )
         return wire
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, float) and value.is_integer()
 
 
 class Params(Wire):

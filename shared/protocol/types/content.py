@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, ConfigDict, Field
 
-from .base import Annotations, Icon, Items, Meta, Wire
+from .base import Annotations, Icon, Integer, Items, Meta, Wire
 
 __all__ = [
     "AudioContent",
@@ -102,7 +102,7 @@ class ResourceLink(Content):
     title: str | None = None
     description: str | None = None
     mime_type: str | None = None
-    size: int | None = None
+    size: Integer | None = None
     icons: Items[Icon] | None = None
 
 

@@ -4,7 +4,7 @@ protocol has none for that. `.internal` is kept for private use, so nobody else'
 
 from pydantic import Field
 
-from .base import Annotations, Icon, Items, Meta, Params, Wire
+from .base import Annotations, Icon, Integer, Items, Meta, Params, Wire
 from .tools import InputParams
 
 __all__ = [
@@ -66,7 +66,7 @@ class Resource(_Described):
     """A resource as `resources/list` shows it; `size` is in bytes."""
 
     uri: str
-    size: int | None = None
+    size: Integer | None = None
 
 
 class ResourceTemplate(_Described):

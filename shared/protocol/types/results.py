@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import Field
 
-from .base import Items, Meta, Wire
+from .base import Integer, Items, Meta, Wire
 from .content import ResourceContents, TextResourceContents
 from .prompts import Prompt
 from .resources import Resource, ResourceTemplate
@@ -85,7 +85,7 @@ class Completion(Wire):
     """Values that fit what was typed: at most 100 of `total`, where that is known."""
 
     values: Items[str]
-    total: int | None = None
+    total: Integer | None = None
     has_more: bool | None = None
 
 

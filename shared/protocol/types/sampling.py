@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from .base import Items, Meta, Params, Role, Wire
+from .base import Integer, Items, Meta, Params, Role, Wire
 from .content import AudioContent, ContentBlock, ImageContent, OtherContent, TextContent
 from .tools import Tool
 
@@ -88,7 +88,7 @@ class CreateMessageParams(Params):
     """A conversation to go on with, in at most `max_tokens`."""
 
     messages: Items[SamplingMessage]
-    max_tokens: int
+    max_tokens: Integer
     model_preferences: ModelPreferences | None = None
     system_prompt: str | None = None
     include_context: str | None = None

@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from .base import Items, Wire
+from .base import Integer, Items, Wire
 from .resources import UriParams
 from .tools import ListParams
 
@@ -46,7 +46,7 @@ class SkillResource(Wire):
 
     uri: str
     digest: str = Field(pattern=r"^sha256:[0-9a-f]{64}$")
-    size: int = Field(ge=0)
+    size: Integer = Field(ge=0)
 
 
 class SkillEntry(Wire):
