@@ -14,11 +14,12 @@ from ..protocol.types.base import Params, fault_at
 from ..protocol.types.client import ElicitResult, ListRootsResult
 from ..protocol.types.elicitation import ElicitForm, ElicitUrl
 from ..protocol.types.sampling import CreateMessageParams
-from .elicitation import completed
 from .options import ClientOptions, Handler, Log, Roots, Sample
+from .schema_cost import UnusableSchema
+from .schemas import CheckedSchema
 from .visits import Visits
 
-__all__ = ["Handlers"]
+__all__ = ["Handlers", "completed"]
 
 Asked = TypeVar("Asked", bound=Params)
 
@@ -113,3 +114,22 @@ def _logged(log: Log, params: dict[str, Any]) -> None:
     level, logger = params.get("level"), params.get("logger")
     if isinstance(level, str):
         log(level, logger if isinstance(logger, str) else None, params.get("data"))
+
+
+def completed(form: ElicitForm, answer: ElicitResult) -> ElicitResult:
+    """`answer` as the server gets it: what an accepted form leaves out has its default (SEP-1034).
+
+    Raises InvalidAnswer where it breaks the schema of the form.
+    """
+    if answer.action != "accept":
+        return ElicitResult(action=answer.action)
+    given = {name: value for name, value in (answer.content or {}).items() if value is not None}
+    content: dict[str, Any] = {**form.defaults(), **given}
+    try:
+        fault = CheckedSchema(form.requested_schema, form=True).fault(content)
+    except UnusableSchema:
+        fault = None  # the server, which made the form, has to look for itself
+    if fault is not None:
+        path, text = fault
+        raise InvalidAnswer(f"the answer to a form is wrong at {'.'.join(path) or 'its top'}: {text}")
+    return ElicitResult(action="accept", content=content)

@@ -6,7 +6,7 @@ import pytest
 from pydantic import BaseModel
 
 from shared import Context
-from shared.client.elicitation import completed
+from shared.client.handlers import completed
 from shared.errors import InvalidAnswer, PeerError
 from shared.protocol.types.client import ElicitResult
 from shared.protocol.types.elicitation import ElicitForm
