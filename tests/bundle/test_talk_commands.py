@@ -41,6 +41,8 @@ def test_all_arguments_as_json_are_sent_as_they_are(capsys: pytest.CaptureFixtur
         (["call", "repeat", "text=a", "mode=fsat"], "mode takes fast, slow, and not 'fsat'; fast?"),
         (["call", "repeat", "text"], "'text' is no argument: they are given as key=value"),
         (["call", "repeat", "--arguments", "[1]"], "--arguments takes one JSON object"),
+        (["call", "repeat", "--arguments", '{"count": NaN}'], "--arguments takes one JSON object"),
+        (["call", "repeat", "--arguments", '{"count": 1e999}'], "--arguments takes one JSON object"),
         (["call", "draw", "--out", "/nowhere/a.png"], "--out: there is no directory /nowhere"),
         (["prompt", "greet"], "greet needs who=TEXT"),
         (["prompt", "great"], "there is no prompt 'great'; did you mean greet?"),

@@ -57,6 +57,7 @@ def test_a_text_is_what_the_schema_says(schema: Any, texts: list[str], value: An
         ({"type": "integer"}, ["1.5"], "a takes integer, and not '1.5'"),
         ({"type": "integer"}, ["true"], "a takes integer, and not 'true'"),
         ({"type": "number"}, ["NaN"], "a takes number, and not 'NaN'"),
+        ({"type": "number"}, ["1e999"], "a takes number, and not '1e999'"),
         ({"type": "boolean"}, ["2"], "a takes boolean, and not '2'"),
         ({"type": "object"}, ["[1]"], r"a takes object, and not '\[1\]'"),
         ({"type": "string"}, ["x", "y"], "a takes one value, and was given 2"),
@@ -100,3 +101,13 @@ def test_a_schema_that_is_none_takes_anything(schema: Any) -> None:
 def test_references_in_a_circle_have_an_end() -> None:
     circle = {"$ref": "#/properties/a"}
     assert parameters_of({"properties": {"a": circle}})["a"].kind == "anything"
+
+
+def test_many_references_in_a_circle_have_an_end() -> None:
+    again = {"anyOf": [{"$ref": "#"}] * 1000, "properties": {"a": {"type": "string"}}}
+    assert parameters_of(again)["a"].kind == "text"
+
+
+def test_many_lists_within_lists_have_an_end() -> None:
+    lists = {"anyOf": [{"type": "array", "items": {"$ref": "#/properties/a"}} for _ in range(1000)]}
+    assert parameters_of(tool(lists))["a"].kind.startswith("list of list of ")

@@ -11,7 +11,7 @@ from shared.client.client import Client
 from shared.kit.program import exit_with_error
 
 from ..talk.endings import DONE, REFUSED, Misuse
-from ..talk.parameters import parameters_of, read_arguments, unknown
+from ..talk.parameters import from_json, parameters_of, read_arguments, unknown
 from ..talk.parser import TalkParser
 from ..talk.progress import Bar
 from ..talk.questions import asking
@@ -61,8 +61,8 @@ def _whole(text: str | None) -> dict[str, Any] | None:
     if text is None:
         return None
     try:
-        value = json.loads(sys.stdin.read() if text == "-" else text)
-    except (ValueError, RecursionError):
+        value = from_json(sys.stdin.read() if text == "-" else text)
+    except ValueError:
         value = None
     if not isinstance(value, dict):
         raise Misuse("--arguments takes one JSON object")

@@ -5,6 +5,7 @@ The schema is the server's, so nothing in it is relied on: what can't be underst
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from math import isfinite
 from typing import Any, NamedTuple
 
 from shared.kit.text import nearest
@@ -95,6 +96,14 @@ def as_text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
+def from_json(text: str) -> Any:
+    """The value of a JSON text. Raises ValueError, also for NaN and for a number that would become infinite."""
+    try:
+        return json.loads(text, parse_constant=_refused, parse_float=_finite)
+    except RecursionError:
+        raise ValueError("too deep") from None
+
+
 def parameters_of(schema: Any) -> dict[str, Parameter]:
     """What a tool with this `inputSchema` takes, or a form with this `requestedSchema`, in its order."""
     root = schema if isinstance(schema, dict) else {}
@@ -149,7 +158,7 @@ def _parameter(name: str, schema: Any, root: Mapping[str, Any], depth: int = 0) 
     whole = schema if isinstance(schema, dict) else {}
     types: set[str] = set()
     choices: list[tuple[Any, str]] = []
-    items, is_open = None, False
+    lists, is_open = [], False
     for part in _alternatives(whole, root):
         named = list(_choices(part))
         choices += named
@@ -157,8 +166,9 @@ def _parameter(name: str, schema: Any, root: Mapping[str, Any], depth: int = 0) 
         if not named:
             types |= said
             is_open = is_open or not said
-        if "array" in said and depth < _MAX_DEPTH:
-            items = _parameter(name, part.get("items"), root, depth + 1)
+        if "array" in said:
+            lists.append(part.get("items"))
+    items = _parameter(name, lists[-1], root, depth + 1) if lists and depth < _MAX_DEPTH else None
     return Parameter(
         name,
         frozenset(() if is_open else types),
@@ -171,10 +181,17 @@ def _parameter(name: str, schema: Any, root: Mapping[str, Any], depth: int = 0) 
     )
 
 
-def _alternatives(schema: Mapping[str, Any], root: Mapping[str, Any], depth: int = 0) -> Iterator[Mapping[str, Any]]:
-    """The schema itself, or what it is made of, with references within the document followed."""
-    if depth > _MAX_DEPTH:
+def _alternatives(
+    schema: Mapping[str, Any], root: Mapping[str, Any], depth: int = 0, seen: set[int] | None = None
+) -> Iterator[Mapping[str, Any]]:
+    """The schema itself, or what it is made of, with references within the document followed.
+
+    Each part comes once: where references lead round, the ways to a part multiply with each step.
+    """
+    seen = set() if seen is None else seen
+    if depth > _MAX_DEPTH or id(schema) in seen:
         return
+    seen.add(id(schema))
     parts = [one for key in ("anyOf", "oneOf", "allOf") for one in _list(schema.get(key))]
     if isinstance(schema.get("$ref"), str):
         parts.append(_referred(schema["$ref"], root))
@@ -182,7 +199,7 @@ def _alternatives(schema: Mapping[str, Any], root: Mapping[str, Any], depth: int
         yield schema
     for part in () if _named(parts) else parts:
         if isinstance(part, dict):
-            yield from _alternatives(part, root, depth + 1)
+            yield from _alternatives(part, root, depth + 1, seen)
 
 
 def _referred(reference: str, root: Mapping[str, Any]) -> Any:
@@ -210,13 +227,18 @@ def _named(parts: Sequence[Any]) -> bool:
 
 def _parsed(text: str) -> Any:
     try:
-        return json.loads(text, parse_constant=_refuse)
-    except (ValueError, RecursionError):
+        return from_json(text)
+    except ValueError:
         return _NOTHING
 
 
-def _refuse(_: str) -> Any:
-    raise ValueError
+def _refused(text: str) -> Any:
+    raise ValueError(f"{text} is no JSON")
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    return value if isfinite(value) else _refused(text)
 
 
 def _is_of(value: Any, kind: str) -> bool:
