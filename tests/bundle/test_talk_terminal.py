@@ -45,7 +45,7 @@ def test_inspect_shows_what_a_server_offers(tmp_path: Path) -> None:
         assert shell.shown == OFFERS
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_read_moves_no_cursor(tmp_path: Path) -> None:
     with terminal(["read", "-", "tiny://text", "--", *TINY], tmp_path) as shell:
         assert shell.end() == 0
@@ -59,7 +59,7 @@ def test_read_writes_no_picture_to_a_terminal(tmp_path: Path) -> None:
         assert shell.raw == "[image/png, 5 bytes; --out FILE saves it]\r\n"
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_prompt_shows_messages(tmp_path: Path) -> None:
     with terminal(["prompt", "-", "greet", "who=Ann", "--", *TINY], tmp_path) as shell:
         assert shell.end() == 0
