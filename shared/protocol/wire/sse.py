@@ -4,11 +4,15 @@ Lines end with LF, CR LF or CR, wherever a chunk was cut. Comments are skipped, 
 event that its blank line never completes is dropped. An event longer than the limit is dropped up to its end.
 """
 
+import re
+
 from .framing import Oversized, ServerSentEvent
 
 __all__ = ["EventStream"]
 
 _BOM = b"\xef\xbb\xbf"
+_ID = re.compile(rb"[\t -~\x80-\xff]{0,4096}")
+"""An id that a header can say again; any other is ignored, as one with a zero is by the standard."""
 
 
 class EventStream:
@@ -84,7 +88,7 @@ class EventStream:
                 self._data.append(value)
             case b"event":
                 self._event = value.decode("utf-8", "replace")
-            case b"id" if b"\0" not in value:
+            case b"id" if _ID.fullmatch(value):
                 self._id = value.decode("utf-8", "replace")
             case b"retry" if value.isdigit():
                 self.retry = self._retry = int(value[:9])

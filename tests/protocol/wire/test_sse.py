@@ -23,6 +23,7 @@ CASES = [
     (b"event: endpoint\ndata: /x\n\n", [ServerSentEvent(b"/x", "endpoint")]),
     (b"id: 7\nretry: 30\ndata\n\n", [ServerSentEvent(b"", id="7", retry=30)]),
     (b"id: a\0b\nretry: 3s\nother: x\ndata: a\n\n", [ServerSentEvent(b"a")]),
+    (b"id: a\x0bb\ndata: a\n\nid: \x7f\ndata: b\n\n", [ServerSentEvent(b"a"), ServerSentEvent(b"b")]),
     (b"event: x\n\ndata: a\n\n", [ServerSentEvent(b"a")]),
     (b"data: a\n\ndata: b\n", [ServerSentEvent(b"a")]),
     ("data: \u2028é\n\n".encode(), [ServerSentEvent("\u2028é".encode())]),
@@ -72,3 +73,9 @@ EVENTS = st.lists(st.builds(ServerSentEvent, data=DATA, id=st.none() | st.sample
 @given(EVENTS, st.integers(1, 20))
 def test_it_reads_what_is_encoded(events: list[ServerSentEvent], size: int) -> None:
     assert _read(b"".join(map(encode_event, events)), size) == events
+
+
+def test_a_long_id_is_none() -> None:
+    stream = EventStream(10_000)
+    stream.feed(b"id: %b\ndata: a\n\n" % (b"a" * 4_097))
+    assert stream.last_id is None
