@@ -45,6 +45,9 @@ class Crew:
         self._failed = failed
         self._tasks: set[asyncio.Task[None]] = set()
 
+    def __len__(self) -> int:
+        return len(self._tasks)
+
     def start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Begins `work`, soon."""
         task = asyncio.get_running_loop().create_task(work)

@@ -22,7 +22,7 @@ from ...protocol.wire.jsonrpc import Failure, Message, Notification, Request, Re
 from ...protocol.wire.sse import EventStream
 from .client_answers import drain, is_stream
 from .client_inbox import Inbox
-from .client_pool import FAILURES, Pool, unanswered
+from .client_pool import FAILURES, MAX_TOLD, MAX_TOLD_AT_ONCE, Pool, unanswered
 from .client_site import Site
 from .client_streams import Post, Streams
 
@@ -48,6 +48,7 @@ class HttpTransport:
         self._asking = Crew(self._inbox.end)
         self._telling = Crew(self._inbox.end)
         self._turns = asyncio.Semaphore(MAX_CALLS)
+        self._turns_to_tell = asyncio.Semaphore(MAX_TOLD_AT_ONCE)
         self._posts: dict[RequestId, Post] = {}
         self._streams = Streams(site, self._inbox)
 
@@ -103,6 +104,8 @@ class HttpTransport:
                 post.task = self._asking.start(self._ask(post))
             case Notification("notifications/cancelled") as message if one.about is not None:
                 self._cancel(one.about, message)
+            case Response() | Failure() if len(self._telling) >= MAX_TOLD:
+                pass
             case Notification() | Response() | Failure() as message:
                 self._telling.start(self._tell(message))
 
@@ -118,7 +121,7 @@ class HttpTransport:
     async def _tell(self, message: Notification | Response | Failure) -> None:
         """Raises BrokenResourceError where it can't be delivered, or the session is over."""
         try:
-            async with asyncio.timeout(TELL_SECONDS), self._site.post(message) as response:
+            async with asyncio.timeout(TELL_SECONDS), self._turns_to_tell, self._site.post(message) as response:
                 await drain(response)
                 is_forgotten = self._site.forgets(response)
         except (*FAILURES, TimeoutError):

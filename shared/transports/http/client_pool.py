@@ -20,13 +20,27 @@ from ...kit.text import escape
 from ...protocol.wire.jsonrpc import RequestId, Unanswered
 from ...version import __version__
 
-__all__ = ["FAILURES", "HEADER_BYTES", "PATIENCE", "Pool", "lent_http", "parse_url", "reason_of", "unanswered"]
+__all__ = [
+    "FAILURES",
+    "HEADER_BYTES",
+    "MAX_TOLD",
+    "MAX_TOLD_AT_ONCE",
+    "PATIENCE",
+    "Pool",
+    "lent_http",
+    "parse_url",
+    "reason_of",
+    "unanswered",
+]
 
 CONNECT_SECONDS = 30.0
 """For a connection to stand, with TLS."""
 IDLE_SECONDS = 4.0
 """How long a connection is kept for the next request: servers close theirs after 5 seconds (uvicorn, Node) or
 more, and what is sent on a connection that is being closed may have been carried out, or not."""
+MAX_TOLD_AT_ONCE, MAX_TOLD = 100, 1_000
+"""Messages that are no requests: so many at a time, each of which takes a connection; and with so many on their way
+no more answers, as a server may ask on and on and accept none."""
 HEADER_BYTES = 32_768
 """Of one header, and of the first line."""
 

@@ -26,7 +26,7 @@ from ...protocol.wire.jsonrpc import Failure, Gap, Message, Notification, Reques
 from ...protocol.wire.sse import EventStream
 from .client_answers import attributed, drain, is_stream, read_answer, wait_of_reply
 from .client_inbox import Inbox
-from .client_pool import FAILURES, PATIENCE, Pool, parse_url, reason_of, unanswered
+from .client_pool import FAILURES, MAX_TOLD, MAX_TOLD_AT_ONCE, PATIENCE, Pool, parse_url, reason_of, unanswered
 from .client_site import Answering
 
 __all__ = ["SseTransport", "open_sse"]
@@ -55,6 +55,7 @@ class SseTransport:
         self._inbox = Inbox()
         self._tasks = Crew(self._inbox.end)
         self._telling = Crew(self._inbox.end)
+        self._turns_to_tell = asyncio.Semaphore(MAX_TOLD_AT_ONCE)
 
     async def open(self) -> None:
         """Reads until the endpoint is named, and on from there meanwhile.
@@ -86,6 +87,8 @@ class SseTransport:
                     self._tasks.start(self._ask(request))
                 case Notification("notifications/initialized") as message:
                     await self._tell(message)
+                case Response() | Failure() if len(self._telling) >= MAX_TOLD:
+                    pass
                 case Notification() | Response() | Failure() as message:
                     self._telling.start(self._tell(message))
 
@@ -100,7 +103,7 @@ class SseTransport:
 
     async def _tell(self, message: Message) -> None:
         try:
-            async with asyncio.timeout(TELL_SECONDS), self._post(message) as response:
+            async with asyncio.timeout(TELL_SECONDS), self._turns_to_tell, self._post(message) as response:
                 await drain(response)
         except (*FAILURES, TimeoutError):
             raise anyio.BrokenResourceError from None
