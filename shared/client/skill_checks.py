@@ -5,6 +5,7 @@ A match says that a server is consistent, and nothing about whom to trust: diges
 
 import hashlib
 import re
+import unicodedata
 from typing import Any, Literal
 from urllib.parse import unquote
 
@@ -54,11 +55,16 @@ def check_entry(entry: SkillEntry) -> None:
     if entry.resources == DYNAMIC:
         return
     uris = [one.uri for one in entry.resources]
-    if entry.uri not in uris or len(set(uris)) < len(uris):
+    if entry.uri not in uris or len({_same_file(uri) for uri in uris}) < len(uris):
         raise SkillRefused(entry.uri, "entry", f"it does not list {MANIFEST}, or it lists a file twice")
     stray = next((uri for uri in uris if not inside(root, uri)), None)
     if stray is not None:
         raise SkillRefused(entry.uri, "entry", f"it lists a file that is not its own: {stray[:200]!r}")
+
+
+def _same_file(uri: str) -> str:
+    """What two URIs of one file have in common: its path, however that is written."""
+    return unicodedata.normalize("NFC", unquote(uri))
 
 
 def check_limits(entry: SkillEntry) -> None:

@@ -31,6 +31,11 @@ def refusal(check: Any, *given: Any) -> str:
 # Entries
 
 
+@pytest.mark.parametrize("others", [("a.md", "%61.md"), ("a b.md", "a%20b.md"), ("\u00e9.md", "e\u0301.md")])
+def test_a_file_is_listed_once_however_it_is_written(others: tuple[str, str]) -> None:
+    assert refusal(check_entry, entry(URI, *(f"{ROOT}/{path}" for path in others))) == "entry"
+
+
 @pytest.mark.parametrize("path", ["a.md", "refs/a b.md", "refs/a%20b.md", "nested/SKILL.md", "..a"])
 def test_files_stand_in_the_directory_of_the_skill(path: str) -> None:
     check_entry(entry(URI, f"{ROOT}/{path}"))
