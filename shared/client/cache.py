@@ -53,11 +53,13 @@ class Kept:
     data: bytes
     fresh_until: float
     etag: str | None
+    asked: int = 0
+    """Characters of what it is kept under, which the server may have made."""
 
     @property
     def size(self) -> int:
         """Bytes, about."""
-        return ENTRY_BYTES + len(self.data)
+        return ENTRY_BYTES + self.asked + len(self.data)
 
     def result(self) -> dict[str, Any]:
         """The result, a new one each time."""
@@ -141,7 +143,9 @@ class ResponseCache:
         if not is_complete or (seconds <= 0 and etag is None) or _least_size(result) > self.max_bytes:
             return
         try:
-            kept = Kept(to_json(result, inf_nan_mode="constants"), self._clock() + seconds, etag)
+            kept = Kept(
+                to_json(result, inf_nan_mode="constants"), self._clock() + seconds, etag, len(question.of or "")
+            )
         except PydanticSerializationError:  # it holds half a surrogate pair, and would come back as something else
             return
         if kept.size <= self.max_bytes:

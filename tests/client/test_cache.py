@@ -196,3 +196,10 @@ def test_what_is_too_big_is_not_kept(cache: ResponseCache) -> None:
         _answered(cache, _asked("b"), **HOUR, **result)
     assert cache.find(_asked("b")) is None
     assert _fresh(cache, _asked("a"))
+
+
+def test_what_was_asked_counts(cache: ResponseCache) -> None:
+    _answered(cache, _asked("a"), **HOUR)
+    _answered(cache, _asked("b" * 8 * ENTRY_BYTES), **HOUR)
+    assert cache.find(_asked("a")) is None
+    assert cache.size <= cache.max_bytes
