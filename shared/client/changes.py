@@ -17,6 +17,7 @@ from anyio.abc import TaskGroup
 
 from ..errors import McpError, PeerError
 from ..kit.tasks import Signal
+from ..protocol.http.retry_after import BUSY
 from .connection import Connection
 from .link import Link
 from .retry import backoff
@@ -203,4 +204,4 @@ class _Keeper:
 
 def _may_pass(error: Exception) -> bool:
     """Whether a failure may be over soon: the server is away, or says so of itself."""
-    return not isinstance(error, PeerError) or error.code in (429, 502, 503, 504)
+    return not isinstance(error, PeerError) or error.code in BUSY

@@ -62,12 +62,13 @@ class Link:
         self._pauses = Pauses()
         self._attempt: _Attempt | None = None
         self._over = anyio.Event()
+        self._is_entered = False
         self._tasks: TaskGroup
 
     @property
     def lasts(self) -> bool:
         """Whether requests can still be made, now or after the connection was opened again."""
-        return self._start is not None or not self.connection.gone.is_set()
+        return self._is_entered and (self._start is not None or not self.connection.gone.is_set())
 
     async def ended(self) -> None:
         """Waits until requests can no longer be made."""
@@ -81,6 +82,7 @@ class Link:
         Raises PeerError when the server refuses, ConnectionError when it is gone or no version is shared, and
         TimeoutError when it gives no answer.
         """
+        self._is_entered = True
         try:
             async with background() as self._tasks:
                 await self._tasks.start(self._first)

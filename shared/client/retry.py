@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..errors import PeerError
+from ..protocol.http.retry_after import BUSY
+from ..protocol.http.routing_headers import HeaderMismatch
 from .errors import SessionLost, Unreached
 
 __all__ = ["Retries", "backoff", "is_unlisted"]
@@ -20,9 +22,6 @@ BASE_SECONDS = 0.25
 LONGEST_SECONDS = 10.0
 PATIENCE_SECONDS = 3_600.0
 """A request without a limit is not made again where the server wants to be left alone for so long."""
-_BUSY = (429, 502, 503, 504)
-"""HTTP statuses of a server, or of a proxy before it, that may soon do what it can't do now."""
-_HEADER_MISMATCH = -32020
 _SAFE = frozenset(
     {
         *("completion/complete", "ping", "prompts/get", "prompts/list", "resources/list", "resources/read"),
@@ -41,7 +40,7 @@ def backoff(failed: int, chance: Callable[[], float] = random.random) -> float:
 def is_unlisted(method: str, error: Exception) -> bool:
     """Whether a tool was not called as its list says that it must be: headers repeat some of its arguments, and which
     ones is not known or has changed (2026-07-28, Streamable HTTP, Custom Headers). It has not run."""
-    return method == "tools/call" and isinstance(error, PeerError) and error.code == _HEADER_MISMATCH
+    return method == "tools/call" and isinstance(error, PeerError) and error.code == HeaderMismatch.code
 
 
 class Retries:
@@ -78,7 +77,7 @@ class Retries:
     def _may_repeat(self, method: str, params: Mapping[str, Any], error: Exception) -> bool:
         if isinstance(error, Unreached):
             return True
-        if not isinstance(error, ConnectionError) and not (isinstance(error, PeerError) and error.code in _BUSY):
+        if not isinstance(error, ConnectionError) and not (isinstance(error, PeerError) and error.code in BUSY):
             return False
         return method in _SAFE or (method == "tools/call" and params.get("name") in self._tools)
 

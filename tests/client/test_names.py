@@ -43,6 +43,12 @@ def test_what_a_shortened_name_looks_like_stays() -> None:
     assert full_name("files", "admin.tools/list") == "files__admintoolslist-d00e4cee60"
 
 
+def test_a_name_as_it_stands_comes_before_one_that_is_shortened_to_it() -> None:
+    shortened = full_name("files", "admin.tools/list")
+    short = split_name(shortened)[1]
+    assert own_name(shortened, ["admin.tools/list", short, "admin.tools/list"]) == short
+
+
 def test_names_that_are_shortened_alike_stay_apart() -> None:
     owns = ["a.b", "a/b", "ab", "x" * 100 + "1", "x" * 100 + "2"]
     assert len({full_name("files", own) for own in owns}) == len(owns)

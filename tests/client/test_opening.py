@@ -275,6 +275,7 @@ async def test_rounds_have_an_end() -> None:
 async def test_a_client_is_entered_before_it_is_used() -> None:
     ours, theirs = memory_pair()
     client = Client(End(ours))
+    assert not client.connected
     with pytest.raises(RuntimeError, match="enter"):
         _ = client.server
     with pytest.raises(ConnectionError, match="not entered"):
