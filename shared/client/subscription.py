@@ -159,16 +159,15 @@ async def _subscribing(
 
 
 async def _unsubscribe(connection: Connection, uris: Sequence[str]) -> None:
+    """Takes back what the server was asked to tell. A connection that is closed meanwhile brings no answer."""
+
+    async def stop_at_the_end() -> None:
+        await connection.closed.wait()
+        tasks.cancel_scope.cancel()
+
     failures = (PeerError, ConnectionError, TimeoutError)
-    with anyio.CancelScope(shield=True), anyio.move_on_after(FAREWELL_SECONDS):
+    with anyio.CancelScope(shield=True), anyio.move_on_after(FAREWELL_SECONDS), suppress(*failures):
         async with background() as tasks:
-            # A client that ends reads no answers any more.
-            tasks.start_soon(_cancel_once, connection.closed, tasks.cancel_scope)
-            with suppress(*failures):
-                for uri in uris:
-                    await connection.call("resources/unsubscribe", {"uri": uri}, seconds=None)
-
-
-async def _cancel_once(event: anyio.Event, scope: anyio.CancelScope) -> None:
-    await event.wait()
-    scope.cancel()
+            tasks.start_soon(stop_at_the_end)
+            for uri in uris:
+                await connection.call("resources/unsubscribe", {"uri": uri}, seconds=None)

@@ -6,6 +6,7 @@ from typing import Any
 import anyio
 import pytest
 
+from shared.client import subscription
 from shared.client.changes import Change, Pending
 from shared.errors import PeerError
 from tests.client.small import Small
@@ -107,6 +108,15 @@ async def test_changes_end_with_the_client(mode: str) -> None:
         tasks.start_soon(read)
         await anyio.wait_all_tasks_blocked()
     assert seen == ["the end"]
+
+
+@ERAS
+async def test_a_client_that_closes_waits_for_no_farewell(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(subscription, "FAREWELL_SECONDS", 40)  # more than the test has
+    async with Small().connected(mode=mode) as client:
+        changes = await client.changes(["memo://one"]).__aenter__()
+    with pytest.raises(StopAsyncIteration):
+        await anext(changes)
 
 
 @ERAS
