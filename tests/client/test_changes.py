@@ -136,7 +136,7 @@ ONE, TWO, THREE = (Change("resource", f"memo://{number}") for number in range(3)
 
 
 async def test_a_change_waits_once() -> None:
-    pending = Pending()
+    pending = Pending(limit=2)
     for change in (ONE, TWO, ONE):
         pending.put(change)
     pending.end()

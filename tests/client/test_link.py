@@ -15,6 +15,7 @@ from shared.contracts import ClosableTransport
 from shared.errors import PeerError
 from shared.protocol.session.events import Outgoing
 from shared.protocol.types.base import LOG_LEVEL
+from shared.protocol.types.client import Root
 from shared.protocol.wire.jsonrpc import Failure, Gap, Message, Request, Response, Unanswered
 from tests.client.small import Small, text_of
 
@@ -260,6 +261,21 @@ async def test_a_client_that_may_connect_again_ends_when_it_is_closed() -> None:
         await anyio.wait_all_tasks_blocked()
         assert client.connected
     assert not client.connected
+
+
+async def test_what_a_handler_fails_of_ends_a_client_that_has_connected_again() -> None:
+    async def roots() -> list[Root]:
+        raise OSError("no disk")
+
+    async def reconnected() -> None:
+        async with playing(good, roots=roots) as (client, opened):
+            await opened[0].aclose()
+            await client.plain.call_tool("add")
+            opened[1].tell(Request("asked", "roots/list", {}))
+            await anyio.sleep_forever()
+
+    with pytest.raises(OSError, match="no disk"):
+        await reconnected()
 
 
 async def test_who_waits_for_an_answer_hears_that_the_client_is_closed() -> None:

@@ -42,6 +42,7 @@ def fault(schema: dict[str, Any], value: object) -> tuple[str, str] | None:
         ({"pattern": EMAIL}, "ada..l@example.org", ""),
         ({"pattern": "^.{1,100}$"}, "ab", None),
         ({"format": "email"}, "no address", None),
+        ({"maxLength": 999_999}, "x" * 1_000_000, ""),
         ({"prefixItems": [{"type": "string"}], "items": False}, ["a", 1], "1"),
         ({"$schema": "http://json-schema.org/draft-07/schema#", "items": [{"type": "string"}]}, [1], "0"),
         ({"$defs": {"a": {"type": "string"}}, "items": {"$ref": "#/$defs/a"}}, ["b", 3], "1"),

@@ -181,6 +181,16 @@ async def test_an_endpoint_of_another_origin_gets_nothing(endpoint: str) -> None
                 pass
 
 
+async def test_a_session_of_others_keeps_no_stream_of_an_endpoint_that_is_refused() -> None:
+    async with answering("event: endpoint\ndata: //evil.example/x\n\n") as url:
+        connector = aiohttp.TCPConnector(limit=1)
+        async with aiohttp.ClientSession(connector=connector) as http:
+            for _ in range(2):  # the second one would wait for the connection of the first one
+                with pytest.raises(ConnectionError, match="another origin"):
+                    async with open_sse(url, {}, Pool(http), seconds=5):
+                        pass
+
+
 @pytest.mark.parametrize("endpoint", ["http://[::1", "http://127.0.0.1:99999999/"])
 async def test_an_endpoint_that_is_no_url(endpoint: str) -> None:
     async with answering(f"event: endpoint\ndata: {endpoint}\n\n") as url:
