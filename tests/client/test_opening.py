@@ -272,6 +272,17 @@ async def test_rounds_have_an_end() -> None:
     assert script.methods.count("tools/call") == 10
 
 
+async def test_a_silent_server_of_the_stateless_era_is_not_said_to_speak_another_version(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("shared.client.opening.OPENING_SECONDS", 0.01)
+    ours, theirs = memory_pair()
+    with pytest.raises(TimeoutError, match="no answer"):
+        async with Client(End(ours), ClientOptions(mode="stateless")):
+            pass
+    theirs.close()
+
+
 async def test_a_client_is_entered_before_it_is_used() -> None:
     ours, theirs = memory_pair()
     client = Client(End(ours))
