@@ -1,6 +1,20 @@
-"""A client for MCP servers of both eras, over every transport, and the names that its users import.
+"""A client for MCP servers of both eras, over every transport, and the names that its users import. They are here from the
+start, unlike those of `shared`: `connect` would else be the module of that name.
 
-They are here from the start, unlike those of `shared`: `connect` would else be the module of that name.
+What a program calls: `client.py`, whose typed calls stand in `typed.py`, and `group.py` for several servers. Where
+
+- a client is made, of a command or a URL: `connect.py`; the process is stopped in `shared/transports/process.py`;
+- the era and the version are found out: `opening.py`, with the rules in `shared/protocol/session/client.py`;
+- a lost connection is opened again: `link.py`; a dead one is noticed: `heartbeat.py`;
+- a request is made again, and `Retry-After` is honoured: `retry.py`;
+- a request runs out of time, and is cancelled: `connection.py`;
+- results are kept: `cache.py`, `cached.py`, `flight.py`;
+- changes are heard: `changes.py`, one connection long `subscription.py`;
+- questions of the server are answered: `handlers.py`, `visits.py`;
+- the host decides what happens: `permit.py`;
+- arguments and results are checked: `checks.py`, `schemas.py`, `schema_cost.py`;
+- tools with a wrong `x-mcp-header` are left out: `shared/protocol/http/client_headers.py`, over HTTP alone;
+- skills are read and verified: `skills.py`, `skill_checks.py`.
 """
 
 from ..errors import InvalidAnswer, InvalidArguments, InvalidResult, McpError, PeerError
