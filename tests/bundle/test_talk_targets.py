@@ -50,6 +50,7 @@ def test_a_url_is_named_without_its_secrets() -> None:
         (Asked("-"), "- stands for a command"),
         (Asked("ftp://example.com"), "the URL of a server begins with"),
         (Asked("http://example.com", ("--x",)), "is started elsewhere"),
+        (Asked("http://me:x@example.com", headers={"Authorization": "b"}), "the URL has a user name already"),
         (Asked("filesystem", headers={"a": "b"}), "headers and tokens go with a URL"),
     ],
     ids=lambda one: one.server if isinstance(one, Asked) else "",

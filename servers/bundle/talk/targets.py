@@ -69,6 +69,8 @@ def _at_url(asked: Asked) -> Target:
         raise Misuse("the URL of a server begins with http://, https://, ws:// or wss://, and names a host")
     if asked.words or asked.env:
         raise Misuse("a server with a URL is started elsewhere: give it its arguments and variables there")
+    if parts.username is not None and "authorization" in map(str.lower, asked.headers):
+        raise Misuse("the URL has a user name already: give that or a token")
     return Target(place_of(asked.server), url=asked.server, headers=asked.headers)
 
 
