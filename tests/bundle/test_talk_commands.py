@@ -1,14 +1,17 @@
 """`call`, `read`, `prompt` and `inspect`, over a server that starts at once: what they show, and how they end."""
 
 import json
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from servers.bundle.program import main
+from servers.bundle.talk.showing import Piece
 
 SERVER = ["--", sys.executable, "-I", "-S", str(Path(__file__).with_name("tiny.py"))]
+ROOT = Path(__file__).resolve().parents[2]
 PNG = b"\x89PNG\n"
 
 
@@ -139,3 +142,21 @@ def test_a_variable_is_handed_on(capsys: pytest.CaptureFixture[str], monkeypatch
 def test_what_the_server_logs_is_shown_where_it_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
     assert ended("call", "vanish", "--verbose") == 3
     assert "out of ink\n" in capsys.readouterr().err.partition("the connection was lost")[0]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no disk that is always full")
+@pytest.mark.parametrize("words", [["inspect"], ["read", "tiny://picture"], ["call", "measure", "--json"]])
+def test_a_full_disk_is_no_lost_connection(words: list[str]) -> None:
+    command, *others = words
+    with open("/dev/full", "w") as full:
+        ended = subprocess.run(
+            [sys.executable, "-m", "servers", command, "-", *others, *SERVER],
+            stdout=full, stderr=subprocess.PIPE, cwd=ROOT, check=False,
+        )  # fmt: skip
+    why = f"python -m servers {command}: the output can't be written: No space left on device\n"
+    assert (ended.returncode, ended.stderr.decode()) == (2, why)
+
+
+def test_what_a_picture_is_called_forges_no_line() -> None:
+    assert Piece(data=b"", mime="image/png\nsaved").shown == "[image/png saved, 0 bytes; --out FILE saves it]"

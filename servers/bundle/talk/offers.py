@@ -15,7 +15,7 @@ from shared.kit.text import join_lines
 
 from ..commands.output import cell, console, table
 from .parameters import Parameter, as_text, parameters_of
-from .showing import records_of
+from .showing import records_of, writing
 
 _HINTS = (("readOnlyHint", "reads only"), ("destructiveHint", "may destroy"), ("idempotentHint", "may be repeated"))
 
@@ -63,11 +63,12 @@ async def _listed(ask: Callable[[], Awaitable[list[dict[str, Any]]]]) -> list[di
 
 
 def show_offers(offers: Offers) -> None:
-    """Prints them for people."""
+    """Prints them for people. Raises Misuse where they can't be written."""
     out = console()
-    with out.capture() as shown:
-        _show(out, offers)
-    sys.stdout.write(_END.sub(lambda end: end[0].replace(" ", ""), shown.get()))
+    with writing(sys.stdout):
+        with out.capture() as shown:
+            _show(out, offers)
+        sys.stdout.write(_END.sub(lambda end: end[0].replace(" ", ""), shown.get()))
 
 
 def _show(out: Console, offers: Offers) -> None:

@@ -8,9 +8,13 @@ import binascii
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from shared.kit.program import plain
+from shared.kit.text import join_lines
+
+from .endings import Misuse
 
 
 class Piece(NamedTuple):
@@ -25,7 +29,7 @@ class Piece(NamedTuple):
         """What a terminal shows of it."""
         if self.data is None:
             return self.text
-        return f"[{self.mime or 'binary'}, {len(self.data):,} bytes; --out FILE saves it]"
+        return f"[{join_lines(self.mime) or 'binary'}, {len(self.data):,} bytes; --out FILE saves it]"
 
 
 def pieces_of(content: Any) -> list[Piece]:
@@ -40,24 +44,36 @@ def pieces_of_contents(contents: Any) -> list[Piece]:
 
 def show(pieces: Sequence[Piece], *, as_error: bool = False) -> None:
     """Writes the parts, each from the beginning of a line; what is no text only where no terminal is."""
-    stream = sys.stderr if as_error else sys.stdout
     for piece in pieces:
         text = piece.shown
-        write_text(text if text.endswith("\n") or not text else f"{text}\n", stream)
-    stream.flush()
+        write_text(text if text.endswith("\n") or not text else f"{text}\n", sys.stderr if as_error else sys.stdout)
 
 
 def write_text(text: str, stream: Any = None) -> None:
-    """Writes a text of the server's to stdout, or to another stream."""
+    """Writes a text of the server's to stdout, or to another stream. Raises Misuse where it can't be written."""
     out = stream or sys.stdout
-    out.write(harmless(text) if out.isatty() else text)
+    with writing(out):
+        out.write(harmless(text) if out.isatty() else text)
 
 
 def write_bytes(data: bytes) -> None:
-    """Writes what is no text to a pipe or a file."""
-    sys.stdout.flush()
-    sys.stdout.buffer.write(data)
-    sys.stdout.buffer.flush()
+    """Writes what is no text to a pipe or a file. Raises Misuse where it can't be written."""
+    with writing(sys.stdout):
+        sys.stdout.flush()
+        sys.stdout.buffer.write(data)
+
+
+@contextmanager
+def writing(stream: Any) -> Iterator[None]:
+    """Flushes what the block writes. Raises Misuse for a disk that is full and the like, which is no fault of the
+    connection, and BrokenPipeError where nobody reads on."""
+    try:
+        yield
+        stream.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise Misuse(f"the output can't be written: {error.strerror}") from None
 
 
 def harmless(text: str) -> str:
@@ -66,9 +82,10 @@ def harmless(text: str) -> str:
 
 
 def write_json(value: Any) -> None:
-    """Writes one JSON text, in ASCII, which every pipe takes and no terminal obeys."""
-    sys.stdout.write(json.dumps(value, indent=2) + "\n")
-    sys.stdout.flush()
+    """Writes one JSON text, in ASCII, which every pipe takes and no terminal obeys. Raises Misuse where it can't be
+    written."""
+    with writing(sys.stdout):
+        sys.stdout.write(json.dumps(value, indent=2) + "\n")
 
 
 def records_of(value: Any) -> list[dict[str, Any]]:
@@ -100,7 +117,7 @@ def _binary(block: Mapping[str, Any], key: str) -> Piece:
     try:
         return Piece(data=base64.b64decode(str(block.get(key, "")), validate=True), mime=mime)
     except binascii.Error:
-        return Piece(f"[{mime or 'binary'}: its {key!r} is not base64]")
+        return Piece(f"[{join_lines(mime) or 'binary'}: its {key!r} is not base64]")
 
 
 def _said(block: Mapping[str, Any], keys: Sequence[str]) -> Iterator[str]:

@@ -4,7 +4,6 @@ import json
 import os
 import shlex
 import subprocess
-import sys
 from argparse import Namespace
 from datetime import datetime
 
@@ -54,10 +53,9 @@ def _tell(change: Change, *, as_json: bool) -> None:
     now = datetime.now().astimezone().replace(microsecond=0)
     if as_json:
         record = {"time": now.isoformat(), "kind": change.kind, **({"uri": change.uri} if change.uri else {})}
-        sys.stdout.write(json.dumps(record) + "\n")
+        write_text(json.dumps(record) + "\n")
     else:
         write_text(f"{now:%H:%M:%S}  {described(change)}\n")
-    sys.stdout.flush()
 
 
 def described(change: Change) -> str:
