@@ -4,6 +4,7 @@ With "auto" the stateless era is tried first. Whatever an old server answers, al
 handshake; what only a stateless server can answer does not.
 """
 
+import logging
 import re
 
 import anyio
@@ -18,6 +19,8 @@ from .options import ClientOptions
 from .retry import Retries
 
 __all__ = ["OPENING_SECONDS", "open_session"]
+
+_log = logging.getLogger(__name__)
 
 OPENING_SECONDS = 60.0
 """How long a server may take to start and answer, where nothing else can be tried."""
@@ -61,7 +64,17 @@ async def _open(connection: Connection, options: ClientOptions) -> None:
         raise _nothing_shared(session, options)
     connection.flush()
     if options.log_level is not None and session.server is not None and session.server.can("logging"):
-        await connection.call("logging/setLevel", {"level": options.log_level}, seconds=OPENING_SECONDS)
+        await _set_log_level(connection, options.log_level)
+
+
+async def _set_log_level(connection: Connection, level: str) -> None:
+    """Says which log messages are wanted. A server that refuses is used without."""
+    try:
+        await connection.call("logging/setLevel", {"level": level}, seconds=OPENING_SECONDS)
+    except PeerError as error:
+        if error.code > 0:  # an HTTP status: what is wrong is not the level
+            raise
+        _log.warning("the server refuses the log level %s: %s", level, error)
 
 
 async def _discover(connection: Connection, options: ClientOptions) -> Era:
