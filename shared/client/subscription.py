@@ -14,11 +14,13 @@ from ..protocol.wire.jsonrpc import Failure
 from .connection import Connection, Waiter, result_of
 from .opening import OPENING_SECONDS
 
-__all__ = ["Change", "Kind", "Subscription", "change_of", "subscribed"]
+__all__ = ["MAX_URI", "Change", "Kind", "Subscription", "change_of", "subscribed"]
 
 Kind = Literal["resource", "tools", "prompts", "resources", "missed"]
 """What has changed: one resource; the list of tools, of prompts or of resources; or anything of it, unheard."""
 
+MAX_URI = 8_192
+"""Characters of a URI that has changed: a thousand changes may wait for who reads slowly."""
 FAREWELL_SECONDS = 2.0
 """Time for the server to take back what it was asked to tell."""
 _LISTS: tuple[Kind, ...] = ("tools", "prompts", "resources")
@@ -39,11 +41,14 @@ _LIST_CHANGES = {f"notifications/{what}/list_changed": Change(what) for what in 
 
 
 def change_of(notice: Notified) -> Change | None:
-    """The change that a notification tells of; None where it is about something else."""
+    """The change that a notification tells of; None where it is about something else. One of a resource whose URI is
+    too long to be kept says that changes were missed."""
     if notice.method != _UPDATED:
         return _LIST_CHANGES.get(notice.method)
     uri = notice.params.get("uri")
-    return Change("resource", uri) if isinstance(uri, str) else None
+    if not isinstance(uri, str):
+        return None
+    return Change("resource", uri) if len(uri) <= MAX_URI else Change("missed")
 
 
 @dataclass(eq=False, slots=True)
@@ -81,7 +86,9 @@ class Subscription:
     def offer(self, notice: Notified) -> bool:
         """Takes a notification of the handshake era, which says not whose it is; False where it is none of ours."""
         change = change_of(notice)
-        if change is None or not (self.lists if change.uri is None else self._covers(change.uri)):
+        if change is None:
+            return False
+        if change.kind != "missed" and not (self.lists if change.uri is None else self._covers(change.uri)):
             return False
         self.tell(change)
         return True

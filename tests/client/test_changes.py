@@ -8,7 +8,9 @@ import pytest
 
 from shared.client import subscription
 from shared.client.changes import Change, Pending
+from shared.client.subscription import MAX_URI, Subscription
 from shared.errors import PeerError
+from shared.protocol.session.client_events import Notified
 from tests.client.small import Small
 
 ERAS = pytest.mark.parametrize("mode", ["handshake", "stateless"])
@@ -170,3 +172,10 @@ async def test_changes_asked_for_after_the_client_was_closed_end_at_once(mode: s
         with pytest.raises(ConnectionError, match="the client is closed"):
             await anext(iterated)
         await iterated.aclose()
+
+
+def test_a_uri_that_is_too_long_to_be_kept() -> None:
+    told: list[Change] = []
+    notice = Notified("notifications/resources/updated", {"uri": "memo://one/" + "a" * MAX_URI})
+    assert Subscription(["memo://one"], told.append, lists=False).offer(notice)
+    assert told == [Change("missed")]
