@@ -14,10 +14,12 @@ from ..protocol.http.retry_after import BUSY
 from ..protocol.http.routing_headers import HeaderMismatch
 from .errors import SessionLost, Unreached
 
-__all__ = ["Retries", "backoff", "is_unlisted"]
+__all__ = ["MAX_TOOLS", "Retries", "backoff", "is_unlisted"]
 
 ATTEMPTS = 4
 """How often one request is made, in all."""
+MAX_TOOLS = 5_000
+"""Tools that are remembered; the oldest are forgotten."""
 BASE_SECONDS = 0.25
 LONGEST_SECONDS = 10.0
 PATIENCE_SECONDS = 3_600.0
@@ -48,7 +50,7 @@ class Retries:
 
     def __init__(self, chance: Callable[[], float] = random.random) -> None:
         self._chance = chance
-        self._tools: set[str] = set()
+        self._tools: dict[str, None] = {}
 
     def learn(self, listed: Mapping[str, Any]) -> None:
         """Takes a result of `tools/list`: which of its tools may be called twice."""
@@ -58,9 +60,11 @@ class Retries:
                 continue
             hints = tool.get("annotations")
             if isinstance(hints, dict) and True in (hints.get("idempotentHint"), hints.get("readOnlyHint")):
-                self._tools.add(name)
+                self._tools[name] = None
+                if len(self._tools) > MAX_TOOLS:
+                    del self._tools[next(iter(self._tools))]
             else:
-                self._tools.discard(name)
+                self._tools.pop(name, None)
 
     def pause(
         self, method: str, params: Mapping[str, Any], error: Exception, failed: int, left: float | None

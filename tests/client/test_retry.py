@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from shared.client.errors import SessionLost, Unreached
-from shared.client.retry import ATTEMPTS, LONGEST_SECONDS, Retries, backoff
+from shared.client.retry import ATTEMPTS, LONGEST_SECONDS, MAX_TOOLS, Retries, backoff
 from shared.errors import PeerError
 
 LOST = ConnectionError("lost")
@@ -95,3 +95,11 @@ def test_pauses_grow_to_a_bound_and_differ() -> None:
     assert [backoff(failed, lambda: 1.0) for failed in (1, 2, 3, 6, 7, 10_000)] == [0.25, 0.5, 1, 8, 10, 10]
     assert backoff(7, lambda: 0.5) == LONGEST_SECONDS / 2
     assert backoff(1, lambda: 0.0) == 0
+
+
+def test_old_tools_are_forgotten() -> None:
+    hints = {"readOnlyHint": True}
+    many = retries()
+    many.learn({"tools": [{"name": str(number), "annotations": hints} for number in range(MAX_TOOLS)]})
+    assert many.pause("tools/call", {"name": "look"}, LOST, 1, None) is None
+    assert many.pause("tools/call", {"name": "0"}, LOST, 1, None) is not None

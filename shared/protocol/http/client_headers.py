@@ -16,7 +16,10 @@ from .header_marks import marking_fault
 from .routing_headers import METHOD_HEADER, NAME_HEADER, NAMED_BY, Parameter, parameter_headers
 from .rules import EVENT_STREAM, JSON, SESSION_ID, VERSION_HEADER, is_session_id
 
-__all__ = ["ClientHeaders", "encode_value", "usable_tools"]
+__all__ = ["MAX_TOOLS", "ClientHeaders", "encode_value", "usable_tools"]
+
+MAX_TOOLS = 5_000
+"""Tools whose marked arguments are remembered; the oldest are forgotten, and listed again when they are called."""
 
 
 def encode_value(text: str) -> str:
@@ -66,6 +69,8 @@ class ClientHeaders:
                 self._parameters.pop(tool["name"], None)
                 if marked := tuple(parameter_headers(schema)):
                     self._parameters[tool["name"]] = marked
+                    if len(self._parameters) > MAX_TOOLS:
+                        del self._parameters[next(iter(self._parameters))]
 
     def _routing(self, request: Request) -> dict[str, str]:
         headers = {

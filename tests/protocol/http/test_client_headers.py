@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.protocol.http.client_headers import ClientHeaders, encode_value, usable_tools
+from shared.protocol.http.client_headers import MAX_TOOLS, ClientHeaders, encode_value, usable_tools
 from shared.protocol.http.routing_headers import decode_value
 from shared.protocol.wire.jsonrpc import Failure, Notification, Request, Response
 
@@ -125,3 +125,13 @@ def test_tools_with_wrong_marks_are_left_out_and_named() -> None:
 def test_a_list_without_wrong_marks_stays_as_it_is(result: dict[str, Any]) -> None:
     answer = Response(1, result)
     assert usable_tools(answer) == (answer, [])
+
+
+def test_old_tools_are_forgotten() -> None:
+    headers = ClientHeaders()
+    names = ["x", *map(str, range(MAX_TOOLS))]
+    listed = Response(1, {"tools": [{"name": name, "inputSchema": SCHEMA} for name in names]})
+    headers.learn(Request(1, "tools/list"), listed, None)
+    for name, is_known in (("x", False), ("0", True)):
+        sent = headers.of_post(Request(2, "tools/call", {"name": name, "arguments": {"region": "eu"}, **META}))
+        assert ("mcp-param-region" in sent) is is_known
