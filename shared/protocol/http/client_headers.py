@@ -69,8 +69,8 @@ class ClientHeaders:
                 self._parameters.pop(tool["name"], None)
                 if marked := tuple(parameter_headers(schema)):
                     self._parameters[tool["name"]] = marked
-                    if len(self._parameters) > MAX_TOOLS:
-                        del self._parameters[next(iter(self._parameters))]
+        while len(self._parameters) > MAX_TOOLS:
+            del self._parameters[next(iter(self._parameters))]
 
     def _routing(self, request: Request) -> dict[str, str]:
         headers = {
