@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import InvalidArguments, InvalidResult
+from ..kit.text import escape
 from ..protocol.types.tools import Tool
 from .schema_cost import UnusableSchema
 from .schemas import CheckedSchema, load_library
@@ -33,7 +34,7 @@ class _Promise:
                 self.checked = CheckedSchema(self.schema)
             return None if self.checked is None else self.checked.fault(value)
         except UnusableSchema as error:
-            _log.info("of the tool %s something goes unchecked: %s", tool[:100], error)
+            _log.info("of the tool %s something goes unchecked: %s", escape(tool[:100]), escape(str(error)))
             return None
 
 

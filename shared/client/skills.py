@@ -24,6 +24,7 @@ from urllib.parse import quote, unquote
 from pydantic import ValidationError
 
 from ..errors import McpError
+from ..kit.text import escape
 from ..protocol.types.base import fault_at
 from ..protocol.types.content import TextResourceContents
 from ..protocol.types.resources import Resource
@@ -64,7 +65,7 @@ class ServerSkills:
                 try:
                     yield _entry(given)
                 except SkillRefused as refusal:
-                    log.warning("a skill of %r is left out: %s", self.origin, refusal)
+                    log.warning("a skill of %r is left out: %s", self.origin, escape(str(refusal)))
 
     async def get_skill(self, uri: str) -> SkillEntry:
         """The entry of the skill whose SKILL.md is at `uri`, as it is now, listed or not.

@@ -207,3 +207,11 @@ def test_the_oldest_tools_are_forgotten() -> None:
     checks.check_result("0", BAD)
     with pytest.raises(InvalidResult):
         checks.check_result("1", BAD)
+
+
+def test_the_name_of_a_tool_forges_no_line_of_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    checks = ToolChecks(arguments=False)
+    checks.learn([Tool(name="a\nb", input_schema={}, output_schema={"$ref": "elsewhere"})])
+    checks.check_result("a\nb", {"structuredContent": 1})
+    assert [r"a\nb" in record.getMessage() for record in caplog.records] == [True]
