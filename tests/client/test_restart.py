@@ -23,6 +23,7 @@ open(sys.argv[1], "a").write(f"{os.getpid()}\\n")
 answers = {
     "initialize": {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {}},
     "resources/subscribe": {},
+    "resources/unsubscribe": {},
     "tools/call": {"content": [{"type": "text", "text": str(os.getpid())}]},
     "prompts/list": {"prompts": []},
 }
