@@ -1,5 +1,5 @@
-"""A client for MCP servers of both eras, over every transport, and the names that its users import. They are here from
-the start, unlike those of `shared`: `connect` would else be the module of that name.
+"""A client for MCP servers of both eras, over every transport, and the names that its users import. They are here
+from the start, unlike those of `shared`: `connect` would else be the module of that name.
 
 What a program calls: `client.py`, whose typed calls stand in `typed.py`, and `group.py` for several servers. Where
 

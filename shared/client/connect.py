@@ -219,7 +219,7 @@ def _fixed(token: str | None, headers: Mapping[str, str] | None) -> dict[str, st
     fixed = {**given, **({} if token is None else {"authorization": f"Bearer {token}"})}
     for name, value in fixed.items():
         if not _NAME.fullmatch(name) or name in _FRAMING:
-            raise ValueError(f"no name of an HTTP header that can be set: {name[:100]!r}")
+            raise ValueError(f"not the name of an HTTP header that can be set: {name[:100]!r}")
         if not _VALUE.fullmatch(value):
             raise ValueError(f"the value of the HTTP header {name[:100]} has characters that can't be sent")
     return fixed

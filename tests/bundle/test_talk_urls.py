@@ -63,7 +63,7 @@ def test_where_nobody_listens_there_is_no_connection(capsys: pytest.CaptureFixtu
         (["--header", "a"], "--header takes NAME:VALUE"),
         (["--token-variable", "NOT_SET_HERE"], "--token-variable: NOT_SET_HERE is not set"),
         (["--token-file", "/nowhere"], "--token-file: /nowhere: No such file or directory"),
-        (["--header", "a b:c"], "no name of an HTTP header: 'a b'"),
+        (["--header", "a b:c"], "not the name of an HTTP header that can be set: 'a b'"),
         (["--env", "A=b"], "a server with a URL is started elsewhere: give it its arguments and variables there"),
     ],
 )

@@ -258,7 +258,7 @@ async def test_the_log_level_is_set_where_it_can_be(capabilities: dict[str, Any]
 
 async def test_a_server_that_refuses_the_log_level_is_used(caplog: pytest.LogCaptureFixture) -> None:
     script = Script(initialize=_initialized(logging={}), setLevel=_error(-32601))
-    async with _connected(script, mode="handshake", log_level="error"):
+    async with connected(script, mode="handshake", log_level="error"):
         pass
     assert "the server refuses the log level error" in caplog.text
 

@@ -110,7 +110,7 @@ async def test_a_token_that_can_not_be_sent_is_not_told(scheme: str, token: str)
 @EVERYWHERE
 @pytest.mark.parametrize("name", ["", "a b", "a:", "a\n", "é", "Content-Length", "Transfer-Encoding"])
 async def test_a_header_without_a_proper_name(scheme: str, name: str) -> None:
-    with pytest.raises(ValueError, match="no name of an HTTP header that can be set"):
+    with pytest.raises(ValueError, match="not the name of an HTTP header that can be set"):
         async with connect(f"{scheme}://127.0.0.1:9/", headers={name: "x"}):
             pass
 

@@ -41,6 +41,9 @@ more, and what is sent on a connection that is being closed may have been carrie
 MAX_TOLD_AT_ONCE, MAX_TOLD = 100, 1_000
 """Messages that are no requests: so many at a time, each of which takes a connection; and with so many on their way
 no more answers, as a server may ask on and on and accept none."""
+PROBE_SECONDS = 30
+"""How long a connection is silent before the system asks whether the other end is still there: a stream that is only
+listened to would not notice that a router on the way has forgotten it."""
 HEADER_BYTES = 32_768
 """Of one header, and of the first line."""
 
@@ -87,7 +90,7 @@ async def lent_http(http: aiohttp.ClientSession | None, url: str) -> AsyncIterat
         return
     proxy = _proxy_of(parse_url(url))
     # How many calls run at once is bounded where they are made: a stream that is only listened to takes no turn.
-    connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=IDLE_SECONDS)
+    connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=IDLE_SECONDS, socket_factory=_open_socket)
     async with aiohttp.ClientSession(
         connector=connector,
         cookie_jar=aiohttp.DummyCookieJar(),
@@ -98,6 +101,17 @@ async def lent_http(http: aiohttp.ClientSession | None, url: str) -> AsyncIterat
         timeout=PATIENCE,
     ) as made:
         yield Pool(made, is_plain=proxy is None)
+
+
+def _open_socket(address: aiohttp.AddrInfoType) -> socket.socket:
+    """A socket that is probed where it is silent (RFC 9293, TCP Keep-Alives)."""
+    family, kind, protocol, _, _ = address
+    opened = socket.socket(family, kind, protocol)
+    opened.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name in ("TCP_KEEPIDLE", "TCP_KEEPALIVE", "TCP_KEEPINTVL"):  # each system has some of them
+        if (option := getattr(socket, name, None)) is not None:
+            opened.setsockopt(socket.IPPROTO_TCP, option, PROBE_SECONDS)
+    return opened
 
 
 def _proxy_of(url: URL) -> URL | None:

@@ -427,6 +427,18 @@ async def test_a_large_message_is_sent_whole() -> None:
     assert answered.result["length"] > 3_000_000
 
 
+async def test_a_silent_connection_is_probed_by_the_system() -> None:
+    async def silent() -> AsyncGenerator[bytes, None]:
+        yield b"x"
+        await anyio.sleep_forever()
+
+    script = Script(GET=Answer(pieces=silent()))
+    async with serving(script) as url, lent_http(None, url) as pool, pool.session.get(url) as response:
+        opened: Any = response.connection
+        connected = opened.transport.get_extra_info("socket")
+        assert connected.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+
+
 # Proxies
 
 
