@@ -71,13 +71,13 @@ class ClientOptions:
     told without a way to the server. It takes the extra `client`."""
     capabilities: Mapping[str, Any] = field(default_factory=dict)
     """Declared besides what follows from the handlers, or in place of it."""
+    permit: Permit | None = None
+    """Asked before every tool call, read and prompt, and before every question of the server's reaches its handler;
+    what it raises keeps it from happening: `Denied`. It is not asked again for what is repeated."""
     restart: bool = False
     """Whether a server that a command started, and that has ended, is started again by the next call, for a new
     session. The calls that it had raise ConnectionError, but for those that are safe to repeat. Where it goes on
     ending, the pauses grow to 30 seconds."""
-    permit: Permit | None = None
-    """Asked before every tool call, read and prompt, and before every question of the server's reaches its handler;
-    what it raises keeps it from happening: `Denied`. It is not asked again for what is repeated."""
     reconnect: bool = True
     """The same for a server at a URL whose connection was lost, or that has forgotten the session."""
     heartbeat_seconds: float | None = 30.0
