@@ -6,7 +6,8 @@ What a program calls: `client.py`, whose typed calls stand in `typed.py`, and `g
 - a client is made, of a command or a URL: `connect.py`; the process is stopped in `shared/transports/process.py`;
 - the era and the version are found out: `opening.py`, with the rules in `shared/protocol/session/client.py`;
 - a lost connection is opened again: `link.py`; a dead one is noticed: `heartbeat.py`;
-- a request is made again, and `Retry-After` is honoured: `retry.py`;
+- a request has its result, after rounds, visits and repetitions: `requests.py`; what may be repeated, and when, as
+  `Retry-After` says: `retry.py`;
 - a request runs out of time, and is cancelled: `connection.py`;
 - results are kept: `cache.py`, `cached.py`, `flight.py`;
 - changes are heard: `changes.py`, one connection long `subscription.py`;

@@ -7,21 +7,18 @@
 Params and results of `request`, `notify` and `plain` are dictionaries, as on the wire.
 """
 
-import sys
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self
 
-import anyio
 from anyio.abc import TaskGroup
 
 from ..contracts import ClosableTransport
-from ..errors import McpError, PeerError
+from ..errors import McpError
 from ..protocol.session.client import ClientSession, ServerDescription, first_version
-from ..protocol.session.client_events import InputWanted, Notified
-from ..protocol.session.questions import MAX_ROUNDS
+from ..protocol.session.client_events import Notified
 from ..protocol.types.client import LogLevel
 from ..protocol.wire.jsonrpc import Gap
 from .cache import ResponseCache
@@ -33,11 +30,10 @@ from .link import Link
 from .options import ClientOptions, Handler, Progress
 from .permit import act_of
 from .plain import PlainCalls
+from .requests import Requests
 from .restart import Start
-from .retry import Retries, is_unlisted
 from .subscription import change_of
 from .typed import TypedCalls
-from .visits import visits_wanted
 
 __all__ = ["Client"]
 
@@ -57,17 +53,17 @@ class Client(TypedCalls):
         Raises ValueError for a mode or a version that does not exist, and where they leave none to speak.
         """
         self._options = options or ClientOptions()
+        self._handlers = Handlers(self._options)
+        self._link = Link(transport, self._options, self._connect, reopen, self._reopened)
+        self._requests = Requests(self._link, self._handlers, self._asked_back)
         cache = ResponseCache(self._options.cache_bytes) if self._options.cache is None else self._options.cache
-        self._cached = CachedRequests(self._request, cache, server=self._options.cache_key)
+        self._cached = CachedRequests(self._requests, cache, server=self._options.cache_key)
         super().__init__(
             self._request_cached,
             check_arguments=self._options.check_arguments,
             has_output_schemas=lambda: self.server.has_output_schemas,
             distrust=self._cached.distrust,
         )
-        self._handlers = Handlers(self._options)
-        self._link = Link(transport, self._options, self._connect, reopen, self._reopened)
-        self._retries = Retries()
         self._observers: list[Callable[[Change], None]] = [self._cached.heard]
         self._tasks: TaskGroup | None = None
         self._life: AbstractAsyncContextManager[None] | None = None
@@ -165,7 +161,7 @@ class Client(TypedCalls):
         server too. What `permit` raises of the options, Denied for one.
         """
         await self._permitted(method, params or {})
-        return await self._request(method, params, timeout=timeout, on_progress=on_progress)
+        return await self._requests(method, params, timeout=timeout, on_progress=on_progress)
 
     async def _request_cached(
         self,
@@ -178,76 +174,6 @@ class Client(TypedCalls):
         """`request`, whose result may have been kept: to read that is a read, and is to be permitted as well."""
         await self._permitted(method, params or {})
         return await self._cached(method, params, timeout=timeout, on_progress=on_progress)
-
-    async def _request(
-        self,
-        method: str,
-        params: Mapping[str, Any] | None = None,
-        *,
-        timeout: float | None = 60,  # noqa: ASYNC109 - as above
-        on_progress: Progress | None = None,
-    ) -> dict[str, Any]:
-        """`request`, for who has asked whether it is permitted."""
-        on_notice = None if on_progress is None else _reporting(on_progress)
-        asked: dict[str, Any] = {} if params is None else {**params}
-        inputs: dict[str, Any] = {}
-        has_visited = False
-        for _ in range(MAX_ROUNDS):
-            try:
-                result = await self._round(method, {**asked, **inputs} if inputs else asked, timeout, on_notice)
-            except PeerError as error:
-                if has_visited or not await self._visited(error, timeout):
-                    raise
-                has_visited = True
-                continue
-            if not isinstance(result, InputWanted):
-                if method == "tools/list":
-                    self._retries.learn(result)
-                return result
-            self._cached.asked_back(method, asked)
-            inputs = await self._link.connection.inputs(result)
-        raise McpError(f"{method} was not settled in {MAX_ROUNDS} rounds")
-
-    async def _visited(self, error: PeerError, seconds: float | None) -> bool:
-        """Whether the user has visited the pages that the server refused a request for."""
-        wanted = visits_wanted(error)
-        if wanted is None or self._options.elicit_url is None:
-            return False
-        answers = (await self._link.connection.inputs(wanted))["inputResponses"]
-        if any(answer["action"] != "accept" for answer in answers.values()):
-            return False
-        await self._handlers.visits.wait(answers, seconds)
-        return True
-
-    async def _round(
-        self,
-        method: str,
-        params: dict[str, Any],
-        seconds: float | None,
-        on_notice: Callable[[Notified], None] | None,
-    ) -> dict[str, Any] | InputWanted:
-        failed, left, was_listed = 0, seconds, False
-        deadline = None if seconds is None else anyio.current_time() + seconds
-        while True:
-            try:
-                connection = await self._link.current(left)
-                return await connection.call(method, params, seconds=left, on_notice=on_notice)
-            except (OSError, PeerError) as error:
-                failed += 1
-                left = None if deadline is None else deadline - anyio.current_time()
-                # Outside of the stateless era this code is the server's own, and the tool may have run.
-                list_first = not was_listed and self.stateless and is_unlisted(method, error)
-                pause = 0.0 if list_first else self._retries.pause(method, params, error, failed, left)
-                if pause is None or not self._link.lasts:
-                    raise
-            await anyio.sleep(pause)
-            if list_first:
-                was_listed = True
-                with anyio.move_on_after(left):
-                    await self.plain.list_tools()
-            left = None if deadline is None else deadline - anyio.current_time()
-            if left is not None and left <= 0:
-                raise TimeoutError(f"the server gave no answer in {seconds:g} s")
 
     async def ping(self) -> None:
         """Returns when the server has answered; where there is no ping any more, it is asked what it is.
@@ -301,28 +227,12 @@ class Client(TypedCalls):
         if not taken and isinstance(notice, Notified):
             self._handlers.take(notice)
 
+    def _asked_back(self, method: str, params: Mapping[str, Any]) -> None:
+        self._cached.asked_back(method, params)
+
     def _reopened(self) -> None:
         self._observed(Change("missed"))
 
     def _observed(self, change: Change) -> None:
         for observer in self._observers:
             observer(change)
-
-
-def _reporting(report: Progress) -> Callable[[Notified], None]:
-    """Takes progress notifications; those without a number are ignored, and a total and a message that are none."""
-
-    def take(notice: Notified) -> None:
-        progress, total = _number(notice.params.get("progress")), _number(notice.params.get("total"))
-        message = notice.params.get("message")
-        if progress is not None:
-            report(progress, total, message if isinstance(message, str) else None)
-
-    return take
-
-
-def _number(value: object) -> float | None:
-    """A number that can be counted with; JSON has others, which no float holds."""
-    if not isinstance(value, int | float) or isinstance(value, bool):
-        return None
-    return value if abs(value) <= sys.float_info.max else None

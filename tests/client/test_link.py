@@ -308,6 +308,16 @@ async def test_a_code_that_is_the_servers_own_has_no_tool_called_twice() -> None
         assert opened[0].asked == ["initialize", "tools/call"]
 
 
+async def test_tools_that_can_not_be_listed_are_no_reason_for_a_call_to_fail() -> None:
+    def play(request: Request) -> Message:
+        return Failure(request.id, -32601 if request.method == "tools/list" else -32020, request.method)
+
+    async with playing(play, mode="stateless") as (client, opened):
+        with pytest.raises(PeerError, match="tools/call"):
+            await client.plain.call_tool("add")
+        assert opened[0].asked == ["server/discover", "tools/call", "tools/list", "tools/call"]
+
+
 async def test_nothing_is_asked_again_when_the_time_is_up() -> None:
     def play(request: Request) -> Message | None:
         return None if request.method == "tools/list" else Failure(request.id, -32020, "a header is missing")
