@@ -7,7 +7,7 @@
 Params and results of `request`, `notify` and `plain` are dictionaries, as on the wire.
 """
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from types import TracebackType
@@ -64,7 +64,6 @@ class Client(TypedCalls):
             has_output_schemas=lambda: self.server.has_output_schemas,
             distrust=self._cached.distrust,
         )
-        self._observers: list[Callable[[Change], None]] = [self._cached.heard]
         self._tasks: TaskGroup | None = None
         self._life: AbstractAsyncContextManager[None] | None = None
         self.plain = PlainCalls(self.request)
@@ -215,15 +214,10 @@ class Client(TypedCalls):
             raise RuntimeError("enter the client first: async with client")
         return Changes(self._link, self._tasks, uris, lists=lists)
 
-    def observe(self, observer: Callable[[Change], None]) -> None:
-        """Has `observer` hear of every change that the server tells, for whatever reason; it must neither block nor
-        raise."""
-        self._observers.append(observer)
-
     def _hear(self, notice: Notified | Gap, taken: bool) -> None:
         change = Change("missed") if isinstance(notice, Gap) else change_of(notice)
         if change is not None:
-            self._observed(change)
+            self._cached.heard(change)
         if not taken and isinstance(notice, Notified):
             self._handlers.take(notice)
 
@@ -231,8 +225,4 @@ class Client(TypedCalls):
         self._cached.asked_back(method, params)
 
     def _reopened(self) -> None:
-        self._observed(Change("missed"))
-
-    def _observed(self, change: Change) -> None:
-        for observer in self._observers:
-            observer(change)
+        self._cached.heard(Change("missed"))

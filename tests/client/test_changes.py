@@ -121,17 +121,6 @@ async def test_a_client_that_closes_waits_for_no_farewell(mode: str, monkeypatch
         await anext(changes)
 
 
-@ERAS
-async def test_whoever_observes_hears_of_every_change(mode: str) -> None:
-    small, seen = Small(), list[Change]()
-    async with small.connected(mode=mode) as client:
-        client.observe(seen.append)
-        async with client.changes(["memo://one"]) as changes:
-            small.running.changes.resource("memo://one")
-            small.running.changes.prompts()
-            assert [await anext(changes), await anext(changes)] == seen
-
-
 # What waits for a reader
 
 ONE, TWO, THREE = (Change("resource", f"memo://{number}") for number in range(3))
