@@ -52,6 +52,15 @@ def test_without_its_token_there_is_no_connection(url: str, capsys: pytest.Captu
     assert said.endswith("; --token-file or --token-variable has a token sent\n")
 
 
+@pytest.mark.slow
+def test_who_has_sent_a_token_is_not_told_to_send_one(
+    url: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TOKEN", "another")
+    assert main(["inspect", url, "--token-variable", "TOKEN"]) == 3
+    assert "--token-file" not in capsys.readouterr().err
+
+
 def test_where_nobody_listens_there_is_no_connection(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["inspect", "http://127.0.0.1:9/mcp"]) == 3
     assert "no connection to http://127.0.0.1:9/mcp: " in capsys.readouterr().err

@@ -60,7 +60,8 @@ class Talk:
         return anyio.run(self._run, target, work, options or ClientOptions())
 
     async def _run(self, target: Target, work: Work, options: ClientOptions) -> int:
-        log, phase = _Log(self), _Phase(self.seconds)
+        has_token = any(name.lower() == "authorization" for name in target.headers)
+        log, phase = _Log(self), _Phase(self.seconds, has_token)
         # A server that has never heard of the newest protocol may be silent, and needs time for an older one.
         options = replace(options, probe_seconds=min(options.probe_seconds, self.seconds / 2))
         try:
@@ -99,6 +100,7 @@ class _Phase:
     """Whether the session is open already."""
 
     seconds: float
+    has_token: bool
     is_open: bool = False
 
     def told(self, name: str, error: Exception, last_words: str) -> str:
@@ -108,13 +110,14 @@ class _Phase:
             reason = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
         if isinstance(error, TimeoutError):
             reason = f"no answer in {self.seconds:g} s; --timeout gives it more"
-        if isinstance(error, PeerError) and error.code in _LETS_NOBODY_IN:
+        if isinstance(error, PeerError) and error.code in _LETS_NOBODY_IN and not self.has_token:
             reason += "; --token-file or --token-variable has a token sent"
         if isinstance(error, McpError) and self.is_open:
             return f"{name} refuses: {reason}" if isinstance(error, PeerError) else f"{name}: {reason}"
         said = f"; last it said: {last_words}" if last_words else ""
         is_lost = self.is_open and not isinstance(error, TimeoutError)
-        return f"{'the connection was lost' if is_lost else 'no connection'} to {name}: {reason}{said}"
+        what = f"the connection to {name} was lost" if is_lost else f"no connection to {name}"
+        return f"{what}: {reason}{said}"
 
 
 class _Log(logging.Handler):
