@@ -9,7 +9,7 @@ import pytest
 from tests.servers.filesystem.hammering import CELL, NOTHING, Outcome, another_program, hammered, lost, servers
 
 LENGTHS = [
-    *(pytest.param(processes, seconds) for processes, seconds in ((2, 1.0), (8, 2.0))),
+    pytest.param(2, 1.0),
     *(pytest.param(processes, 30.0, marks=[pytest.mark.full, pytest.mark.timeout(300)]) for processes in (2, 4, 8)),
 ]
 

@@ -287,6 +287,7 @@ async def test_unusable_options(options: HttpOptions) -> None:
         assert http_app(running, HttpOptions()).mounts[0].endpoint.sessions == 0
 
 
+@pytest.mark.full
 async def test_nothing_is_kept_of_a_connection_that_was_reset() -> None:
     def kept() -> int:
         gc.collect()
