@@ -13,8 +13,8 @@ __all__ = ["watch_over"]
 
 
 async def watch_over(connection: Connection, seconds: float | None) -> None:
-    """Waits until `connection` is lost. One on which nothing came for `seconds`, and then for as long again after a
-    ping, is lost; None asks for nothing."""
+    """Waits until `connection` is lost. One on which nothing came for `seconds`, and on which a ping is then not
+    answered in as long, is lost; None asks for nothing."""
     while not connection.gone.is_set():
         silent = anyio.current_time() - connection.heard
         if seconds is None or silent < seconds or not _matters(connection):

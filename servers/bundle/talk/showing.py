@@ -1,6 +1,7 @@
 """What a server answered, as people see it.
 
-It is somebody else's text: on a terminal nothing in it moves the cursor. A pipe gets it as it came.
+It is somebody else's text: on a terminal nothing in it moves the cursor. A pipe gets it as it came,
+with an end of line where its last one has none.
 """
 
 import base64
