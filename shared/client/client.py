@@ -8,15 +8,15 @@ Params and results of `request`, `notify` and `plain` are dictionaries, as on th
 """
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import replace
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from anyio.abc import TaskGroup
 
 from ..contracts import ClosableTransport
 from ..errors import McpError
+from ..kit.tasks import Entered
 from ..protocol.session.client import ClientSession, ServerDescription, first_version
 from ..protocol.session.client_events import Notified
 from ..protocol.types.client import LogLevel
@@ -38,7 +38,7 @@ from .typed import TypedCalls
 __all__ = ["Client"]
 
 
-class Client(TypedCalls):
+class Client(TypedCalls, Entered):
     """One server, from the opening of the session to its end. Any number of calls may run at once.
 
     Entering it raises what opening does: PeerError when the server refuses, ConnectionError when it is gone or no
@@ -65,19 +65,8 @@ class Client(TypedCalls):
             distrust=self._cached.distrust,
         )
         self._tasks: TaskGroup | None = None
-        self._life: AbstractAsyncContextManager[None] | None = None
         self.plain = PlainCalls(self.request)
         """The calls whose results are dictionaries, as they came."""
-
-    async def __aenter__(self) -> Self:
-        self._life = self._living()
-        await self._life.__aenter__()
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> bool | None:
-        return await self._life.__aexit__(kind, error, traceback) if self._life is not None else None
 
     @asynccontextmanager
     async def _living(self) -> AsyncIterator[None]:

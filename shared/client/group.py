@@ -10,16 +10,15 @@ beside it.
 """
 
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import replace
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import anyio
 from anyio.abc import TaskGroup
 
 from ..errors import McpError
-from ..kit.tasks import background
+from ..kit.tasks import Entered, background
 from ..protocol.types.prompts import GetPromptResult, Prompt
 from ..protocol.types.resources import Resource, ResourceTemplate
 from ..protocol.types.results import ReadResourceResult
@@ -44,7 +43,7 @@ class UnknownServer(McpError):
     """The group has no server of that name, or the name of a tool or prompt names none."""
 
 
-class ClientGroup:
+class ClientGroup(Entered):
     """Several servers by name, of letters, digits and hyphens. Any number of calls may run at once.
 
     `permit` decides each act of every server, after the one of its own options. With `retry` servers that have failed
@@ -70,17 +69,6 @@ class ClientGroup:
         self._entering_seconds = entering_seconds
         self._members: dict[str, Member] = {}
         self._tasks: TaskGroup | None = None
-        self._life: AbstractAsyncContextManager[None] | None = None
-
-    async def __aenter__(self) -> Self:
-        self._life = self._living()
-        await self._life.__aenter__()
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> bool | None:
-        return await self._life.__aexit__(kind, error, traceback) if self._life is not None else None
 
     @asynccontextmanager
     async def _living(self) -> AsyncIterator[None]:

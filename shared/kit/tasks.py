@@ -2,13 +2,14 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import asynccontextmanager
-from typing import Any
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from types import TracebackType
+from typing import Any, Self
 
 import anyio
 from anyio.abc import TaskGroup
 
-__all__ = ["Crew", "Signal", "background", "first_error"]
+__all__ = ["Crew", "Entered", "Signal", "background", "first_error"]
 
 
 @asynccontextmanager
@@ -35,6 +36,25 @@ def first_error(error: BaseException) -> BaseException:
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error
+
+
+class Entered:
+    """A class for `async with`, which says in `_living` what is so as long as the block."""
+
+    _life: AbstractAsyncContextManager[None] | None = None
+
+    def _living(self) -> AbstractAsyncContextManager[None]:
+        raise NotImplementedError
+
+    async def __aenter__(self) -> Self:
+        self._life = self._living()
+        await self._life.__aenter__()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> bool | None:
+        return await self._life.__aexit__(kind, error, traceback) if self._life is not None else None
 
 
 class Crew:
