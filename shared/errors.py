@@ -157,8 +157,10 @@ class ToolError(McpError):
 
 class InputRequired(BaseException):
     """Ends a stateless call to ask the client: `requests` maps keys to `{"method", "params"}`
-    (2026-07-28, multi-round-trip requests)."""
+    (2026-07-28, multi-round-trip requests). `carried` is JSON that the next round of the call finds again, in place
+    of the answers so far."""
 
-    def __init__(self, requests: dict[str, dict[str, Any]]) -> None:
+    def __init__(self, requests: dict[str, dict[str, Any]], carried: Any = None) -> None:
         super().__init__("input required from the client")
         self.requests = requests
+        self.carried = carried

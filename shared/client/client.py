@@ -18,7 +18,7 @@ from ..contracts import ClosableTransport
 from ..errors import McpError
 from ..kit.tasks import Entered
 from ..protocol.session.client import ClientSession, ServerDescription, first_version
-from ..protocol.session.client_events import Notified
+from ..protocol.session.client_events import InputWanted, Notified
 from ..protocol.types.client import LogLevel
 from ..protocol.wire.jsonrpc import Gap
 from .cache import ResponseCache
@@ -30,6 +30,7 @@ from .link import Link
 from .options import ClientOptions, Handler, Progress
 from .permit import act_of
 from .plain import PlainCalls
+from .relay import Caller
 from .requests import Requests
 from .restart import Start
 from .subscription import change_of
@@ -104,7 +105,7 @@ class Client(TypedCalls, Entered):
         session = ClientSession(self._options.identity(), first_version(mode, accepted), accepted)
         answers: Mapping[str, Handler] = self._handlers.answers
         handlers = {method: self._asking_first(method, handler) for method, handler in answers.items()}
-        return Connection(transport, session, handlers, self._hear)
+        return Connection(transport, session, handlers, self._hear, self._options.relay)
 
     # What the host permits
 
@@ -150,6 +151,21 @@ class Client(TypedCalls, Entered):
         """
         await self._permitted(method, params or {})
         return await self._requests(method, params, timeout=timeout, on_progress=on_progress)
+
+    async def exchange(
+        self,
+        method: str,
+        params: Mapping[str, Any],
+        caller: Caller,
+        *,
+        timeout: float | None = 60,  # noqa: ASYNC109 - as above
+    ) -> dict[str, Any] | InputWanted:
+        """One round of a request on behalf of `caller`: its result, or the questions that the server answers with. It
+        is made again where `request` would do so. Nobody is asked to permit it.
+
+        Raises PeerError, TimeoutError and ConnectionError like `request`.
+        """
+        return await self._requests.exchange(method, dict(params), caller, timeout)
 
     async def _request_cached(
         self,
@@ -207,7 +223,9 @@ class Client(TypedCalls, Entered):
         change = Change("missed") if isinstance(notice, Gap) else change_of(notice)
         if change is not None:
             self._cached.heard(change)
-        if not taken and isinstance(notice, Notified):
+        if self._options.relay is not None:
+            self._options.relay.heard(notice)
+        elif not taken and isinstance(notice, Notified):
             self._handlers.take(notice)
 
     def _asked_back(self, method: str, params: Mapping[str, Any]) -> None:

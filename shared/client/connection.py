@@ -25,6 +25,7 @@ from ..protocol.wire.jsonrpc import Failure, Fate, Gap, Message, Request, Reques
 from .errors import lost
 from .options import Handler
 from .permit import Denied
+from .relay import Caller, Relay
 
 __all__ = ["Connection", "Offered", "Waiter", "result_of"]
 
@@ -40,13 +41,15 @@ LAST_WORDS_SECONDS = 1.0
 
 
 class Waiter:
-    """Waits for the end of one request of ours. `on_notice` takes the notifications that belong to it."""
+    """Waits for the end of one request of ours. `on_notice` takes the notifications that belong to it; `relay` all
+    that does, of a request that is made for somebody else."""
 
-    __slots__ = ("_outcome", "_settled", "id", "is_stream", "on_notice", "timer")
+    __slots__ = ("_outcome", "_settled", "id", "is_stream", "on_notice", "relay", "timer")
 
     def __init__(self, id: RequestId, on_notice: Callable[[Notified], None] | None) -> None:
         self.id = id
         self.on_notice = on_notice
+        self.relay: Relay | None = None
         self.is_stream = False
         """Whether no answer is expected soon."""
         self.timer: asyncio.TimerHandle | None = None
@@ -104,7 +107,9 @@ class Connection:
         session: ClientSession,
         handlers: Mapping[str, Handler],
         hear: Callable[[Notified | Gap, bool], None],
+        relay: Relay | None = None,
     ) -> None:
+        """`relay` answers in place of the handlers."""
         self.session = session
         self.subscriptions: list[Offered] = []
         """Those that are open."""
@@ -120,6 +125,7 @@ class Connection:
         self._is_writing = False
         self._handlers = handlers
         self._hear = hear
+        self._relay = relay
         self._waiting: dict[RequestId, Waiter] = {}
         self._questions: dict[RequestId, anyio.CancelScope] = {}
         self._ready = Signal()
@@ -173,14 +179,21 @@ class Connection:
         *,
         seconds: float | None,
         on_notice: Callable[[Notified], None] | None = None,
+        caller: Caller | None = None,
     ) -> dict[str, Any] | InputWanted:
-        """One request and its result. When it is given up, the server is told.
+        """One request and its result, made for `caller` where that is somebody else. When it is given up, the server
+        is told.
 
         Raises PeerError for an error answer, TimeoutError when `seconds` have passed without any, and
         ConnectionError when the connection is lost or the answer can't be used.
         """
-        id_ = self.session.request(method, params, progress=on_notice is not None)
+        if caller is None:
+            id_ = self.session.request(method, params, progress=on_notice is not None)
+        else:
+            on_notice = caller.relay.heard
+            id_ = self.session.request(method, params, progress=caller.wants_progress, caller=caller.identity)
         with self.sent(id_, on_notice) as waiter:
+            waiter.relay = None if caller is None else caller.relay
             answer = await self.answer(waiter, seconds)
         return answer if isinstance(answer, InputWanted) else result_of(answer)
 
@@ -292,9 +305,12 @@ class Connection:
                 await self._transport.send(waiting)
 
     async def _answer_question(self, asked: Asked, scope: anyio.CancelScope) -> None:
+        relay = self._relay_of(asked)
         with scope:
             try:
-                answer: dict[str, Any] | McpError = await self._handlers[asked.method](asked.params)
+                answer: dict[str, Any] | McpError = await (
+                    self._handlers[asked.method](asked.params) if relay is None else relay.answer(asked)
+                )
             except Denied as denied:
                 answer = RpcError(str(denied), code=_REJECTED)
             except McpError as error:
@@ -343,6 +359,9 @@ class Connection:
             self.gone.set()
 
     def _notified(self, event: Notified) -> None:
+        if event.stream is not None and (theirs := self._waiting.get(event.stream)) and theirs.relay is not None:
+            theirs.relay.heard(event)
+            return
         if event.about is not None:
             waiter = self._waiting.get(event.about)
             if waiter is not None and waiter.on_notice is not None:
@@ -358,8 +377,12 @@ class Connection:
         # Every one of them is asked.
         return True in [subscription.offer(event) for subscription in tuple(self.subscriptions)]
 
+    def _relay_of(self, asked: Asked) -> Relay | None:
+        waiter = None if asked.stream is None else self._waiting.get(asked.stream)
+        return self._relay if waiter is None or waiter.relay is None else waiter.relay
+
     def _asked(self, asked: Asked) -> None:
-        if asked.method not in self._handlers:
+        if asked.method not in self._handlers and self._relay_of(asked) is None:
             self.session.fail(asked.id, MethodNotFound(f"method not found: {asked.method[:100]}"))
             return
         scope = self._questions[asked.id] = anyio.CancelScope()

@@ -13,6 +13,7 @@ from ..protocol.versions import Version, versions_between
 from ..version import __version__
 from .cache import CACHE_BYTES, ResponseCache
 from .permit import Permit
+from .relay import Relay
 
 __all__ = ["ClientOptions", "Elicit", "ElicitAtUrl", "Handler", "Log", "Notify", "Progress", "Roots", "Sample"]
 
@@ -41,6 +42,8 @@ class ClientOptions:
 
     name: str = "mcp-server-bundle"
     version: str = __version__
+    info: Mapping[str, Any] | None = None
+    """What is said of the client in place of name and version, as on the wire."""
     mode: str = "auto"
     """"auto" tries the stateless era first; "stateless", "handshake" or the date of a version insist."""
     min_version: str | None = None
@@ -71,6 +74,9 @@ class ClientOptions:
     told without a way to the server. It takes the extra `client`."""
     capabilities: Mapping[str, Any] = field(default_factory=dict)
     """Declared besides what follows from the handlers, or in place of it."""
+    relay: Relay | None = None
+    """Takes whatever the server asks and tells that belongs to no request of a `Caller`, in place of all handlers:
+    what is declared then is `capabilities` alone, and nothing is kept of lists and reads."""
     permit: Permit | None = None
     """Asked before every tool call, read and prompt, and before every question of the server's reaches its handler;
     what it raises keeps it from happening: `Denied`. It is not asked again for what is repeated."""
@@ -110,7 +116,7 @@ class ClientOptions:
         if self.roots is not None:
             follows["roots"] = {"listChanged": True}
         capabilities = {**follows, **self.capabilities}
-        if self.cache_bytes if self.cache is None else self.cache.max_bytes:
+        if self.relay is None and (self.cache_bytes if self.cache is None else self.cache.max_bytes):
             capabilities["extensions"] = {CONDITIONAL_READS: {}, **capabilities.get("extensions", {})}
-        info = {"name": self.name, "version": self.version}
-        return ClientIdentity(info, capabilities, self.log_level)
+        info = {"name": self.name, "version": self.version} if self.info is None else self.info
+        return ClientIdentity(dict(info), capabilities, self.log_level)

@@ -18,6 +18,7 @@ from .handlers import Handlers
 from .link import Link
 from .options import Progress
 from .plain import PlainCalls
+from .relay import Caller
 from .retry import Retries, is_unlisted
 from .visits import visits_wanted
 
@@ -65,6 +66,15 @@ class Requests:
             inputs = await self._link.connection.inputs(result)
         raise McpError(f"{method} was not settled in {MAX_ROUNDS} rounds")
 
+    async def exchange(
+        self, method: str, params: dict[str, Any], caller: Caller, seconds: float | None
+    ) -> dict[str, Any] | InputWanted:
+        """One round of a request. Raises what `Client.exchange` does."""
+        result = await self._round(method, params, seconds, None, caller)
+        if method == "tools/list" and isinstance(result, dict):
+            self._retries.learn(result)
+        return result
+
     async def _visited(self, error: PeerError, seconds: float | None) -> bool:
         """Whether the user has visited the pages that the server refused a request for."""
         wanted = visits_wanted(error)
@@ -77,14 +87,19 @@ class Requests:
         return True
 
     async def _round(
-        self, method: str, params: dict[str, Any], seconds: float | None, on_notice: OnNotice | None
+        self,
+        method: str,
+        params: dict[str, Any],
+        seconds: float | None,
+        on_notice: OnNotice | None,
+        caller: Caller | None = None,
     ) -> dict[str, Any] | InputWanted:
         failed, left, was_listed = 0, seconds, False
         deadline = None if seconds is None else anyio.current_time() + seconds
         while True:
             try:
                 connection = await self._link.current(left)
-                return await connection.call(method, params, seconds=left, on_notice=on_notice)
+                return await connection.call(method, params, seconds=left, on_notice=on_notice, caller=caller)
             except (OSError, PeerError) as error:
                 failed += 1
                 left = None if deadline is None else deadline - anyio.current_time()

@@ -15,7 +15,7 @@ from .types.resources import ListenParams, ReadResourceParams, UriParams
 from .types.tools import CallToolParams, ListParams
 from .versions import NEWEST, NEWEST_HANDSHAKE, V2024_11_05, V2026_07_28, VERSIONS, Version
 
-__all__ = ["REQUESTS", "Method", "MethodTable", "method_table"]
+__all__ = ["OTHERWISE", "PROTOCOLS_OWN", "REQUESTS", "Method", "MethodTable", "method_table"]
 
 
 @record
@@ -36,6 +36,11 @@ class Method:
     """The session answers it by itself: it concerns the protocol and no feature of the server."""
     is_stream: bool = False
     """It stays open until one side ends it, and takes no call's place meanwhile."""
+    handler: str = ""
+    """Under which name it is handled; its own, where that is not said."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "handler", self.handler or self.name)
 
 
 REQUESTS = (
@@ -56,6 +61,10 @@ REQUESTS = (
     Method("subscriptions/listen", ListenParams, first=V2026_07_28, is_stream=True),
 )
 
+
+OTHERWISE = "*"
+"""The name of a row for all methods that have none of their own and are not the protocol's."""
+PROTOCOLS_OWN = frozenset(row.name for row in REQUESTS)
 
 MethodTable = Mapping[tuple[str, Version], Method]
 """The rows that one server serves, by name and version."""

@@ -46,6 +46,7 @@ class Calls:
         self._tasks: dict[Call, asyncio.Task[None]] = {}
         self._deadlines = ExpiryQueue(running.budget.seconds, _stop)
         self._ended: Signal | None = None
+        self._guests: set[CancelScope] = set()
         self.is_closing = False
         """Whether what waits for a place never gets one."""
 
@@ -102,10 +103,25 @@ class Calls:
             if left < math.inf:
                 scope.deadline = self._loop.time() + left
 
+    @contextmanager
+    def guest(self) -> Iterator[CancelScope]:
+        """As long as the block, a call of another server works with what this one has: it is cancelled and waited for
+        when this one closes."""
+        with CancelScope() as scope:
+            self._guests.add(scope)
+            try:
+                if self.is_closing:
+                    scope.cancel()
+                yield scope
+            finally:
+                self._guests.discard(scope)
+                if self._ended is not None:
+                    self._ended.wake()
+
     async def drain(self, link: "Connection | None" = None) -> None:
         """Waits for the end of all calls, or of those of one link."""
         if link is None:
-            while self._tasks:
+            while self._tasks or self._guests:
                 self._ended = self._ended or Signal()  # few ever wait
                 await self._ended.wait()
         else:
@@ -117,6 +133,8 @@ class Calls:
         self.is_closing = True
         for call in tuple(self._tasks):
             self.cancel(call)
+        for scope in tuple(self._guests):
+            scope.cancel()
         with CancelScope(shield=True):
             await self.drain()
         self._deadlines.close()
@@ -136,7 +154,7 @@ class Calls:
                 if deadlines.timer is None:
                     deadlines.arm()
                 context = Context(call, link, running, running.state, running.budget)
-                outcome = await running.handlers[call.method.name](running, context, call.params)
+                outcome = await running.handlers[call.method.handler](running, context, call.params)
                 if outcome is None:
                     raise TypeError(f"what handles {call.method.name} returned None")
             if call.outlet is not None:

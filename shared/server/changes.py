@@ -12,7 +12,7 @@ may be interested in its changes.
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AsyncExitStack, ExitStack
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from anyio import CancelScope
 from anyio.lowlevel import checkpoint_if_cancelled
@@ -21,10 +21,7 @@ from ..errors import InvalidParams, ResourceNotFound
 from ..protocol.identity import LogMessage
 from ..protocol.session.events import Change
 
-if TYPE_CHECKING:
-    from .connection import Connection
-
-__all__ = ["Changes"]
+__all__ = ["Changes", "Listener"]
 
 MAX_HELD = 10_000
 """Subscriptions of all clients together."""
@@ -32,6 +29,16 @@ MAX_HELD = 10_000
 Subscribed = Callable[[Any, str], Awaitable[str]]
 Wanted = Callable[[], Awaitable[None]]
 Unsubscribed = Callable[[str], Awaitable[None]]
+
+
+class Listener(Protocol):
+    """Who is told of what changes. Neither waits nor raises."""
+
+    def changed(self, change: Change) -> None:
+        """Something has changed."""
+
+    def announce(self, message: LogMessage) -> None:
+        """Something holds from now on that concerns everybody."""
 
 
 class Changes:
@@ -42,7 +49,7 @@ class Changes:
         self.on_unsubscribe: Unsubscribed | None = None
         self.on_wanted: Wanted | None = None
         self._wanted = False
-        self._listeners: dict[Connection, None] = {}
+        self._listeners: dict[Listener, None] = {}
         self._holders: Counter[str] = Counter()
         self._shares: Counter[str] = Counter()
         self._total = 0
@@ -59,21 +66,22 @@ class Changes:
         """The list of resources changed."""
         self._publish(Change("resources"))
 
-    def resource(self, key: str) -> None:
-        """The resource known under `key` changed; what a read gives is new from now on."""
+    def resource(self, key: str, part: str | None = None) -> None:
+        """The resource known under `key` changed, or the `part` of it that has this URI; what a read gives is new
+        from now on."""
         if key in self._holders:
-            self._publish(Change("resource", key))
+            self._publish(Change("resource", key, part))
 
     def announce(self, message: LogMessage) -> None:
         """Something holds from now on that concerns everybody."""
         for listener in tuple(self._listeners):
             listener.announce(message)
 
-    def join(self, listener: "Connection") -> None:
+    def join(self, listener: Listener) -> None:
         """Tells `listener` of changes from now on."""
         self._listeners[listener] = None
 
-    def leave(self, listener: "Connection") -> None:
+    def leave(self, listener: Listener) -> None:
         """No longer."""
         self._listeners.pop(listener, None)
 

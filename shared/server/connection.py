@@ -12,23 +12,35 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import anyio
 from anyio import CancelScope, create_task_group
 
 from ..kit.tasks import Signal
 from ..protocol.identity import LogMessage, Principal
-from ..protocol.session.events import Call, Cancelled, Change, Outgoing
+from ..protocol.session.events import Call, Cancelled, Change, Outgoing, RootsChanged
+from ..protocol.session.questions import Question
 from ..protocol.session.server import ServerSession
-from ..protocol.wire.jsonrpc import Message
+from ..protocol.wire.jsonrpc import Failure, Message, Response
 from .context import Answers
 
 if TYPE_CHECKING:
     from ..contracts import Transport  # a page of types, which nothing needs when it runs
+    from .calls import Calls
     from .running import Running
 
-__all__ = ["Connection", "serve"]
+__all__ = ["Connection", "Watcher", "serve"]
+
+
+class Watcher(Protocol):
+    """Who hears what becomes of a connection. Neither waits nor raises."""
+
+    def roots_changed(self) -> None:
+        """The peer has said that its roots are others now."""
+
+    def left(self) -> None:
+        """The peer is gone."""
 
 
 async def serve(
@@ -92,6 +104,7 @@ class Connection:
         "running",
         "session",
         "streams",
+        "watchers",
     )
 
     def __init__(self, running: "Running[Any]", session: ServerSession, due: Callable[[], None], client: str) -> None:
@@ -109,6 +122,8 @@ class Connection:
         self._changes: dict[Change, None] | None = None
         self._moved: Signal | None = None
         self._closing: Signal | None = None
+        self.watchers: tuple[Watcher, ...] = ()
+        """Who hears what becomes of it; to be replaced, not changed."""
         self._observer = running.observer()
         running.changes.join(self)
 
@@ -123,6 +138,9 @@ class Connection:
                 self._running.calls.begin(self, event)
             elif isinstance(event, Cancelled):
                 self._running.calls.cancel(event.call)
+            elif isinstance(event, RootsChanged):
+                for watcher in tuple(self.watchers):
+                    watcher.roots_changed()
             else:
                 self.answers.settle(event.id, event.answer)
         if self.session.waiting:
@@ -174,6 +192,9 @@ class Connection:
 
     def leave(self) -> bool:
         """Cancels what is under way; whether nothing was, so that there is nothing for `close` to wait for."""
+        watchers, self.watchers = self.watchers, ()
+        for watcher in watchers:
+            watcher.left()
         self._running.changes.leave(self)
         self._due, self.queue = _nothing, None
         for call in self.session.abandon():
@@ -202,11 +223,32 @@ class Connection:
             self.session.announce(message)
             self._loop.call_soon(self._due)
 
+    def soon(self) -> None:
+        """Lets waiting messages leave, without waiting for it."""
+        self._due()
+
+    @property
+    def calls(self) -> "Calls":
+        """The calls of the server that it is a connection of."""
+        return self._running.calls
+
     async def flush(self) -> None:
         """Lets waiting messages leave; waits while the peer is too slow to take them."""
         self._due()
         if self.is_behind:
             await self.room()
+
+    async def ask_apart(self, question: Question) -> Response | Failure:
+        """What the peer answers to a question that belongs to none of its calls. Raises like
+        `ServerSession.ask_apart`."""
+        id_ = self.session.ask_apart(question)
+        self.answers.expect([id_])
+        try:
+            await self.flush()
+            return await self.answers.wait(id_)
+        finally:
+            self.answers.forget([id_])
+            self.session.withdraw(id_, "no longer needed")
 
     async def closing(self) -> None:
         """Waits until the server ends the listen streams."""

@@ -1,8 +1,8 @@
 """What a handler may do besides returning a value: report, ask the client, announce changes."""
 
 import secrets
-from collections.abc import Collection, Iterable, Mapping
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -12,7 +12,16 @@ from ..kit.tasks import Signal
 from ..protocol.identity import Peer
 from ..protocol.records import record
 from ..protocol.session.events import Call
-from ..protocol.session.questions import Question, elicit_form, elicit_url, list_roots, read_answer, sample
+from ..protocol.session.questions import (
+    Question,
+    elicit_form,
+    elicit_url,
+    end_round,
+    list_roots,
+    question_of,
+    read_answer,
+    sample,
+)
 from ..protocol.types.client import CreateMessageResult, ElicitResult, LogLevel, Root
 from ..protocol.wire.jsonrpc import Failure, RequestId, Response
 from .changes import Changes
@@ -195,26 +204,52 @@ class Context(Generic[State]):
     async def inputs(self, questions: Mapping[str, Question]) -> dict[str, Any]:
         """Asks several questions at once; the answers as models, by key. Raises like `ask`, and PeerError
         where the client answers with an error."""
+        async with self._asked(questions) as asked:
+            return {key: await self._settled(questions[key], one) for key, one in asked.items()}
+
+    async def _settled(self, question: Question, asked: Any) -> Any:
+        if not isinstance(asked, int):
+            return asked
+        answer = await self._answer(asked)
+        if isinstance(answer, Failure):
+            raise PeerError(f"the client refused {question.method}", code=-32603)
+        return read_answer(question, answer.result)
+
+    async def _answer(self, asked: int) -> Response | Failure:
+        await self.link.flush()
+        with self.link.calls.paused(self.call):
+            return await self.link.answers.wait(asked)
+
+    async def pass_on(self, requests: Mapping[str, tuple[str, dict[str, Any]]], carried: Any) -> dict[str, Any]:
+        """Asks what another server has asked, by key the method and params; the answers as they came.
+
+        Waits for them where the protocol allows it, else ends the call: its next round has them in
+        `call.round.answers`, and `carried`, which is not None, in `call.round.carried`. Raises like `inputs`, and
+        RpcError with the error that the client answers with.
+        """
+        questions = {key: question_of(*request) for key, request in requests.items()}
+        if not self.peer.lasts:
+            raise end_round(questions, self.peer, carried)
+        async with self._asked(questions) as asked:
+            answers = {key: await self._answer(id_) for key, id_ in asked.items()}
+        for answer in answers.values():
+            if isinstance(answer, Failure):
+                raise PeerError(answer.message, code=answer.code, data=answer.data)
+        return {key: answer.result for key, answer in answers.items() if isinstance(answer, Response)}
+
+    @asynccontextmanager
+    async def _asked(self, questions: Mapping[str, Question]) -> AsyncIterator[dict[str, Any]]:
+        """As long as the block the client is asked; by key the id of each question, or the answer it has brought."""
         session = self.link.session
         asked = session.ask(self.call, questions)
         sent = [one for one in asked.values() if isinstance(one, int)]
         self.link.answers.expect(sent)
         try:
-            return {key: await self._settled(questions[key], one) for key, one in asked.items()}
+            yield asked
         finally:
             self.link.answers.forget(sent)
             for id_ in sent:
                 session.withdraw(id_, "no longer needed")
-
-    async def _settled(self, question: Question, asked: Any) -> Any:
-        if not isinstance(asked, int):
-            return asked
-        await self.link.flush()
-        with self.running.calls.paused(self.call):
-            answer = await self.link.answers.wait(asked)
-        if isinstance(answer, Failure):
-            raise PeerError(f"the client refused {question.method}", code=-32603)
-        return read_answer(question, answer.result)
 
 
 # A pydantic model as the flat form that elicitation allows (2025-11-25, Elicitation, Requested Schema)

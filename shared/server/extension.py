@@ -12,8 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..errors import DeclarationError
-from ..protocol.methods import Method
+from ..protocol.methods import OTHERWISE, Method
 from ..protocol.records import record
+from ..protocol.types.base import Params
 from ..protocol.versions import V2024_11_05, Version
 from .features import Features, Handler, State
 
@@ -49,10 +50,12 @@ class Extension(Features[State]):
         handlers: Mapping[str, Handler] | None = None,
         around: Around | None = None,
         declares: Sequence[Capability] = (),
+        otherwise: Handler | None = None,
     ) -> None:
         """A server has one of each `name`. `methods` say in which versions they exist and which capability they
         need, `handlers` who answers each of them. `around` is asked about all methods of the server; of several
-        extensions the last one is outermost. Raises DeclarationError for a handler of no method."""
+        extensions the last one is outermost. `otherwise` handles all methods that nobody else does, which are none of
+        the protocol's: the call has the name. Raises DeclarationError for a handler of no method."""
         super().__init__()
         strange = sorted(set(handlers or ()) - {method.name for method in methods})
         if strange:
@@ -60,5 +63,8 @@ class Extension(Features[State]):
         self.name = name
         self.methods += methods
         self.handlers.update(handlers or {})
+        if otherwise is not None:
+            self.methods.append(Method(OTHERWISE, Params))
+            self.handlers[OTHERWISE] = otherwise
         self.around = around
         self.declares = tuple(declares)

@@ -11,6 +11,8 @@ from functools import cached_property
 from itertools import count
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from pydantic import ValidationError
+
 from ..contracts import Observer
 from ..errors import DeclarationError
 from ..protocol.identity import Identity, Principal
@@ -18,6 +20,7 @@ from ..protocol.methods import MethodTable, method_table
 from ..protocol.session.events import Outgoing
 from ..protocol.session.server import ServerSession
 from ..protocol.signing import Signer
+from ..protocol.types.base import Implementation
 from ..protocol.versions import Version
 from ..protocol.wire.jsonrpc import Message
 from .changes import Changes
@@ -67,6 +70,7 @@ class Running(Generic[State]):
         self.replica: Replica | None = None
         """What it shares with other runs of the server; None where it is alone."""
         self._questions = count(1)
+        self._said: tuple[Implementation, str | None, dict[str, Any]] | None = None
         self.endpoints: list[tuple[str, int]] = []
         """The addresses and ports that its HTTP transport listens on."""
 
@@ -86,6 +90,16 @@ class Running(Generic[State]):
                 handlers = {name: around(rows[name], handler) for name, handler in handlers.items()}
         return handlers
 
+    def describe(
+        self, capabilities: Mapping[str, Any], instructions: str | None, info: Mapping[str, Any] | None = None
+    ) -> None:
+        """Has those who come from now on be told these capabilities and instructions, and as the server's name and
+        version `info`, in place of what is declared. It may be said again."""
+        implementation = self.server.implementation if info is None else _implementation(info)
+        self._said = (implementation, instructions, dict(capabilities))
+        for name in ("identity", "method_table"):
+            self.__dict__.pop(name, None)
+
     @cached_property
     def signer(self) -> Signer:
         """Signs cursors and request states: with MCP_STATE_KEY, which several processes of this server may share,
@@ -99,6 +113,9 @@ class Running(Generic[State]):
     @cached_property
     def identity(self) -> Identity:
         """What the server says of itself."""
+        if self._said is not None:
+            standing = self.conditions.standing
+            return Identity(*self._said, log_level=self.server.log_level, standing=standing)
         capabilities: dict[str, Any] = dict(self.server.capabilities)
         since: dict[tuple[str, ...], Version] = {}
         for extension in self.extensions:
@@ -145,6 +162,15 @@ def _declared(capabilities: Mapping[str, Any], path: Sequence[str], value: Mappi
     """These capabilities with `value` at `path`."""
     name, rest = path[0], path[1:]
     return {**capabilities, name: _declared(capabilities.get(name, {}), rest, value) if rest else value}
+
+
+def _implementation(info: Mapping[str, Any]) -> Implementation:
+    """What another server calls itself, as far as it is well formed."""
+    try:
+        return Implementation.model_validate(info)
+    except ValidationError:
+        name, version = (str(info.get(key) or "unknown")[:200] for key in ("name", "version"))
+        return Implementation(name=name, version=version)
 
 
 class _Both:

@@ -5,14 +5,16 @@ the state of earlier rounds. What passes is a call.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from pydantic import ValidationError
 
 from ...errors import InvalidParams, InvalidRequest, MethodNotFound
 from ..identity import Principal
-from ..methods import MethodTable
+from ..methods import OTHERWISE, PROTOCOLS_OWN, Method, MethodTable
 from ..signing import Signer
 from ..types.base import first_fault
+from ..versions import Version
 from ..wire.jsonrpc import Request
 from .envelope import admit, claims_envelope
 from .events import Call
@@ -47,9 +49,7 @@ class Admission:
             raise InvalidRequest(
                 'send "initialize" first, or name a protocol version in "params._meta" with every request'
             )
-        method = self._methods.get((request.method, peer.version))
-        if method is None:
-            raise MethodNotFound(f"method not found: {request.method[:100]}")
+        method = self._methods.get((request.method, peer.version)) or self._other(request.method, peer.version)
         try:
             # What `model_validate` does, without its own arguments: this runs for every request.
             params = method.params.__pydantic_validator__.validate_python(request.params)
@@ -63,3 +63,10 @@ class Admission:
         else:
             round_ = FIRST_ROUND
         return Call(request.id, method, params, peer, request.params, round_, token)
+
+    def _other(self, name: str, version: Version) -> Method:
+        """The row of a method that has none of its own. Raises MethodNotFound."""
+        others = self._methods.get((OTHERWISE, version))
+        if others is None or name in PROTOCOLS_OWN:
+            raise MethodNotFound(f"method not found: {name[:100]}")
+        return replace(others, name=name, handler=OTHERWISE)

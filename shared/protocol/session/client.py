@@ -39,6 +39,7 @@ from ..wire.jsonrpc import (
     Malformed,
     Message,
     Notification,
+    OnStream,
     Request,
     RequestId,
     Response,
@@ -271,13 +272,16 @@ class ClientSession:
 
     # What we say
 
-    def request(self, method: str, params: dict[str, Any], *, progress: bool = False) -> RequestId:
-        """Queues a request; the id of its answer."""
+    def request(
+        self, method: str, params: dict[str, Any], *, progress: bool = False, caller: ClientIdentity | None = None
+    ) -> RequestId:
+        """Queues a request; the id of its answer. `caller` is for whom it is made, where that is somebody else: he is
+        told of in the stateless era."""
         self._last_id += 1
         id_ = self._last_id
         meta = {**_meta(params), **({"progressToken": id_} if progress else {})}
         if self._mode.stateless:
-            meta |= self._identity.envelope(self._mode)
+            meta |= (caller or self._identity).envelope(self._mode)
         self._sent[id_] = _Sent(method, progress)
         self._send(Request(id_, method, {**params, "_meta": meta} if meta else params))
         return id_
@@ -347,6 +351,11 @@ class ClientSession:
                 return self._unusable(id_, reason, fate)
             case Gap():
                 return message
+            case OnStream(inner, about):
+                event = self._one(inner)
+                if isinstance(event, Asked) or (isinstance(event, Notified) and event.about is None):
+                    return replace(event, stream=about)
+                return event
         return None
 
     def _answered(self, answer: Response) -> ClientEvent | None:

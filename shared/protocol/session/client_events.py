@@ -25,6 +25,8 @@ class Asked:
     id: RequestId
     method: str
     params: dict[str, Any]
+    stream: RequestId | None = None
+    """Our request on whose stream it came, where the transport can tell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,8 @@ class Notified:
     method: str
     params: dict[str, Any]
     about: RequestId | None = None
+    stream: RequestId | None = None
+    """Our request on whose stream it came, where the transport can tell and nothing else does."""
 
 
 @dataclass(frozen=True, slots=True)

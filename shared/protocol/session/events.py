@@ -10,7 +10,17 @@ from ..records import record
 from ..wire.jsonrpc import Batch, Failure, Message, Notification, Request, RequestId, Response
 from .questions import FIRST_ROUND, Round
 
-__all__ = ["Answered", "Call", "Cancelled", "Change", "Event", "Outcome", "Outgoing", "cancelled_id"]
+__all__ = [
+    "Answered",
+    "Call",
+    "Cancelled",
+    "Change",
+    "Event",
+    "Outcome",
+    "Outgoing",
+    "RootsChanged",
+    "cancelled_id",
+]
 
 
 @dataclass(slots=True, eq=False)
@@ -70,7 +80,12 @@ class Answered:
     answer: Response | Failure
 
 
-Event = Call | Cancelled | Answered
+@record
+class RootsChanged:
+    """The peer's roots are others now."""
+
+
+Event = Call | Cancelled | Answered | RootsChanged
 
 
 @record
@@ -86,10 +101,12 @@ class Outgoing:
 
 @record
 class Change:
-    """Something the peer may have subscribed to has changed: a list (`uri` None) or the resource `uri`."""
+    """Something the peer may have subscribed to has changed: a list (`uri` None) or the resource `uri`, of which
+    `part` has a URI of its own (2025-11-25, Resources, Subscriptions)."""
 
     what: str
     uri: str | None = None
+    part: str | None = None
 
 
 def cancelled_id(message: Message) -> RequestId | None:

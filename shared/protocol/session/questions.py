@@ -10,12 +10,13 @@ with another request or by somebody else is refused.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import field
+from dataclasses import field, replace
+from enum import Enum
 from typing import Any
 
 from pydantic import ValidationError
 
-from ...errors import InputRequired, InvalidParams, MissingCapability
+from ...errors import InputRequired, InvalidParams, MethodNotFound, MissingCapability
 from ..identity import Peer, Principal
 from ..records import record
 from ..shaping import shape_question
@@ -26,6 +27,7 @@ from ..versions import V2024_11_05, V2025_06_18, V2025_11_25, Version
 from ..wire.jsonrpc import RequestId
 
 __all__ = [
+    "APART",
     "FIRST_ROUND",
     "LIFETIME",
     "MAX_ROUNDS",
@@ -36,9 +38,11 @@ __all__ = [
     "brought_answers",
     "elicit_form",
     "elicit_url",
+    "end_round",
     "list_roots",
     "missing_capability",
     "open_round",
+    "question_of",
     "read_answer",
     "require_capabilities",
     "sample",
@@ -96,6 +100,25 @@ def list_roots() -> Question:
     return Question("roots/list", {}, ("roots",))
 
 
+def question_of(method: str, params: dict[str, Any]) -> Question:
+    """The question that a request with these words asks. Raises MethodNotFound where it asks for nothing that the
+    protocol has, and InvalidParams for a form that is none."""
+    match method:
+        case "roots/list":
+            return Question(method, params, ("roots",))
+        case "sampling/createMessage":
+            return sample(params)
+        case "elicitation/create" if params.get("mode", "form") == "url":
+            return Question(method, params, ("elicitation", "url"), V2025_11_25)
+        case "elicitation/create":
+            schema = params.get("requestedSchema")
+            fields = schema.get("properties", {}) if isinstance(schema, dict) else None
+            if not isinstance(fields, dict) or not all(isinstance(one, dict) for one in fields.values()):
+                raise InvalidParams("the form has no schema of its fields")
+            return replace(elicit_form("", {"properties": fields}), params=params)
+    raise MethodNotFound(f"method not found: {method[:100]}")
+
+
 def missing_capability(question: Question, peer: Peer) -> dict[str, Any] | None:
     """The capability that `peer` would have to declare to be asked, shaped as on the wire; None if it did.
 
@@ -131,12 +154,23 @@ def brought_answers(
     """
     missing = {key: question for key, question in questions.items() if key not in brought}
     if missing:
-        raise InputRequired({key: _as_sent(question, version) for key, question in missing.items()})
+        raise InputRequired(_as_sent(missing, version))
     return {key: read_answer(question, brought[key]) for key, question in questions.items()}
 
 
-def _as_sent(question: Question, version: Version) -> dict[str, Any]:
-    return {"method": question.method, "params": shape_question(question.method, question.params, version)}
+def end_round(questions: Mapping[str, Question], peer: Peer, carried: Any) -> InputRequired:
+    """What ends a round of a call by which another server's `questions` are asked of `peer`; `carried`, which is not
+    None, is there in the next one. Raises MissingCapability."""
+    require_capabilities(questions, peer)
+    return InputRequired(_as_sent(questions, peer.version), carried)
+
+
+def _as_sent(questions: Mapping[str, Question], version: Version) -> dict[str, dict[str, Any]]:
+    """The `questions` by key, as a result of this `version` asks them."""
+    return {
+        key: {"method": one.method, "params": shape_question(one.method, one.params, version)}
+        for key, one in questions.items()
+    }
 
 
 def read_answer(question: Question, answer: Any) -> Any:
@@ -147,25 +181,33 @@ def read_answer(question: Question, answer: Any) -> Any:
         raise InvalidParams(f"the answer to {question.method} does not fit: {first_fault(error)}") from None
 
 
+class _Apart(Enum):
+    APART = "apart"
+
+
+APART = _Apart.APART
+"""What a question is about that belongs to no request of the peer's."""
+
+
 def asker(id: RequestId | None) -> int | None:
     """The replica that asked the question `id`; None where no replica makes such ids."""
     return id >> 32 if type(id) is int and id > 0 else None
 
 
 class Asked:
-    """Our own requests that have no answer yet, each with the request of the peer's it is about."""
+    """Our own requests that have no answer yet, each with the request of the peer's it is about, or APART."""
 
     __slots__ = ("_about", "_last_id", "numbers")
 
     def __init__(self, replica: int = 0) -> None:
         """The ids tell which `replica` has asked: see `asker`."""
-        self._about: dict[RequestId, RequestId] | None = None  # few peers are ever asked
+        self._about: dict[RequestId, RequestId | Enum] | None = None  # few peers are ever asked
         self._last_id = replica << 32
         self.numbers: Iterator[int] | None = None
         """Where its ids come from; else they count up from 1."""
 
-    def enter(self, about: RequestId) -> int:
-        """A fresh id for a request of ours, made while serving the peer's request `about`."""
+    def enter(self, about: RequestId | Enum) -> int:
+        """A fresh id for a request of ours, made while serving the peer's request `about`, or APART from all."""
         if self.numbers is None:
             self._last_id += 1
         else:
@@ -174,7 +216,7 @@ class Asked:
         self._about[self._last_id] = about
         return self._last_id
 
-    def settle(self, id: RequestId | None) -> RequestId | None:
+    def settle(self, id: RequestId | None) -> RequestId | Enum | None:
         """Takes our request `id` out: answered or withdrawn. The request it was about, or None if unknown."""
         return self._about.pop(id, None) if self._about and id is not None else None
 
@@ -188,6 +230,8 @@ class Round:
 
     number: int = 1
     answers: dict[str, Any] = field(default_factory=dict)
+    carried: Any = None
+    """What the round before has left for this one."""
 
 
 FIRST_ROUND = Round()
@@ -207,7 +251,7 @@ def open_round(
         raise InvalidParams("this requestState belongs to another request")
     if opened["expires"] < now:
         raise InvalidParams("this requestState has expired; start over without it")
-    return Round(opened["round"] + 1, {**opened["answers"], **(answers or {})})
+    return Round(opened["round"] + 1, {**opened["answers"], **(answers or {})}, opened.get("carried"))
 
 
 def sign_state(
@@ -221,6 +265,7 @@ def sign_state(
         "expires": now + LIFETIME,
         "round": before.number,
         "answers": before.answers,
+        **({} if before.carried is None else {"carried": before.carried}),
     }
     return signer.sign("requestState", state)
 

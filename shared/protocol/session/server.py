@@ -10,12 +10,14 @@ to the handshake.
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from enum import Enum
 from typing import Any
 
 from pydantic import ValidationError
 
 from ...errors import InputRequired, InvalidRequest, McpError, RpcError
-from ..identity import Identity, LogMessage, Principal
+from ..identity import Identity, LogMessage, Peer, Principal
 from ..methods import MethodTable
 from ..shaping import explain, is_result, shape, shape_question
 from ..signing import Signer
@@ -25,9 +27,9 @@ from ..versions import Version
 from ..wire.jsonrpc import Batch, Failure, Malformed, Message, Notification, Request, RequestId, Response, failure
 from .admission import Admission
 from .batches import MAX_BATCH, Batches
-from .events import Answered, Call, Cancelled, Change, Event, Outcome, Outgoing
+from .events import Answered, Call, Cancelled, Change, Event, Outcome, Outgoing, RootsChanged
 from .handshake import Handshake, Snapshot, State
-from .questions import Asked, Question, brought_answers, require_capabilities, sign_state
+from .questions import APART, Asked, Question, brought_answers, require_capabilities, sign_state
 from .subscriptions import Listen, Subscriptions
 
 __all__ = ["ServerSession"]
@@ -100,10 +102,19 @@ class ServerSession:
         self._asked.numbers = numbers
 
     @property
+    def peer(self) -> Peer | None:
+        """Who shook hands, once `initialize` is answered."""
+        return self._handshake.peer
+
+    @property
     def version(self) -> Version | None:
         """The version negotiated, once `initialize` is answered."""
         peer = self._handshake.peer
         return None if peer is None else peer.version
+
+    def set_log_level(self, level: str) -> None:
+        """Sends those who shook hands the log messages of this level and graver ones from now on, as they asked."""
+        self._handshake.set_log_level(level)
 
     def is_at(self, snapshot: Snapshot) -> bool:
         """Whether a snapshot made now would be `snapshot`. It takes less than making one."""
@@ -174,6 +185,7 @@ class ServerSession:
                 return self._cancelled(message)
             case Notification(method="notifications/roots/list_changed"):
                 self.roots_changed += 1
+                return [RootsChanged()]
             case Response(id=id_) | Failure(id=id_) if id_ is not None and self._asked.settle(id_) is not None:
                 return [Answered(id_, message)]
             case Malformed(silent=False):
@@ -252,11 +264,25 @@ class ServerSession:
         self._send(Request(id_, question.method, params), call.id)
         return id_
 
+    def ask_apart(self, question: Question) -> int:
+        """Asks a client that shook hands, apart from all its calls; the id to wait for.
+
+        Raises MissingCapability for what it did not declare, InvalidRequest where there is no session.
+        """
+        peer = self._handshake.peer
+        if peer is None or self._handshake.state is not State.OPEN:
+            raise InvalidRequest("there is no session in which the client may be asked")
+        require_capabilities({"": question}, peer)
+        id_ = self._asked.enter(APART)
+        self._send(Request(id_, question.method, shape_question(question.method, question.params, peer.version)))
+        return id_
+
     def withdraw(self, id: Any, reason: str) -> None:
         """Takes a request of ours back; nothing where it is answered, or was never sent."""
         about = self._asked.settle(id) if isinstance(id, int) else None
         if about is not None:
-            self._send(Notification("notifications/cancelled", {"requestId": id, "reason": reason}), about)
+            params = {"requestId": id, "reason": reason}
+            self._send(Notification("notifications/cancelled", params), None if isinstance(about, Enum) else about)
 
     def notify(self, call: Call, method: str, params: dict[str, Any]) -> None:
         """Sends a notification that belongs to `call`; nothing where that is over."""
@@ -284,6 +310,11 @@ class ServerSession:
         # The log level of the handshake may be another one since the call came.
         peer = call.peer if call.peer.version.stateless else self._handshake.peer or call.peer
         return peer.wants_log(level)
+
+    def tell(self, method: str, params: dict[str, Any]) -> None:
+        """Sends a notification that belongs to no call; nothing where there is no session."""
+        if self._handshake.state is State.OPEN:
+            self._send(Notification(method, params))
 
     def announce(self, message: LogMessage) -> None:
         """Sends a log message that belongs to no call, if logging is declared and the peer asked for that level in a
@@ -337,6 +368,8 @@ class ServerSession:
         if isinstance(outcome, InputRequired):
             name, before = call.method.name, call.round
             try:
+                if outcome.carried is not None:
+                    before = replace(before, answers={}, carried=outcome.carried)
                 state = sign_state(name, call.raw, self.principal, before, signer=self._signer, now=self._now())
             except RpcError as error:
                 return error

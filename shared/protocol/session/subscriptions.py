@@ -89,7 +89,7 @@ class Subscriptions:
         if change.uri is None:
             yield from self._list_changed(change.what, handshake_open)
         else:
-            yield from self._updated(change.uri)
+            yield from self._updated(change.uri, change.part)
 
     def _list_changed(self, what: str, handshake_open: bool) -> Iterator[tuple[Notification, RequestId | None]]:
         method = f"notifications/{what}/list_changed"
@@ -99,12 +99,12 @@ class Subscriptions:
             if what in listen.lists:
                 yield Notification(method, {"_meta": {SUBSCRIPTION_ID: listen.id}}), listen.id
 
-    def _updated(self, key: str) -> Iterator[tuple[Notification, RequestId | None]]:
+    def _updated(self, key: str, part: str | None) -> Iterator[tuple[Notification, RequestId | None]]:
         method = "notifications/resources/updated"
         for uri, its_key in self._subscribed.items():
             if its_key == key:
-                yield Notification(method, {"uri": uri}), None
+                yield Notification(method, {"uri": part or uri}), None
         for listen in self._listens.values():
             for uri, its_key in listen.uris.items():
                 if its_key == key:
-                    yield Notification(method, {"_meta": {SUBSCRIPTION_ID: listen.id}, "uri": uri}), listen.id
+                    yield Notification(method, {"_meta": {SUBSCRIPTION_ID: listen.id}, "uri": part or uri}), listen.id

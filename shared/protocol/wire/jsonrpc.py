@@ -108,7 +108,16 @@ class Gap:
     may have been lost."""
 
 
-Message = Request | Notification | Response | Failure | Malformed | Batch | Unanswered | Gap
+@record
+class OnStream:
+    """What a client's transport says of a message that came on the stream of request `about`, and answers nothing:
+    it belongs to that request (2025-11-25, Streamable HTTP)."""
+
+    message: "Message"
+    about: RequestId
+
+
+Message = Request | Notification | Response | Failure | Malformed | Batch | Unanswered | Gap | OnStream
 
 
 class Prepared(dict[str, Any]):

@@ -12,7 +12,7 @@ from ...protocol.http.retry_after import BUSY
 from ...protocol.http.rules import SESSION_ID
 from ...protocol.session.envelope import claims_envelope
 from ...protocol.wire.framing import Oversized
-from ...protocol.wire.jsonrpc import Failure, Gap, Message, Request, Response, Unanswered
+from ...protocol.wire.jsonrpc import Failure, Gap, Message, Notification, OnStream, Request, Response, Unanswered
 from ...protocol.wire.sse import EventStream
 from .client_answers import attributed, drain, is_stream, read_answer, wait_of_reply
 from .client_exchange import Reply
@@ -138,6 +138,8 @@ class Streams:
                 post.answered = True
                 if isinstance(message, Response) and post.request.method == "tools/list":
                     message = _usable(message, post.request)
+            elif isinstance(message, Notification | Request):
+                message = OnStream(message, post.request.id)
         await self._inbox.put(message)
 
 

@@ -16,7 +16,7 @@ from shared.errors import (
 )
 from shared.protocol.identity import Identity, Principal
 from shared.protocol.methods import method_table
-from shared.protocol.session.events import Answered, Call, Cancelled, Change, Outgoing
+from shared.protocol.session.events import Answered, Call, Cancelled, Change, Outgoing, RootsChanged
 from shared.protocol.session.questions import elicit_form, list_roots
 from shared.protocol.session.server import ServerSession
 from shared.protocol.session.subscriptions import Listen
@@ -119,7 +119,7 @@ def test_an_unknown_notification_is_ignored(method):
 def test_the_roots_of_the_peer_change_when_it_says_so():
     made = session()
     for times in (1, 2):
-        assert made.receive(Notification("notifications/roots/list_changed")) == []
+        assert made.receive(Notification("notifications/roots/list_changed")) == [RootsChanged()]
         assert made.roots_changed == times
 
 

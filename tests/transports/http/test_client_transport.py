@@ -19,6 +19,7 @@ from shared.protocol.wire.jsonrpc import (
     Malformed,
     Message,
     Notification,
+    OnStream,
     Request,
     Response,
     Unanswered,
@@ -391,7 +392,7 @@ async def test_a_request_that_is_cancelled_closes_its_stream() -> None:
     meta = {"_meta": {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}}
     async with transport_to(answer) as transport:
         await say(transport, Request(2, "tools/call", {"name": "x", **meta}))
-        assert (await transport.receive())[0] == Notification("notifications/x")
+        assert (await transport.receive())[0] == OnStream(Notification("notifications/x"), 2)
         await transport.send([Outgoing(Notification("notifications/cancelled", {"requestId": 2}), 2)])
         await closed.wait()
 
