@@ -22,6 +22,7 @@ LADDER = [
     {"extensions", "ops", "names", ""},
     {"transports"},
     {"client", "program", "testing"},
+    {"gateway"},
 ]
 STRANGERS = {("client", "server"), ("kit", "errors"), ("kit", "version")}
 STEP = {part: step for step, parts in enumerate(LADDER) for part in parts}
