@@ -142,6 +142,10 @@ class Changes:
             with CancelScope(shield=True):
                 await self.on_unsubscribe(key)
 
+    def is_held(self, key: str) -> bool:
+        """Whether somebody subscribes to what is known under `key`."""
+        return key in self._holders
+
     @property
     def held(self) -> int:
         """How many resources somebody subscribes to."""

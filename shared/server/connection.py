@@ -12,6 +12,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import anyio
@@ -30,7 +31,10 @@ if TYPE_CHECKING:
     from .calls import Calls
     from .running import Running
 
-__all__ = ["Connection", "Watcher", "serve"]
+__all__ = ["MANY_CHANGES", "Connection", "Watcher", "serve"]
+
+MANY_CHANGES = 1_000
+"""Changes that wait for one peer, from which on parts of resources are not told apart."""
 
 
 class Watcher(Protocol):
@@ -211,10 +215,14 @@ class Connection:
     # What calls, their handlers and the change bus do
 
     def changed(self, change: Change) -> None:
-        """Takes note of `change`; a change that waits to be told already is told once."""
+        """Takes note of `change`; a change that waits to be told already is told once. Where many wait, parts of a
+        resource are told as the whole."""
         if self._changes is None:
             self._changes = {}
             self._loop.call_soon(self._due)
+        if change.part is not None and len(self._changes) >= MANY_CHANGES:
+            # What is subscribed to is bounded, its parts are not: so the whole is told of.
+            change = replace(change, part=None)
         self._changes[change] = None
 
     def announce(self, message: LogMessage) -> None:

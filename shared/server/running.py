@@ -21,6 +21,7 @@ from ..protocol.session.events import Outgoing
 from ..protocol.session.server import ServerSession
 from ..protocol.signing import Signer
 from ..protocol.types.base import Implementation
+from ..protocol.types.client import LogLevel
 from ..protocol.versions import Version
 from ..protocol.wire.jsonrpc import Message
 from .changes import Changes
@@ -70,7 +71,7 @@ class Running(Generic[State]):
         self.replica: Replica | None = None
         """What it shares with other runs of the server; None where it is alone."""
         self._questions = count(1)
-        self._said: tuple[Implementation, str | None, dict[str, Any]] | None = None
+        self._said: tuple[Implementation, str | None, dict[str, Any], LogLevel | None] | None = None
         self.endpoints: list[tuple[str, int]] = []
         """The addresses and ports that its HTTP transport listens on."""
 
@@ -91,12 +92,18 @@ class Running(Generic[State]):
         return handlers
 
     def describe(
-        self, capabilities: Mapping[str, Any], instructions: str | None, info: Mapping[str, Any] | None = None
+        self,
+        capabilities: Mapping[str, Any],
+        instructions: str | None,
+        info: Mapping[str, Any] | None = None,
+        *,
+        log_level: LogLevel | None = None,
     ) -> None:
         """Has those who come from now on be told these capabilities and instructions, and as the server's name and
-        version `info`, in place of what is declared. It may be said again."""
+        version `info`, in place of what is declared. It may be said again. `log_level` is the mildest that they get
+        before they ask for one, where it is not the server's."""
         implementation = self.server.implementation if info is None else _implementation(info)
-        self._said = (implementation, instructions, dict(capabilities))
+        self._said = (implementation, instructions, dict(capabilities), log_level or self.server.log_level)
         for name in ("identity", "method_table"):
             self.__dict__.pop(name, None)
 
@@ -114,8 +121,10 @@ class Running(Generic[State]):
     def identity(self) -> Identity:
         """What the server says of itself."""
         if self._said is not None:
-            standing = self.conditions.standing
-            return Identity(*self._said, log_level=self.server.log_level, standing=standing)
+            implementation, instructions, said, log_level = self._said
+            return Identity(
+                implementation, instructions, said, log_level=log_level, standing=self.conditions.standing
+            )
         capabilities: dict[str, Any] = dict(self.server.capabilities)
         since: dict[tuple[str, ...], Version] = {}
         for extension in self.extensions:

@@ -289,3 +289,10 @@ async def test_what_is_not_served_takes_no_share(changes, watch, monkeypatch):
         with pytest.raises(ResourceNotFound):
             await changes.hold(None, "missing", "one")
     await changes.hold(None, "A", "one")
+
+
+async def test_who_is_held_is_known(changes, watch):
+    await changes.hold(None, "A")
+    assert (changes.is_held("a"), changes.is_held("b")) == (True, False)
+    await changes.release(["a"])
+    assert not changes.is_held("a")

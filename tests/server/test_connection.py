@@ -10,7 +10,7 @@ import pytest
 from shared import Context
 from shared.protocol.wire.codec import decode
 from shared.protocol.wire.jsonrpc import Notification, Request, Response
-from shared.server.connection import serve
+from shared.server.connection import MANY_CHANGES, serve
 from shared.server.limits import Limits
 from shared.testing import connected
 from shared.transports.memory import memory_pair
@@ -379,3 +379,24 @@ async def test_a_change_that_comes_while_the_peer_is_behind_is_told_later():
         messages = await slow.take(4)
     methods = [getattr(message, "method", None) for message in messages]
     assert methods.count("notifications/tools/list_changed") == 1
+
+
+# Changes
+
+
+async def test_where_many_changes_wait_parts_are_told_as_their_whole():
+    app = server()
+    app.on_subscribe(lambda _ctx, uri: _key(uri))
+    async with app.open() as running:
+        connection = running.connect(None, lambda: None)
+        await running.changes.hold(None, "memo://all")
+        connection.session.subscriptions.subscribe("memo://all", "memo://all")
+        for number in range(MANY_CHANGES + 10):
+            running.changes.resource("memo://all", f"memo://all/{number}")
+        told = [one.message.params["uri"] for one in connection.outgoing()]
+        assert told == [*(f"memo://all/{number}" for number in range(MANY_CHANGES)), "memo://all"]
+        await connection.close()
+
+
+async def _key(uri):
+    return uri

@@ -1,0 +1,19 @@
+"""What a server says of itself in place of what it declares."""
+
+from typing import Any
+
+import pytest
+
+from tests.server.peer import server, talking
+
+
+@pytest.mark.parametrize(("said", "told"), [("error", []), ("debug", ["one"]), (None, ["one"])])
+async def test_the_level_before_one_is_asked_for_may_be_said(said: Any, told: list[str]) -> None:
+    app = server()
+    async with app.open() as running:
+        running.describe({"logging": {}}, None, log_level=said)
+        async with talking(running) as peer:
+            running.conditions.begin("one", "info", "one")
+            running.conditions.begin("two", "error", "two")
+            for data in [*told, "two"]:
+                assert (await peer.other("notifications/message"))["params"]["data"] == data
