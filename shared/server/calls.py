@@ -47,6 +47,7 @@ class Calls:
         self._deadlines = ExpiryQueue(running.budget.seconds, _stop)
         self._ended: Signal | None = None
         self._guests: set[CancelScope] = set()
+        self._narrowed: dict[Call, tuple[CancelScope, ...]] = {}  # few calls ever are
         self.is_closing = False
         """Whether what waits for a place never gets one."""
 
@@ -93,15 +94,34 @@ class Calls:
     def paused(self, call: Call) -> Iterator[None]:
         """Stops the clock of one call while it waits for the user. It goes on by a timer of its own: it is not the
         last to end any more."""
-        scope = call.scope
-        left = self._deadlines.pop(call, scope.deadline) - self._loop.time()
-        scope.deadline = math.inf
+        now, scope = self._loop.time(), call.scope
+        clocks = [(scope, self._deadlines.pop(call, scope.deadline) - now)]
+        clocks += [(one, one.deadline - now) for one in self._narrowed.get(call, ())]
+        for one, _ in clocks:
+            one.deadline = math.inf
         try:
             yield
         finally:
             # Where the clock stood already, whoever stopped it sets it going again.
-            if left < math.inf:
-                scope.deadline = self._loop.time() + left
+            for one, left in clocks:
+                if left < math.inf:
+                    one.deadline = self._loop.time() + left
+
+    @contextmanager
+    def within(self, call: Call, seconds: float) -> Iterator[None]:
+        """As long as the block, `call` has `seconds` of wall time at most, besides the limit that it has anyway; they
+        stand still while its clock does. Raises CallTimeout, which names them, when they are over."""
+        outer = self._narrowed.get(call, ())
+        with CancelScope(deadline=self._loop.time() + seconds) as scope:
+            self._narrowed[call] = (*outer, scope)
+            try:
+                yield
+            finally:
+                self._narrowed[call] = outer
+                if not outer:
+                    del self._narrowed[call]
+        if scope.cancelled_caught:
+            raise CallTimeout(seconds)
 
     @contextmanager
     def guest(self) -> Iterator[CancelScope]:

@@ -19,7 +19,7 @@ from ..protocol.types.tools import CallToolResult
 from ..protocol.wire.jsonrpc import json_of
 from .functions import is_data, output_schema
 
-__all__ = ["Data", "Result", "Text", "content_of"]
+__all__ = ["Data", "Result", "Text", "content_of", "within_bytes"]
 
 Value = TypeVar("Value")
 
@@ -72,7 +72,7 @@ class Result:
             return {"content": [{"type": "text", "text": value}]}
         if isinstance(value, Text) and (len(value.text) + len(str(value.meta))) * _LONGEST_ESCAPE < limit:
             return {"content": [{"type": "text", "text": value.text}], "_meta": value.meta}
-        return _within_bytes(self._built(value), limit)
+        return within_bytes(self._built(value), limit)
 
     def _built(self, value: Any) -> dict[str, Any]:
         if isinstance(value, CallToolResult):
@@ -104,7 +104,8 @@ def content_of(value: Any) -> list[dict[str, Any]]:
             raise TypeError(f"{type(value).__name__} is no content; return text, content blocks, or typed data")
 
 
-def _within_bytes(result: dict[str, Any], limit: int) -> dict[str, Any]:
+def within_bytes(result: dict[str, Any], limit: int) -> dict[str, Any]:
+    """`result` of a tool. Raises ToolError where it has more than `limit` bytes of JSON."""
     size = len(json_of(result))
     if size > limit:
         raise ToolError(f"the result has {size:,} bytes, over the limit of {limit:,} a call; ask for a part of it")

@@ -147,3 +147,51 @@ async def test_questions_asked_at_the_same_time_stop_the_clock_and_start_it_agai
         await quiet()
         forward(LONG.seconds)
         assert (await peer.answer(id_))["result"]["isError"]
+
+
+def app_with_less(seconds, body):
+    """A tool that does `body` within that many seconds."""
+    app = server()
+
+    @app.tool()
+    async def narrowed(ctx: Context[None]) -> str:
+        """Has less time than others."""
+        with ctx.link.calls.within(ctx.call, seconds):
+            await body(ctx)
+        return "done"
+
+    app.budget = LONG
+    return app
+
+
+async def test_part_of_a_call_may_have_less_time_and_says_how_much():
+    async with talking(app_with_less(0.02, lambda ctx: anyio.sleep_forever())) as peer:
+        assert "stopped after 0.02 s" in await peer.text("narrowed")
+
+
+async def test_what_keeps_within_its_time_goes_on():
+    async with talking(app_with_less(50, lambda ctx: anyio.lowlevel.checkpoint())) as peer:
+        assert await peer.text("narrowed") == "done"
+
+
+async def test_the_time_a_user_takes_does_not_count_for_the_part_either():
+    async with talking(app_with_less(50, lambda ctx: ctx.roots()), NEWEST_HANDSHAKE, {"roots": {}}) as peer:
+        id_ = await peer.start("narrowed")
+        question = await peer.receive()
+        forward(5 * LONG.seconds)
+        await quiet()
+        await peer.reply(question["id"], {"roots": []})
+        assert (await peer.answer(id_))["result"]["content"][0]["text"] == "done"
+
+
+async def test_after_the_answer_the_clock_of_the_part_goes_on():
+    async def ask_and_wait(ctx):
+        await ctx.roots()
+        await anyio.sleep_forever()
+
+    async with talking(app_with_less(50, ask_and_wait), NEWEST_HANDSHAKE, {"roots": {}}) as peer:
+        id_ = await peer.start("narrowed")
+        await peer.reply((await peer.receive())["id"], {"roots": []})
+        await quiet()
+        forward(50)
+        assert "stopped after 50 s" in (await peer.answer(id_))["result"]["content"][0]["text"]
