@@ -23,7 +23,7 @@ import anyio
 from anyio.abc import TaskGroup
 from pydantic import AfterValidator, BaseModel, Field
 
-from ..kit.program import exit_with_error
+from ..kit.program import exit_with_error, plain
 from ..kit.tasks import first_error
 from ..ops.footprint import settle
 from ..ops.logs import set_up_logging
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "LOOPBACK",
+    "Failed",
     "Options",
     "address",
     "announce",
@@ -182,6 +183,10 @@ def set_limits(app: Server[Any], options: Options) -> None:
 # From the start to the end
 
 
+class Failed(Exception):
+    """What the program is for can't be done now, and nobody has set it up wrongly; the text says why, in one line."""
+
+
 class _CannotStart(Exception):
     """The program can't start as the operator has set it up; the text says why, in one line."""
 
@@ -201,14 +206,17 @@ def starting(what: str = "") -> Iterator[None]:
 
 
 def run_to_the_end(program: str, main: Callable[[], Awaitable[None]], *, fast: bool) -> int:
-    """Runs `main` in an event loop, `fast` with uvloop where there is that; the exit code. Ends the program where it
-    can't start."""
+    """Runs `main` in an event loop, `fast` with uvloop where there is that; the exit code, which is 1 where it raised
+    `Failed`. Ends the program where it can't start."""
     refusal: str | None = None
     code = 0
     try:
         anyio.run(main, backend_options={"use_uvloop": fast and find_spec("uvloop") is not None})
     except* _CannotStart as group:
         refusal = str(first_error(group))
+    except* Failed as group:
+        sys.stderr.write(f"{program}: {plain(str(first_error(group)))}\n")
+        code = 1
     except* KeyboardInterrupt:
         code = 130
     if refusal is not None:

@@ -6,11 +6,11 @@ reads a file of settings where there is one.
 """
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import anyio
 from anyio.abc import TaskGroup
@@ -41,7 +41,7 @@ from .process import (
     token_of,
 )
 
-__all__ = ["Options", "check_arguments", "open_trace", "own_prefix", "run"]
+__all__ = ["Options", "check_arguments", "open_trace", "own_prefix", "run", "run_app"]
 
 
 def run(app: Server[Any], argv: Sequence[str] | None = None, *, epilog: str = "") -> int:
@@ -53,23 +53,54 @@ def run(app: Server[Any], argv: Sequence[str] | None = None, *, epilog: str = ""
         file, exposed = _settings_file(app, given)
         options = read_options(Options, given, os.environ, "MCP", file)
         settings = read_options(app.settings_model, given, os.environ, own_prefix(app), file)
+    except ValueError as error:
+        exit_with_error(parser.program, str(error))
+    return run_app(parser.program, app, options, settings, exposed=exposed)
+
+
+def run_app(
+    program: str,
+    app: Server[Any],
+    options: Options,
+    settings: BaseModel | None = None,
+    *,
+    exposed: str | None = None,
+    ready: Callable[[], Awaitable[None]] | None = None,
+) -> int:
+    """Runs `app`, over the transport that the `options` name, until its client or a signal ends it; the exit code.
+
+    `exposed` is a secret that others can read. `ready` is awaited when the server is open, and nobody is served
+    before it returns; it may raise `Failed`. Ends the program, which is called `program`, where the options ask for
+    what can't be had.
+    """
+    try:
         token = token_of(options)
         if options.transport == "http" and missing_extra():
             raise ValueError(f"--transport http: {needs_extra('http')}")
         trace = open_trace(options)
     except ValueError as error:
-        exit_with_error(parser.program, str(error))
+        exit_with_error(program, str(error))
     set_up_process(options, exposed)
     set_limits(app, options)
     if options.transport == "stdio" and os.isatty(0):
-        tell_in_terminal(parser.program)
+        tell_in_terminal(program)
     try:
         return run_to_the_end(
-            parser.program, partial(_run, app, options, settings, token, trace), fast=options.transport == "http"
+            program,
+            partial(_run, _App(app, settings, ready), options, token, trace),
+            fast=options.transport == "http",
         )
     finally:
         if trace is not None:
             trace.close()
+
+
+class _App(NamedTuple):
+    """What is run."""
+
+    app: Server[Any]
+    settings: BaseModel | None
+    ready: Callable[[], Awaitable[None]] | None
 
 
 def check_arguments(app: Server[Any], arguments: Sequence[str], environment: Mapping[str, str]) -> None:
@@ -131,17 +162,26 @@ def open_trace(options: Options) -> Any:
         raise ValueError(f"--trace: {error}") from None
 
 
-async def _run(app: Server[Any], options: Options, settings: BaseModel, token: str | None, trace: Any) -> None:
+async def _run(what: _App, options: Options, token: str | None, trace: Any) -> None:
     async with anyio.create_task_group() as tasks, AsyncExitStack() as stack:
         stack.callback(tasks.cancel_scope.cancel)
         extensions = [DIALECTS] if options.dialects == "on" else []
         with starting():
-            running = await stack.enter_async_context(app.open(settings, extensions=extensions))
+            running = await stack.enter_async_context(what.app.open(what.settings, extensions=extensions))
         running.trace = trace
+        if what.ready is not None and not await _is_ready(what.ready):
+            return
         if options.transport == "stdio":
             await _run_stdio(running, options, tasks)
         else:
             await _run_http(running, options, token, tasks)
+
+
+async def _is_ready(ready: Callable[[], Awaitable[None]]) -> bool:
+    """Whether it became ready before a signal ended the program."""
+    with anyio.CancelScope() as waiting, ending_signals(waiting.cancel):
+        await ready()
+    return not waiting.cancelled_caught
 
 
 async def _run_stdio(running: Running[Any], options: Options, tasks: TaskGroup) -> None:

@@ -16,9 +16,11 @@ from pydantic import BaseModel, Field
 
 from servers.filesystem.server import app as filesystem
 from servers.filesystem.settings import Settings
+from shared import Implementation, Server
 from shared.program import run as cli
 from shared.program.options import read_options
-from shared.program.run import Options, run
+from shared.program.process import Failed
+from shared.program.run import Options, run, run_app
 from shared.program.settings_file import read_settings_file
 from tests.faults.raw import FILES, ROOT, SLOW, Raw
 
@@ -372,6 +374,35 @@ def test_a_process_that_can_not_start_says_why(command: list[str], reason: str) 
         said = server.stderr()
         assert said.startswith(reason)
         assert said.count("\n") == 1
+
+
+def test_a_program_that_failed_says_why_and_ends_with_1(capfd: pytest.CaptureFixture[str]) -> None:
+    async def fail() -> None:
+        raise Failed("nobody is there\x1b[1m")
+
+    assert run_app("door", Server[None](Implementation(name="door", version="1")), Options(), ready=fail) == 1
+    assert capfd.readouterr() == ("", "door: nobody is there\N{REPLACEMENT CHARACTER}[1m\n")
+
+
+WAITING = """
+import anyio, signal
+from shared import Implementation, Server
+from shared.program.run import Options, run_app
+
+async def wait():
+    signal.raise_signal(signal.SIGTERM)
+    await anyio.sleep_forever()
+
+app = Server[None](Implementation(name="door", version="1"))
+raise SystemExit(run_app("door", app, Options(), ready=wait))
+"""
+
+
+@pytest.mark.slow
+def test_a_signal_ends_a_program_that_is_not_ready_yet() -> None:
+    with Raw([sys.executable, "-c", WAITING]) as server:
+        assert server.wait() == 0
+        assert server.stderr() == ""
 
 
 @pytest.mark.slow
