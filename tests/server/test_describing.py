@@ -13,6 +13,7 @@ async def test_the_level_before_one_is_asked_for_may_be_said(said: Any, told: li
     async with app.open() as running:
         running.describe({"logging": {}}, None, log_level=said)
         async with talking(running) as peer:
+            await peer.request("ping")
             running.conditions.begin("one", "info", "one")
             running.conditions.begin("two", "error", "two")
             for data in [*told, "two"]:
