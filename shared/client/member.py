@@ -4,7 +4,7 @@ connecting ──▶ ready ──▶ failed ──▶ (after a pause, where that
      └──▶ failed              └──▶ closed
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from functools import partial
@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import anyio
 
-from ..kit.tasks import first_error
+from ..kit.tasks import first_error, first_of
 from .client import Client
 from .connect import connect
 from .options import ClientOptions
@@ -110,7 +110,7 @@ class Member:
         try:
             async with self._connect() as self._client:
                 self._tell("ready")
-                await self._over(self._client)
+                await first_of(self._leaving.wait, self._client.ended)
             if not self._leaving.is_set():
                 raise ConnectionError("the server ended the connection")
         except Exception as error:
@@ -119,17 +119,6 @@ class Member:
                 self._tell("failed", failure if isinstance(failure, Exception) else error)
         finally:
             self._client = None
-
-    async def _over(self, client: Client) -> None:
-        """Waits until it is to leave, or has failed for good."""
-
-        async def wait_for(what: Callable[[], Awaitable[object]]) -> None:
-            await what()
-            tasks.cancel_scope.cancel()
-
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(wait_for, self._leaving.wait)
-            tasks.start_soon(wait_for, client.ended)
 
     def _tell(self, state: ServerState, error: Exception | None = None) -> None:
         self.status = ServerStatus(self.status.name, state, error)

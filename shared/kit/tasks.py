@@ -1,7 +1,7 @@
 """Tasks that live no longer than the block they serve, what they fail of, and the signals that others wait for."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from types import TracebackType
 from typing import Any, Self
@@ -9,7 +9,7 @@ from typing import Any, Self
 import anyio
 from anyio.abc import TaskGroup
 
-__all__ = ["Crew", "Entered", "Signal", "background", "first_error"]
+__all__ = ["Crew", "Entered", "Signal", "background", "first_error", "first_of"]
 
 
 @asynccontextmanager
@@ -29,6 +29,18 @@ async def background() -> AsyncIterator[TaskGroup]:
             raise
         only = group.exceptions[0]
         raise only from only.__cause__
+
+
+async def first_of(*waits: Callable[[], Awaitable[object]]) -> None:
+    """Waits until one of these has come."""
+
+    async def wait_for(wait: Callable[[], Awaitable[object]]) -> None:
+        await wait()
+        tasks.cancel_scope.cancel()
+
+    async with anyio.create_task_group() as tasks:
+        for wait in waits:
+            tasks.start_soon(wait_for, wait)
 
 
 def first_error(error: BaseException) -> BaseException:

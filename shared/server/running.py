@@ -243,6 +243,12 @@ class Opening:
         """The addresses and ports that the HTTP transport listens on, once it does."""
         return self._running.endpoints
 
+    def describe(
+        self, capabilities: Mapping[str, Any], instructions: str | None, info: Mapping[str, Any] | None = None
+    ) -> None:
+        """Has clients be told something else than was declared, like `Running.describe`."""
+        self._running.describe(capabilities, instructions, info)
+
     def extend(self, extension: Extension[Any]) -> None:
         """Has this run speak `extension` as well, which must be said before the lifespan yields. Raises
         DeclarationError for what there is already."""

@@ -1,0 +1,129 @@
+"""`Base`: the bridge's own connection to the server behind it, which is opened again whenever it is lost.
+
+    opening ──▶ up ──▶ down, for a reason ──▶ (after a pause, which grows) ──▶ opening
+
+It tells which era the server lives in and what it says of itself. Where no client needs a session of its own, the
+requests of all of them go over it.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import anyio
+
+from ...client.client import Client
+from ...client.options import ClientOptions
+from ...client.restart import Pauses
+from ...errors import McpError, MethodNotFound, RpcError
+from ...kit.tasks import first_error
+from ...protocol.session.client import ServerDescription
+from ...protocol.session.client_events import Asked, Notified
+from ...protocol.wire.jsonrpc import Gap
+from .upstream import Upstream
+
+__all__ = ["Base", "Heard", "reason_of"]
+
+Heard = Callable[[Notified | Gap], None]
+"""Takes what the server says that belongs to no request. Never waits or raises."""
+
+_URL = re.compile(r"\b([a-z][a-z0-9+.-]*://)\S+", re.IGNORECASE)
+_ENDED = "it ended the connection"
+
+
+def reason_of(error: BaseException) -> str:
+    """What went wrong, in one line of 200 characters at most, without what a URL may hold besides its scheme."""
+    found = first_error(error)
+    text = " ".join(str(found).split()) or type(found).__name__
+    return _URL.sub(r"\1…", text)[:200]
+
+
+class Base:
+    """The connection, and what the server has said of itself over it. It is the relay of that connection."""
+
+    def __init__(self, upstream: Upstream, options: ClientOptions) -> None:
+        """`options` say what is declared to the server; who answers it is `relay` there, and else nobody."""
+        self.reason = "it was not reached yet"
+        """Why it is down, in words; what was so the last time, while it is up."""
+        self.description: ServerDescription | None = None
+        """What the server said of itself the last time that it was up."""
+        self.stateless = False
+        """Which era it lives in, or did the last time that it was up."""
+        self.settled = anyio.Event()
+        """Set when it was up or down for the first time."""
+        self._upstream = upstream
+        self._answers = options.relay
+        self._options = replace(options, relay=self, reconnect=False, restart=False)
+        self._client: Client | None = None
+        self._watchers: dict[object, Callable[[], None]] = {}
+        self._listeners: dict[object, Heard] = {}
+
+    @property
+    def up(self) -> bool:
+        """Whether requests can be made now."""
+        return self._client is not None
+
+    @property
+    def client(self) -> Client:
+        """Its client. Raises RpcError -32603 with the reason while it is down."""
+        if self._client is None:
+            raise RpcError(f"the server {self._upstream.name} is not available: {self.reason}")
+        return self._client
+
+    def watch(self, told: Callable[[], None]) -> Callable[[], None]:
+        """Has `told` called after each time that it came up or went down, until what this gives is called."""
+        key = object()
+        self._watchers[key] = told
+        return lambda: self._watchers.pop(key, None) and None
+
+    def listen(self, heard: Heard) -> Callable[[], None]:
+        """Has `heard` called with all that the server tells that belongs to no request, until what this gives is
+        called."""
+        key = object()
+        self._listeners[key] = heard
+        return lambda: self._listeners.pop(key, None) and None
+
+    async def live(self) -> None:
+        """Keeps the connection, until it is cancelled."""
+        pauses = Pauses()
+        while True:
+            pauses.started(anyio.current_time())
+            await self._live_once()
+            await anyio.sleep(pauses.left(anyio.current_time()))
+
+    async def _live_once(self) -> None:
+        reason = _ENDED
+        try:
+            async with self._upstream.connect(self._options) as client:
+                self.stateless, self.description = client.stateless, client.server
+                self._settle(client)
+                await client.ended()
+                self._settle(None, reason)
+        except (McpError, OSError, ValueError) as error:
+            reason = reason_of(error)
+        finally:
+            if self._client is not None or not self.settled.is_set():
+                self._settle(None, reason)
+            self.reason = reason
+
+    def _settle(self, client: Client | None, reason: str = "") -> None:
+        self._client, self.reason = client, reason or self.reason
+        self.settled.set()
+        for told in tuple(self._watchers.values()):
+            told()
+
+    # The relay of the connection
+
+    async def answer(self, asked: Asked) -> dict[str, Any]:
+        """The answer to a question that belongs to no request. Raises RpcError where nobody gives one."""
+        if self._answers is None:
+            raise MethodNotFound(f"method not found: {asked.method[:100]}")
+        return await self._answers.answer(asked)
+
+    def heard(self, notice: Notified | Gap) -> None:
+        """Tells whoever listens."""
+        for heard in tuple(self._listeners.values()):
+            heard(notice)
+        if self._answers is not None:
+            self._answers.heard(notice)

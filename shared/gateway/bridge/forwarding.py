@@ -1,0 +1,214 @@
+"""What is common to all ways over a bridge: a request without what concerns one connection only, the identity of who
+makes it, what the server says about it, and results and errors as the other era has them."""
+
+import logging
+import sys
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from typing import Any
+
+import anyio
+
+from ...client.errors import Unreached
+from ...client.options import ClientOptions
+from ...errors import (
+    InvalidParams,
+    McpError,
+    MethodNotFound,
+    MissingCapability,
+    PeerError,
+    ResourceNotFound,
+    RpcError,
+)
+from ...protocol.identity import LOG_LEVELS
+from ...protocol.session.client import ClientIdentity
+from ...protocol.session.client_events import Asked, Notified
+from ...protocol.session.questions import question_of
+from ...protocol.types.base import CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL, PROTOCOL_VERSION, SERVER_INFO
+from ...protocol.wire.jsonrpc import Failure, Gap
+from ...server.connection import Connection
+from ...server.context import Context
+from .base import reason_of
+
+__all__ = [
+    "CallRelay",
+    "as_newest",
+    "ask_apart",
+    "error_for",
+    "identity_of",
+    "lost_error",
+    "params_of",
+    "report",
+    "tell_log",
+]
+
+_log = logging.getLogger(__name__)
+
+_OURS = frozenset({PROTOCOL_VERSION, CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL, "progressToken"})
+_ROUNDS = ("inputResponses", "requestState")
+_NAMES = ("name", "uri", "cursor")
+_NO_RESOURCE, _INVALID_PARAMS = -32002, -32602
+_TASKS = "io.modelcontextprotocol/tasks"
+
+
+# To the server
+
+
+def params_of(context: Context[Any], params: Any) -> dict[str, Any]:
+    """The params to send: those that the client has sent, without what it says of its own connection and round, and
+    with the name, URI and cursor of `params`, a model, which may have been changed on the way here."""
+    raw, rounds = context.call.raw, _ROUNDS if context.call.method.multi_round else ()
+    sent = {key: value for key, value in raw.items() if key not in rounds and key != "_meta"}
+    meta = {key: value for key, value in raw.get("_meta", {}).items() if key not in _OURS}
+    if meta:
+        sent["_meta"] = meta
+    for key in _NAMES:
+        if (value := getattr(params, key, None)) is not None:
+            sent[key] = value
+    return sent
+
+
+def identity_of(context: Context[Any]) -> ClientIdentity:
+    """Who calls, in the words of the stateless era."""
+    peer = context.link.session.peer if context.peer.lasts else context.peer
+    peer = peer or context.peer
+    info = ClientOptions().identity().info if peer.info is None else peer.info
+    return ClientIdentity(info, _fitted(peer.capabilities), peer.log_level)
+
+
+def _fitted(capabilities: Mapping[str, Any]) -> dict[str, Any]:
+    """What a client declares, as far as a bridge passes it on. An empty `elicitation` means forms."""
+    fitted = {name: value for name, value in capabilities.items() if name not in ("tasks", "extensions")}
+    if fitted.get("elicitation") == {}:
+        fitted["elicitation"] = {"form": {}}
+    extensions = capabilities.get("extensions")
+    if isinstance(extensions, dict) and (others := {key: extensions[key] for key in extensions if key != _TASKS}):
+        fitted["extensions"] = others
+    return fitted
+
+
+# To the client
+
+
+class CallRelay:
+    """Takes what the server says about one call of a client's, and asks that client what the server asks."""
+
+    def __init__(self, context: Context[Any]) -> None:
+        self.context = context
+        self._scopes: set[anyio.CancelScope] = set()
+
+    async def answer(self, asked: Asked) -> dict[str, Any]:
+        """What the client answers. A question that came on the stream of the call is taken back when that is over.
+        Raises RpcError where the client refuses, can't be asked, or its call is over."""
+        with anyio.CancelScope() as scope:
+            if asked.stream is not None:
+                self._scopes.add(scope)
+            try:
+                return await _asked(asked, partial(self.context.pass_on, carried=None))
+            finally:
+                self._scopes.discard(scope)
+        raise RpcError("the call that this question belongs to is over")
+
+    def heard(self, notice: Notified | Gap) -> None:
+        """Tells the client of progress, and of what is logged where it wants that level."""
+        if isinstance(notice, Gap) or self.context.call.is_over or self.context.link.is_behind:
+            return
+        match notice.method:
+            case "notifications/progress":
+                report(self.context, notice.params)
+            case "notifications/message":
+                tell_log(self.context, notice.params)
+            case _:
+                self.context.link.session.notify(self.context.call, notice.method, notice.params)
+        self.context.link.soon()
+
+    def close(self) -> None:
+        """The call is over: what the client is asked for it is taken back."""
+        for scope in tuple(self._scopes):
+            scope.cancel()
+
+
+async def ask_apart(link: Connection, asked: Asked) -> dict[str, Any]:
+    """What the client of `link` answers to a question that belongs to none of its calls. Raises RpcError like
+    `CallRelay.answer`."""
+
+    async def ask(requests: dict[str, tuple[str, dict[str, Any]]]) -> dict[str, Any]:
+        answers: dict[str, Any] = {}
+        for key, request in requests.items():
+            answer = await link.ask_apart(question_of(*request))
+            if isinstance(answer, Failure):
+                raise PeerError(answer.message, code=answer.code, data=answer.data)
+            answers[key] = answer.result
+        return answers
+
+    return await _asked(asked, ask)
+
+
+async def _asked(
+    asked: Asked, ask: Callable[[dict[str, tuple[str, dict[str, Any]]]], Awaitable[dict[str, Any]]]
+) -> dict[str, Any]:
+    try:
+        answer: dict[str, Any] = (await ask({"question": (asked.method, asked.params)}))["question"]
+        return answer
+    except MissingCapability as error:
+        raise MethodNotFound(f"the client did not declare that it can do this: {asked.method}") from error
+    except (AttributeError, KeyError, TypeError, ValueError):
+        # What is foreign may have any shape, and must not end the session with its server.
+        raise InvalidParams(f"{asked.method} is asked in a form that no client can be shown") from None
+
+
+def report(context: Context[Any], params: Mapping[str, Any]) -> None:
+    """Tells the client how far its call is, by the token it gave; what is no progress is dropped."""
+    progress, total, message = _number(params.get("progress")), _number(params.get("total")), params.get("message")
+    if progress is not None:
+        said = message if isinstance(message, str) else None
+        context.link.session.progress(context.call, progress, total, said)
+
+
+def tell_log(context: Context[Any], params: Mapping[str, Any]) -> None:
+    """Tells the client what was logged about its call, if it wants that level."""
+    level: Any = params.get("level")
+    if level in LOG_LEVELS:
+        logger = params.get("logger")
+        name = logger if isinstance(logger, str) else None
+        context.link.session.log(context.call, level, params.get("data"), name)
+
+
+def _number(value: object) -> float | None:
+    """What can be counted with; JSON has integers which no float holds."""
+    if not isinstance(value, int | float) or isinstance(value, bool) or abs(value) > sys.float_info.max:
+        return None
+    return value
+
+
+def as_newest(result: dict[str, Any]) -> dict[str, Any]:
+    """A result of the server's as our own handlers give theirs: what one era alone says around it is left out."""
+    meta = result.get("_meta")
+    if isinstance(meta, dict) and SERVER_INFO in meta:
+        meta = {key: value for key, value in meta.items() if key != SERVER_INFO}
+    kept = {key: value for key, value in result.items() if key not in ("resultType", "_meta")}
+    return {**kept, "_meta": meta} if meta else kept
+
+
+def error_for(context: Context[Any], error: PeerError, name: str, *, stateless: bool) -> McpError:
+    """What the client is told where the server, which is called `name` and is `stateless` or not, answers with
+    `error`. An HTTP status becomes words."""
+    if error.code > 0:
+        return RpcError(f"the server {name} refuses: {reason_of(error)} (HTTP status {error.code})")
+    data = error.data
+    uri = data.get("uri") if isinstance(data, dict) else None
+    if context.peer.lasts is stateless:  # the eras differ, and what a missing resource is called
+        if error.code == _NO_RESOURCE:
+            uri = uri if isinstance(uri, str) else str(context.call.raw.get("uri", ""))
+            return ResourceNotFound(uri, error.message)
+        if stateless and error.code == _INVALID_PARAMS and isinstance(uri, str):
+            return ResourceNotFound(uri, error.message)
+    return error
+
+
+def lost_error(name: str, error: Exception) -> RpcError:
+    """What the client is told where no answer came that can be used. What is known of it goes to the log."""
+    _log.warning("a call of the server %s failed: %s", name, reason_of(error))
+    if isinstance(error, Unreached):
+        return RpcError(f"the server {name} could not be reached; it did not get the request")
+    return RpcError(f"the server {name} was lost while it answered; whether it did what was asked is not known")

@@ -1,0 +1,222 @@
+"""Sessions on both sides: each client that shook hands has a session of its own at the server, as long as it stays.
+
+its first call ──▶ opening ──▶ open ──▶ lost ──▶ (its next call) ──▶ opening
+                                 └──▶ closed, when the client leaves
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from typing import Any, Protocol
+
+import anyio
+
+from ...client.client import Client
+from ...client.errors import Unreached
+from ...client.options import ClientOptions
+from ...client.relay import Caller
+from ...client.restart import Pauses
+from ...errors import McpError, RpcError
+from ...kit.tasks import Crew, first_of
+from ...protocol.session.client_events import Asked, InputWanted, Notified
+from ...protocol.wire.jsonrpc import Gap
+from ...server.connection import Connection
+from ...server.context import Context
+from .base import reason_of
+from .forwarding import CallRelay, ask_apart, identity_of, params_of
+from .upstream import Upstream
+
+__all__ = ["Ears", "OwnSession", "OwnSessions"]
+
+
+class Ears(Protocol):
+    """Takes what concerns a session and none of its calls. Of its methods none raises."""
+
+    def told(self, link: Connection, notice: Notified) -> None:
+        """The server has told the client of `link` something. Never waits."""
+
+    def updated(self, session: "OwnSession", notice: Notified | Gap) -> None:
+        """A resource has changed that `session` has subscribed to; or anything may have. Never waits."""
+
+    async def reopened(self, session: "OwnSession") -> None:
+        """The session was lost, and there is another one now: what held in it has to be said again."""
+
+
+class _Life:
+    """One session at the server, from its opening to its end."""
+
+    def __init__(self) -> None:
+        self.client: Client | None = None
+        self.error: Exception | None = None
+        self.settled = anyio.Event()
+        """Set when it is open, or never will be."""
+        self.closing = anyio.Event()
+
+    @property
+    def is_lost(self) -> bool:
+        return self.error is not None or (self.client is not None and not self.client.connected)
+
+
+class OwnSession:
+    """The session of one client: a new one at the server where that was lost. It hears what becomes of the client's
+    connection, and is the relay of its own."""
+
+    def __init__(self, upstream: Upstream, link: Connection, options: ClientOptions, tasks: Crew, ears: Ears) -> None:
+        self.link = link
+        self.level: str | None = None
+        """The log level that the client has asked for."""
+        self._upstream = upstream
+        self._options = replace(options, relay=self, mode="handshake", reconnect=False, restart=False)
+        self._tasks = tasks
+        self._ears = ears
+        self._calls: list[CallRelay] = []
+        self._pauses = Pauses()
+        self._life: _Life | None = None
+        self._was_open = False
+        self._has_left = False
+
+    @property
+    def client(self) -> Client | None:
+        """Its client, where it is open."""
+        life = self._life
+        return None if life is None or life.is_lost else life.client
+
+    def begin(self) -> None:
+        """Opens it, soon, where it is not open."""
+        if not self._has_left and (self._life is None or self._life.is_lost):
+            self._life = _Life()
+            self._tasks.start(self._live(self._life))
+
+    async def open(self) -> Client:
+        """Its client, once it is open. Raises RpcError where it can't be opened in time, with the reason."""
+        self.begin()
+        life, name = self._life, self._upstream.name
+        if life is None:
+            raise RpcError("the client is gone")
+        with anyio.move_on_after(self._upstream.opening_seconds):
+            await life.settled.wait()
+        if life.error is not None:
+            raise RpcError(f"the server {name} is not available: {reason_of(life.error)}")
+        if life.client is None:
+            raise RpcError(f"the server {name} is not available: it did not answer in time")
+        return life.client
+
+    @contextmanager
+    def calling(self, context: Context[Any]) -> Iterator[CallRelay]:
+        """A relay for one call, which is under way as long as the block."""
+        relay = CallRelay(context)
+        self._calls.append(relay)
+        try:
+            yield relay
+        finally:
+            self._calls.remove(relay)
+            relay.close()
+
+    async def _live(self, life: _Life) -> None:
+        try:
+            await anyio.sleep(self._pauses.left(anyio.current_time()))
+            self._pauses.started(anyio.current_time())
+            async with self._upstream.connect(self._options) as life.client:
+                if self._was_open:
+                    await self._ears.reopened(self)
+                self._was_open = True
+                life.settled.set()
+                await first_of(life.client.ended, life.closing.wait)
+        except (McpError, OSError, ValueError) as error:
+            life.error = error
+        finally:
+            life.error = life.error or ConnectionError("the session is over")
+            life.settled.set()
+
+    # What becomes of the client's connection
+
+    def roots_changed(self) -> None:
+        """Tells the server, which may ask for them."""
+        if (client := self.client) is not None:
+            client.roots_changed()
+
+    def left(self) -> None:
+        """Ends the session."""
+        self._has_left = True
+        if self._life is not None:
+            self._life.closing.set()
+
+    # The relay of the session
+
+    async def answer(self, asked: Asked) -> dict[str, Any]:
+        """What the client answers to a question of which nothing tells whose call it belongs to: it is asked during
+        the call that began last, and while there is none, apart from all. Raises RpcError."""
+        if not self._calls:
+            return await ask_apart(self.link, asked)
+        *others, newest = self._calls
+        with ExitStack() as paused:
+            for other in others:
+                paused.enter_context(self.link.calls.paused(other.context.call))
+            return await newest.answer(asked)
+
+    def heard(self, notice: Notified | Gap) -> None:
+        """Takes what belongs to no call."""
+        if isinstance(notice, Gap) or notice.method == "notifications/resources/updated":
+            self._ears.updated(self, notice)
+        else:
+            self._ears.told(self.link, notice)
+
+
+class OwnSessions:
+    """The sessions of all clients that have one."""
+
+    def __init__(self, upstream: Upstream, tasks: Crew, ears: Ears) -> None:
+        self._upstream = upstream
+        self._tasks = tasks
+        self._ears = ears
+        self._by_link: dict[Connection, OwnSession] = {}
+
+    def of(self, context: Context[Any]) -> OwnSession:
+        """The session of the client that calls; it is not opened by that."""
+        link = context.link
+        found = self._by_link.get(link)
+        if found is None:
+            identity = identity_of(context)
+            options = ClientOptions(info=identity.info, capabilities=identity.capabilities)
+            found = OwnSession(self._upstream, link, options, self._tasks, self._ears)
+            self._by_link[link] = found
+            link.watchers = (*link.watchers, found, _Leaving(lambda: self._by_link.pop(link, None)))
+        return found
+
+    async def call(self, context: Context[Any], params: Any) -> dict[str, Any]:
+        """The server's result. A session that was lost before the request came to it is opened again.
+
+        Raises PeerError, ConnectionError and TimeoutError like `Client.exchange`, and RpcError where there is no
+        session.
+        """
+        session, request = self.of(context), (context.call.method.name, params_of(context, params))
+        client = await session.open()
+        try:
+            return await _exchange(session, client, context, request)
+        except Unreached:
+            if client.connected:
+                raise
+        return await _exchange(session, await session.open(), context, request)
+
+
+async def _exchange(
+    session: OwnSession, client: Client, context: Context[Any], request: tuple[str, dict[str, Any]]
+) -> dict[str, Any]:
+    with session.calling(context) as relay:
+        result = await client.exchange(*request, Caller(relay, context.call.token is not None), timeout=None)
+    if isinstance(result, InputWanted):
+        raise ConnectionError("a server with sessions answered like one without")
+    return result
+
+
+class _Leaving:
+    """A watcher that forgets a connection."""
+
+    def __init__(self, forget: Callable[[], object]) -> None:
+        self._forget = forget
+
+    def roots_changed(self) -> None:
+        pass
+
+    def left(self) -> None:
+        self._forget()
