@@ -5,8 +5,10 @@ The absence of a row is the gate: no code asks "is this method known in that ver
 """
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
-from .identity import Identity
+from ..errors import MethodNotFound
+from .identity import Identity, Peer
 from .records import record
 from .types.base import Params
 from .types.client import DiscoverParams, InitializeParams, SetLevelParams
@@ -15,7 +17,7 @@ from .types.resources import ListenParams, ReadResourceParams, UriParams
 from .types.tools import CallToolParams, ListParams
 from .versions import NEWEST, NEWEST_HANDSHAKE, V2024_11_05, V2026_07_28, VERSIONS, Version
 
-__all__ = ["OTHERWISE", "PROTOCOLS_OWN", "REQUESTS", "Method", "MethodTable", "method_table"]
+__all__ = ["OTHERWISE", "PROTOCOLS_OWN", "REQUESTS", "Method", "MethodTable", "method_table", "row_for"]
 
 
 @record
@@ -80,3 +82,14 @@ def method_table(identity: Identity, methods: Iterable[Method] = REQUESTS) -> Me
         for version in VERSIONS
         if row.first.order <= version.order <= row.last.order
     }
+
+
+def row_for(methods: MethodTable, name: str, peer: Peer) -> Method:
+    """The row by which a request of `peer` for the method `name` is served. Raises MethodNotFound."""
+    found = methods.get((name, peer.version))
+    if found is not None:
+        return found
+    others = methods.get((OTHERWISE, peer.version))
+    if others is None or name in PROTOCOLS_OWN:
+        raise MethodNotFound(f"method not found: {name[:100]}")
+    return replace(others, name=name, handler=OTHERWISE)

@@ -6,7 +6,7 @@ level; who asks for a level later is told with that request: `logging/setLevel`,
 `server/discover`. What concerns one call only is told by `Context.log`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, MutableMapping
 
 from ..protocol.identity import LogMessage
 from ..protocol.types.client import LogLevel
@@ -22,8 +22,8 @@ class Conditions:
     def __init__(self, logger: str, announce: Callable[[LogMessage], None]) -> None:
         self._logger = logger
         self._announce = announce
-        self.standing: dict[str, LogMessage] = {}
-        """What holds now, by key."""
+        self.standing: MutableMapping[str, LogMessage] = {}
+        """What holds now, by key; to be replaced, before peers come, where others have a say in it."""
 
     def begin(self, key: str, level: LogLevel, text: str) -> None:
         """From now on `text` holds, in place of what held under `key`; it is told once. No secrets, and no paths that

@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from ..contracts import Observer
 from ..errors import DeclarationError
 from ..protocol.identity import Identity, Principal
-from ..protocol.methods import MethodTable, method_table
+from ..protocol.methods import Method, MethodTable, method_table
 from ..protocol.session.events import Outgoing
 from ..protocol.session.server import ServerSession
 from ..protocol.signing import Signer
@@ -71,7 +71,7 @@ class Running(Generic[State]):
         self.replica: Replica | None = None
         """What it shares with other runs of the server; None where it is alone."""
         self._questions = count(1)
-        self._said: tuple[Implementation, str | None, dict[str, Any], LogLevel | None] | None = None
+        self._said: Identity | None = None
         self.endpoints: list[tuple[str, int]] = []
         """The addresses and ports that its HTTP transport listens on."""
 
@@ -85,11 +85,15 @@ class Running(Generic[State]):
     @cached_property
     def handlers(self) -> dict[str, Handler]:
         """Who handles each method; settled, like all that follows, when the first peer comes."""
-        handlers, rows = dict(self.features.handlers), {row.name: row for row in self.features.methods}
+        rows = {row.name: row for row in self.features.methods}
+        return {name: self.surrounded(rows[name], handler) for name, handler in self.features.handlers.items()}
+
+    def surrounded(self, row: Method, handler: Handler) -> Handler:
+        """`handler` of the method of this `row`, within all that the extensions do around it."""
         for extension in self.extensions:
-            if (around := extension.around) is not None:
-                handlers = {name: around(rows[name], handler) for name, handler in handlers.items()}
-        return handlers
+            if extension.around is not None:
+                handler = extension.around(row, handler)
+        return handler
 
     def describe(
         self,
@@ -97,13 +101,15 @@ class Running(Generic[State]):
         instructions: str | None,
         info: Mapping[str, Any] | None = None,
         *,
+        since: Mapping[tuple[str, ...], Version] | None = None,
         log_level: LogLevel | None = None,
     ) -> None:
         """Has those who come from now on be told these capabilities and instructions, and as the server's name and
-        version `info`, in place of what is declared. It may be said again. `log_level` is the mildest that they get
-        before they ask for one, where it is not the server's."""
+        version `info`, in place of what is declared. It may be said again. `since` is as in `Identity`; `log_level`
+        is the mildest that they get before they ask for one, where it is not the server's."""
         implementation = self.server.implementation if info is None else _implementation(info)
-        self._said = (implementation, instructions, dict(capabilities), log_level or self.server.log_level)
+        level, standing = log_level or self.server.log_level, self.conditions.standing
+        self._said = Identity(implementation, instructions, dict(capabilities), since or {}, level, standing)
         for name in ("identity", "method_table"):
             self.__dict__.pop(name, None)
 
@@ -121,10 +127,7 @@ class Running(Generic[State]):
     def identity(self) -> Identity:
         """What the server says of itself."""
         if self._said is not None:
-            implementation, instructions, said, log_level = self._said
-            return Identity(
-                implementation, instructions, said, log_level=log_level, standing=self.conditions.standing
-            )
+            return self._said
         capabilities: dict[str, Any] = dict(self.server.capabilities)
         since: dict[tuple[str, ...], Version] = {}
         for extension in self.extensions:
@@ -244,10 +247,16 @@ class Opening:
         return self._running.endpoints
 
     def describe(
-        self, capabilities: Mapping[str, Any], instructions: str | None, info: Mapping[str, Any] | None = None
+        self,
+        capabilities: Mapping[str, Any],
+        instructions: str | None,
+        info: Mapping[str, Any] | None = None,
+        *,
+        since: Mapping[tuple[str, ...], Version] | None = None,
+        log_level: LogLevel | None = None,
     ) -> None:
-        """Has clients be told something else than was declared, like `Running.describe`."""
-        self._running.describe(capabilities, instructions, info)
+        """Has those who come from now on be told this in place of what is declared, as `Running.describe` does."""
+        self._running.describe(capabilities, instructions, info, since=since, log_level=log_level)
 
     def extend(self, extension: Extension[Any]) -> None:
         """Has this run speak `extension` as well, which must be said before the lifespan yields. Raises

@@ -5,16 +5,14 @@ the state of earlier rounds. What passes is a call.
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from pydantic import ValidationError
 
-from ...errors import InvalidParams, InvalidRequest, MethodNotFound
+from ...errors import InvalidParams, InvalidRequest
 from ..identity import Principal
-from ..methods import OTHERWISE, PROTOCOLS_OWN, Method, MethodTable
+from ..methods import MethodTable, row_for
 from ..signing import Signer
 from ..types.base import first_fault
-from ..versions import Version
 from ..wire.jsonrpc import Request
 from .envelope import admit, claims_envelope
 from .events import Call
@@ -49,7 +47,7 @@ class Admission:
             raise InvalidRequest(
                 'send "initialize" first, or name a protocol version in "params._meta" with every request'
             )
-        method = self._methods.get((request.method, peer.version)) or self._other(request.method, peer.version)
+        method = row_for(self._methods, request.method, peer)
         try:
             # What `model_validate` does, without its own arguments: this runs for every request.
             params = method.params.__pydantic_validator__.validate_python(request.params)
@@ -63,10 +61,3 @@ class Admission:
         else:
             round_ = FIRST_ROUND
         return Call(request.id, method, params, peer, request.params, round_, token)
-
-    def _other(self, name: str, version: Version) -> Method:
-        """The row of a method that has none of its own. Raises MethodNotFound."""
-        others = self._methods.get((OTHERWISE, version))
-        if others is None or name in PROTOCOLS_OWN:
-            raise MethodNotFound(f"method not found: {name[:100]}")
-        return replace(others, name=name, handler=OTHERWISE)
