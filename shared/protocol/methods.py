@@ -7,7 +7,6 @@ The absence of a row is the gate: no code asks "is this method known in that ver
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from ..errors import MethodNotFound
 from .identity import Identity, Peer
 from .records import record
 from .types.base import Params
@@ -84,12 +83,12 @@ def method_table(identity: Identity, methods: Iterable[Method] = REQUESTS) -> Me
     }
 
 
-def row_for(methods: MethodTable, name: str, peer: Peer) -> Method:
-    """The row by which a request of `peer` for the method `name` is served. Raises MethodNotFound."""
+def row_for(methods: MethodTable, name: str, peer: Peer) -> Method | None:
+    """The row by which a request of `peer` for the method `name` is served; None where it may not be."""
     found = methods.get((name, peer.version))
     if found is not None:
         return found
     others = methods.get((OTHERWISE, peer.version))
     if others is None or name in PROTOCOLS_OWN:
-        raise MethodNotFound(f"method not found: {name[:100]}")
+        return None
     return replace(others, name=name, handler=OTHERWISE)

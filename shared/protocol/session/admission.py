@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from pydantic import ValidationError
 
-from ...errors import InvalidParams, InvalidRequest
+from ...errors import InvalidParams, InvalidRequest, MethodNotFound
 from ..identity import Principal
 from ..methods import MethodTable, row_for
 from ..signing import Signer
@@ -48,6 +48,8 @@ class Admission:
                 'send "initialize" first, or name a protocol version in "params._meta" with every request'
             )
         method = row_for(self._methods, request.method, peer)
+        if method is None:
+            raise MethodNotFound(f"method not found: {request.method[:100]}")
         try:
             # What `model_validate` does, without its own arguments: this runs for every request.
             params = method.params.__pydantic_validator__.validate_python(request.params)
