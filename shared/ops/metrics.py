@@ -1,13 +1,13 @@
 """What operators count of one server: requests, errors and their time, by method and tool.
 
 A request is counted when it has come and timed when its answer leaves, by the connection that it came on. No label is
-a client's to make up: methods and tools that the server does not have are counted together, as "other".
+a client's to make up: methods and tools that the server does not have are counted together, as "other". A server that
+passes on what others offer has the tools that it has listed.
 """
 
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
 from time import perf_counter
 from typing import Any, Literal, NamedTuple
 
@@ -20,11 +20,13 @@ __all__ = ["BUCKETS", "Figures", "Kind", "Labels", "Meter", "Metrics", "Series"]
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 """Seconds: the upper bounds of the histogram of latencies, but for the last one, which has none."""
 OTHER = "other"
+MOST_LISTED = 1_000
+"""Tools beyond those declared that have a label of their own: who lists them is none of ours."""
 
 Kind = Literal["tool", "client", "server"]
 """Whose error: a tool could not do it, the request was wrong, or something failed on our side."""
 
-_CALL = "tools/call"
+_CALL, _LIST = "tools/call", "tools/list"
 _INTERNAL = -32603
 
 
@@ -66,6 +68,7 @@ class Metrics:
         self._running: Running[Any] | None = None
         self._methods: dict[str, Series] = {}
         self._tools: dict[str, Series] = {}
+        self._listed: set[str] = set()
 
     def __iter__(self) -> Iterator[tuple[Labels, Series]]:
         for method, series in sorted(self._methods.items()):
@@ -74,7 +77,7 @@ class Metrics:
             yield Labels(_CALL, tool), series
 
     def count(self, running: Running[Any]) -> None:
-        """Counts what comes to `running` from now on."""
+        """Counts what comes to `running` from now on, which may be the same server, opened again."""
         self._running = running
         running.meter = self.meter
 
@@ -89,7 +92,15 @@ class Metrics:
             tool = name if isinstance(name, str) else OTHER
             return self._tools.get(tool) or self._begun(self._tools, tool if self._has(tool) else OTHER)
         method = request.method
-        return self._methods.get(method) or self._begun(self._methods, method if method in self._known else OTHER)
+        return self._methods.get(method) or self._begun(self._methods, method if self._knows(method) else OTHER)
+
+    def learn(self, series: Series, answer: Response) -> None:
+        """Has calls of the tools in `answer`, which was counted in `series`, be counted by their names."""
+        tools = answer.result.get("tools") if series is self._methods.get(_LIST) else None
+        for tool in tools if isinstance(tools, list) else ():
+            name = tool.get("name") if isinstance(tool, dict) else None
+            if isinstance(name, str) and len(self._listed) < MOST_LISTED:
+                self._listed.add(name)
 
     def _begun(self, all_series: dict[str, Series], label: str) -> Series:
         if label not in all_series:
@@ -97,12 +108,11 @@ class Metrics:
         return all_series[label]
 
     def _has(self, tool: str) -> bool:
-        return self._running is not None and tool in self._running.features.tools
+        return tool in self._listed or (self._running is not None and tool in self._running.features.tools)
 
-    @cached_property
-    def _known(self) -> frozenset[str]:
+    def _knows(self, method: str) -> bool:
         assert self._running is not None  # who counts is told of requests by it
-        return frozenset(name for name, _ in self._running.method_table)
+        return any(name == method for name, _ in self._running.method_table)
 
 
 class Figures(NamedTuple):
@@ -158,6 +168,8 @@ class Meter:
             if begun is not None:
                 series, since = begun
                 series.answered(message, perf_counter() - since)
+                if isinstance(message, Response):
+                    self._metrics.learn(series, message)
 
     def _over(self, id: RequestId) -> tuple[Series, float] | None:
         if self._under_way is None:

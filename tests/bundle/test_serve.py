@@ -116,9 +116,9 @@ class Clients:
             await self.ask(server, f"made/up{number}", {}, used)
             await self.ask(server, "tools/call", {"name": f"made-up-{number}", "arguments": {}}, used)
         self.sessions.append((server, session))
-        for faulty, retry in (("crash", None), ("hang", "2")):
+        for faulty in ("crash", "hang"):
             refused = await self.post(faulty, {"jsonrpc": "2.0", "id": 1, "method": "ping"})
-            assert (refused.status_code, refused.headers.get("retry-after")) == (503, retry)
+            assert (refused.status_code, refused.headers["retry-after"].isdigit()) == (503, True)
             self.refused[faulty, 503] += 1
 
 

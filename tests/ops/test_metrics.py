@@ -3,6 +3,9 @@
 from collections import Counter
 from typing import Any
 
+import pytest
+
+from shared.ops import metrics as metrics_module
 from shared.ops.metrics import BUCKETS, Labels, Meter, Metrics, Series
 from shared.protocol.session.events import Outgoing
 from shared.protocol.wire.jsonrpc import Batch, Failure, Message, Notification, Request, Response
@@ -65,6 +68,38 @@ def test_what_a_client_makes_up_takes_no_memory() -> None:
         Labels("other"): 100,
         Labels("tools/call", "other"): 104,
     }
+
+
+def listing(*names: Any) -> Response:
+    return Response(1, {"tools": [{"name": name} for name in names]})
+
+
+def test_a_tool_that_was_listed_is_counted_by_its_name() -> None:
+    answer = Response(2, {"content": [], "tools": [{"name": "made-up"}]})
+    series = passed(
+        (call(1, "theirs"), Response(1, {"content": []})),
+        (Request(1, "tools/list"), listing("theirs", None, ["odd"])),
+        (call(2, "theirs"), answer),
+        (call(3, "made-up"), Response(3, {"content": []})),
+    )
+    counted = {labels.tool: one.requests for labels, one in series.items() if labels.tool}
+    assert counted == {"theirs": 1, "other": 2}
+
+
+def test_tools_of_others_have_labels_within_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(metrics_module, "MOST_LISTED", 2)
+    names = ("a", "b", "c", "echo")
+    calls = [(call(n, name), Response(n, {"content": []})) for n, name in enumerate(names, 2)]
+    series = passed((Request(1, "tools/list"), listing("a", "b", "c", "a")), *calls)
+    assert {labels.tool for labels in series if labels.tool} == {"a", "b", "echo", "other"}
+
+
+def test_counts_go_on_when_the_server_was_opened_again() -> None:
+    metrics, meter = counting()
+    meter.received(call(1, "echo"))
+    metrics.count(Running(make_server(), NoSettings(), Limits(), CallLimits()))
+    metrics.meter().received(call(1, "echo"))
+    assert {labels: one.requests for labels, one in metrics} == {Labels("tools/call", "echo"): 2}
 
 
 def test_a_batch_is_as_many_requests_as_it_has() -> None:

@@ -74,7 +74,7 @@ _STOPPING = refuse(503, "the server is stopping", Connection="close")
 
 
 class Endpoint:
-    """The endpoint. It serves from `start` on."""
+    """The endpoint. It serves from `start` on, and after `fail` from the next `start` on."""
 
     def __init__(self, limits: EndpointLimits, path: str) -> None:
         self._running: Running[Any]
@@ -99,6 +99,7 @@ class Endpoint:
         self._sessions = Sessions(running, tasks, self._limits.sessions)
         self._legacy = LegacySse(running, tasks, self._sessions, self._bodies, self._limits, self._path)
         self._all_sessions = [self._sessions, self._legacy]
+        self._sockets = None
         self._closed = None
 
     def stop(self) -> None:
@@ -110,12 +111,15 @@ class Endpoint:
             sessions.end_all(orderly=True)
 
     def fail(self, refusal: Refusal) -> None:
-        """Takes no more requests, since there is nothing left to serve them; what is under way is cancelled."""
+        """Takes no more requests, since there is nothing left to serve them; what is under way is cancelled. It may
+        be said again, with more of the reason."""
         self._closed = refusal
         for one in self._stateless:
             one.give_up()
         for sessions in self._all_sessions:
             sessions.end_all(orderly=False)
+        # They are over when the tasks that they live in are.
+        self._sessions, self._all_sessions = None, []
 
     @property
     def sessions(self) -> int:
@@ -164,8 +168,9 @@ class Endpoint:
         body = await self._bodies.read(http)
         if isinstance(body, Refusal):
             return refusal or body
-        if self._closed is not None:
-            return refusal or self._closed
+        if self._closed is not None or sessions is not self._sessions:
+            # Whoever began to send this to a server that has failed since has no session with the next one.
+            return refusal or self._closed or _STARTING
         codec = Codec(line_end=b"", dialects=True) if dialects else _STANDARD
         message = await self._bodies.decode(http.client, codec.decode_body, body)
         if codec.dialect is not None:

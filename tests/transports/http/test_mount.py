@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
 from shared.errors import InvalidParams
-from shared.ops import readiness
+from shared.ops import readiness, supervised
 from shared.protocol.http.rules import Refusal
 from shared.protocol.types.base import Implementation
 from shared.server.limits import Limits
@@ -167,8 +167,11 @@ async def test_one_that_crashes_at_its_start_leaves_the_others(caplog: pytest.Lo
         said = await site.until("bad", "failed")
         assert said["reason"] == "it could not start (RuntimeError); the log says more"
         answer = await echoed(site.at("bad"))
-        assert (answer.status_code, "retry-after" in answer.headers) == (503, False)
-        assert answer.json()["error"]["message"] == "this server has failed; its operator finds the reason in the log"
+        assert (answer.status_code, int(answer.headers["retry-after"]) > 0) == (503, True)
+        assert answer.json()["error"]["message"] == (
+            "this server has failed: it could not start (RuntimeError); the log says more. "
+            "It is started again; try later"
+        )
         await serves(site, "one")
         assert (await site.client.get("/healthz")).json()["status"] == "ok"
     assert caplog.text.count("RuntimeError: a secret detail") == 1
@@ -248,6 +251,50 @@ async def test_one_that_fails_later_leaves_the_others_and_lets_its_clients_go() 
         assert (await bad.post(bad.message("ping"), session)).status_code == 503
         assert (await site.health())["sessions"] == 0
         await serves(site, "one")
+
+
+async def test_one_that_failed_serves_again_as_if_it_were_new(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(supervised, "FIRST_SECONDS", 0.001)
+    app, fail, go_on, lives = make_server(), anyio.Event(), anyio.Event(), list[int]()
+
+    @app.lifespan
+    async def live(opening: Any) -> AsyncIterator[Any]:
+        lives.append(len(lives))
+        if len(lives) > 1:
+            await go_on.wait()
+            yield Probe()
+            return
+        async with asynccontextmanager(failing(fail))(opening) as state:
+            yield state
+
+    async with hosted(a_server("one"), app) as site:
+        await site.until("sample", "ready")
+        again = site.at("sample")
+        session = await again.initialize()
+        async with web_socket(site, path="/sample/mcp") as socket:
+            await socket.request("ping")
+            fail.set()
+            assert (await socket.next()).closing == (1011, "the server has failed")
+        assert (await site.until("sample", "failed"))["reason"].startswith("it failed while it served")
+        go_on.set()
+        await site.until("sample", "ready")
+        assert (await again.post(again.message("ping"), session)).status_code == 404
+        session = await again.initialize()
+        assert (await again.post(again.message("ping"), session)).status_code == 200
+        assert (await echoed(again)).json()["result"]["content"][0]["text"] == "x"
+        async with web_socket(site, path="/sample/mcp") as socket:
+            await socket.request("ping")
+    assert site.ended is True
+
+
+async def test_one_that_has_failed_ends_at_once() -> None:
+    async def crash(_settings: object) -> AsyncIterator[Any]:
+        raise RuntimeError("a secret detail")
+        yield
+
+    async with hosted(a_server("bad", crash)) as site:
+        await site.until("bad", "failed")
+    assert site.ended is True
 
 
 async def test_one_that_fails_later_closes_its_websockets(
