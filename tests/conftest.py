@@ -18,6 +18,7 @@ settings.load_profile("any machine")
 TABLES = {
     "interop": "tests.interop.conftest",
     "our client": "tests.interop.servers.conftest",
+    "gateway": "tests.interop.gateway.conftest",
     "compared": "tests.comparison.conftest",
     "leg of the conformance suite": "tests.conformance.conftest",
     "image": "tests.docker.conftest",

@@ -1,0 +1,104 @@
+"""The ways from a client to the server of the matrix: what a client is given to connect to, a URL or a command.
+
+Each is made of the programs that users start: nothing in between is of the tests, but for the server.
+"""
+
+import json
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+
+from tests.benchmarks import prompts_peers
+from tests.pypi import require
+from tests.wire import Wire, listening, start_http
+
+BUNDLE = [sys.executable, "-m", "servers"]
+ANYWHERE = ["--host", "127.0.0.1", "--port", "0"]
+
+Target = str | list[str]
+Way = Callable[[str, Path], AbstractAsyncContextManager[Target]]
+"""Opens the way to a server that is "old" or "new", whose directory is given, until the end of the block."""
+
+
+def upstream(age: str, folder: Path) -> list[str]:
+    """The command of the server: an "old" one knows the handshake alone."""
+    return [sys.executable, "-m", "tests.interop.gateway.upstream", *(["old"] if age == "old" else []), str(folder)]
+
+
+@asynccontextmanager
+async def _stdio(age: str, folder: Path) -> AsyncIterator[Target]:
+    yield upstream(age, folder)
+
+
+@asynccontextmanager
+async def _http(age: str, folder: Path) -> AsyncIterator[Target]:
+    async with start_http(upstream(age, folder)) as base:
+        yield f"{base}/mcp"
+
+
+@asynccontextmanager
+async def _connect(age: str, folder: Path) -> AsyncIterator[Target]:
+    async with start_http(upstream(age, folder)) as base:
+        yield [*BUNDLE, "connect", f"{base}/mcp"]
+
+
+def _expose(*options: str) -> Way:
+    @asynccontextmanager
+    async def way(age: str, folder: Path) -> AsyncIterator[Target]:
+        async with _listening([*BUNDLE, "expose", *ANYWHERE, *options, "--", *upstream(age, folder)]) as base:
+            yield f"{base}/mcp"
+
+    return way
+
+
+@asynccontextmanager
+async def _joined_http(age: str, folder: Path) -> AsyncIterator[Target]:
+    file = _configuration(folder, {"command": upstream(age, folder)})
+    async with _listening([*BUNDLE, "serve", *ANYWHERE, "--join", "--config", str(file)]) as base:
+        yield f"{base}/mcp"
+
+
+@asynccontextmanager
+async def _joined_stdio(age: str, folder: Path) -> AsyncIterator[Target]:
+    async with start_http(upstream(age, folder)) as base:
+        file = _configuration(folder, {"url": f"{base}/mcp"})
+        yield [*BUNDLE, "run", "--join", "--config", str(file)]
+
+
+@asynccontextmanager
+async def _fastmcp(age: str, folder: Path) -> AsyncIterator[Target]:
+    python = require("fastmcp-server", prompts_peers.REQUIREMENTS)
+    program = Path(__file__).with_name("proxy_fastmcp.py")
+    async with start_http(upstream(age, folder)) as base:
+        yield [str(python), str(program), f"{base}/mcp"]
+
+
+def _configuration(folder: Path, server: dict[str, object]) -> Path:
+    """The file of a bundle that has this server of others beside one of its own."""
+    library = folder / "library"
+    library.mkdir()
+    file = folder / "bundle.yaml"
+    servers = {"upstream": server, "prompts": {"libraries": [str(library)]}}
+    file.write_text(json.dumps({"servers": servers}))  # which is YAML as well
+    return file
+
+
+@asynccontextmanager
+async def _listening(command: list[str]) -> AsyncIterator[str]:
+    async with Wire(command) as process:
+        try:
+            yield await listening(process)
+        finally:
+            process.terminate()
+
+
+DIRECT: dict[str, Way] = {"stdio": _stdio, "http": _http}
+"""Without anything in between: here every row has to pass, or it asks for what is not so."""
+
+OURS: dict[str, Way] = {}
+
+OTHERS: dict[str, Way] = {"FastMCP": _fastmcp}
+"""Printed beside ours, and asserted nothing of."""
+
+WAYS = {**DIRECT, **OURS, **OTHERS}
