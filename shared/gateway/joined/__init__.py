@@ -1,0 +1,1 @@
+"""Several servers of one process as one server."""

@@ -1,0 +1,171 @@
+"""Whose is what: the tools and prompts of all servers under names that are no other's.
+
+    files: read, search      read
+    web:   load, search  ──▶ files__search
+                             load
+                             web__search
+
+What several have gets their names before it, for each of them, or everything does where the operator wants that.
+A full name is understood wherever the server has such a thing, listed under it or not: so what a model has learned
+still holds when another server comes or goes. What clients know already is not looked up anew: a server that takes
+its time costs those that call others nothing.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal
+from weakref import WeakKeyDictionary
+
+import anyio
+
+from ...client.names import SEPARATOR, full_name, own_name
+from ...protocol.pagination import page
+from ...protocol.records import record
+from ...protocol.session.server import ServerSession
+from ...protocol.shaping import CachedResult
+from ...protocol.signing import Signer
+from ...server.context import Context
+from .part import Part
+from .roll import PROMPTS, TEMPLATES, TOOLS, Kind, Roll, Told
+
+__all__ = ["Directory", "Place", "Prefix", "Roster"]
+
+Prefix = Literal["auto", "always"]
+
+
+@record
+class Place:
+    """Where something is: at which server, and under which name there."""
+
+    part: Part
+    own: str
+
+
+class Roster:
+    """One list of all servers: its entries under the names that clients see, and the places of these."""
+
+    def __init__(self, kind: Kind, lists: Sequence[tuple[Part, Told]], prefix: Prefix) -> None:
+        self._kind = kind
+        self._fresh_ms = min((told.fresh_ms for _, told in lists), default=0)
+        self._scope = "public" if all(told.is_public for _, told in lists) else "private"
+        self._pages: dict[tuple[str | None, int], CachedResult] = {}
+        self.places: dict[str, Place] = {}
+        self._entries: list[dict[str, Any]] = []
+        counts = Counter(entry[kind.key] for _, told in lists for entry in told.entries)
+        shared = {name for name, count in counts.items() if prefix == "always" or count > 1}
+        for part, told in lists:
+            for entry in told.entries:
+                self._enter(part, entry, shared)
+
+    def _enter(self, part: Part, entry: dict[str, Any], shared: set[str]) -> None:
+        own = entry[self._kind.key]
+        name = own
+        # What belongs to nobody in particular, as a template of URIs, stays what it is.
+        if self._kind.key == "name" and (own in shared or own in self.places):
+            name = full_name(part.name, own)
+        if name not in self.places:
+            self.places[name] = Place(part, own)
+            self._entries.append(entry if name == own else {**entry, "name": name})
+        elif self._kind.key != "name":
+            self._entries.append(entry)
+
+    def page(self, cursor: str | None, size: int, signer: Signer) -> CachedResult:
+        """The page that begins at `cursor`. Raises InvalidParams for a cursor that was not issued for this list."""
+        made = self._pages.get((cursor, size))
+        if made is None:
+            what = self._kind.what
+            shown, following = page(self._entries, cursor, name=what, size=size, signer=signer)
+            result = {what: shown, "ttlMs": self._fresh_ms, "cacheScope": self._scope}
+            if following is not None:
+                result["nextCursor"] = following
+            made = self._pages[cursor, size] = CachedResult(result)
+        return made
+
+
+class Directory:
+    """The lists of all servers."""
+
+    def __init__(self, parts: Iterable[Part], prefix: Prefix) -> None:
+        self._parts = tuple(parts)
+        self._prefix = prefix
+        self._rolls = {kind.what: [Roll(part, kind) for part in self._parts] for kind in (TOOLS, PROMPTS, TEMPLATES)}
+        self._rosters: dict[str, Roster] = {}
+        self._rosters_of: WeakKeyDictionary[ServerSession, dict[str, Roster]] = WeakKeyDictionary()
+        self._stale: set[str] = set()
+
+    def forget(self, part: Part, whats: Iterable[str]) -> None:
+        """These lists of `part` are others by now, or may be."""
+        for what in whats:
+            for roll in self._rolls[what]:
+                if roll.part is part:
+                    roll.forget()
+            self._stale.add(what)
+
+    def is_stale(self, kind: Kind) -> bool:
+        """Whether the list may have changed since clients were told it."""
+        return kind.what in self._stale
+
+    async def roster(self, kind: Kind, context: Context[Any]) -> Roster:
+        """The list as the client of `context` is to see it."""
+        made, differs = self._rosters.get(kind.what), any(part.differs_by_client for part in self._parts)
+        if made is not None and not differs and kind.what not in self._stale:
+            return made
+        self._stale.discard(kind.what)
+        rolls = self._rolls[kind.what]
+        made = Roster(kind, list(zip(self._parts, await _told(rolls, context), strict=True)), self._prefix)
+        # Where one did not tell its list, whoever asks next asks it again, as far as there is patience.
+        if not all(roll.is_fresh or roll.part.running is None for roll in rolls):
+            self._stale.add(kind.what)
+        if differs and context.peer.lasts:
+            self._rosters_of.setdefault(context.link.session, {})[kind.what] = made
+        self._rosters[kind.what] = made
+        return made
+
+    async def entries(self, kind: Kind, context: Context[Any]) -> list[tuple[Part, Told]]:
+        """What each server lists, as far as that is known; asked for where nothing is."""
+        if kind.what not in self._rosters:
+            await self.roster(kind, context)
+        return [(roll.part, roll.known(context)) for roll in self._rolls[kind.what]]
+
+    def known(self, kind: Kind, name: str, context: Context[Any]) -> Place | None:
+        """The place of `name` in the list that the client of `context` was told last; None where it is not in it."""
+        own = self._rosters_of.get(context.link.session) if self._rosters_of else None
+        roster = own.get(kind.what) if own is not None else self._rosters.get(kind.what)
+        return None if roster is None else roster.places.get(name)
+
+    async def look_up(self, kind: Kind, name: str, context: Context[Any]) -> Place | None:
+        """The place of `name` in the list of today, or of what a server that is not open has had under it; None where
+        there is none."""
+        for roll in self._rolls[kind.what]:
+            # Of what it has new the others tell by themselves.
+            if not roll.part.has(kind.row.capability[0], "listChanged"):
+                roll.forget()
+                self._stale.add(kind.what)
+        await self.roster(kind, context)
+        return self.known(kind, name, context) or self._full(kind, name, context) or self._closed(kind, name)
+
+    def _full(self, kind: Kind, name: str, context: Context[Any]) -> Place | None:
+        for roll in self._rolls[kind.what]:
+            if name.startswith(f"{roll.part.name}{SEPARATOR}"):
+                own = own_name(name, (entry[kind.key] for entry in roll.known(context).entries))
+                return None if own is None else Place(roll.part, own)
+        return None
+
+    def _closed(self, kind: Kind, name: str) -> Place | None:
+        for roll in self._rolls[kind.what]:
+            if roll.part.running is None and any(entry[kind.key] == name for entry in roll.last.entries):
+                return Place(roll.part, name)
+        return None
+
+
+async def _told(rolls: Sequence[Roll], context: Context[Any]) -> list[Told]:
+    """The lists of all, each asked by itself, so that a slow one makes nobody wait for those behind it."""
+    found: dict[int, Told] = {}
+
+    async def ask(number: int, roll: Roll) -> None:
+        found[number] = await roll.told(context)
+
+    async with anyio.create_task_group() as tasks:
+        for number, roll in enumerate(rolls):
+            tasks.start_soon(ask, number, roll)
+    return [found[number] for number in range(len(rolls))]

@@ -1,0 +1,167 @@
+"""One of the servers that are joined: whether it is there, and how a call is handed on to it.
+
+A call is handed on with its own context, of which nothing but the server is another one: so its reports, questions,
+log messages and its end reach the client as they would without anything between.
+
+A call that asks in rounds carries whose questions they are. Its next round goes there and nowhere else, and with no
+other's answers.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Protocol
+
+from ...errors import InputRequired, InvalidParams, MethodNotFound, RpcError, ToolError
+from ...protocol.methods import Method, row_for
+from ...protocol.session.events import Call
+from ...protocol.session.questions import FIRST_ROUND, Round
+from ...protocol.types.base import Params
+from ...protocol.types.resources import UriParams
+from ...server.context import Context
+from ...server.features import Handler
+from ...server.running import Running
+
+__all__ = ["Member", "Part", "asked_by", "inner_call"]
+
+_OF = "shared.gateway/of"
+"""In what a round carries: the name of the server that asks."""
+
+
+class Member(Protocol):
+    """A server that comes and goes."""
+
+    @property
+    def name(self) -> str:
+        """What tells it from the others: up to 32 letters, digits and hyphens."""
+
+    @property
+    def running(self) -> Running[Any] | None:
+        """It, while it is open."""
+
+    @property
+    def reason(self) -> str:
+        """Why it is not open, in words that clients may read."""
+
+    def watch(self, heard: Callable[[], None]) -> Callable[[], None]:
+        """Calls `heard`, which neither waits nor raises, after it has opened and before it closes, until what this
+        gives is called."""
+
+
+class Part:
+    """A member as the others' neighbour."""
+
+    def __init__(self, member: Member) -> None:
+        self.member = member
+        self.name = member.name
+
+    @property
+    def running(self) -> Running[Any] | None:
+        """The server, while it is open."""
+        return self.member.running
+
+    @property
+    def differs_by_client(self) -> bool:
+        """Whether its lists may be others for each client."""
+        running = self.running
+        return running is not None and getattr(running.state, "differs_by_client", False)
+
+    def has(self, *capability: str) -> bool:
+        """Whether it is open and declares this."""
+        running = self.running
+        return running is not None and running.identity.has(capability)
+
+    def row(self, context: Context[Any], method: str) -> Method | None:
+        """By which row it would serve the client of `context` such a request; None where it would not, and while it
+        is not open."""
+        running = self.running
+        return None if running is None else row_for(running.method_table, method, context.peer)
+
+    def refusal(self, method: str) -> RpcError | ToolError:
+        """Why such a request can't be served now."""
+        reason = self.member.reason
+        text = f"the server {self.name} is not available{': ' if reason else ''}{reason}"
+        return ToolError(text) if method == "tools/call" else RpcError(text, code=-32603)
+
+    async def hand_on(self, context: Context[Any], row: Method, params: Any) -> dict[str, Any]:
+        """What the server makes of a call, with these params in place of its own.
+
+        Raises as the server's own clients are told, ToolError for a tool and RpcError for anything else where it is
+        not open, or closes meanwhile, and MethodNotFound for what it has no handler of.
+        """
+        running = self.running
+        if running is None:
+            raise self.refusal(row.name)
+        handler = running.handlers.get(row.handler)
+        if handler is None:
+            raise MethodNotFound(f"method not found: {row.name[:100]}")
+        return await self._work(running, handler, context, row, params)
+
+    async def ask(self, context: Context[Any], row: Method, params: Params) -> dict[str, Any]:
+        """What the server answers to a request of our own with these params, made for the call of `context`. Raises
+        as `hand_on` does."""
+        return await self.hand_on(replace(context, call=inner_call(context.call, row, params)), row, params)
+
+    async def hold(self, context: Context[Any], uri: str) -> tuple[Running[Any], str]:
+        """Begins a subscription for the call of `context`; of which run it is, and its key. Raises as `hand_on` does,
+        ResourceNotFound where it may not be subscribed to, InvalidParams where there are too many."""
+
+        async def begin(running: Running[Any], context: Context[Any], params: UriParams) -> dict[str, Any]:
+            return {"key": await running.changes.hold(context, params.uri)}
+
+        running = self.running
+        row = self.row(context, "resources/subscribe" if context.peer.lasts else "subscriptions/listen")
+        if running is None or row is None:
+            raise self.refusal("resources/subscribe")
+        handler, params = running.surrounded(row, begin), UriParams(uri=uri)
+        return running, (await self._work(running, handler, context, row, params))["key"]
+
+    async def _work(
+        self, running: Running[Any], handler: Handler, context: Context[Any], row: Method, params: Any
+    ) -> dict[str, Any]:
+        call = context.call
+        if call.round.carried is not None:
+            call.round = self._reopened(call.round)
+        handed = Context(call, context.link, running, running.state, running.budget)
+        result: dict[str, Any] | None = None
+        try:
+            with running.calls.guest() as scope:
+                result = await handler(running, handed, params)
+                if result is None:
+                    raise TypeError(f"what handles {row.name} returned None")
+        except InputRequired as asked:
+            raise self._asking(asked, call.round) from None
+        except (Exception, BaseExceptionGroup) as error:  # noqa: BLE001 - the server says what its clients are told
+            told = running.server.translate(error)
+            raise (self._asking(told, call.round) if isinstance(told, InputRequired) else told) from None
+        if scope.cancelled_caught or result is None:
+            raise self.refusal(row.name)
+        return result
+
+    def _asking(self, asked: InputRequired, round_: Round) -> InputRequired:
+        # Without anything to carry a round keeps the answers so far; with it, they are carried.
+        answers = round_.answers if asked.carried is None else {}
+        return InputRequired(asked.requests, {_OF: self.name, "carried": asked.carried, "answers": answers})
+
+    def _reopened(self, round_: Round) -> Round:
+        """The round as the server has left it. Raises InvalidParams for one of another server's."""
+        if asked_by(round_) is None:
+            return round_
+        if asked_by(round_) != self.name:
+            raise InvalidParams("this requestState belongs to a request that went to another server")
+        carried = round_.carried
+        return Round(round_.number, {**carried["answers"], **round_.answers}, carried["carried"])
+
+
+def asked_by(round_: Round) -> str | None:
+    """The name of the server whose questions this round answers; None where it is a first one."""
+    carried = round_.carried
+    return carried.get(_OF) if isinstance(carried, dict) else None
+
+
+def inner_call(call: Call, row: Method, params: Params) -> Call:
+    """A request of our own with `params`, made for `call`: of the same client, and without a word of its progress."""
+    meta = {name: value for name, value in ((call.raw or {}).get("_meta") or {}).items() if name != "progressToken"}
+    raw = {name: value for name, value in params.to_wire().items() if name != "_meta"}
+    if meta:
+        raw["_meta"] = meta
+    return replace(call, method=row, params=params, raw=raw, round=FIRST_ROUND, token=None)

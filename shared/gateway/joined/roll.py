@@ -1,0 +1,139 @@
+"""What one of the servers lists of one kind, kept until it says that this has changed.
+
+A server that fails to list, or takes its time, is not waited for again before long: what it has told last stands.
+Where its lists may be others for each client, they are asked for anew by whoever wants to see them, and what is kept
+only tells whose a name is.
+"""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import anyio
+
+from ...errors import InputRequired, InvalidResult, McpError
+from ...protocol.methods import REQUESTS, Method
+from ...protocol.records import record
+from ...protocol.session.server import ServerSession
+from ...protocol.types.tools import ListParams
+from ...server.context import Context
+from ...server.handlers import FRESH_MS
+from .part import Part
+
+__all__ = ["PROMPTS", "TEMPLATES", "TOOLS", "Kind", "Roll", "Told"]
+
+LISTING_SECONDS = 5.0
+"""How long a server may take to list all that it has of a kind."""
+PATIENCE_SECONDS = 30.0
+"""For how long one that has not listed it is not asked again."""
+MAX_PAGES = 1_000
+_ROWS = {row.name: row for row in REQUESTS}
+
+
+@record
+class Kind:
+    """What is listed: under which name, by which method, with which capability."""
+
+    what: str
+    row: Method
+    key: str
+    """What tells one entry from the others."""
+
+
+TOOLS = Kind("tools", _ROWS["tools/list"], "name")
+PROMPTS = Kind("prompts", _ROWS["prompts/list"], "name")
+TEMPLATES = Kind("resourceTemplates", _ROWS["resources/templates/list"], "uriTemplate")
+
+
+@record
+class Told:
+    """A whole list, as it was told."""
+
+    entries: list[dict[str, Any]]
+    fresh_ms: int = FRESH_MS
+    """For how long clients may keep it."""
+    is_public: bool = True
+    """Whether anyone may."""
+
+
+_NOTHING = Told([])
+
+
+class Roll:
+    """The list of one `kind` of one server."""
+
+    def __init__(self, part: Part, kind: Kind) -> None:
+        self.part = part
+        self.kind = kind
+        self.last = _NOTHING
+        """What was told last, to anybody; it stands while the server is closed."""
+        self._last_of: WeakKeyDictionary[ServerSession, Told] = WeakKeyDictionary()
+        self.is_fresh = False
+        """Whether it is the list of today."""
+        self._age = self._attempts = 0
+        self._patience = float("-inf")
+        self._asking = anyio.Lock()
+
+    def forget(self) -> None:
+        """It is another one by now, or may be; who asks next is told anew."""
+        self.is_fresh = False
+        self._age += 1
+        self._patience = float("-inf")
+
+    def known(self, context: Context[Any]) -> Told:
+        """What the client of `context` was told last, as far as that is known."""
+        return self._last_of.get(context.link.session, self.last) if self._last_of else self.last
+
+    async def told(self, context: Context[Any]) -> Told:
+        """The list of today, for the client of `context`; the last one, or nothing, where the server does not tell
+        it."""
+        part = self.part
+        if not part.has(self.kind.row.capability[0]):
+            return _NOTHING
+        if part.differs_by_client:
+            return await self._learn(context) if anyio.current_time() >= self._patience else self.known(context)
+        if not self.is_fresh:
+            attempts = self._attempts
+            async with self._asking:
+                # Who waited for another one's attempt makes none.
+                if self._attempts == attempts and anyio.current_time() >= self._patience:
+                    await self._learn(context)
+        return self.known(context)
+
+    async def _learn(self, context: Context[Any]) -> Told:
+        age, told = self._age, None
+        with anyio.move_on_after(LISTING_SECONDS):
+            with suppress(McpError, InputRequired):
+                told = await _whole(self.part, self.kind, context)
+        self._attempts += 1
+        if told is None:
+            self._patience = anyio.current_time() + PATIENCE_SECONDS
+            return self.known(context)
+        self.last, self.is_fresh = told, self._age == age
+        if self.part.differs_by_client and context.peer.lasts:
+            self._last_of[context.link.session] = told
+        return told
+
+
+async def _whole(part: Part, kind: Kind, context: Context[Any]) -> Told:
+    """All pages of a list. Raises as `Part.ask` does, and InvalidResult for what is no list."""
+    entries: dict[str, dict[str, Any]] = {}
+    fresh_ms, is_public, cursor = FRESH_MS, True, None
+    for _ in range(MAX_PAGES):
+        page = await part.ask(context, kind.row, ListParams(cursor=cursor))
+        for entry in _entries(kind, page):
+            entries.setdefault(entry[kind.key], entry)
+        fresh_ms = min(fresh_ms, page.get("ttlMs", fresh_ms))
+        is_public = is_public and page.get("cacheScope", "public") == "public"
+        cursor = page.get("nextCursor")
+        if not cursor:
+            break
+    return Told(list(entries.values()), fresh_ms, is_public)
+
+
+def _entries(kind: Kind, page: Mapping[str, Any]) -> list[dict[str, Any]]:
+    found = page.get(kind.what)
+    if not isinstance(found, list):
+        raise InvalidResult(kind.row.name, kind.what, "is no list", dict(page))
+    return [one for one in found if isinstance(one, dict) and isinstance(one.get(kind.key), str)]
