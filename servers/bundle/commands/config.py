@@ -6,17 +6,18 @@ import codecs
 import re
 import sys
 from argparse import Namespace
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from shared.kit.program import exit_with_error
-from shared.program.command_line import Spelling, read_command_line
+from shared.program.command_line import CommandLine, Spelling, read_command_line
 from shared.program.options import is_secret, variable_of
 from shared.program.run import Options
 
-from ..catalog import CATALOG, Entry, load_catalog
+from ..catalog import CATALOG, Argument, Entry, load_catalog
+from ..hosts.bundled import BUNDLE, JOINED, Elsewhere, joined, name_of, reached
 from ..hosts.checking import check
 from ..hosts.clients import CLIENTS, SCOPES, Client, client_named, this_machine
 from ..hosts.configured import Configured, write_snippet
@@ -35,7 +36,7 @@ def main(argv: Sequence[str]) -> int:
     parser.add_server()
     options, arguments = parser.read(argv)
     try:
-        found = find_wanted(options, arguments, options.name or options.server)
+        found = find_wanted(options, arguments)
         # The files of all clients are UTF-8, so a pipe that is not gets ASCII.
         ascii_only = codecs.lookup(sys.stdout.encoding).name != "utf-8"
         text = write_snippet(found.client, [found.server], ascii_only)
@@ -60,11 +61,11 @@ class Wanted(NamedTuple):
 
 
 class HostParser(CommandParser):
-    """The parser of a command about one server in one client; what is no option of the command is the server's."""
+    """The parser of a command about one entry of one client; what is no option of the command is the server's."""
 
     def __init__(self, name: str, description: str) -> None:
         super().__init__(name, description)
-        self.add_argument("server", metavar="NAME", help="server, by its name in the catalog")
+        self.add_argument("servers", metavar="NAME", nargs="*", help="server, by its name in the catalog")
         names = [client.name for client in CLIENTS]
         self.add_argument("--client", choices=names, required=True, metavar="CLIENT", help=f"{', '.join(names)}")
         self.add_catalog()
@@ -81,13 +82,27 @@ class HostParser(CommandParser):
 
     def add_server(self) -> None:
         """Takes what an entry consists of."""
-        self.usage = f"{self.prog} NAME [ARGUMENT ...] --client CLIENT\n       [OPTION ...] [-- ARGUMENT ...]"
-        self.epilog = "What stands after `--` goes to the server, also where this command has an option of that name."
+        self.usage = (
+            f"{self.prog} NAME [ARGUMENT ...] --client CLIENT\n       [OPTION ...] [-- ARGUMENT ...]\n"
+            f"       {self.prog} --url URL [--token-file FILE] --client CLIENT [OPTION ...]\n"
+            f"       {self.prog} --join NAME ... --client CLIENT [OPTION ...]"
+        )
+        self.epilog = (
+            "What stands after `--` goes to the server, also where this command has an option of that name. Without "
+            "NAME, --url is that of any server, and --token-file the file with its token: a client that takes no "
+            "such URL starts `connect`, which reaches it."
+        )
         text = "variable the client sets for the server"
         self.add_argument("--env", metavar="NAME=VALUE", help=text, action="append", default=[])
         self.add_argument("--url", metavar="URL", help="the server runs already, and is reached there over HTTP")
         text = "variable of the client's environment with the token for --url"
         self.add_argument("--token-variable", metavar="NAME", help=text)
+        text = "have the client start `connect`, though it takes URLs: for versions that it does not speak"
+        self.add_argument("--connect", action="store_true", help=text)
+        self.add_argument("--join", action="store_true", help="put all that are named there as one server")
+        text = "file of settings for --join, as `serve` reads it"
+        self.add_argument("--config", type=Path, metavar="FILE", help=text)
+        self.set_defaults(token_file=None)
 
     def add_switch(self, option: str, text: str) -> None:
         """Takes an option without a value."""
@@ -96,25 +111,68 @@ class HostParser(CommandParser):
     def read(self, argv: Sequence[str]) -> tuple[Namespace, list[str]]:
         """The options of the command, and the arguments of the server, in their order."""
         end = argv.index("--") if "--" in argv else len(argv)
-        options = {
+        line = self._line(argv[:end])
+        is_joined = any(one.name == "join" for one in line.given)
+        names = [one.word for one in line.given if one.name is None][: None if is_joined else 1]
+        named = [number for one in line.given if one.name is not None for number in range(one.first, one.word + 1)]
+        ours = {*named, *(fault.word for fault in line.faults if fault.reason)}
+        theirs = [word for number, word in enumerate(argv) if number not in {*ours, *names} and number != end]
+        options = self.parse_args([argv[number] for number in (*names, *sorted(ours))])
+        if not names and getattr(options, "url", None) is None and not is_joined:
+            self.error("the following arguments are required: NAME")
+        return options, theirs
+
+    def _line(self, words: Sequence[str]) -> CommandLine:
+        """The words, where an option that is not ours may have the next one as its value."""
+        line = read_command_line(words, self._spellings())
+        if not any(one.name == "url" for one in line.given):
+            return line
+        # An option of servers, which with a NAME is that one's.
+        own = Spelling("token_file")
+        elsewhere = read_command_line(words, {**self._spellings(), "--token-file": own})
+        if any(one.name is None for one in elsewhere.given):
+            return line
+        self.add_argument("--token-file", type=Path)
+        return elsewhere
+
+    def _spellings(self) -> dict[str, Spelling]:
+        return {
             spelling: Spelling(action.dest, "1" if action.nargs == 0 else None)
             for action in self._actions
             for spelling in action.option_strings
         }
-        line = read_command_line(argv[:end], options)
-        name = [one.word for one in line.given if one.name is None][:1]
-        named = [number for one in line.given if one.name is not None for number in range(one.first, one.word + 1)]
-        ours = {*name, *named, *(fault.word for fault in line.faults if fault.reason)}
-        theirs = [word for number, word in enumerate(argv) if number not in ours and number != end]
-        return self.parse_args([argv[number] for number in sorted(ours)]), theirs
 
 
-def find_wanted(options: Namespace, arguments: Sequence[str], name: str) -> Wanted:
+def find_wanted(options: Namespace, arguments: Sequence[str]) -> Wanted:
     """What shall stand in the client, checked. Raises ValueError, in one line, for what can't work."""
-    client = client_named(options.client)
+    is_bundled = options.join or not options.servers
+    default = (JOINED if options.join else name_of(options.url)) if is_bundled else options.servers[0]
+    name = options.name or default
     if not _NAME.fullmatch(name):
         raise ValueError("--name takes letters, digits, - and _ (64 at most), as all clients do")
-    entry = load_catalog(options.catalog).entry(options.server)
+    return (_of_bundle if is_bundled else _of_catalog)(options, arguments, name)
+
+
+def _of_bundle(options: Namespace, arguments: Sequence[str], name: str) -> Wanted:
+    """An entry that is no server of the catalog."""
+    client, environment = client_named(options.client), dict(map(_variable, options.env))
+    if arguments:
+        raise ValueError(f"it takes no {arguments[0]!r}: what is given there goes to a server that is named")
+    if options.join and options.url is not None:
+        raise ValueError("--join is for servers that are started, and --url for one that runs already")
+    hidden = {value for variable, value in environment.items() if variable not in _known_variables(())}
+    if options.join:
+        server = joined(name, options.servers, options.config, load_catalog(options.catalog), environment)
+        return Wanted(client, BUNDLE, server, (), frozenset(hidden))
+    there = Elsewhere(options.url, options.token_file, _token_variable(options), options.connect)
+    server = reached(client, name, there, environment)
+    return Wanted(client, BUNDLE, server, (), _secrets_of(options.url) | hidden)
+
+
+def _of_catalog(options: Namespace, arguments: Sequence[str], name: str) -> Wanted:
+    client, entry = client_named(options.client), load_catalog(options.catalog).entry(options.servers[0])
+    if options.connect or options.config is not None:
+        raise ValueError("--connect goes with a --url without NAME, and --config with --join")
     if options.url is not None:
         return Wanted(client, entry, _reached(entry, options, arguments, name), (), _secrets_of(options.url))
     if options.token_variable is not None:
@@ -140,9 +198,13 @@ def _secrets_of(url: str) -> frozenset[str]:
 
 def _hidden(entry: Entry, environment: Mapping[str, str]) -> frozenset[str]:
     """The values of variables of which nobody says that they are no secrets."""
-    known = {argument.environment for argument in entry.arguments if not argument.secret}
-    known |= {variable_of(name, "MCP") for name, field in Options.model_fields.items() if not is_secret(field)}
+    known = _known_variables(entry.arguments)
     return frozenset(value for name, value in environment.items() if name not in known)
+
+
+def _known_variables(arguments: Iterable[Argument]) -> set[str | None]:
+    known = {variable_of(name, "MCP") for name, field in Options.model_fields.items() if not is_secret(field)}
+    return {*known, *(argument.environment for argument in arguments if not argument.secret)}
 
 
 def _variable(text: str) -> tuple[str, str]:
@@ -160,6 +222,11 @@ def _reached(entry: Entry, options: Namespace, arguments: Sequence[str], name: s
     parts = urlsplit(options.url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError("--url takes the URL of an endpoint, such as http://127.0.0.1:8000/mcp")
-    if options.token_variable is not None and not _VARIABLE.fullmatch(options.token_variable):
+    return Configured(name, url=options.url, token_variable=_token_variable(options))
+
+
+def _token_variable(options: Namespace) -> str | None:
+    variable: str | None = options.token_variable
+    if variable is not None and not _VARIABLE.fullmatch(variable):
         raise ValueError("--token-variable takes the name of a variable, not the token")
-    return Configured(name, url=options.url, token_variable=options.token_variable)
+    return variable

@@ -21,6 +21,7 @@ from ..doctor.findings import Severity
 from ..doctor.installation import this_installation
 from ..doctor.trials import MODES
 from ..hosts import installing
+from ..hosts.bundled import BUNDLE
 from ..hosts.clients import Machine, client_named, this_machine
 from ..hosts.differences import find_differences
 from ..hosts.installing import Change, Target
@@ -41,7 +42,7 @@ def main(argv: Sequence[str]) -> int:
     parser.add_server()
     options, arguments = parser.read(argv)
     try:
-        found = find_wanted(options, arguments, options.name or options.server)
+        found = find_wanted(options, arguments)
         with _target_of(options) as target:
             change = installing.install(target, found.server, options.replace)
             _show_and_make(change, found.secrets, options.dry_run, f"now {found.client.renewal}")
@@ -50,7 +51,9 @@ def main(argv: Sequence[str]) -> int:
     if options.dry_run:
         return 0
     directory = Path(target.machine.home) if options.scope == "user" else Path.cwd()
-    return _try(Launch(found.client, target.path, directory, found.server, found.entry, found.words), target.machine)
+    is_foreign = found.entry is BUNDLE
+    launch = Launch(found.client, target.path, directory, found.server, found.entry, found.words, is_foreign)
+    return _try(launch, target.machine)
 
 
 def _try(launch: Launch, machine: Machine) -> int:
@@ -79,9 +82,11 @@ def uninstall(argv: Sequence[str]) -> int:
     try:
         if arguments:
             raise ValueError(f"it takes no {arguments[0]!r}: the name of the server is enough")
-        program = _program(load_catalog(options.catalog).entry(options.server))
+        (server,) = options.servers
+        entries = {entry.name: entry for entry in load_catalog(options.catalog).servers}
         with _target_of(options) as target:
-            change = installing.uninstall(target, options.name or options.server, program)
+            program = _program(entries.get(server, BUNDLE))
+            change = installing.uninstall(target, options.name or server, program)
             then = f"{target.client.title} knows it no more when it starts again"
             _show_and_make(change, frozenset(), options.dry_run, then)
     except ValueError as error:

@@ -30,6 +30,8 @@ class Launch(NamedTuple):
     entry: Entry
     words: tuple[str, ...] = ()
     """The arguments of the server itself, without those of what starts it."""
+    is_foreign: bool = False
+    """Whether it is the program of the bundle, which answers for servers of others."""
 
     @property
     def where(self) -> str:

@@ -158,7 +158,8 @@ async def try_launch(
         return Trial([*findings, fine(launch.where, what)])
     env = {**environment_from(launch.client, machine), **server.env}
     hidden = _secrets(launch, machine)
-    tried = Tried(launch.where, launch.entry, launch.another, f"correct it in {launch.file}", hidden)
+    correct = f"correct it in {launch.file}"
+    tried = Tried(launch.where, launch.entry, launch.another, correct, hidden, launch.is_foreign)
     found, tools = await start(tried, Start([server.command, *server.args], env, launch.directory), seconds, modes)
     return Trial([*findings, *found], tools)
 

@@ -143,6 +143,8 @@ class Tried(NamedTuple):
     """How to correct what it is started with."""
     secrets: Sequence[str] = ()
     """What must not be shown."""
+    is_foreign: bool = False
+    """Whether it answers for a server of somebody else, of which no catalog says what it is called."""
 
 
 def judge(tried: Tried, talks: Sequence[Talk]) -> Iterator[Finding]:
@@ -166,6 +168,8 @@ def judge(tried: Tried, talks: Sequence[Talk]) -> Iterator[Finding]:
 def judge_version(tried: Tried, talk: Talk) -> Iterator[Finding]:
     """Whether the one that answered is the server and the version that the catalog has."""
     name, version = talk.info.get("name"), talk.info.get("version")
+    if tried.is_foreign:
+        return
     if name != tried.entry.name:
         called = mask(repr(name), tried.secrets)
         yield fault(tried.where, f"it is not {tried.entry.name}: it calls itself {called}", tried.another)

@@ -64,7 +64,7 @@ def _judge(launch: Launch, talks: list[Talk], secrets: Sequence[str]) -> Iterato
         yield _failed(launch, failed[0], secrets)
         return
     place = _place(launch.server.url or "")
-    tried = Tried(launch.where, launch.entry, f"correct the URL in {launch.file}", "", secrets)
+    tried = Tried(launch.where, launch.entry, f"correct the URL in {launch.file}", "", secrets, launch.is_foreign)
     strange = list(judge_version(tried, talks[0]))
     yield from strange
     if not strange:
@@ -76,7 +76,8 @@ def _failed(launch: Launch, talk: Talk, secrets: Sequence[str]) -> Finding:
     reason = mask(talk.reason, secrets)
     if reason.startswith(_UNREACHED):
         what = f"nothing answers at {place} ({reason.partition(': ')[2]})"
-        return fault(where, what, f"start it: {_started(entry, launch)}, or correct the URL in {launch.file}")
+        start = "start it" if launch.is_foreign else f"start it: {_started(entry, launch)}"
+        return fault(where, what, f"{start}, or correct the URL in {launch.file}")
     if talk.outcome is Outcome.SILENT:
         return fault(
             where, f"{place} takes the connection and gives {talk.reason}", "end what listens there, start it anew"
