@@ -8,7 +8,7 @@ import asyncio
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import anyio
 
@@ -140,13 +140,13 @@ class Child(asyncio.SubprocessProtocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """It runs."""
-        assert isinstance(transport, asyncio.SubprocessTransport)
-        self._transport = transport
-        self._stdin = transport.get_pipe_transport(STDIN)
+        # The transports of uvloop have what those of asyncio have, and are none of its classes.
+        self._transport = cast("asyncio.SubprocessTransport", transport)
+        self._stdin = self._transport.get_pipe_transport(STDIN)
         for number, reader in ((STDOUT, self.stdout), (STDERR, self.stderr)):
-            pipe = transport.get_pipe_transport(number)
-            if isinstance(pipe, asyncio.ReadTransport):
-                reader.attach(pipe)
+            pipe = self._transport.get_pipe_transport(number)
+            if pipe is not None:
+                reader.attach(cast("asyncio.ReadTransport", pipe))
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
         """It wrote before we could attach to its pipe."""

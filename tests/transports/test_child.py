@@ -65,3 +65,16 @@ async def test_what_a_child_floods_us_with_is_not_held() -> None:
 async def test_what_can_not_be_started() -> None:
     with pytest.raises(FileNotFoundError):
         await Child.start(["/no/such/program"], env={}, cwd=None, has_stderr=True)
+
+
+@pytest.mark.parametrize("use_uvloop", [False, True])
+def test_a_child_lives_in_either_event_loop(use_uvloop: bool) -> None:
+    """Programs that serve over HTTP run in uvloop."""
+
+    async def talk() -> bytes:
+        with anyio.fail_after(30):
+            async with start_process(python(LATE)) as stream:
+                await stream.send(bytes(4_000_001))
+                return await stream.receive()
+
+    assert anyio.run(talk, backend_options={"use_uvloop": use_uvloop}) == b"4000000\n"
