@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from ..transports.http.client_pool import Pool
 
-__all__ = ["connect", "connect_http", "connect_sse", "connect_stdio", "connect_websocket"]
+__all__ = ["connect", "connect_http", "connect_sse", "connect_stdio", "connect_websocket", "fixed_headers"]
 
 FALLBACK_SECONDS = 5.0
 """How long a server that refused a POST may take to open a stream of HTTP+SSE, and then to name its endpoint: most
@@ -102,7 +102,7 @@ async def connect_http(
     from ..transports.http.client_pool import lent_http
     from ..transports.http.sse_client import open_sse
 
-    options, fixed = _keyed(options, url), _fixed(token, headers)
+    options, fixed = _keyed(options, url), fixed_headers(token, headers)
     async with lent_http(http, url) as lent, AsyncExitStack() as stack:
         try:
             client = await stack.enter_async_context(_streamable(url, options, fixed, lent))
@@ -131,7 +131,7 @@ async def connect_sse(
     from ..transports.http.client_pool import lent_http
     from ..transports.http.sse_client import open_sse
 
-    fixed = _fixed(token, headers)
+    fixed = fixed_headers(token, headers)
     async with lent_http(http, url) as lent:
         start = partial(open_sse, url, fixed, lent)
         async with start() as transport, _shaking_hands(transport, _keyed(options, url), start) as client:
@@ -153,7 +153,7 @@ async def connect_websocket(
     """
     from ..transports.websocket import open_websocket
 
-    start = partial(open_websocket, url, _fixed(token, headers))
+    start = partial(open_websocket, url, fixed_headers(token, headers))
     async with start() as transport, _client(transport, _keyed(options, url), start) as client:
         yield client
 
@@ -209,7 +209,7 @@ def _keyed(options: ClientOptions | None, server: Hashable) -> ClientOptions:
     return given if given.cache_key is not None else replace(given, cache_key=server)
 
 
-def _fixed(token: str | None, headers: Mapping[str, str] | None) -> dict[str, str]:
+def fixed_headers(token: str | None, headers: Mapping[str, str] | None) -> dict[str, str]:
     """The headers that are sent whatever is asked.
 
     Raises ValueError for one that can't be; it does not repeat a value, which may be a secret.

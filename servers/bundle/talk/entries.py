@@ -10,9 +10,10 @@ from ..doctor.arguments import environment_from
 from ..hosts.clients import Client, Machine, client_named, this_machine
 from ..hosts.configured import as_configured, of_project, read_entries
 from ..hosts.variables import Variables
+from ..remote import place_of
 from .endings import Misuse
 from .parameters import unknown
-from .targets import Asked, Target, place_of
+from .targets import Asked, Target
 
 
 def find_entry(client_name: str, name: str, asked: Asked) -> Target:

@@ -9,6 +9,7 @@ from pathlib import Path
 from shared.kit.program import exit_with_error
 
 from ..commands.arguments import CommandParser
+from ..remote import read_token
 from .endings import Misuse
 from .session import Talk
 from .targets import FORMS, Asked
@@ -92,9 +93,6 @@ def _token(path: Path | None, variable: str | None) -> str | None:
     if path is None:
         return os.environ[variable] if variable is not None else None
     try:
-        token = path.read_text("ascii", "replace").strip()
-    except OSError as error:
-        raise Misuse(f"--token-file: {path}: {error.strerror}") from None
-    if not token:
-        raise Misuse(f"--token-file: {path} is empty")
-    return token
+        return read_token(path)
+    except ValueError as error:
+        raise Misuse(str(error)) from None

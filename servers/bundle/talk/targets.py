@@ -9,13 +9,13 @@ from urllib.parse import urlsplit
 from ..catalog import CATALOG, load_catalog
 from ..hosts.clients import CLIENTS
 from ..hosts.launching import local_command
+from ..remote import SCHEMES, place_of
 from .endings import Misuse
 
 FORMS = (
     "SERVER is a name of the catalog; CLIENT:NAME, as a client on this machine has it in its configuration, such as "
     "claude-desktop:filesystem; a URL; or - for the command after `--`. What stands after `--` goes to the server."
 )
-_SCHEMES = ("http", "https", "ws", "wss")
 
 
 class Target(NamedTuple):
@@ -65,19 +65,13 @@ def find_target(asked: Asked) -> Target:
 
 def _at_url(asked: Asked) -> Target:
     parts = urlsplit(asked.server)
-    if parts.scheme not in _SCHEMES or not parts.hostname:
+    if parts.scheme not in SCHEMES or not parts.hostname:
         raise Misuse("the URL of a server begins with http://, https://, ws:// or wss://, and names a host")
     if asked.words or asked.env:
         raise Misuse("a server with a URL is started elsewhere: give it its arguments and variables there")
     if parts.username is not None and "authorization" in map(str.lower, asked.headers):
         raise Misuse("the URL has a user name already: give that or a token")
     return Target(place_of(asked.server), url=asked.server, headers=asked.headers)
-
-
-def place_of(url: str) -> str:
-    """The URL without what may be secret: a password, a query."""
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
 
 def _of_catalog(asked: Asked) -> Target:
