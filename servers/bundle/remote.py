@@ -42,8 +42,8 @@ def check_url(url: str) -> None:
         parts = urlsplit(url)
         is_there = parts.scheme in SCHEMES and bool(parts.hostname) and parts.port != 0
     except ValueError:
-        is_there = False
-    if not is_there:
+        parts, is_there = None, False
+    if parts is None or not is_there:
         raise ValueError("the URL of a server begins with http://, https://, ws:// or wss://, and names a host")
     if "@" in parts.netloc:
         raise ValueError(

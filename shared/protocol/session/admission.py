@@ -47,7 +47,8 @@ class Admission:
             raise InvalidRequest(
                 'send "initialize" first, or name a protocol version in "params._meta" with every request'
             )
-        method = row_for(self._methods, request.method, peer)
+        # Nearly all have a row of their own.
+        method = self._methods.get((request.method, peer.version)) or row_for(self._methods, request.method, peer)
         if method is None:
             raise MethodNotFound(f"method not found: {request.method[:100]}")
         try:
