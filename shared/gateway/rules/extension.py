@@ -14,7 +14,6 @@ from typing import Any
 
 from ...errors import McpError, RpcError, ToolError, UnknownTool
 from ...protocol.methods import REQUESTS, Method
-from ...protocol.session.questions import FIRST_ROUND
 from ...protocol.types.tools import CallToolParams, ListParams
 from ...server.context import Context
 from ...server.extension import Extension
@@ -143,9 +142,7 @@ def _listing_of(context: Context[Any], params: ListParams) -> Context[Any]:
     call = context.call
     meta = {key: value for key, value in (call.raw.get("_meta") or {}).items() if key != "progressToken"}
     raw = {**({"_meta": meta} if meta else {}), **({} if params.cursor is None else {"cursor": params.cursor})}
-    return replace(
-        context, call=replace(call, method=_LIST_ROW, params=params, raw=raw, round=FIRST_ROUND, token=None)
-    )
+    return replace(context, call=replace(call, method=_LIST_ROW, params=params, raw=raw, token=None))
 
 
 def _limited(handler: Handler, method: Method, seconds: float | None, most: int | None) -> Handler:

@@ -70,7 +70,6 @@ class Guard:
             self._running = running
             running.changes.join(self)
         if self._pins.refresh():
-            self._told.clear()
             running.changes.tools()
         if self._pins.is_new:
             async with self._turn:

@@ -1,13 +1,16 @@
 """Tools whose definitions are not the pinned ones: what is shown of them, and what a call of them comes to."""
 
 from contextlib import asynccontextmanager
+from typing import Any
 
 import anyio
 import pytest
 
+from shared import Context
 from shared.gateway.rules.extension import rules
 from shared.gateway.rules.names import Rules
 from shared.gateway.rules.pins import Pins
+from shared.server.extension import Extension
 from tests.server.peer import ERAS, NEWEST_HANDSHAKE, STATELESS, server, talking
 
 CHANGED = (
@@ -264,3 +267,84 @@ async def test_many_calls_at_once_list_the_tools_once(path):
         for id_ in ids:
             assert not (await other.peer.answer(id_))["result"].get("isError")
     assert len(listed) == 1
+
+
+async def test_a_page_from_before_a_change_says_nothing_of_what_is_called_after_it(path):
+    async with serving(pinned(path, "a")) as other:
+        await other.names()
+        before = other.running.features.tools.listed
+
+        def listing(settings):
+            found = before(settings)
+            other.running.features.tools.listed = before
+            other.change()
+            return found
+
+        other.running.features.tools.listed = listing
+        assert await other.names() == ["a"]
+        assert await other.text("a") == CHANGED
+
+
+async def test_tools_that_nobody_lists_are_looked_for_once(path):
+    async with serving(pinned(path, "a")) as other:
+        await other.names()
+        other.running.changes.tools()
+        before, listed = other.running.features.tools.listed, []
+        other.running.features.tools.listed = lambda settings: listed.append(1) or before(settings)
+        for name in ("none", "none", "neither"):
+            assert "error" in await other.peer.call(name)
+    assert len(listed) == 1
+
+
+async def test_of_changes_of_tools_that_are_not_allowed_nobody_is_told(path, caplog):
+    async with serving(pinned(path, "a", "b", deny=("b",))) as other:
+        await other.names()
+        other.change("b")
+        assert await other.text("a") == "a"
+        assert await other.names() == ["a"]
+    assert lines(caplog) == []
+
+
+async def test_a_later_round_of_a_call_that_was_let_pass_goes_on(path):
+    app = pinned(path)
+
+    @app.tool(description="Asks.")
+    async def a(ctx: Context[Any]) -> str:
+        """Asks."""
+        return str(len(await ctx.roots()))
+
+    async with app.open() as running, talking(running, STATELESS, {"roots": {}}) as peer:
+        asked = (await peer.call("a"))["result"]
+        running.features.tools._tools["a"].__dict__["listed"] = {"name": "a", "inputSchema": {"type": "object"}}
+        running.changes.tools()
+        params = {"name": "a", "arguments": {}, "requestState": asked["requestState"]}
+        params["inputResponses"] = {"roots": {"roots": []}}
+        assert (await peer.request("tools/call", params))["result"]["content"][0]["text"] == "0"
+        assert await Other(running, peer).text("a") == CHANGED
+
+
+async def test_each_run_of_the_server_is_judged_by_itself(path):
+    app = pinned(path, "a")
+    async with serving(app) as one, serving(app) as other:
+        assert await one.text("a") == await other.text("a") == "a"
+        other.change()
+        assert await other.text("a") == CHANGED
+        assert await one.text("a") == "a"
+
+
+async def test_who_calls_is_who_lists_and_hears_nothing_of_that(path):
+    seen = []
+
+    def around(method, handler):
+        async def noting(running, context, params):
+            seen.append((context.call.method.name, context.call.raw, context.call.token))
+            return await handler(running, context, params)
+
+        return noting if method.name == "tools/list" else handler
+
+    app = server(extensions=[Extension("noting", around=around), rules(Rules(), pins=Pins(path), name="other")])
+    declare(app, "a", "Is a.")
+    async with talking(app) as peer:
+        params = {"name": "a", "arguments": {}, "_meta": {"progressToken": 1, "org.example/who": "me"}}
+        assert (await peer.request("tools/call", params))["result"]["content"][0]["text"] == "a"
+    assert seen[0] == ("tools/list", {"_meta": {"org.example/who": "me"}}, None)
