@@ -82,6 +82,10 @@ class Part:
         text = f"the server {self.name} is not available{': ' if reason else ''}{reason}"
         return ToolError(text) if method == "tools/call" else RpcError(text, code=-32603)
 
+    def late(self) -> RpcError:
+        """What is said where it does not answer in the time that others give it."""
+        return RpcError(f"the server {self.name} does not answer in time", code=-32603)
+
     async def hand_on(self, context: Context[Any], row: Method, params: Any) -> dict[str, Any]:
         """What the server makes of a call, with these params in place of its own.
 
