@@ -7,6 +7,8 @@ A configuration is a file of settings for several servers, in YAML: the options 
     servers:
       filesystem: {roots: [src, ~/notes]}
       sqlite: {databases: [shop.db], allow-write: true}
+      github: {command: npx -y some-server}
+    join: true
 
 Names, checks and paths are those of a file of settings for one server (`shared/program/settings_file.py`).
 """
@@ -30,6 +32,9 @@ from shared.program.settings_file import read_text, settings_in
 from shared.server.server import NoSettings
 
 from ..catalog import Catalog, Entry
+from .foreign import Foreign, is_foreign, read_foreign
+from .foreign_server import foreign_server
+from .joining import Joining
 
 OPTIONS: Mapping[str, FieldInfo] = {
     # It has no other such file, and where each server is follows from its name.
@@ -52,6 +57,7 @@ class Configuration(NamedTuple):
 
     path: Path | None = None
     options: Mapping[str, Written] = {}
+    joining: Mapping[str, Written] = {}
     servers: Mapping[str, Mapping[str, Any]] | None = None
     """The settings of each server as they were written; None where the file names no servers."""
     readable_by_others: bool = False
@@ -68,6 +74,14 @@ class Configuration(NamedTuple):
             return None
         return next((found.source for name, found in settings.items() if is_secret(fields[name])), None)
 
+    def foreign(self) -> dict[str, Foreign]:
+        """The servers of others in it, by name. Raises ValueError, in one line, for what is wrong with one."""
+        return {
+            name: read_foreign(name, content, self.path, readable=self.readable_by_others)
+            for name, content in (self.servers or {}).items()
+            if self.path is not None and is_foreign(content)
+        }
+
 
 def read_configuration(path: Path) -> Configuration:
     """Reads the file at `path`. Raises ValueError, in one line, for what is no such file."""
@@ -79,9 +93,11 @@ def read_configuration(path: Path) -> Configuration:
     content = _mapping(content, f"{path}")
     written = content.pop("servers", None)
     servers = None if written is None else _mapping(written, f"{path}: servers")
+    options = settings_in(content, {**OPTIONS, **Joining.model_fields}, path)
     return Configuration(
         path,
-        settings_in(content, OPTIONS, path),
+        {name: one for name, one in options.items() if name in OPTIONS},
+        {name: one for name, one in options.items() if name not in OPTIONS},
         servers and {name: _mapping(one, f"{path}: servers.{name}") for name, one in servers.items()},
         readable_by_others,
     )
@@ -105,6 +121,8 @@ class Chosen(NamedTuple):
     settings: BaseModel
     exposed: str | None
     """A secret in the configuration that others on this machine can read."""
+    budget: Mapping[str, Any] = {}
+    """What one call may cost, in place of what the options say for all servers."""
 
 
 def choose(names: Sequence[str], catalog: Catalog, configuration: Configuration) -> list[Chosen]:
@@ -113,12 +131,20 @@ def choose(names: Sequence[str], catalog: Catalog, configuration: Configuration)
     One that can't be loaded is among them, and fails when it is started, so that the others run all the same. Raises
     ValueError, in one line, for a name or a setting that is wrong.
     """
-    entries = [catalog.entry(name) for name in _names(names, catalog, configuration)]
-    modules = [entry.module for entry in entries]
-    for entry in entries:
-        if modules.count(entry.module) > 1:
-            raise ValueError(f"{entry.module} can be served once only, and has several names in the catalog")
-    return [_chosen(entry, configuration) for entry in entries]
+    foreign = configuration.foreign()
+    for name in foreign.keys() & {entry.name for entry in catalog.servers}:
+        reason = "this is the name of a server in the catalog; call one that has a command or a url otherwise"
+        raise ValueError(f"{configuration.path}: servers.{name}: {reason}")
+    names = _names(names, catalog, configuration)
+    entries = {name: catalog.entry(name) for name in names if name not in foreign}
+    modules = [entry.module for entry in entries.values()]
+    for module in modules:
+        if modules.count(module) > 1:
+            raise ValueError(f"{module} can be served once only, and has several names in the catalog")
+    return [
+        _chosen(entries[name], configuration) if name in entries else _foreign(foreign[name], configuration)
+        for name in names
+    ]
 
 
 def _names(names: Sequence[str], catalog: Catalog, configuration: Configuration) -> list[str]:
@@ -148,6 +174,12 @@ def _chosen(entry: Entry, configuration: Configuration) -> Chosen:
         named = str(error).startswith(f"{configuration.path}: ")
         raise ValueError(str(error) if named else f"{entry.name}: {error}") from None
     return Chosen(entry.name, app, settings, configuration.exposed(written, fields))
+
+
+def _foreign(one: Foreign, configuration: Configuration) -> Chosen:
+    said = {"result_bytes": one.settings.max_result, "seconds": one.settings.max_seconds}
+    budget = {name: limit for name, limit in said.items() if limit is not None}
+    return Chosen(one.name, foreign_server(one), NoSettings(), one.exposed, budget)
 
 
 def _defaults(entry: Entry) -> Mapping[str, Written]:

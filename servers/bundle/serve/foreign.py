@@ -1,0 +1,209 @@
+"""A server of others in a configuration: a command to start or a URL, and what its operator allows of it.
+
+    github:
+      command: npx -y some-server
+      env: {TOKEN: {env: GITHUB_TOKEN}}
+      tools: {allow: ["get_*"], deny: [get_secret], rename: {get_file: read}}
+      pin: true
+    remote: {url: https://example.org/mcp, token-file: token, max-seconds: 60}
+
+It needs no entry in a catalog: whatever has a `command` or a `url` is one.
+"""
+
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field
+
+from shared.client.client import Client
+from shared.client.connect import connect, fixed_headers
+from shared.client.options import ClientOptions
+from shared.gateway.bridge.upstream import Upstream
+from shared.gateway.rules.names import Rules
+from shared.kit.program import needs_extra
+from shared.program.options import Written, option, read_options, secret
+from shared.program.settings_file import settings_in
+
+from ..remote import check_url
+from .joining import JOINED
+from .values import Values, read_env_file, read_value
+
+__all__ = ["Foreign", "ForeignSettings", "is_foreign", "read_foreign"]
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+"""What can be part of a path and of the name of a tool."""
+_OF_COMMANDS = ("env", "env_file", "cwd")
+_OF_URLS = ("token", "token_file", "headers")
+
+
+def _split(command: Any) -> Any:
+    """A command in one text as a shell splits it."""
+    return shlex.split(command) if isinstance(command, str) else command
+
+
+def _server_url(url: str) -> str:
+    check_url(url)
+    return url
+
+
+class ForeignSettings(BaseModel):
+    """What is said of one server of others."""
+
+    command: Annotated[list[str], Field(min_length=1), BeforeValidator(_split)] | None = None
+    env: Values = {}
+    env_file: Path | None = option(None, "lines of NAME=VALUE", "FILE")
+    cwd: Path | None = option(None, "where the command is started", "DIR")
+    shared: bool = False
+    url: Annotated[str, AfterValidator(_server_url)] | None = None
+    token: str | None = secret(None, "the token itself")
+    token_file: Path | None = option(None, "file with the token", "FILE")
+    headers: Values = {}
+    tools: Any = None
+    pin: bool = False
+    max_result: int | None = Field(None, ge=1024)
+    max_seconds: float | None = Field(None, gt=0, allow_inf_nan=False)
+
+
+class _Tools(BaseModel):
+    allow: list[str] | None = None
+    deny: list[str] = []
+    rename: dict[str, str] = {}
+    describe: dict[str, str] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Foreign:
+    """A server of others."""
+
+    name: str
+    settings: ForeignSettings
+    rules: Rules
+    """What the operator allows of it."""
+    directory: Path
+    """Where paths begin, and where a command is started unless it is told otherwise."""
+    exposed: str | None
+    """A secret of it that others on this machine can read: where that stands."""
+
+    def connect(self, options: ClientOptions) -> AbstractAsyncContextManager[Client]:
+        """A client of it. Raises ValueError where a file or variable with a secret is not there any more; the rest as
+        `shared.client.connect`."""
+        settings = self.settings
+        if settings.command is not None:
+            cwd = settings.cwd or self.directory
+            return connect(settings.command, options, env=self._environment(), cwd=cwd)
+        return connect(settings.url or "", options, headers=self._headers())
+
+    @property
+    def upstream(self) -> Upstream:
+        """It, as a bridge knows it."""
+        return Upstream(self.name, self.connect, shared=self.settings.shared)
+
+    def check(self) -> None:
+        """Raises ValueError, in one line without a secret, where what is to be sent or set can't be."""
+        cwd = self.settings.cwd
+        if self.settings.command is None:
+            self._headers()
+        elif cwd is not None and not cwd.is_dir():
+            raise ValueError(f"cwd: {cwd} is no directory")
+        else:
+            self._environment()
+
+    def _environment(self) -> dict[str, str]:
+        file = self.settings.env_file
+        read = {} if file is None else read_env_file(file)[0]
+        return {**read, **{name: one.now(self.directory) for name, one in self.settings.env.items()}}
+
+    def _headers(self) -> dict[str, str]:
+        settings = self.settings
+        token = settings.token if settings.token_file is None else read_value(settings.token_file)[0]
+        return fixed_headers(token, {name: one.now(self.directory) for name, one in settings.headers.items()})
+
+
+def is_foreign(content: Mapping[str, Any]) -> bool:
+    """Whether this is said of a server of others."""
+    return "command" in content or "url" in content
+
+
+def read_foreign(name: str, content: Mapping[str, Any], path: Path, *, readable: bool) -> Foreign:
+    """The server called `name`, of which the configuration at `path` says this. `readable` says that others can read
+    that file. Raises ValueError, in one line without a secret, for what is wrong."""
+    where = f"{path}: servers.{name}"
+    if not NAME.fullmatch(name):
+        raise ValueError(f"{where}: a name has 1 to 64 of A-Z a-z 0-9 _ -, and begins with a letter or a digit")
+    if name == JOINED:
+        raise ValueError(f"{where}: this is the name of all of them together; call it otherwise")
+    written = settings_in(content, ForeignSettings.model_fields, path, f"servers.{name}.")
+    settings = read_options(ForeignSettings, {}, file=written)
+    with _named(path, f"servers.{name}"):
+        _check_together(settings, written)
+        rules = _rules(settings, path, name)
+        directory = path.absolute().parent
+        foreign = Foreign(name, settings, rules, directory, _exposed(settings, where, directory, readable=readable))
+        foreign.check()
+    return foreign
+
+
+@contextmanager
+def _named(path: Path, within: str) -> Iterator[None]:
+    """Has an error in the block say where it is, unless it does."""
+    try:
+        yield
+    except ValueError as error:
+        text = str(error)
+        raise ValueError(text if text.startswith(f"{path}: ") else f"{path}: {within}: {text}") from None
+
+
+def _check_together(settings: ForeignSettings, written: Mapping[str, Written]) -> None:
+    """Raises ValueError for what can't be said together, or is not to be had."""
+    if (settings.command is None) is (settings.url is None):
+        raise ValueError("give either a command or a url")
+    out_of_place: Sequence[str] = _OF_COMMANDS if settings.command is None else _OF_URLS
+    for name in out_of_place:
+        if name in written:
+            kind = "command" if settings.command is None else "url"
+            raise ValueError(f"{name.replace('_', '-')} goes with a {kind}")
+    says_who = [name for name in ("token", "token_file") if getattr(settings, name) is not None]
+    says_who += [name for name in settings.headers if name.lower() == "authorization"]
+    if len(says_who) > 1:
+        raise ValueError(f"{says_who[0].replace('_', '-')} and {says_who[1].replace('_', '-')} say the same")
+    library = "websockets" if (settings.url or "").startswith("ws") else "aiohttp"
+    if settings.url is not None and find_spec(library) is None:
+        raise ValueError(f"a server at a URL: {needs_extra('client')}")
+
+
+def _rules(settings: ForeignSettings, path: Path, name: str) -> Rules:
+    within = f"servers.{name}.tools"
+    if not isinstance(settings.tools, dict | None):
+        raise ValueError(f"{path}: {within}: has to be a mapping of allow, deny, rename and describe")
+    written = settings_in(settings.tools or {}, _Tools.model_fields, path, f"{within}.")
+    tools = read_options(_Tools, {}, file=written)
+    with _named(path, within):
+        return Rules(
+            allow=None if tools.allow is None else tuple(tools.allow),
+            deny=tuple(tools.deny),
+            rename=tools.rename,
+            describe=tools.describe,
+            result_bytes=settings.max_result,
+            seconds=settings.max_seconds,
+        )
+
+
+def _exposed(settings: ForeignSettings, where: str, directory: Path, *, readable: bool) -> str | None:
+    """Where a secret stands that others can read."""
+    if readable and settings.token is not None:
+        return f"{where}.token"
+    if settings.token_file is not None and read_value(settings.token_file)[1]:
+        return str(settings.token_file)
+    if settings.env_file is not None and read_env_file(settings.env_file)[1]:
+        return str(settings.env_file)
+    for kind, values in (("env", settings.env), ("headers", settings.headers)):
+        for name, value in values.items():
+            if value.exposed(name, directory, readable=readable):
+                return f"{where}.{kind}.{name}"
+    return None

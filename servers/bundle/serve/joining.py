@@ -1,0 +1,41 @@
+"""Which of several servers are offered as one as well, and how what they offer is called there."""
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, Field, PlainValidator
+
+__all__ = ["JOINED", "Joining"]
+
+JOINED = "joined"
+"""What all of them together are called."""
+
+
+def _all_or_some(value: Any) -> bool | list[str]:
+    if value == "1":  # so says a command line
+        return True
+    if isinstance(value, bool) or (isinstance(value, list) and all(isinstance(one, str) for one in value)):
+        return value
+    raise ValueError("give true, or a list of the names of servers")
+
+
+class Joining(BaseModel):
+    """Which servers are offered as one as well, and how its tools are called."""
+
+    join: Annotated[bool | list[str], PlainValidator(_all_or_some)] = Field(
+        False, description="offer all of them as one server as well, at /mcp"
+    )
+    prefix: Literal["auto", "always"] = Field(
+        "auto",
+        description="whether tools of that one always begin with the name of their server, or where two collide",
+    )
+
+    def members(self, served: Sequence[str], known: Sequence[str]) -> list[str]:
+        """The names of those that are joined, among those that are `served`, which are some or all of the `known`.
+        Raises ValueError, in one line, for one that is not known."""
+        if isinstance(self.join, bool):
+            return list(served) if self.join else []
+        for name in self.join:
+            if name not in known:
+                raise ValueError(f"join: there is no server {name!r}; there are: {', '.join(known)}")
+        return [name for name in served if name in self.join]

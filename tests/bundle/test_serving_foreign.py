@@ -1,0 +1,203 @@
+"""Servers of others in a configuration: what is said of them, and what is wrong with it."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from servers.bundle.catalog import CATALOG, load_catalog
+from servers.bundle.serve.configuration import choose, read_configuration
+from servers.bundle.serve.foreign import Foreign
+from servers.bundle.serve.values import Value, read_env_file
+
+SECRET = "hunter2-hunter2"
+
+
+def written(folder: Path, text: str, mode: int = 0o600) -> Path:
+    path = folder / "bundle.yaml"
+    path.write_text(text)
+    path.chmod(mode)
+    return path
+
+
+def the_foreign(folder: Path, text: str, mode: int = 0o600) -> Foreign:
+    """The only server of others in a file where `text` is said of it."""
+    (one,) = read_configuration(written(folder, f"servers: {{other: {{{text}}}}}", mode)).foreign().values()
+    return one
+
+
+def of_owner(folder: Path, name: str, text: str, mode: int = 0o600) -> Path:
+    path = folder / name
+    path.write_text(text)
+    path.chmod(mode)
+    return path
+
+
+@pytest.mark.parametrize("command", ["[run, 'a b', -c]", "run 'a b' -c"])
+def test_a_command_is_a_list_or_what_a_shell_would_split(command: str, tmp_path: Path) -> None:
+    assert the_foreign(tmp_path, f"command: {command}").settings.command == ["run", "a b", "-c"]
+
+
+def test_a_command_starts_where_the_file_stands(tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    assert the_foreign(tmp_path, "command: run").directory == tmp_path
+    assert the_foreign(tmp_path, "command: run, cwd: there").settings.cwd == tmp_path / "there"
+
+
+def test_a_command_gets_what_files_and_the_environment_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    of_owner(tmp_path, "vars", f"# a comment\n\nexport A=1\nB = 'two words'\nKEY={SECRET}\nA2==\n")
+    of_owner(tmp_path, "value", "of a file\n")
+    monkeypatch.setenv("OURS", "of the environment")
+    text = "command: run, env-file: vars, env: {B: text, C: {env: OURS}, D: {file: value}}"
+    assert the_foreign(tmp_path, text)._environment() == {
+        "A": "1",
+        "A2": "=",
+        "B": "text",
+        "C": "of the environment",
+        "D": "of a file",
+        "KEY": SECRET,
+    }
+
+
+def test_a_url_gets_its_headers_and_the_token(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    of_owner(tmp_path, "token", f"{SECRET}\n")
+    monkeypatch.setenv("OURS", "k")
+    text = "url: 'https://example.org/mcp', token-file: token, headers: {X-Key: {env: OURS}, X-Tenant: acme}"
+    headers = {"authorization": f"Bearer {SECRET}", "x-key": "k", "x-tenant": "acme"}
+    assert the_foreign(tmp_path, text)._headers() == headers
+
+
+def test_a_file_is_read_whenever_it_is_needed(tmp_path: Path) -> None:
+    token = of_owner(tmp_path, "token", "old")
+    one = the_foreign(tmp_path, "url: 'https://example.org/mcp', token-file: token")
+    token.write_text("new")
+    assert one._headers() == {"authorization": "Bearer new"}
+    token.unlink()
+    with pytest.raises(ValueError, match="No such file"):
+        one._headers()
+
+
+def test_what_is_allowed_of_it_is_read(tmp_path: Path) -> None:
+    tools = "tools: {allow: [a, 'b_*'], deny: [c], rename: {a: x}, describe: {a: A tool.}}"
+    one = the_foreign(tmp_path, f"command: run, {tools}, max-result: 2048, max-seconds: 1.5, pin: true, shared: true")
+    rules = one.rules
+    assert (rules.allow, rules.deny, rules.rename, rules.describe) == (
+        ("a", "b_*"),
+        ("c",),
+        {"a": "x"},
+        {"a": "A tool."},
+    )
+    assert (rules.result_bytes, rules.seconds) == (2048, 1.5)
+    assert (one.settings.pin, one.upstream.shared, one.upstream.name) == (True, True, "other")
+
+
+BAD = [
+    ("command: run, urll: x", "there is no option 'servers.other.urll'; did you mean 'url'?"),
+    ("command: run, url: 'https://example.org/mcp'", "servers.other: give either a command or a url"),
+    ("command: []", "servers.other.command: List should have at least 1 item"),
+    ("command: ''", "servers.other.command: List should have at least 1 item"),
+    ('command: "run \'a"', "servers.other.command: No closing quotation"),
+    ("url: example.org", "servers.other.url: the URL of a server begins with http://"),
+    (f"url: 'https://me:{SECRET}@example.org'", "servers.other.url: whoever sees a URL sees the user name"),
+    ("command: run, token: t", "servers.other: token goes with a url"),
+    ("url: 'https://example.org', env: {}", "servers.other: env goes with a command"),
+    ("url: 'https://example.org', cwd: x", "servers.other: cwd goes with a command"),
+    ("command: run, cwd: none", "none is no directory"),
+    ("url: 'https://example.org', token: t, token-file: t", "servers.other: token and token-file say the same"),
+    ("url: 'https://example.org', token: t, headers: {Authorization: x}", "token and Authorization say the same"),
+    ("url: 'https://example.org', token-file: none", "No such file"),
+    ("command: run, env-file: none", "No such file"),
+    ("command: run, env-file: broken", "broken: line 2: NAME=VALUE is expected"),
+    ("command: run, env: {A: 1}", "servers.other.env: A: give a text (a number in quotes), {env: NAME} or"),
+    ("command: run, env: {A: {env: NONE_SUCH}}", "the environment variable NONE_SUCH is not set"),
+    ("command: run, env: {A: {env: X, file: y}}", "servers.other.env: A: give a text"),
+    ("command: run, env: [A]", "servers.other.env: has to be a mapping of names to values"),
+    ("url: 'https://example.org', headers: {A: {file: none}}", "No such file"),
+    ("url: 'https://example.org', headers: {'A b': x}", "not the name of an HTTP header that can be set: 'a b'"),
+    (f'url: "https://example.org", headers: {{A: "{SECRET}\\n"}}', "the value of the HTTP header a has characters"),
+    ("command: run, tools: [a]", "servers.other.tools: has to be a mapping of allow, deny, rename and describe"),
+    ("command: run, tools: {alow: [a]}", "there is no option 'servers.other.tools.alow'; did you mean 'allow'?"),
+    ("command: run, tools: {allow: a}", "servers.other.tools.allow: Input should be a valid list"),
+    ("command: run, tools: {rename: {a: 'x y'}}", "servers.other.tools: rename: 'x y' is no name"),
+    ("command: run, max-seconds: 0", "servers.other.max-seconds: Input should be greater than 0"),
+    ("command: run, max-result: 5", "servers.other.max-result: Input should be greater than or equal to 1024"),
+    ("command: run, pin: maybe", "servers.other.pin: Input should be a valid boolean"),
+]
+
+
+@pytest.mark.parametrize(("text", "reason"), BAD)
+def test_what_is_wrong_is_told_in_one_line_without_a_secret(text: str, reason: str, tmp_path: Path) -> None:
+    of_owner(tmp_path, "broken", f"A=1\n{SECRET}\n")
+    with pytest.raises(ValueError, match=r"bundle\.yaml: ") as error:
+        the_foreign(tmp_path, text)
+    assert reason in str(error.value)
+    assert len(str(error.value).splitlines()) == 1
+    assert str(error.value).count("bundle.yaml: ") == 1
+    assert SECRET not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("a b", "a name has 1 to 64 of A-Z a-z 0-9 _ -, and begins with a letter or a digit"),
+        ("a/b", "a name has 1 to 64 of"),
+        ("joined", "this is the name of all of them together"),
+        ("fetch", "this is the name of a server in the catalog"),
+    ],
+)
+def test_a_name_that_it_can_not_have_is_refused(name: str, reason: str, tmp_path: Path) -> None:
+    read = read_configuration(written(tmp_path, f"servers: {{'{name}': {{command: run}}}}"))
+    with pytest.raises(ValueError, match=r"bundle\.yaml: servers") as error:
+        choose([], load_catalog(CATALOG), read)
+    assert reason in str(error.value)
+
+
+LINES = [
+    ("url: 'https://example.org', token: t", ".token"),
+    ("url: 'https://example.org', headers: {X-Api-Key: k, X-Tenant: acme}", ".headers.X-Api-Key"),
+    ("command: run, env: {LANG: C, GITHUB_TOKEN: t}", ".env.GITHUB_TOKEN"),
+    ("command: run, env: {LANG: C}", None),
+]
+
+
+@pytest.mark.parametrize(("text", "said"), LINES)
+def test_a_secret_in_a_file_that_others_can_read_is_told(text: str, said: str | None, tmp_path: Path) -> None:
+    assert the_foreign(tmp_path, text).exposed is None
+    exposed = the_foreign(tmp_path, text, 0o644).exposed
+    assert exposed == (said and f"{tmp_path / 'bundle.yaml'}: servers.other{said}")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "url: 'https://example.org', token-file: kept",
+        "url: 'https://example.org', headers: {A: {file: kept}}",
+        "command: run, env-file: kept",
+    ],
+)
+def test_a_file_of_secrets_that_others_can_read_is_told(text: str, tmp_path: Path) -> None:
+    of_owner(tmp_path, "kept", "A=1")
+    assert the_foreign(tmp_path, text).exposed is None
+    of_owner(tmp_path, "kept", "A=1", 0o644)
+    assert the_foreign(tmp_path, text).exposed is not None
+
+
+def test_they_stand_among_ours_in_the_order_of_the_file(tmp_path: Path) -> None:
+    text = "servers: {fetch: {}, other: {command: run, max-seconds: 90, max-result: 5000}, prompts: {}}"
+    found = choose([], load_catalog(CATALOG), read_configuration(written(tmp_path, text)))
+    assert [one.name for one in found] == ["fetch", "other", "prompts"]
+    assert [dict(one.budget) for one in found] == [{}, {"seconds": 90.0, "result_bytes": 5000}, {}]
+    (only,) = choose(["other"], load_catalog(CATALOG), read_configuration(written(tmp_path, text)))
+    assert only.name == "other"
+
+
+def test_an_empty_file_has_no_value(tmp_path: Path) -> None:
+    of_owner(tmp_path, "empty", " \n")
+    with pytest.raises(ValueError, match="is empty"):
+        Value("file", "empty").now(tmp_path)
+
+
+def test_quotes_are_left_out_in_pairs(tmp_path: Path) -> None:
+    path = of_owner(tmp_path, "vars", "A='x'\nB=\"y\"\nC='\nD=\"z'\nE=$HOME # no comment\n")
+    read: Any = read_env_file(path)[0]
+    assert read == {"A": "x", "B": "y", "C": "'", "D": "\"z'", "E": "$HOME # no comment"}

@@ -1,0 +1,52 @@
+"""Which servers are joined, as a configuration or a command line says it."""
+
+from pathlib import Path
+
+import pytest
+
+from servers.bundle.serve.configuration import read_configuration
+from servers.bundle.serve.joining import Joining
+from shared.program.options import Words, read_options
+
+
+def joining(folder: Path, text: str, given: Words | None = None) -> Joining:
+    path = folder / "bundle.yaml"
+    path.write_text(f"{text}\nservers: {{fetch: {{}}}}")
+    return read_options(Joining, given or {}, file=read_configuration(path).joining)
+
+
+SERVED, KNOWN = ["a", "b"], ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("text", "members"),
+    [("", []), ("join: false", []), ("join: true", ["a", "b"]), ("join: [c, b]", ["b"]), ("join: []", [])],
+)
+def test_all_or_some_of_them_are_joined(text: str, members: list[str], tmp_path: Path) -> None:
+    assert joining(tmp_path, text).members(SERVED, KNOWN) == members
+
+
+def test_the_command_line_joins_all(tmp_path: Path) -> None:
+    assert joining(tmp_path, "join: [a]", {"join": "1"}).members(SERVED, KNOWN) == ["a", "b"]
+    assert joining(tmp_path, "prefix: always", {"prefix": "auto"}).prefix == "auto"
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("join: 5", "bundle.yaml: join: give true, or a list of the names of servers"),
+        ("join: fetch", "bundle.yaml: join: give true, or a list of the names of servers"),
+        ("join: [1]", "bundle.yaml: join: give true, or a list of the names of servers"),
+        ("prefix: never", "bundle.yaml: prefix: Input should be 'auto' or 'always'"),
+        ("joined: true", "there is no option 'joined'; did you mean 'join'?"),
+    ],
+)
+def test_what_is_wrong_is_told_in_one_line(text: str, reason: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"bundle\.yaml") as error:
+        joining(tmp_path, text)
+    assert reason in str(error.value)
+
+
+def test_a_name_that_is_none_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="join: there is no server 'd'; there are: a, b, c"):
+        joining(tmp_path, "join: [a, d]").members(SERVED, KNOWN)
