@@ -48,6 +48,17 @@ def this_machine() -> Machine:
     return Machine("macos" if sys.platform == "darwin" else "linux", home, os.environ)
 
 
+def state_folder(machine: Machine) -> PurePath:
+    """The directory for what the bundle keeps for the user: receipts, backups, pins."""
+    if machine.system == "windows":
+        base = machine.variable("LOCALAPPDATA") or machine.home / "AppData" / "Local"
+    elif machine.system == "macos":
+        base = machine.home / "Library" / "Application Support"
+    else:
+        base = machine.variable("XDG_STATE_HOME") or machine.home / ".local" / "state"
+    return base / "mcp-server-bundle"
+
+
 class HttpShape(NamedTuple):
     """How an entry names a server that is reached over HTTP."""
 

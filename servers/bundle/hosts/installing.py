@@ -7,13 +7,13 @@ entry themselves: entries may have secrets.
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from pydantic import TypeAdapter, ValidationError
 
 from . import json_edits, toml_edits
-from .clients import Client, Machine, Scope
+from .clients import Client, Machine, Scope, state_folder
 from .configured import Configured, as_entry, read_bytes, read_entries
 from .files import back_up, hold_lock, remove_file, write_atomically
 from .json_edits import Receipt, digest_of
@@ -31,17 +31,6 @@ class Record(NamedTuple):
 
 
 _FILE = TypeAdapter(dict[str, Record])
-
-
-def state_folder(machine: Machine) -> PurePath:
-    """The directory for receipts and backups."""
-    if machine.system == "windows":
-        base = machine.variable("LOCALAPPDATA") or machine.home / "AppData" / "Local"
-    elif machine.system == "macos":
-        base = machine.home / "Library" / "Application Support"
-    else:
-        base = machine.variable("XDG_STATE_HOME") or machine.home / ".local" / "state"
-    return base / "mcp-server-bundle"
 
 
 class Receipts:
