@@ -270,10 +270,18 @@ async def listening(process: Wire) -> str:
 
 
 @asynccontextmanager
-async def start_http(command: list[str], *, env: Mapping[str, str] | None = None) -> AsyncIterator[str]:
-    """Start `command` with `--transport http` on a port that it finds free; yields the base URL."""
-    async with Wire([*command, "--transport", "http", "--host", "127.0.0.1", "--port", "0"], env=env) as process:
+async def serving(command: list[str], *, env: Mapping[str, str] | None = None) -> AsyncIterator[str]:
+    """Start `command`, which serves over HTTP; yields the base URL that it says."""
+    async with Wire(command, env=env) as process:
         try:
             yield await listening(process)
         finally:
             process.terminate()
+
+
+@asynccontextmanager
+async def start_http(command: list[str], *, env: Mapping[str, str] | None = None) -> AsyncIterator[str]:
+    """Start `command` with `--transport http` on a port that it finds free; yields the base URL."""
+    options = ["--transport", "http", "--host", "127.0.0.1", "--port", "0"]
+    async with serving([*command, *options], env=env) as base:
+        yield base

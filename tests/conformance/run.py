@@ -12,18 +12,20 @@ import shlex
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 import anyio
 
-from tests.conformance.legs import LEGS, Leg, Outcome, read_outcome, row, table
+from tests.conformance.legs import LEGS, Leg, Outcome, Way, read_outcome, row, table
 from tests.conformance.suite import Suite, find_suite
 from tests.npm import Unavailable
-from tests.wire import start_http
+from tests.wire import serving, start_http
 
 ROOT = Path(__file__).resolve().parents[2]
+BUNDLE = [sys.executable, "-m", "servers"]
 SERVER = [sys.executable, "-m", "servers.everything"]
 CLIENT = f"{shlex.quote(sys.executable)} -m tests.conformance.client"
 """A shell runs it, with the URL of a server after it."""
@@ -50,8 +52,31 @@ async def _tested(leg: Leg) -> AsyncIterator[tuple[str, str]]:
     if leg.side == "client":
         yield "--command", CLIENT
         return
-    async with start_http(SERVER) as base_url:
+    async with WAYS[leg.way]() as base_url:
         yield "--url", f"{base_url}/mcp"
+
+
+@asynccontextmanager
+async def _joined() -> AsyncIterator[str]:
+    command = [*BUNDLE, "serve", "everything", "prompts", "--join", "--host", "127.0.0.1", "--port", "0"]
+    async with serving(command) as base_url:
+        yield base_url
+
+
+@asynccontextmanager
+async def _chained() -> AsyncIterator[str]:
+    async with start_http(SERVER) as base_url:
+        child = [*BUNDLE, "connect", f"{base_url}/mcp"]
+        async with serving([*BUNDLE, "expose", "--host", "127.0.0.1", "--port", "0", "--", *child]) as exposed:
+            yield exposed
+
+
+WAYS: Mapping[Way, Callable[[], AbstractAsyncContextManager[str]]] = {
+    "direct": partial(start_http, SERVER),
+    "joined": _joined,
+    "chained": _chained,
+}
+"""What gives the base URL of the server, by each way."""
 
 
 async def run_legs(suite: Suite, legs: list[Leg]) -> list[Outcome]:

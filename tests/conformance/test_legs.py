@@ -80,6 +80,27 @@ def test_a_check_that_could_have_been_made_is_a_complaint(tmp_path: Path) -> Non
     assert client_outcome(tmp_path, "SUCCESS", "SKIPPED").complaints == ["1 checks were skipped, not 0"]
 
 
+PASSED_ON = Leg("passed on", (), scenarios=2, way="chained", excluded={"closing": "it is no message"})
+
+
+def test_what_can_not_pass_may_fail(tmp_path: Path) -> None:
+    written = {"ping": ["SUCCESS"], "closing": ["FAILURE"]}
+    found = outcome(tmp_path, PASSED_ON, **written)
+    found.exit_code = 1
+    assert (found.complaints, found.faults) == ([], [])
+
+
+def test_what_can_not_pass_and_does_is_a_complaint(tmp_path: Path) -> None:
+    found = outcome(tmp_path, PASSED_ON, ping=["SUCCESS"], closing=["SUCCESS"])
+    assert found.complaints == ["[] failed, not ['closing']"]
+
+
+def test_nothing_else_may_fail_beside_it(tmp_path: Path) -> None:
+    found = outcome(tmp_path, PASSED_ON, ping=["FAILURE"], closing=["FAILURE"])
+    found.exit_code = 1
+    assert found.complaints == ["['closing', 'ping'] failed, not ['closing']"]
+
+
 def test_what_is_expected_to_fail_is_not_told(tmp_path: Path) -> None:
     leg = next(leg for leg in LEGS if leg.name == "all")
     found = outcome(tmp_path, leg, **{"tasks-lifecycle": ["FAILURE"], "ping": ["FAILURE"]})

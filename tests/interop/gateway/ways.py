@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tests.benchmarks import prompts_peers
 from tests.pypi import require
-from tests.wire import Wire, listening, start_http
+from tests.wire import serving, start_http
 
 BUNDLE = [sys.executable, "-m", "servers"]
 ANYWHERE = ["--host", "127.0.0.1", "--port", "0"]
@@ -46,7 +46,7 @@ async def _connect(age: str, folder: Path) -> AsyncIterator[Target]:
 def _expose(*options: str) -> Way:
     @asynccontextmanager
     async def way(age: str, folder: Path) -> AsyncIterator[Target]:
-        async with _listening([*BUNDLE, "expose", *ANYWHERE, *options, "--", *upstream(age, folder)]) as base:
+        async with serving([*BUNDLE, "expose", *ANYWHERE, *options, "--", *upstream(age, folder)]) as base:
             yield f"{base}/mcp"
 
     return way
@@ -55,7 +55,7 @@ def _expose(*options: str) -> Way:
 @asynccontextmanager
 async def _joined_http(age: str, folder: Path) -> AsyncIterator[Target]:
     file = _configuration(folder, {"command": upstream(age, folder)})
-    async with _listening([*BUNDLE, "serve", *ANYWHERE, "--join", "--config", str(file)]) as base:
+    async with serving([*BUNDLE, "serve", *ANYWHERE, "--join", "--config", str(file)]) as base:
         yield f"{base}/mcp"
 
 
@@ -82,15 +82,6 @@ def _configuration(folder: Path, server: dict[str, object]) -> Path:
     servers = {"upstream": server, "prompts": {"libraries": [str(library)]}}
     file.write_text(json.dumps({"servers": servers}))  # which is YAML as well
     return file
-
-
-@asynccontextmanager
-async def _listening(command: list[str]) -> AsyncIterator[str]:
-    async with Wire(command) as process:
-        try:
-            yield await listening(process)
-        finally:
-            process.terminate()
 
 
 DIRECT: dict[str, Way] = {"stdio": _stdio, "http": _http}
