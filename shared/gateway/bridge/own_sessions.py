@@ -73,7 +73,8 @@ class OwnSession:
         self._pauses = Pauses()
         self._life: _Life | None = None
         self._was_open = False
-        self._has_left = False
+        self.has_left = False
+        """Whether the client is gone: it is not opened again then."""
 
     @property
     def client(self) -> Client | None:
@@ -83,7 +84,7 @@ class OwnSession:
 
     def begin(self) -> None:
         """Opens it, soon, where it is not open."""
-        if not self._has_left and (self._life is None or self._life.is_lost):
+        if not self.has_left and (self._life is None or self._life.is_lost):
             self._life = _Life()
             self._tasks.start(self._live(self._life))
 
@@ -137,7 +138,7 @@ class OwnSession:
 
     def left(self) -> None:
         """Ends the session."""
-        self._has_left = True
+        self.has_left = True
         if self._life is not None:
             self._life.closing.set()
 

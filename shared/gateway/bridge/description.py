@@ -1,0 +1,41 @@
+"""What a bridge says that it is: the server behind it, as far as a bridge passes it on."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from ...protocol.session.client import ServerDescription
+
+__all__ = ["UNKNOWN", "capabilities_of"]
+
+_TASKS = "io.modelcontextprotocol/tasks"
+_LISTS = ("tools", "prompts", "resources")
+
+UNKNOWN: Mapping[str, Any] = {
+    "tools": {"listChanged": True},
+    "prompts": {"listChanged": True},
+    "resources": {"subscribe": True, "listChanged": True},
+    "completions": {},
+    "logging": {},
+}
+"""What is declared before the server was reached for the first time: a client that has come by then is told no other
+capabilities any more."""
+
+
+def capabilities_of(description: ServerDescription, *, stateless: bool) -> dict[str, Any]:
+    """The capabilities of a server, `stateless` or not, as a bridge declares them.
+
+    Lists may change, which not every server declares that says so; log messages come from the bridge as well. A
+    server without sessions tells of any resource it has. Tasks are not passed on. What is no object is left out.
+    """
+    found = {name: value for name, value in description.capabilities.items() if isinstance(value, dict)}
+    found.pop("tasks", None)
+    for name in _LISTS:
+        if name in found:
+            found[name] = {**found[name], "listChanged": True}
+    if stateless and "resources" in found:
+        found["resources"]["subscribe"] = True
+    if "extensions" in found:
+        others = {name: value for name, value in found.pop("extensions").items() if name != _TASKS}
+        if others:
+            found["extensions"] = others
+    return {**found, "logging": found.get("logging", {})}

@@ -1,0 +1,56 @@
+"""A small server behind a bridge, and what it was asked to tell of."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Any
+
+import anyio
+
+from shared.client.client import Client
+from shared.client.options import ClientOptions
+from shared.gateway.bridge import Upstream, bridge
+from shared.server.running import Running
+from tests.client.small import Small
+from tests.server.peer import PATIENCE
+
+__all__ = ["Behind"]
+
+
+class Behind(Small):
+    """The server. `asked` has each request that came to it, by its method and URI or level, in its order."""
+
+    def __init__(self, mode: str, *, shared: bool = False) -> None:
+        super().__init__()
+        self.app.log_level = None
+        self.mode = mode
+        self.shared = shared
+        self.is_down = False
+        self.asked: list[tuple[str, Any]] = []
+
+    @asynccontextmanager
+    async def connect(self, options: ClientOptions) -> AsyncIterator[Client]:
+        """One more connection. Raises ConnectionError while it is down."""
+        if self.is_down:
+            raise ConnectionError("it is closed for today")
+        mode = self.mode if options.mode == "auto" else options.mode
+        async with self.line() as end, Client(end, replace(options, mode=mode)) as client:
+            yield client
+
+    @asynccontextmanager
+    async def bridged(self) -> AsyncIterator[Running[Any]]:
+        """A bridge before it; every wait ends after a while."""
+        upstream = Upstream("small", self.connect, shared=self.shared)
+        with anyio.fail_after(PATIENCE):
+            async with self.app.open() as self.running, bridge(upstream).open() as running:
+                yield running
+
+    async def cut(self, number: int = 0) -> None:
+        """The connection of that number is lost: the first one is the bridge's own."""
+        await self.lines[number].aclose()
+
+
+async def until(holds: Any) -> None:
+    """Waits until `holds()` does."""
+    while not holds():
+        await anyio.lowlevel.checkpoint()
