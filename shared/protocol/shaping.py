@@ -27,7 +27,7 @@ from .types.base import SERVER_INFO
 from .versions import V2025_03_26, V2025_06_18, V2025_11_25, Version
 from .wire.jsonrpc import Prepared
 
-__all__ = ["CachedResult", "explain", "is_result", "shape", "shape_question"]
+__all__ = ["CachedResult", "explain", "is_result", "is_shapely", "shape", "shape_question"]
 
 _LISTED = {"title": V2025_06_18, "icons": V2025_11_25, "_meta": V2025_06_18}
 
@@ -98,6 +98,12 @@ def shape(method: Method, result: dict[str, Any], version: Version, server_info:
     return result
 
 
+def is_shapely(name: str, result: dict[str, Any]) -> bool:
+    """Whether a result of the method `name`, which another server has made, has objects or lists where they must be.
+    What is in the lists is for the peer to judge."""
+    return all(isinstance(result.get(part, []), dict | list) for part in _PARTS.get(name, ()))
+
+
 def _prepared(method: Method, result: CachedResult, version: Version, server_info: dict[str, Any]) -> Prepared:
     kept = result.shaped.get(version)
     if kept is None:
@@ -150,7 +156,8 @@ def is_result(error: McpError, method: Method, version: Version) -> bool:
 
 def _enveloped(method: Method, result: dict[str, Any], server_info: dict[str, Any]) -> dict[str, Any]:
     shaped = {"resultType": "complete", **result}
-    shaped["_meta"] = {**result.get("_meta", {}), SERVER_INFO: server_info}
+    meta = result.get("_meta")
+    shaped["_meta"] = {**(meta if isinstance(meta, dict) else {}), SERVER_INFO: server_info}
     if method.cacheable and shaped["resultType"] == "complete":
         shaped.setdefault("ttlMs", 0)
         shaped.setdefault("cacheScope", "private")
@@ -183,24 +190,25 @@ def _fit(kind: str, value: dict[str, Any], version: Version) -> dict[str, Any]:
     for name, part in parts.items():
         if name in fitted:
             fitted[name] = _fit_part(part, fitted[name], version)
-    if fitted.get("outputSchema", _OBJECT).get("type") != "object":
+    schema = fitted.get("outputSchema")
+    if not isinstance(schema, dict) or schema.get("type") != "object":
         fitted.pop("outputSchema", None)
     return fitted
 
 
 def _fit_part(kind: str, value: Any, version: Version) -> Any:
     if isinstance(value, list):
-        return [_fit(kind, item, version) for item in value]
+        return [_fit(kind, item, version) if isinstance(item, dict) else item for item in value]
     return _fit(kind, value, version)
 
 
 def _block(block: dict[str, Any], version: Version) -> dict[str, Any]:
-    first = _BLOCKS_SINCE.get(block.get("type", ""))
+    first = _BLOCKS_SINCE.get(str(block.get("type")))
     if first is None or version.order >= first.order:
         return block
     if block["type"] == "resource_link":
-        return {"type": "text", "text": f"{block['name']}: {block['uri']}"}
-    return {"type": "text", "text": f"[{block['mimeType']} left out: this protocol version has no audio]"}
+        return {"type": "text", "text": f"{block.get('name')}: {block.get('uri')}"}
+    return {"type": "text", "text": f"[{block.get('mimeType')} left out: this protocol version has no audio]"}
 
 
 def _fit_form(params: dict[str, Any], version: Version) -> dict[str, Any]:
@@ -216,8 +224,9 @@ def _fit_field(field: dict[str, Any]) -> dict[str, Any]:
     fitted = dict(field)
     if field.get("type") != "boolean":
         fitted.pop("default", None)
-    choices = fitted.pop("oneOf", None)
-    if choices:
+    choices = fitted.get("oneOf")
+    if isinstance(choices, list) and all(isinstance(choice, dict) and "const" in choice for choice in choices):
+        del fitted["oneOf"]
         fitted["enum"] = [choice["const"] for choice in choices]
         fitted["enumNames"] = [choice.get("title", choice["const"]) for choice in choices]
     return fitted

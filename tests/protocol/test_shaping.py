@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from shared.protocol.methods import REQUESTS
-from shared.protocol.shaping import SERVER_INFO, CachedResult, shape, shape_question
+from shared.protocol.shaping import SERVER_INFO, CachedResult, is_shapely, shape, shape_question
 from shared.protocol.versions import HANDSHAKE_VERSIONS, V2024_11_05, V2025_06_18, V2025_11_25, V2026_07_28, VERSIONS
 from tests import schemas
 
@@ -274,3 +274,23 @@ def test_the_newest_version_has_no_elicitation_id():
     params = {"mode": "url", "message": "?", "url": "https://example.org", "elicitationId": "x"}
     assert "elicitationId" not in shape_question("elicitation/create", params, V2026_07_28)
     assert shape_question("elicitation/create", params, V2025_11_25) == params
+
+
+def test_what_another_server_gives_may_be_in_any_shape_below_its_lists():
+    strange = {"content": [5, None, {"type": ["text"]}, {"type": "audio"}, {"type": "resource_link"}], "_meta": 5}
+    for version in VERSIONS:
+        assert shape(METHODS["tools/call"], strange, version, {})["content"][:2] == [5, None]
+        assert shape(METHODS["tools/list"], {"tools": [5, {"outputSchema": 5}]}, version, {})["tools"][0] == 5
+
+
+def test_a_result_without_lists_where_they_must_be_is_not_shapely():
+    assert is_shapely("tools/call", {"content": [5]})
+    assert is_shapely("tools/call", {})
+    assert not is_shapely("tools/call", {"content": 5})
+
+
+def test_a_choice_without_a_value_stays_what_it_is():
+    field = {"type": "string", "oneOf": [{"title": "One"}]}
+    asked = {"message": "?", "requestedSchema": {"type": "object", "properties": {"one": field}}}
+    shaped = shape_question("elicitation/create", asked, V2025_06_18)
+    assert shaped["requestedSchema"]["properties"]["one"] == field
