@@ -20,7 +20,7 @@ from anyio import CancelScope, create_task_group
 
 from ..kit.tasks import Signal
 from ..protocol.identity import LogMessage, Principal
-from ..protocol.session.events import Call, Cancelled, Change, Outgoing, RootsChanged
+from ..protocol.session.events import Call, Cancelled, Change, Opened, Outgoing, RootsChanged
 from ..protocol.session.questions import Question
 from ..protocol.session.server import ServerSession
 from ..protocol.wire.jsonrpc import Failure, Message, Response
@@ -142,6 +142,9 @@ class Connection:
                 self._running.calls.begin(self, event)
             elif isinstance(event, Cancelled):
                 self._running.calls.cancel(event.call)
+            elif isinstance(event, Opened):
+                for greet in self._running.greeters:
+                    greet(self)
             elif isinstance(event, RootsChanged):
                 for watcher in tuple(self.watchers):
                     watcher.roots_changed()

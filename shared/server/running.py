@@ -66,6 +66,8 @@ class Running(Generic[State]):
         self.turns, self.brief_turns = Turns(), Turns()
         self.calls: Calls
         self.trace: Observer | None = None
+        self.greeters: list[Callable[[Connection], None]] = []
+        """Who hears of each peer that has shaken hands. They neither wait nor raise."""
         self.meter: Callable[[], Observer] | None = None
         """Makes what counts for a new connection, where somebody wants the counts."""
         self.replica: Replica | None = None
@@ -257,6 +259,10 @@ class Opening:
     ) -> None:
         """Has those who come from now on be told this in place of what is declared, as `Running.describe` does."""
         self._running.describe(capabilities, instructions, info, since=since, log_level=log_level)
+
+    def greet(self, greeter: Callable[[Connection], None]) -> None:
+        """Has `greeter`, which neither waits nor raises, hear of each client that has shaken hands."""
+        self._running.greeters.append(greeter)
 
     def extend(self, extension: Extension[Any]) -> None:
         """Has this run speak `extension` as well, which must be said before the lifespan yields. Raises

@@ -18,3 +18,12 @@ async def test_the_level_before_one_is_asked_for_may_be_said(said: Any, told: li
             running.conditions.begin("two", "error", "two")
             for data in [*told, "two"]:
                 assert (await peer.other("notifications/message"))["params"]["data"] == data
+
+
+async def test_whoever_greets_hears_of_each_client_that_has_shaken_hands() -> None:
+    app, seen = server(), list[Any]()
+    async with app.open() as running:
+        running.greeters.append(seen.append)
+        async with talking(running) as peer:
+            await peer.request("ping")
+            assert [link.session.peer.info["name"] for link in seen] == ["wire"]

@@ -16,6 +16,7 @@ __all__ = [
     "Cancelled",
     "Change",
     "Event",
+    "Opened",
     "Outcome",
     "Outgoing",
     "RootsChanged",
@@ -81,11 +82,16 @@ class Answered:
 
 
 @record
+class Opened:
+    """The handshake is complete: the peer may be told and asked from now on."""
+
+
+@record
 class RootsChanged:
     """The peer's roots are others now."""
 
 
-Event = Call | Cancelled | Answered | RootsChanged
+Event = Call | Cancelled | Answered | Opened | RootsChanged
 
 
 @record

@@ -116,7 +116,9 @@ class Handshake:
         if self.peer is not None:
             self.peer = replace(self.peer, log_level=level)
 
-    def initialized(self) -> None:
-        """Takes `notifications/initialized`."""
-        if self.state is State.OPENING:
-            self.state = State.OPEN
+    def initialized(self) -> bool:
+        """Takes `notifications/initialized`; whether it is what completes the handshake."""
+        if self.state is not State.OPENING:
+            return False
+        self.state = State.OPEN
+        return True

@@ -27,7 +27,7 @@ from ..versions import Version
 from ..wire.jsonrpc import Batch, Failure, Malformed, Message, Notification, Request, RequestId, Response, failure
 from .admission import Admission
 from .batches import MAX_BATCH, Batches
-from .events import Answered, Call, Cancelled, Change, Event, Outcome, Outgoing, RootsChanged
+from .events import Answered, Call, Cancelled, Change, Event, Opened, Outcome, Outgoing, RootsChanged
 from .handshake import Handshake, Snapshot, State
 from .questions import APART, Asked, Question, brought_answers, require_capabilities, sign_state
 from .subscriptions import Listen, Subscriptions
@@ -180,7 +180,7 @@ class ServerSession:
     def _told_of(self, message: Message) -> list[Event]:
         match message:
             case Notification(method="notifications/initialized"):
-                self._handshake.initialized()
+                return [Opened()] if self._handshake.initialized() else []
             case Notification(method="notifications/cancelled"):
                 return self._cancelled(message)
             case Notification(method="notifications/roots/list_changed"):
@@ -289,11 +289,19 @@ class ServerSession:
         if not call.is_over:
             self._send(Notification(method, params), call.id)
 
-    def progress(self, call: Call, progress: float, total: float | None, message: str | None) -> None:
-        """Tells the peer how far its call is, if it gave a token and `progress` has grown."""
+    def progress(
+        self,
+        call: Call,
+        progress: float,
+        total: float | None,
+        message: str | None,
+        meta: dict[str, Any] | None = None,
+    ) -> None:
+        """Tells the peer how far its call is, if it gave a token and `progress` has grown. `meta` goes with it."""
         if call.is_over or call.token is None or not call.advance(progress):
             return
-        report = {"progressToken": call.token, "progress": progress, "total": total, "message": message}
+        said: dict[str, Any] = {"progress": progress, "total": total, "message": message, "_meta": meta or None}
+        report = {"progressToken": call.token, **said}
         params = {name: value for name, value in report.items() if value is not None}
         method = "notifications/progress"
         self.notify(call, method, shape_question(method, params, call.peer.version))

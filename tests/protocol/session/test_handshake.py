@@ -86,3 +86,9 @@ def test_a_second_initialize_is_refused(finished):
     with pytest.raises(InvalidRequest, match="initialized already"):
         handshake.initialize(params(), IDENTITY)
     assert handshake.peer.version.date == "2024-11-05"
+
+
+def test_one_notification_completes_it():
+    handshake = opened()
+    assert handshake.initialized()
+    assert not handshake.initialized()

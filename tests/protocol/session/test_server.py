@@ -268,6 +268,13 @@ def test_progress_carries_the_token_and_belongs_to_its_call():
     assert made.outgoing() == [Outgoing(Notification("notifications/progress", params), "c")]
 
 
+def test_progress_goes_with_what_another_server_said_of_it():
+    made, call = calling(progressToken="t")
+    made.progress(call, 1, None, None, {"traceparent": "00-1"})
+    params = {"progressToken": "t", "progress": 1, "_meta": {"traceparent": "00-1"}}
+    assert made.outgoing() == [Outgoing(Notification("notifications/progress", params), "c")]
+
+
 def test_progress_is_not_sent_without_a_token_or_growth():
     made, call = calling()
     made.progress(call, 1, None, None)
