@@ -16,8 +16,9 @@ import anyio
 from ...client.client import Client
 from ...client.options import ClientOptions
 from ...client.restart import Pauses
-from ...errors import McpError, MethodNotFound, RpcError
-from ...kit.tasks import first_error
+from ...errors import McpError, MethodNotFound, PeerError, RpcError
+from ...kit.tasks import first_error, first_of
+from ...protocol.http.retry_after import BUSY
 from ...protocol.session.client import ServerDescription
 from ...protocol.session.client_events import Asked, Notified
 from ...protocol.wire.jsonrpc import Gap
@@ -29,6 +30,7 @@ Heard = Callable[[Notified | Gap], None]
 """Takes what the server says that belongs to no request. Never waits or raises."""
 
 _URL = re.compile(r"\b([a-z][a-z0-9+.-]*://)\S+", re.IGNORECASE)
+DOUBT_SECONDS = 10.0
 _ENDED = "it ended the connection"
 
 
@@ -56,6 +58,7 @@ class Base:
         self._answers = options.relay
         self._options = replace(options, relay=self, reconnect=False, restart=False)
         self._client: Client | None = None
+        self._doubted = anyio.Event()
         self._watchers: dict[object, Callable[[], None]] = {}
         self._listeners: dict[object, Heard] = {}
 
@@ -84,6 +87,10 @@ class Base:
         self._listeners[key] = heard
         return lambda: self._listeners.pop(key, None) and None
 
+    def doubt(self) -> None:
+        """A request got no answer: the server is asked whether it is still there, where nothing else tells."""
+        self._doubted.set()
+
     async def live(self) -> None:
         """Keeps the connection, until it is cancelled."""
         pauses = Pauses()
@@ -98,18 +105,34 @@ class Base:
             async with self._upstream.connect(self._options) as client:
                 self.stateless, self.description = client.stateless, client.server
                 self._settle(client)
-                await client.ended()
-                self._settle(None, reason)
+                await self._over(client)
         except (McpError, OSError, ValueError) as error:
             reason = reason_of(error)
         finally:
-            if self._client is not None or not self.settled.is_set():
-                self._settle(None, reason)
-            self.reason = reason
+            self._settle(None, reason)
+
+    async def _over(self, client: Client) -> None:
+        """Waits until the connection is lost. Raises OSError or PeerError where the server no longer answers."""
+        while client.connected:
+            self._doubted = anyio.Event()
+            await first_of(client.ended, self._doubted.wait)
+            if self._doubted.is_set() and client.connected:
+                await self._try(client)
+
+    async def _try(self, client: Client) -> None:
+        with anyio.fail_after(DOUBT_SECONDS):
+            try:
+                await client.ping()
+            except PeerError as error:
+                if error.code in BUSY:
+                    raise
 
     def _settle(self, client: Client | None, reason: str = "") -> None:
+        has_changed = self.up is not (client is not None) or not self.settled.is_set()
         self._client, self.reason = client, reason or self.reason
         self.settled.set()
+        if not has_changed:
+            return
         for told in tuple(self._watchers.values()):
             told()
 

@@ -3,7 +3,7 @@ makes it, what the server says about it, and results and errors as the other era
 
 import logging
 import sys
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -11,6 +11,7 @@ import anyio
 
 from ...client.errors import Unreached
 from ...client.options import ClientOptions
+from ...client.relay import Caller, Relay
 from ...errors import (
     InvalidParams,
     McpError,
@@ -20,7 +21,7 @@ from ...errors import (
     ResourceNotFound,
     RpcError,
 )
-from ...protocol.identity import LOG_LEVELS
+from ...protocol.identity import LOG_LEVELS, Peer
 from ...protocol.session.client import ClientIdentity
 from ...protocol.session.client_events import Asked, Notified
 from ...protocol.session.questions import question_of
@@ -34,9 +35,11 @@ __all__ = [
     "CallRelay",
     "as_newest",
     "ask_apart",
+    "caller_of",
     "error_for",
     "identity_of",
     "lost_error",
+    "newest_of_one",
     "params_of",
     "report",
     "tell_log",
@@ -45,10 +48,20 @@ __all__ = [
 _log = logging.getLogger(__name__)
 
 _OURS = frozenset({PROTOCOL_VERSION, CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL, "progressToken"})
-_ROUNDS = ("inputResponses", "requestState")
+_OF_A_ROUND = ("inputResponses", "requestState", "task")
+"""What a request brings for one round; and `task`, which asks for what a bridge does not declare and is ignored then
+(2025-11-25, Tasks, Capability Negotiation)."""
 _NAMES = ("name", "uri", "cursor")
 _NO_RESOURCE, _INVALID_PARAMS = -32002, -32602
+_NOT_DECLARED, _INVALID_REQUEST = -32021, -32600
 _TASKS = "io.modelcontextprotocol/tasks"
+_APART = frozenset(
+    {
+        *(f"notifications/{what}/list_changed" for what in ("tools", "prompts", "resources")),
+        *("notifications/resources/updated", "notifications/elicitation/complete"),
+    }
+)
+"""What belongs to no call, on whatever stream it comes: servers of the handshake era choose any."""
 
 
 # To the server
@@ -57,23 +70,32 @@ _TASKS = "io.modelcontextprotocol/tasks"
 def params_of(context: Context[Any], params: Any) -> dict[str, Any]:
     """The params to send: those that the client has sent, without what it says of its own connection and round, and
     with the name, URI and cursor of `params`, a model, which may have been changed on the way here."""
-    raw, rounds = context.call.raw, _ROUNDS if context.call.method.multi_round else ()
-    sent = {key: value for key, value in raw.items() if key not in rounds and key != "_meta"}
+    raw, dropped = context.call.raw, _OF_A_ROUND if context.call.method.multi_round else ()
+    sent = {key: value for key, value in raw.items() if key not in dropped and key != "_meta"}
     meta = {key: value for key, value in raw.get("_meta", {}).items() if key not in _OURS}
     if meta:
         sent["_meta"] = meta
     for key in _NAMES:
         if (value := getattr(params, key, None)) is not None:
             sent[key] = value
+    ref = getattr(params, "ref", None)
+    if ref is not None:
+        sent["ref"] = {**sent["ref"], **ref.to_wire()}
     return sent
 
 
-def identity_of(context: Context[Any]) -> ClientIdentity:
-    """Who calls, in the words of the stateless era."""
-    peer = context.link.session.peer if context.peer.lasts else context.peer
-    peer = peer or context.peer
+def identity_of(peer: Peer | None) -> ClientIdentity:
+    """Who `peer` is, in words that servers of both eras understand."""
+    if peer is None:
+        return ClientOptions().identity()
     info = ClientOptions().identity().info if peer.info is None else peer.info
     return ClientIdentity(info, _fitted(peer.capabilities), peer.log_level)
+
+
+def caller_of(context: Context[Any], relay: Relay) -> Caller:
+    """On whose behalf the call of `context` is made. In a session its log level may be another one by now."""
+    peer = context.peer if not context.peer.lasts else context.link.session.peer
+    return Caller(relay, context.call.token is not None, identity_of(peer))
 
 
 def _fitted(capabilities: Mapping[str, Any]) -> dict[str, Any]:
@@ -93,8 +115,10 @@ def _fitted(capabilities: Mapping[str, Any]) -> dict[str, Any]:
 class CallRelay:
     """Takes what the server says about one call of a client's, and asks that client what the server asks."""
 
-    def __init__(self, context: Context[Any]) -> None:
+    def __init__(self, context: Context[Any], apart: Callable[[Notified | Gap], None]) -> None:
+        """`apart` takes what came on the stream of the call and belongs to none."""
         self.context = context
+        self._apart = apart
         self._scopes: set[anyio.CancelScope] = set()
 
     async def answer(self, asked: Asked) -> dict[str, Any]:
@@ -110,8 +134,12 @@ class CallRelay:
         raise RpcError("the call that this question belongs to is over")
 
     def heard(self, notice: Notified | Gap) -> None:
-        """Tells the client of progress, and of what is logged where it wants that level."""
-        if isinstance(notice, Gap) or self.context.call.is_over or self.context.link.is_behind:
+        """Tells the client what concerns its call: progress, and what is logged where it wants that level. A client
+        that is too slow to take it is spared it."""
+        if isinstance(notice, Gap) or notice.method in _APART:
+            self._apart(notice)
+            return
+        if self.context.call.is_over or self.context.link.is_behind:
             return
         match notice.method:
             case "notifications/progress":
@@ -126,6 +154,12 @@ class CallRelay:
         """The call is over: what the client is asked for it is taken back."""
         for scope in tuple(self._scopes):
             scope.cancel()
+
+
+def newest_of_one(calls: Sequence[CallRelay]) -> CallRelay | None:
+    """The call that began last, where all that are under way are of one client: what the server says of any of them
+    may then be told there."""
+    return calls[-1] if len({relay.context.owner for relay in calls}) == 1 else None
 
 
 async def ask_apart(link: Connection, asked: Asked) -> dict[str, Any]:
@@ -162,16 +196,14 @@ def report(context: Context[Any], params: Mapping[str, Any]) -> None:
     progress, total, message = _number(params.get("progress")), _number(params.get("total")), params.get("message")
     if progress is not None:
         said = message if isinstance(message, str) else None
-        context.link.session.progress(context.call, progress, total, said)
+        context.link.session.progress(context.call, progress, total, said, params.get("_meta"))
 
 
 def tell_log(context: Context[Any], params: Mapping[str, Any]) -> None:
     """Tells the client what was logged about its call, if it wants that level."""
     level: Any = params.get("level")
-    if level in LOG_LEVELS:
-        logger = params.get("logger")
-        name = logger if isinstance(logger, str) else None
-        context.link.session.log(context.call, level, params.get("data"), name)
+    if level in LOG_LEVELS and context.wants_log(level):
+        context.link.session.notify(context.call, "notifications/message", dict(params))
 
 
 def _number(value: object) -> float | None:
@@ -184,7 +216,9 @@ def _number(value: object) -> float | None:
 def as_newest(result: dict[str, Any]) -> dict[str, Any]:
     """A result of the server's as our own handlers give theirs: what one era alone says around it is left out."""
     meta = result.get("_meta")
-    if isinstance(meta, dict) and SERVER_INFO in meta:
+    if "resultType" not in result and not (isinstance(meta, dict) and SERVER_INFO in meta):
+        return result
+    if isinstance(meta, dict):
         meta = {key: value for key, value in meta.items() if key != SERVER_INFO}
     kept = {key: value for key, value in result.items() if key not in ("resultType", "_meta")}
     return {**kept, "_meta": meta} if meta else kept
@@ -195,14 +229,17 @@ def error_for(context: Context[Any], error: PeerError, name: str, *, stateless: 
     `error`. An HTTP status becomes words."""
     if error.code > 0:
         return RpcError(f"the server {name} refuses: {reason_of(error)} (HTTP status {error.code})")
-    data = error.data
-    uri = data.get("uri") if isinstance(data, dict) else None
-    if context.peer.lasts is stateless:  # the eras differ, and what a missing resource is called
-        if error.code == _NO_RESOURCE:
-            uri = uri if isinstance(uri, str) else str(context.call.raw.get("uri", ""))
-            return ResourceNotFound(uri, error.message)
-        if stateless and error.code == _INVALID_PARAMS and isinstance(uri, str):
-            return ResourceNotFound(uri, error.message)
+    if context.peer.lasts is not stateless:
+        return error
+    # The eras differ, and with them the codes of what the data say.
+    data = error.data if isinstance(error.data, dict) else {}
+    uri, required = data.get("uri"), data.get("requiredCapabilities")
+    if error.code in (_NO_RESOURCE, _INVALID_PARAMS) and isinstance(uri, str):
+        return ResourceNotFound(uri, error.message)
+    if error.code == _NO_RESOURCE:
+        return ResourceNotFound(str(context.call.raw.get("uri", "")), error.message)
+    if error.code in (_NOT_DECLARED, _INVALID_REQUEST) and isinstance(required, dict):
+        return MissingCapability(required)
     return error
 
 

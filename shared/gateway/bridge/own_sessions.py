@@ -14,7 +14,6 @@ import anyio
 from ...client.client import Client
 from ...client.errors import Unreached
 from ...client.options import ClientOptions
-from ...client.relay import Caller
 from ...client.restart import Pauses
 from ...errors import McpError, RpcError
 from ...kit.tasks import Crew, first_of
@@ -23,7 +22,7 @@ from ...protocol.wire.jsonrpc import Gap
 from ...server.connection import Connection
 from ...server.context import Context
 from .base import reason_of
-from .forwarding import CallRelay, ask_apart, identity_of, params_of
+from .forwarding import CallRelay, ask_apart, caller_of, identity_of, params_of
 from .upstream import Upstream
 
 __all__ = ["Ears", "OwnSession", "OwnSessions"]
@@ -105,7 +104,7 @@ class OwnSession:
     @contextmanager
     def calling(self, context: Context[Any]) -> Iterator[CallRelay]:
         """A relay for one call, which is under way as long as the block."""
-        relay = CallRelay(context)
+        relay = CallRelay(context, self.heard)
         self._calls.append(relay)
         try:
             yield relay
@@ -172,12 +171,11 @@ class OwnSessions:
         self._ears = ears
         self._by_link: dict[Connection, OwnSession] = {}
 
-    def of(self, context: Context[Any]) -> OwnSession:
-        """The session of the client that calls; it is not opened by that."""
-        link = context.link
+    def of(self, link: Connection) -> OwnSession:
+        """The session of the client of `link`, which has shaken hands; it is not opened by that."""
         found = self._by_link.get(link)
         if found is None:
-            identity = identity_of(context)
+            identity = identity_of(link.session.peer)
             options = ClientOptions(info=identity.info, capabilities=identity.capabilities)
             found = OwnSession(self._upstream, link, options, self._tasks, self._ears)
             self._by_link[link] = found
@@ -190,7 +188,7 @@ class OwnSessions:
         Raises PeerError, ConnectionError and TimeoutError like `Client.exchange`, and RpcError where there is no
         session.
         """
-        session, request = self.of(context), (context.call.method.name, params_of(context, params))
+        session, request = self.of(context.link), (context.call.method.name, params_of(context, params))
         client = await session.open()
         try:
             return await _exchange(session, client, context, request)
@@ -204,7 +202,7 @@ async def _exchange(
     session: OwnSession, client: Client, context: Context[Any], request: tuple[str, dict[str, Any]]
 ) -> dict[str, Any]:
     with session.calling(context) as relay:
-        result = await client.exchange(*request, Caller(relay, context.call.token is not None), timeout=None)
+        result = await client.exchange(*request, caller_of(context, relay), timeout=None)
     if isinstance(result, InputWanted):
         raise ConnectionError("a server with sessions answered like one without")
     return result

@@ -1,16 +1,19 @@
 """A stateless server behind the bridge: one connection for all clients, each of whose requests says who makes it."""
 
+import secrets
 from typing import Any
 
-from ...client.relay import Caller
 from ...errors import InvalidParams
-from ...protocol.session.client_events import InputWanted
+from ...protocol.session.client_events import InputWanted, Notified
 from ...protocol.session.questions import MAX_ROUNDS
+from ...protocol.wire.jsonrpc import Gap
 from ...server.context import Context
 from .base import Base
-from .forwarding import CallRelay, identity_of, params_of
+from .forwarding import CallRelay, caller_of, newest_of_one, params_of
 
 __all__ = ["StatelessPlace"]
+
+_Requests = dict[str, tuple[str, dict[str, Any]]]
 
 
 class StatelessPlace:
@@ -18,34 +21,52 @@ class StatelessPlace:
 
     def __init__(self, base: Base) -> None:
         self._base = base
+        self._calls: list[CallRelay] = []
+        base.listen(self._heard)
 
     async def call(self, context: Context[Any], params: Any) -> dict[str, Any]:
         """The server's result. What it asks is asked of the client, which ends the call where that is stateless.
 
         Raises PeerError, ConnectionError and TimeoutError like `Client.exchange`, and what `Context.pass_on` does.
         """
-        sent, call = params_of(context, params), context.call
-        inputs = _brought(context)
+        sent, round_ = params_of(context, params), context.call.round
+        inputs = _inputs(round_.answers, None if round_.carried is None else round_.carried["state"])
         for _ in range(MAX_ROUNDS):
-            relay = CallRelay(context)
-            caller = Caller(relay, call.token is not None, identity_of(context))
-            try:
-                result = await self._base.client.exchange(call.method.name, {**sent, **inputs}, caller, timeout=None)
-            finally:
-                relay.close()
+            result = await self._round(context, {**sent, **inputs})
             if not isinstance(result, InputWanted):
                 return result
-            answers = await context.pass_on(result.requests, {"state": result.state})
-            inputs = _inputs(answers, result.state)
+            requests = _with_ids(result.requests) if context.peer.lasts else result.requests
+            inputs = _inputs(await context.pass_on(requests, {"state": result.state}), result.state)
         raise InvalidParams(f"this request was not settled in {MAX_ROUNDS} rounds")
 
+    async def _round(self, context: Context[Any], params: dict[str, Any]) -> dict[str, Any] | InputWanted:
+        relay = CallRelay(context, self._base.heard)
+        self._calls.append(relay)
+        try:
+            caller = caller_of(context, relay)
+            return await self._base.client.exchange(context.call.method.name, params, caller, timeout=None)
+        finally:
+            self._calls.remove(relay)
+            relay.close()
 
-def _brought(context: Context[Any]) -> dict[str, Any]:
-    """What this round of a stateless client's has for the server: its answers, and the server's own state."""
-    round_ = context.call.round
-    return _inputs(round_.answers, None if round_.carried is None else round_.carried["state"])
+    def _heard(self, notice: Notified | Gap) -> None:
+        # On a pipe nothing tells which request a log message is about.
+        if isinstance(notice, Notified) and notice.method == "notifications/message":
+            relay = newest_of_one(self._calls)
+            if relay is not None:
+                relay.heard(notice)
 
 
 def _inputs(answers: dict[str, Any], state: str | None) -> dict[str, Any]:
+    """What a round has besides the params of its request: the client's answers, and the server's own state."""
     inputs: dict[str, Any] = {"inputResponses": answers} if answers else {}
     return inputs if state is None else {**inputs, "requestState": state}
+
+
+def _with_ids(requests: _Requests) -> _Requests:
+    """What the server asks; a visit with an id, which clients with sessions are to be told."""
+    return {key: (method, _with_id(params)) for key, (method, params) in requests.items()}
+
+
+def _with_id(params: dict[str, Any]) -> dict[str, Any]:
+    return {"elicitationId": secrets.token_urlsafe(16), **params} if params.get("mode") == "url" else params
