@@ -1,0 +1,167 @@
+"""One session at a server for all clients, where the operator says so: then a command is one process.
+
+What the server says on the stream of a request concerns who makes it. Where nothing tells that, it concerns the
+client whose calls are under way; where these are of several clients, it is told to nobody: a question is refused, as
+it may show one client's user what another one does.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import ExitStack, suppress
+from functools import partial
+from typing import Any
+
+from ...client.client import Client
+from ...errors import InternalError, PeerError
+from ...kit.tasks import Crew
+from ...protocol.identity import LOG_LEVELS
+from ...protocol.session.client_events import Asked, InputWanted, Notified
+from ...protocol.wire.jsonrpc import Gap
+from ...server.connection import Connection
+from ...server.context import Context
+from .forwarding import CallRelay, caller_of, params_of
+from .parked import Parking, UpstreamCall
+
+__all__ = ["SHARED_CAPABILITIES", "SharedSession"]
+
+SHARED_CAPABILITIES: Mapping[str, Any] = {
+    "elicitation": {"form": {}, "url": {}},
+    "sampling": {"tools": {}},
+    "roots": {"listChanged": True},
+}
+"""What is declared for all clients: one that can't do it refuses what it is asked."""
+VISITS_MOST = 1_000
+"""Pages to visit of which it is remembered who visits them; the oldest are forgotten."""
+_LOGGED, _VISITED = "notifications/message", "notifications/elicitation/complete"
+
+
+class _Shared:
+    """The relay of one call: `inner`, of which it is known whose it is."""
+
+    def __init__(self, inner: CallRelay | UpstreamCall, link: Connection, visits: dict[str, Connection]) -> None:
+        self.inner = inner
+        self.link = link
+        self._visits = visits
+
+    @property
+    def asks(self) -> bool:
+        """Whether its client can be asked."""
+        return isinstance(self.inner, CallRelay) or self.inner.asks
+
+    async def answer(self, asked: Asked) -> dict[str, Any]:
+        """What the client answers. Raises RpcError like `inner`."""
+        id_ = asked.params.get("elicitationId")
+        if isinstance(id_, str):
+            self._visits[id_] = self.link
+            if len(self._visits) > VISITS_MOST:
+                del self._visits[next(iter(self._visits))]
+        return await self.inner.answer(asked)
+
+    def heard(self, notice: Notified | Gap) -> None:
+        """Tells the client."""
+        self.inner.heard(notice)
+
+
+class SharedSession:
+    """The place of all calls in the session that `client` gives, which is another one after each loss, and the relay
+    of what belongs to no call there. It ends by `close`."""
+
+    def __init__(
+        self,
+        client: Callable[[], Client],
+        apart: Callable[[Notified | Gap], None],
+        want_level: Callable[[object, str], Awaitable[None]],
+        tasks: Crew,
+        *,
+        parking: Parking | None = None,
+    ) -> None:
+        """`apart` takes what came with a call and concerns no client in particular; `want_level` has the server log
+        at this level, at least, for whoever that is."""
+        self.parking = Parking() if parking is None else parking
+        """The calls whose clients are away."""
+        self._client = client
+        self._apart = apart
+        self._want_level = want_level
+        self._tasks = tasks
+        self._under_way: list[_Shared] = []
+        self._visits: dict[str, Connection] = {}
+        self._mildest = len(LOG_LEVELS)
+
+    async def call(self, context: Context[Any], params: Any) -> dict[str, Any]:
+        """The server's result. Raises like `Client.exchange`, RpcError while there is no session, and what `Parking`
+        and `Context.pass_on` do."""
+        if context.peer.lasts:
+            relay = CallRelay(context, self._apart)
+            try:
+                return await self._exchange(context, params_of(context, params), relay)
+            finally:
+                relay.close()
+        call = self.parking.take_up(context)
+        if call is None:
+            call = UpstreamCall(context, self._apart)
+            self._tasks.start(self._make(call, context, params_of(context, params)))
+        return await self.parking.round(context, call)
+
+    def close(self) -> None:
+        """Stops the calls whose clients are away."""
+        self.parking.close()
+
+    async def _make(self, call: UpstreamCall, context: Context[Any], params: dict[str, Any]) -> None:
+        await call.run(partial(self._exchange, context, params))
+
+    async def _exchange(
+        self, context: Context[Any], params: dict[str, Any], inner: CallRelay | UpstreamCall
+    ) -> dict[str, Any]:
+        if not context.peer.lasts and context.peer.log_level is not None:
+            await self._log_at(context.peer.log_level)
+        relay, method = _Shared(inner, context.link, self._visits), context.call.method.name
+        self._under_way.append(relay)
+        try:
+            result = await self._client().exchange(method, params, caller_of(context, relay), timeout=None)
+        finally:
+            self._under_way.remove(relay)
+        if isinstance(result, InputWanted):
+            raise ConnectionError("a server with sessions answered like one without")
+        return result
+
+    async def _log_at(self, level: str) -> None:
+        """Has the server log what a request wants to hear, and from then on; one that refuses is used without."""
+        order = LOG_LEVELS.index(level)
+        if order < self._mildest:
+            self._mildest = order
+            with suppress(PeerError):
+                await self._want_level(self, level)
+
+    # What the server says that belongs to no call, as far as can be told
+
+    async def answer(self, asked: Asked) -> dict[str, Any]:
+        """What the client answers whose calls are under way. Raises RpcError where there are several or none, and
+        what the client refuses with."""
+        if not self._under_way:
+            raise InternalError("no call is under way that this could be asked in")
+        if not self._is_of_one:
+            raise InternalError("it can't be told whose question this is")
+        newest = next((one for one in reversed(self._under_way) if one.asks), self._under_way[-1])
+        with ExitStack() as paused:
+            # It may be any of these that waits for the answer.
+            for other in self._under_way:
+                if other is not newest and isinstance(other.inner, CallRelay):
+                    paused.enter_context(other.link.calls.paused(other.inner.context.call))
+            return await newest.answer(asked)
+
+    def heard(self, notice: Notified | Gap) -> None:
+        """Tells a log message to the client whose calls are under way, and that a visit is over to whom it was asked
+        of. The rest is for others."""
+        if isinstance(notice, Gap):
+            return
+        if notice.method == _LOGGED and self._is_of_one:
+            self._under_way[-1].heard(notice)
+        elif notice.method == _VISITED:
+            link = self._visits.pop(str(notice.params.get("elicitationId")), None)
+            if link is not None:
+                link.session.tell(notice.method, notice.params)
+                link.soon()
+
+    @property
+    def _is_of_one(self) -> bool:
+        """Whether all calls under way are of one client."""
+        return len({one.link for one in self._under_way}) == 1
