@@ -1,0 +1,37 @@
+"""What passes a bridge, from clients of both eras to servers of both eras."""
+
+from typing import Any
+
+import anyio
+import pytest
+
+from shared.gateway.bridge import bridge
+from tests.gateway.bridge.upstreams import EVERY_PAIR, Behind, bridged, child, over_http
+from tests.server.peer import PATIENCE, talking
+
+FORMS: dict[str, Any] = {"elicitation": {"form": {}}}
+
+
+@EVERY_PAIR
+async def test_lists_are_those_of_the_server(version: str, mode: str) -> None:
+    behind = Behind(mode=mode)
+    async with bridged(behind, version) as peer, talking(behind.running, version) as direct:
+        for method in ("tools/list", "resources/list", "resources/templates/list", "prompts/list"):
+            theirs, ours = (await direct.request(method))["result"], (await peer.request(method))["result"]
+            assert {**ours, "ttlMs": 0} == {**theirs, "ttlMs": 0}, method
+
+
+@pytest.mark.slow
+@EVERY_PAIR
+async def test_a_server_in_a_process_is_served(version: str, mode: str) -> None:
+    with anyio.fail_after(3 * PATIENCE):
+        async with talking(bridge(child(mode)), version) as peer:
+            assert await peer.text("long_call", seconds=0) == "Took 0 seconds in 10 steps."
+
+
+@pytest.mark.slow
+@EVERY_PAIR
+async def test_a_server_over_http_is_served(version: str, mode: str) -> None:
+    with anyio.fail_after(3 * PATIENCE):
+        async with over_http(mode) as upstream, talking(bridge(upstream), version) as peer:
+            assert await peer.text("long_call", seconds=0) == "Took 0 seconds in 10 steps."
