@@ -157,9 +157,9 @@ class CallRelay:
 
 
 def newest_of_one(calls: Sequence[CallRelay]) -> CallRelay | None:
-    """The call that began last, where all that are under way are of one client: what the server says of any of them
-    may then be told there."""
-    return calls[-1] if len({relay.context.owner for relay in calls}) == 1 else None
+    """The call that began last, where all that are under way came on one connection: what the server says of any of
+    them may then be told there."""
+    return calls[-1] if len({relay.context.link for relay in calls}) == 1 else None
 
 
 async def ask_apart(link: Connection, asked: Asked) -> dict[str, Any]:
