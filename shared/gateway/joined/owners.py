@@ -34,6 +34,10 @@ GUESS_SECONDS = 5.0
 _NOT_FOUND = -32002
 
 
+def _has_resources(part: Part) -> bool:
+    return part.has("resources")
+
+
 class Owners:
     """The owners of resources, as far as they are known."""
 
@@ -53,14 +57,24 @@ class Owners:
             if isinstance(uri, str) and uri not in self._known:
                 self._remember(uri, part)
 
-    async def first(self, context: Context[Any], uri: str, attempt: Callable[[Part], Awaitable[Result]]) -> Result:
-        """What `attempt` gives for the owner of `uri`. Raises ResourceNotFound where nobody has it, what the owner
-        raises, and where nobody is known to be that what the first raises that knows more than that it has none."""
+    async def first(
+        self,
+        context: Context[Any],
+        uri: str,
+        attempt: Callable[[Part], Awaitable[Result]],
+        *,
+        serving: Callable[[Part], bool] = _has_resources,
+    ) -> Result:
+        """What `attempt` gives for the owner of `uri`, which is one of those that are `serving`.
+
+        Raises ResourceNotFound where nobody has it, what the owner raises, and where nobody is known to be that what
+        the first raises that knows more than that it has none.
+        """
         asked = asked_by(context.call.round)
         if asked is not None:
             return await attempt(self._named(asked))
-        certain = await self._certain(context, uri)
-        others = [part for part in self._parts if part.has("resources") and part not in certain]
+        certain = [part for part in await self._certain(context, uri) if serving(part)]
+        others = [part for part in self._parts if serving(part) and part not in certain]
         failure: McpError | None = None
         for part in certain:
             try:
@@ -94,7 +108,7 @@ class Owners:
         for part, told in await self._directory.entries(TEMPLATES, context):
             if any(_fits(entry["uriTemplate"], uri) for entry in told.entries):
                 found[part] = None
-        return [part for part in found if part.has("resources")]
+        return [part for part in found if _has_resources(part)]
 
     def _named(self, name: str) -> Part:
         for part in self._parts:
