@@ -16,6 +16,7 @@ Names, checks and paths are those of a file of settings for one server (`shared/
 import os
 from collections.abc import AsyncIterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,7 +27,7 @@ from pydantic.fields import FieldInfo
 from shared import Implementation, Server
 from shared.kit.yaml import YamlError, read_yaml
 from shared.program.options import Written, is_secret, read_options
-from shared.program.process import Options
+from shared.program.process import Options, set_limits
 from shared.program.run import own_prefix
 from shared.program.settings_file import read_text, settings_in
 from shared.server.server import NoSettings
@@ -123,6 +124,11 @@ class Chosen(NamedTuple):
     """A secret in the configuration that others on this machine can read."""
     budget: Mapping[str, Any] = {}
     """What one call may cost, in place of what the options say for all servers."""
+
+    def limit(self, options: Options) -> None:
+        """Has it keep to the limits of the operator."""
+        set_limits(self.app, options)
+        self.app.budget = replace(self.app.budget, **self.budget)
 
 
 def choose(names: Sequence[str], catalog: Catalog, configuration: Configuration) -> list[Chosen]:

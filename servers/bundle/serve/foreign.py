@@ -85,10 +85,16 @@ class Foreign:
     settings: ForeignSettings
     rules: Rules
     """What the operator allows of it."""
-    directory: Path
-    """Where paths begin, and where a command is started unless it is told otherwise."""
+    path: Path
+    """The configuration. Its directory is where paths begin, and where a command is started unless it is told
+    otherwise."""
     exposed: str | None
     """A secret of it that others on this machine can read: where that stands."""
+
+    @property
+    def directory(self) -> Path:
+        """That of the configuration."""
+        return self.path.absolute().parent
 
     def connect(self, options: ClientOptions) -> AbstractAsyncContextManager[Client]:
         """A client of it. Raises ValueError where a file or variable with a secret is not there any more; the rest as
@@ -143,8 +149,8 @@ def read_foreign(name: str, content: Mapping[str, Any], path: Path, *, readable:
     with _named(path, f"servers.{name}"):
         _check_together(settings, written)
         rules = _rules(settings, path, name)
-        directory = path.absolute().parent
-        foreign = Foreign(name, settings, rules, directory, _exposed(settings, where, directory, readable=readable))
+        exposed = _exposed(settings, where, path.absolute().parent, readable=readable)
+        foreign = Foreign(name, settings, rules, path, exposed)
         foreign.check()
     return foreign
 

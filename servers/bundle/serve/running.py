@@ -20,7 +20,6 @@ from shared.program.process import (
     http_options,
     leave_behind,
     run_to_the_end,
-    set_limits,
     set_up_process,
     token_of,
 )
@@ -50,7 +49,7 @@ def run_all(program: str, options: Options, chosen: Sequence[Chosen], exposed: s
 
 
 def _mounted(one: Chosen, options: Options, http: HttpOptions, trace: Any) -> Mount:
-    set_limits(one.app, options)
+    one.limit(options)
     mount = Mount(one.app, f"/{one.name}/mcp", http.limits, one.settings, one.name)
     mount.trace = trace and trace.of(one.name)
     return mount

@@ -1,0 +1,32 @@
+"""A server of somebody else, for a process of its own: it says what it was given, and ends when it is told to."""
+
+import os
+import sys
+
+from shared import Implementation, Server
+from shared.program.run import run
+
+app = Server[None](Implementation(name="other", version="3", title="Other <server>"))
+
+
+@app.tool()
+async def environment() -> dict[str, str]:
+    """The variables of this process."""
+    return dict(os.environ)
+
+
+@app.tool()
+async def pid() -> str:
+    """The id of this process."""
+    return str(os.getpid())
+
+
+@app.tool()
+async def leave() -> str:
+    """End at once."""
+    os._exit(3)
+
+
+if __name__ == "__main__":
+    print("other: a word on stderr", file=sys.stderr, flush=True)
+    sys.exit(run(app))

@@ -1,0 +1,139 @@
+"""Servers of others, served by `python -m servers serve` as ours are: one that it starts, and one at a URL."""
+
+import json
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import httpx
+import pytest
+
+from tests.bundle.test_serve import client, metrics, serving
+from tests.faults.raw import ROOT, Raw
+from tests.transports.http.http_wire import PATIENCE, Json, envelope, merged, routing, served
+
+SECRET = "hunter2-hunter2"
+OTHER = [sys.executable, "-m", "tests.bundle.other_server"]
+
+
+def configured(folder: Path, *, others: Json, **options: Any) -> Path:
+    """A configuration of one of our servers, and of `others`, which nobody else can read."""
+    path = folder / "bundle.yaml"
+    path.write_text(json.dumps({**options, "servers": {"prompts": {}, **others}}))
+    path.chmod(0o600)
+    return path
+
+
+def started(**more: Any) -> Json:
+    return {"command": OTHER, "cwd": str(ROOT), **more}
+
+
+@asynccontextmanager
+async def at_work(folder: Path, config: Path) -> AsyncIterator[tuple[Raw, httpx.AsyncClient]]:
+    """The process, when all its servers are ready, and a client of it."""
+    with serving(folder, "--config", config) as (process, url):
+        async with client(url) as http:
+            with anyio.fail_after(6 * PATIENCE):
+                await ready(http)
+                yield process, http
+
+
+async def ready(http: httpx.AsyncClient) -> None:
+    while (await http.get("/readyz")).status_code != 200:
+        await anyio.lowlevel.checkpoint()
+
+
+async def call(http: httpx.AsyncClient, server: str, tool: str, **arguments: Any) -> httpx.Response:
+    params = {"name": tool, "arguments": arguments, "_meta": envelope()}
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+    headers = merged(routing("tools/call", tool))
+    return await http.post(f"/{server}/mcp", content=json.dumps(message), headers=headers)
+
+
+async def text(http: httpx.AsyncClient, server: str, tool: str, **arguments: Any) -> str:
+    answer = (await call(http, server, tool, **arguments)).json()
+    said: str = answer["result"]["content"][0]["text"]
+    return said
+
+
+async def listed(http: httpx.AsyncClient, server: str) -> list[str]:
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": envelope()}}
+    answer = await http.post(f"/{server}/mcp", content=json.dumps(message), headers=merged(routing("tools/list")))
+    return [tool["name"] for tool in answer.json()["result"]["tools"]]
+
+
+def is_alive(pid: int) -> bool:
+    """Whether that process runs; one that has ended and nobody asks about does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+@pytest.mark.slow
+async def test_they_are_served_and_counted_as_ours_are(tmp_path: Path) -> None:
+    other = started(env={"KEY": SECRET}, tools={"deny": ["leave"], "rename": {"pid": "number"}})
+    async with served(tokens=(SECRET,)) as site:
+        remote = {"url": f"http://127.0.0.1:{site.port}/mcp", "token": SECRET}
+        config = configured(
+            tmp_path, others={"other": other, "remote": remote}, trace="trace", **{"log-level": "debug"}
+        )
+        async with at_work(tmp_path, config) as (process, http):
+            assert await listed(http, "other") == ["environment", "number"]
+            assert json.loads(await text(http, "other", "environment"))["KEY"] == SECRET
+            assert (await text(http, "other", "number")).isdigit()
+            assert "leave" in (await call(http, "other", "leave")).json()["error"]["message"]
+            await listed(http, "remote")
+            assert await text(http, "remote", "echo", text="x") == "x"
+            page, found = (await http.get("/")).text, await metrics(http)
+            raw = (await http.get("/metrics")).text
+            process.process.terminate()
+            assert process.wait() == 0
+    assert found["mcp_requests_total"]["remote", "tools/call", "echo"] == 1
+    assert found["mcp_requests_total"]["other", "tools/call", "other"] == 1
+    assert found["mcp_server_up"] == {("prompts",): 1, ("other",): 1, ("remote",): 1}
+    assert "Other &lt;server&gt;" in page
+    log = process.stderr()
+    assert "[other]: a word on stderr" in log.replace("other: a", "a")
+    for said in (page, raw, log):
+        assert SECRET not in said
+
+
+@pytest.mark.slow
+async def test_one_that_ends_is_started_again_and_the_others_serve_on(tmp_path: Path) -> None:
+    config = configured(tmp_path, others={"other": started()})
+    async with at_work(tmp_path, config) as (process, http):
+        first = int(await text(http, "other", "pid"))
+        failed = await call(http, "other", "leave")
+        assert failed.status_code == 200 or "error" in failed.json()
+        assert "result" in (await call(http, "prompts", "search_prompts", query="x")).json()
+        while "error" in (answer := (await call(http, "other", "pid")).json()):
+            await anyio.lowlevel.checkpoint()
+        second = int(answer["result"]["content"][0]["text"])
+        assert second != first
+        assert not is_alive(first)
+        process.process.terminate()
+        assert process.wait() == 0
+        assert not is_alive(second)
+
+
+@pytest.mark.slow
+async def test_one_that_is_not_there_is_told_with_the_reason(tmp_path: Path) -> None:
+    config = configured(tmp_path, others={"other": {"command": ["/there/is/none", SECRET]}})
+    with serving(tmp_path, "--config", config) as (process, url):
+        async with client(url) as http:
+            with anyio.fail_after(6 * PATIENCE):
+                said: Json = {"status": "starting"}
+                while said["status"] in ("starting", "ready"):
+                    said = (await http.get("/readyz")).json()["servers"]["other"]
+            answer = (await call(http, "other", "pid")).json()
+            page = (await http.get("/")).text
+        process.process.terminate()
+        assert process.wait() == 0
+    assert said["status"] == "degraded"
+    assert "No such file" in said["reason"]
+    assert "the server other is not available" in json.dumps(answer)
+    assert SECRET not in json.dumps([said, answer, page]) + process.stderr()
