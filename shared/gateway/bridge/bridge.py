@@ -34,6 +34,7 @@ from ...version import __version__
 from .base import Base
 from .forwarding import as_newest, error_for, lost_error
 from .own_sessions import OwnSession, OwnSessions
+from .pool import Pool
 from .stateless import StatelessPlace
 from .upstream import Upstream
 
@@ -64,6 +65,7 @@ class Bridge:
         self.own = OwnSessions(upstream, self.tasks, self)
         """The sessions of clients that have one each."""
         self._stateless = StatelessPlace(self.base)
+        self._pool = Pool(upstream, self.tasks, self.base.heard)
 
     @asynccontextmanager
     async def living(self) -> AsyncIterator[None]:
@@ -74,6 +76,7 @@ class Bridge:
                 await self.base.settled.wait()
             yield
         finally:
+            self._pool.close()
             with anyio.CancelScope(shield=True):
                 await self.tasks.stop()
 
@@ -82,7 +85,7 @@ class Bridge:
         if self.base.description is None or self.base.stateless:
             self.base.client  # noqa: B018 - it raises why there is none
             return self._stateless
-        return self.own
+        return self.own if context.peer.lasts else self._pool
 
     def greet(self, link: Connection) -> None:
         """Opens the session of a client that has shaken hands, which may be told something before it asks."""

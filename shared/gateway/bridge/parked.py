@@ -22,9 +22,10 @@ from ...protocol.session.client_events import Asked, Notified
 from ...protocol.session.questions import MAX_ROUNDS, Question, missing_capability, question_of, read_answer
 from ...protocol.wire.jsonrpc import Gap
 from ...server.context import Context
+from .base import Heard
 from .forwarding import CallRelay
 
-__all__ = ["PARKED_MOST", "PARKED_SECONDS", "CallOver", "Parking", "UpstreamCall"]
+__all__ = ["OF_CALLS", "PARKED_MOST", "PARKED_SECONDS", "CallOver", "Parking", "UpstreamCall"]
 
 PARKED_SECONDS = 300.0
 """How long a call waits for its client to come back."""
@@ -32,8 +33,8 @@ PARKED_MOST = 1_000
 """Calls that wait for their clients at a time."""
 GATHER_SECONDS = 0.02
 """How long questions are waited for that go together with a first one: servers send them one after the other."""
-_OF_CALLS = ("notifications/progress", "notifications/message")
-"""What may be told on the stream of a request; the rest of what a server says concerns no call."""
+OF_CALLS = ("notifications/progress", "notifications/message")
+"""What concerns a call, and nobody but its client."""
 
 
 class CallOver(RpcError):
@@ -55,13 +56,15 @@ class UpstreamCall:
     """One call at the server, over all rounds of its client's: the relay of what belongs to it. It begins with `run`,
     in a task of its own."""
 
-    def __init__(self, context: Context[Any]) -> None:
+    def __init__(self, context: Context[Any], apart: Heard) -> None:
+        """`apart` takes what came with the call and belongs to none."""
         self.owner = context.owner
         self.asks = context.call.method.multi_round
         """Whether its client can be asked: only some requests have rounds."""
         self.is_over = False
         self._peer = context.peer
-        self._relay: CallRelay | None = CallRelay(context)
+        self._apart = apart
+        self._relay: CallRelay | None = None
         self._pending: dict[str, _Pending] = {}
         self._asked = 0
         self._outcome: dict[str, Any] | McpError | OSError | None = None
@@ -107,8 +110,12 @@ class UpstreamCall:
 
     def heard(self, notice: Notified | Gap) -> None:
         """Tells it the client, where a round of its is there."""
-        if self._relay is not None and isinstance(notice, Notified) and notice.method in _OF_CALLS:
+        if isinstance(notice, Gap):
+            return
+        if self._relay is not None:
             self._relay.heard(notice)
+        elif notice.method not in OF_CALLS:
+            self._apart(notice)
 
     # What its client does
 
@@ -125,7 +132,7 @@ class UpstreamCall:
     async def attend(self, context: Context[Any], gather_seconds: float) -> dict[str, tuple[str, dict[str, Any]]]:
         """Waits for the next that concerns the client, which hears meanwhile what the server tells: questions, or
         none where the call is over. After the first question others are waited for, for `gather_seconds`."""
-        self._relay = CallRelay(context)
+        self._relay = CallRelay(context, self._apart)
         try:
             while not self.is_over:
                 if not self._pending:

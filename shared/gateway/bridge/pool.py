@@ -28,9 +28,9 @@ from ...protocol.signing import digest
 from ...protocol.types.client import LogLevel
 from ...protocol.wire.jsonrpc import Gap
 from ...server.context import Context
-from .base import reason_of
+from .base import Heard, reason_of
 from .forwarding import identity_of, params_of
-from .parked import CallOver, Parking, UpstreamCall
+from .parked import OF_CALLS, CallOver, Parking, UpstreamCall
 from .upstream import Upstream
 
 __all__ = ["IDLE_SECONDS", "SESSIONS_MOST", "Pool"]
@@ -46,7 +46,7 @@ ROOTS_SECONDS = 5.0
 class _Session:
     """A session with the server, leased to one call or to none: the relay of what the server says in it."""
 
-    def __init__(self, key: str, identity: ClientIdentity) -> None:
+    def __init__(self, key: str, identity: ClientIdentity, apart: Heard) -> None:
         self.key = key
         self.client: Client | None = None
         """Its client, while it is open."""
@@ -67,6 +67,7 @@ class _Session:
             relay=self,
             restart=True,
         )
+        self._apart = apart
         self._level = identity.log_level
         self._call: UpstreamCall | None = None
         self._moved = Signal()
@@ -118,27 +119,35 @@ class _Session:
                 raise MethodNotFound("the client that called can't be asked for its roots now")
 
     def heard(self, notice: Notified | Gap) -> None:
-        """Tells its call."""
+        """Tells its call, or the others what concerns none."""
+        if isinstance(notice, Gap):
+            return
         if self._call is not None:
             self._call.heard(notice)
+        elif notice.method not in OF_CALLS:
+            self._apart(notice)
 
 
 class Pool:
-    """The sessions that clients without any have at `upstream`; their tasks are among `tasks`. It ends by `close`."""
+    """The sessions that clients without any have at `upstream`. It ends by `close`."""
 
     def __init__(
         self,
         upstream: Upstream,
         tasks: Crew,
+        apart: Heard,
         *,
         parking: Parking | None = None,
         most: int = SESSIONS_MOST,
         idle_seconds: float = IDLE_SECONDS,
     ) -> None:
+        """What lives as long as a session is among `tasks`; `apart` takes what a server tells that belongs to no
+        call. There are so many sessions at `most`, and none is kept longer than `idle_seconds` that no call has."""
         self.parking = Parking() if parking is None else parking
         """The calls whose clients are away."""
         self._upstream = upstream
         self._tasks = tasks
+        self._apart = apart
         self._most = most
         self._sessions: set[_Session] = set()
         self._idle = ExpiryQueue(idle_seconds, _close)
@@ -155,9 +164,9 @@ class Pool:
         """
         call = self.parking.take_up(context)
         if call is None:
-            identity, asked = identity_of(context), context.call
+            identity, asked = identity_of(context.peer), context.call
             session = await self._leased(context.owner, identity)
-            call = UpstreamCall(context)
+            call = UpstreamCall(context, self._apart)
             session.lease(call)
             sent, reports = params_of(context, params), asked.token is not None
             exchange = partial(session.exchange, asked.method.name, sent, reports, identity.log_level)
@@ -195,7 +204,7 @@ class Pool:
             await self._room()
             session = self._idle_one(key)
         if session is None:
-            session = _Session(key, identity)
+            session = _Session(key, identity, self._apart)
             self._sessions.add(session)
             self._tasks.start(self._live(session))
         if not session.settled.is_set():

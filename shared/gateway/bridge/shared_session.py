@@ -18,6 +18,7 @@ from ...protocol.session.client_events import Asked, InputWanted, Notified
 from ...protocol.wire.jsonrpc import Gap
 from ...server.connection import Connection
 from ...server.context import Context
+from .base import Heard
 from .forwarding import CallRelay, caller_of, params_of
 from .parked import Parking, UpstreamCall
 
@@ -68,7 +69,7 @@ class SharedSession:
     def __init__(
         self,
         client: Callable[[], Client],
-        apart: Callable[[Notified | Gap], None],
+        apart: Heard,
         want_level: Callable[[object, str], Awaitable[None]],
         tasks: Crew,
         *,

@@ -173,3 +173,7 @@ def text(answer: Json) -> str:
     """What a tool said."""
     said: str = answer["result"]["content"][0]["text"]
     return said
+
+
+def ignore(_notice: Any) -> None:
+    """Takes what belongs to no call."""

@@ -8,7 +8,7 @@ import pytest
 from shared.gateway.bridge.parked import Parking
 from shared.gateway.bridge.pool import Pool
 from shared.protocol.identity import Principal
-from tests.gateway.bridge.asking import EVERYTHING, FORMS, Asking, asked, begun, named, placed, round_of, text
+from tests.gateway.bridge.asking import EVERYTHING, FORMS, Asking, asked, begun, ignore, named, placed, round_of, text
 from tests.server.peer import Json, Peer, talking
 from tests.wire import STATELESS
 
@@ -24,7 +24,7 @@ async def _parking(
     asking, parking = Asking(), Parking(gather_seconds=0) if parking is None else parking
     async with (
         asking.app.open() as asking.running,
-        placed(lambda crew: Pool(asking.upstream(), crew, parking=parking)) as running,
+        placed(lambda crew: Pool(asking.upstream(), crew, ignore, parking=parking)) as running,
         talking(running, STATELESS, capabilities) as peer,
     ):
         yield asking, peer, parking
@@ -87,7 +87,7 @@ async def test_the_call_of_somebody_else_is_gone() -> None:
     asking, parking = Asking(), Parking()
     async with (
         asking.app.open() as asking.running,
-        placed(lambda crew: Pool(asking.upstream(), crew, parking=parking)) as running,
+        placed(lambda crew: Pool(asking.upstream(), crew, ignore, parking=parking)) as running,
         talking(running, STATELESS, FORMS, principal=Principal("ada")) as ada,
         talking(running, STATELESS, FORMS, principal=Principal("eve")) as eve,
     ):
