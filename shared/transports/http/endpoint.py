@@ -13,16 +13,14 @@ Each handler gives back the refusal to answer with, or None once it has answered
 
 import logging
 from collections import Counter
-from collections.abc import Sequence
 from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
 
 from anyio.abc import TaskGroup
 
-from ...errors import InvalidRequest, McpError
-from ...protocol.http.routing_headers import Parameter, check_stateless, check_stateless_body, parameter_headers
+from ...errors import InvalidRequest
+from ...protocol.http.routing_headers import check_stateless, check_stateless_body
 from ...protocol.http.rules import (
     EVENT_STREAM,
     JSON,
@@ -44,11 +42,11 @@ from ...protocol.http.rules import (
 from ...protocol.wire.codec import Codec
 from ...protocol.wire.jsonrpc import Malformed, Message, Request, failure
 from ...server.running import Running
-from ...server.tools import RegisteredTool
 from .bodies import Bodies
 from .legacy_sse import LegacySse
 from .limits import EndpointLimits
 from .quotas import Portions
+from .repeated import RepeatedArguments
 from .reply import Gone, Http, Stage
 from .session import HttpSession
 from .sessions import TOO_MANY, Sessions
@@ -87,7 +85,7 @@ class Endpoint:
         self._stateless: set[StatelessRequest] = set()
         self._bodies = Bodies(limits.body_bytes)
         self._requests, self._listening = Portions(limits.requests), Portions(limits.sessions.sessions)
-        self._parameters: WeakKeyDictionary[RegisteredTool, Sequence[Parameter]] = WeakKeyDictionary()
+        self._repeated: RepeatedArguments
         self._closed: Refusal | None = _STARTING
         """Why no request is taken."""
         self.refused: Counter[int] = Counter()
@@ -96,6 +94,7 @@ class Endpoint:
     def start(self, running: Running[Any], tasks: TaskGroup) -> None:
         """Serves `running`; has sessions live in `tasks`."""
         self._running = running
+        self._repeated = RepeatedArguments(running)
         self._sessions = Sessions(running, tasks, self._limits.sessions)
         self._legacy = LegacySse(running, tasks, self._sessions, self._bodies, self._limits, self._path)
         self._all_sessions = [self._sessions, self._legacy]
@@ -203,7 +202,7 @@ class Endpoint:
         if not isinstance(message, Request):
             await http.reply.json(202, b"")
             return None
-        refusal = check_stateless(http.headers, message, self._mirrored)
+        refusal = check_stateless(http.headers, message, self._repeated.of)
         return refusal or await self._serve_stateless(http, message, codec)
 
     async def _post_dialect(self, http: Http, message: Message, codec: Codec) -> Refusal | None:
@@ -229,7 +228,8 @@ class Endpoint:
         portions = self._listening if request.method == "subscriptions/listen" else self._requests
         if not portions.take(http.client):
             return _BUSY
-        one = StatelessRequest(self._running, http, codec, only)
+        learn = self._repeated.learn if request.method == "tools/list" else None
+        one = StatelessRequest(self._running, http, codec, only, learn)
         self._stateless.add(one)
         try:
             await one.run(http, request, self._limits.keep_alive_seconds)
@@ -237,17 +237,6 @@ class Endpoint:
             self._stateless.discard(one)
             portions.give(http.client)
         return None
-
-    def _mirrored(self, name: str) -> Sequence[Parameter]:
-        """The arguments of that tool which headers repeat."""
-        try:
-            tool = self._running.features.tools.find(name, self._running.settings)
-        except McpError:
-            return ()
-        known = self._parameters.get(tool)
-        if known is None:
-            known = self._parameters[tool] = tuple(parameter_headers(tool.listed["inputSchema"]))
-        return known
 
     # Up to 2025-11-25
 

@@ -8,7 +8,7 @@ the documents know no other one for an answer.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...kit.tasks import Signal
@@ -26,10 +26,19 @@ __all__ = ["StatelessRequest"]
 class StatelessRequest:
     """One request and its answer."""
 
-    def __init__(self, running: Running[Any], http: Http, codec: Codec, only: str | None = None) -> None:
-        """`codec` has read the request. `only` is the media type of the answer, where nothing else may come."""
+    def __init__(
+        self,
+        running: Running[Any],
+        http: Http,
+        codec: Codec,
+        only: str | None = None,
+        learn: Callable[[dict[str, Any]], None] | None = None,
+    ) -> None:
+        """`codec` has read the request. `only` is the media type of the answer, where nothing else may come. `learn`
+        takes the result before it is sent."""
         self._codec = codec
         self._only = only
+        self._learn = learn
         self._reply = http.reply
         self._ready = Signal()
         self._over = False
@@ -71,6 +80,8 @@ class StatelessRequest:
     async def _write(self, outgoing: Sequence[Outgoing]) -> None:
         """Writes messages into the reply, the answer last."""
         answer = next((one.message for one in outgoing if isinstance(one.message, (Response, Failure))), None)
+        if self._learn is not None and isinstance(answer, Response):
+            self._learn(answer.result)
         encode = self._codec.encode
         if answer is not None and self._is_json(outgoing[0].message is answer):
             status = stateless_status(answer) if self._codec.dialect is None else 200
