@@ -75,6 +75,7 @@ class Owners:
             return await attempt(self._named(asked))
         certain = [part for part in await self._certain(context, uri) if serving(part)]
         others = [part for part in self._parts if serving(part) and part not in certain]
+        missing: list[str] = []
         failure: McpError | None = None
         for part in certain:
             try:
@@ -82,6 +83,7 @@ class Owners:
             except McpError as error:
                 if not _is_missing(error):
                     raise
+                missing.append(str(error))
         for part in others:
             try:
                 with anyio.fail_after(GUESS_SECONDS if part is not others[-1] else None):
@@ -89,9 +91,12 @@ class Owners:
             except TimeoutError:
                 failure = failure or part.late()
             except McpError as error:
-                failure = failure or (None if _is_missing(error) else error)
+                if _is_missing(error):
+                    missing.append(str(error))
+                else:
+                    failure = failure or error
         self._known.pop(uri, None)
-        raise failure or self._missing(uri)
+        raise failure or self._missing(uri, *missing)
 
     async def of_template(self, context: Context[Any], uri: str) -> Part | None:
         """Who has the template that is written so, or a resource at `uri`; None where nobody is known to."""
@@ -127,11 +132,10 @@ class Owners:
             if len(self._known) > MAX_KNOWN:
                 self._known.popitem(last=False)
 
-    def _missing(self, uri: str) -> McpError:
+    def _missing(self, uri: str, said: str = "resource not found", *_: str) -> McpError:
+        """There is no such resource, in the words of the first that has `said` so."""
         closed = [part.name for part in self._parts if part.running is None]
-        if not closed:
-            return ResourceNotFound(uri)
-        return ResourceNotFound(uri, f"resource not found; not available at this time: {', '.join(closed)}")
+        return ResourceNotFound(uri, f"{said}; not available at this time: {', '.join(closed)}" if closed else said)
 
 
 def _declares(part: Part, uri: str) -> bool:
