@@ -20,10 +20,10 @@ from ...client.options import ClientOptions
 from ...errors import PeerError, RpcError
 from ...kit.tasks import Crew
 from ...protocol.methods import PROTOCOLS_OWN, Method
-from ...protocol.session.client_events import Notified
 from ...protocol.shaping import is_shapely
 from ...protocol.types.base import Implementation
-from ...protocol.wire.jsonrpc import Gap
+from ...protocol.types.client import SetLevelParams
+from ...protocol.types.resources import ListenParams
 from ...server.connection import Connection
 from ...server.context import Context
 from ...server.extension import Extension
@@ -31,10 +31,13 @@ from ...server.features import Handler
 from ...server.running import Opening, Running
 from ...server.server import Server
 from ...version import __version__
+from .apart import Apart
 from .base import Base
 from .forwarding import as_newest, error_for, lost_error
+from .log_level import SET_LEVEL
 from .own_sessions import OwnSession, OwnSessions
 from .pool import Pool
+from .shared_session import SharedSession
 from .stateless import StatelessPlace
 from .upstream import Upstream
 
@@ -57,15 +60,18 @@ class Place(Protocol):
 class Bridge:
     """One run of a bridge: what it has open at the server, and where each call goes."""
 
-    def __init__(self, upstream: Upstream) -> None:
+    def __init__(self, upstream: Upstream, opening: Opening) -> None:
         self.upstream = upstream
         self.tasks = Crew(_failed)
         """What lives as long as the bridge; a task that fails is logged, and takes no other along."""
-        self.base = Base(upstream, ClientOptions())
-        self.own = OwnSessions(upstream, self.tasks, self)
+        self._shared = SharedSession(self.tasks)
+        self.base = Base(upstream, self._shared.options if upstream.shared else ClientOptions())
+        self.apart = Apart(upstream, self.base, self.tasks, opening)
+        self.own = OwnSessions(upstream, self.tasks, self.apart)
         """The sessions of clients that have one each."""
         self._stateless = StatelessPlace(self.base)
         self._pool = Pool(upstream, self.tasks, self.base.heard)
+        self._shared.join(self.base, self.apart.level)
 
     @asynccontextmanager
     async def living(self) -> AsyncIterator[None]:
@@ -77,6 +83,7 @@ class Bridge:
             yield
         finally:
             self._pool.close()
+            self._shared.close()
             with anyio.CancelScope(shield=True):
                 await self.tasks.stop()
 
@@ -85,39 +92,44 @@ class Bridge:
         if self.base.description is None or self.base.stateless:
             self.base.client  # noqa: B018 - it raises why there is none
             return self._stateless
+        if self.upstream.shared:
+            return self._shared
         return self.own if context.peer.lasts else self._pool
 
+    def session(self, context: Context[Any]) -> OwnSession | None:
+        """The session that belongs to the client of `context` alone, open or not; None where it has none."""
+        return self.own.of(context.link) if context.peer.lasts and self._has_own() else None
+
     def greet(self, link: Connection) -> None:
-        """Opens the session of a client that has shaken hands, which may be told something before it asks."""
-        if self.base.description is not None and not self.base.stateless and not self.upstream.shared:
+        """A client has shaken hands: its session is opened, which may be told something before the client asks."""
+        self.apart.greet(link)
+        if self._has_own():
             self.own.of(link).begin()
+
+    def _has_own(self) -> bool:
+        return self.base.description is not None and not self.base.stateless and not self.upstream.shared
 
     async def call(self, context: Context[Any], params: Any) -> dict[str, Any]:
         """The result of a call, or the error that its client is told: an McpError."""
-        name, method = self.upstream.name, context.call.method.name
-        try:
+        method = context.call.method.name
+        async with self.answering(context):
             result = as_newest(await self.place(context).call(context, params))
+        if not is_shapely(method, result):
+            raise RpcError(f"the server {self.upstream.name} answered {method} with what is no result of that")
+        return result
+
+    @asynccontextmanager
+    async def answering(self, context: Context[Any]) -> AsyncIterator[None]:
+        """As long as the block the server is asked for the client of `context`, which is told of errors in its own
+        words. Raises McpError."""
+        name = self.upstream.name
+        try:
+            yield
         except PeerError as error:
             raise error_for(context, error, name, stateless=self.base.stateless) from None
         except (OSError, TimeoutError) as error:
             self.base.doubt()
             raise lost_error(name, error) from None
-        if not is_shapely(method, result):
-            raise RpcError(f"the server {name} answered {method} with what is no result of that")
-        return result
-
-    # What own sessions hear that belongs to no call
-
-    def told(self, link: Connection, notice: Notified) -> None:
-        """The server has told the client of `link` something."""
-        link.session.tell(notice.method, notice.params)
-        link.soon()
-
-    def updated(self, session: OwnSession, notice: Notified | Gap) -> None:
-        """A resource has changed that a session has subscribed to."""
-
-    async def reopened(self, session: OwnSession) -> None:
-        """A session was lost, and there is another one."""
 
 
 def bridge(upstream: Upstream, *, extensions: Sequence[Extension[Any]] = ()) -> Server[Bridge]:
@@ -126,20 +138,22 @@ def bridge(upstream: Upstream, *, extensions: Sequence[Extension[Any]] = ()) -> 
 
     It opens whether the server is reached or not, and tries again for as long as it is open.
     """
-    forwarding = Extension[Bridge]("bridge", around=_around, otherwise=_forward)
+    forwarding = Extension[Bridge](
+        "bridge", methods=[SET_LEVEL], handlers={SET_LEVEL.name: _set_level}, around=_around, otherwise=_forward
+    )
     server = Server[Bridge](
         Implementation(name=upstream.name, version=__version__), extensions=[forwarding, *extensions]
     )
 
     @server.lifespan
     async def open_bridge(opening: Opening) -> AsyncIterator[Bridge]:
-        one = Bridge(upstream)
+        one = Bridge(upstream, opening)
         async with one.living():
-            if one.base.description is not None:
-                said = one.base.description
-                opening.describe(said.capabilities, said.instructions, said.info)
             opening.greet(one.greet)
             yield one
+
+    server.on_subscribe(_subscribe)
+    server.on_unsubscribe(_unsubscribe)
 
     return server
 
@@ -149,8 +163,39 @@ async def _forward(running: Running[Any], context: Context[Any], params: Any) ->
     return await state.call(context, params)
 
 
+async def _set_level(running: Running[Any], context: Context[Any], params: SetLevelParams) -> dict[str, Any]:
+    state: Bridge = context.state
+    async with state.answering(context):
+        await state.apart.set_level(context, state.session(context), params.level)
+    return {}
+
+
+async def _subscribe(context: Context[Any], uri: str) -> str:
+    state: Bridge = context.state
+    async with state.answering(context):
+        return await state.apart.subscriptions.begin(context, uri, state.session(context))
+
+
+async def _unsubscribe(running: Running[Bridge], key: str) -> None:
+    await running.state.apart.subscriptions.end(key)
+
+
 def _around(method: Method, handler: Handler) -> Handler:
+    if method.is_stream:
+        return _foreseeing(handler)
     return _forward if method.name in PROTOCOLS_OWN and method.name not in _OURS else handler
+
+
+def _foreseeing(listen: Handler) -> Handler:
+    async def handle(running: Running[Any], context: Context[Any], params: ListenParams) -> dict[str, Any]:
+        state: Bridge = context.state
+        uris = dict.fromkeys(params.notifications.resource_subscriptions)
+        if not 1 < len(uris) <= running.limits.subscriptions:
+            return await listen(running, context, params)
+        async with state.apart.subscriptions.foreseen(context, uris):
+            return await listen(running, context, params)
+
+    return handle
 
 
 def _failed(error: BaseException) -> None:

@@ -13,7 +13,6 @@ from ...protocol.identity import LOG_LEVELS
 from ...protocol.methods import Method
 from ...protocol.types.client import SetLevelParams
 from ...protocol.versions import NEWEST_HANDSHAKE
-from ...server.connection import Connection
 from .base import Base
 
 __all__ = ["SET_LEVEL", "SharedLevel", "say_level"]
@@ -36,19 +35,19 @@ class SharedLevel:
         self._base = base
         self._tasks = tasks
         self._seconds = seconds
-        self._wanted: dict[Connection, str] = {}
+        self._wanted: dict[object, str] = {}
 
-    async def want(self, link: Connection, level: str) -> None:
-        """The client of `link` wants this level from now on. Raises like `say_level`, and RpcError while the
+    async def want(self, who: object, level: str) -> None:
+        """A client wants this level from now on, or all that `who` stands for. Raises like `say_level`, and RpcError while the
         server is not available."""
         before = self._mildest()
-        self._wanted[link] = level
+        self._wanted[who] = level
         if self._mildest() != before:
             await say_level(self._base.client, self._mildest() or level, self._seconds)
 
-    def forget(self, link: Connection) -> None:
+    def forget(self, who: object) -> None:
         """That client is gone."""
-        self._wanted.pop(link, None)
+        self._wanted.pop(who, None)
 
     def turned(self) -> None:
         """There is another connection, on which nothing is known of levels."""

@@ -5,12 +5,12 @@ client whose calls are under way; where these are of several clients, it is told
 it may show one client's user what another one does.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from functools import partial
 from typing import Any
 
-from ...client.client import Client
+from ...client.options import ClientOptions
 from ...errors import InternalError, PeerError
 from ...kit.tasks import Crew
 from ...protocol.identity import LOG_LEVELS
@@ -18,8 +18,9 @@ from ...protocol.session.client_events import Asked, InputWanted, Notified
 from ...protocol.wire.jsonrpc import Gap
 from ...server.connection import Connection
 from ...server.context import Context
-from .base import Heard
+from .base import Base
 from .forwarding import CallRelay, caller_of, params_of
+from .log_level import SharedLevel
 from .parked import Parking, UpstreamCall
 
 __all__ = ["SHARED_CAPABILITIES", "SharedSession"]
@@ -63,42 +64,37 @@ class _Shared:
 
 
 class SharedSession:
-    """The place of all calls in the session that `client` gives, which is another one after each loss, and the relay
-    of what belongs to no call there. It ends by `close`."""
+    """The place of all calls in the session of the bridge itself, and the relay of what belongs to no call there. It
+    ends by `close`."""
 
-    def __init__(
-        self,
-        client: Callable[[], Client],
-        apart: Heard,
-        want_level: Callable[[object, str], Awaitable[None]],
-        tasks: Crew,
-        *,
-        parking: Parking | None = None,
-    ) -> None:
-        """`apart` takes what came with a call and concerns no client in particular; `want_level` has the server log
-        at this level, at least, for whoever that is."""
+    def __init__(self, tasks: Crew, *, parking: Parking | None = None) -> None:
+        self.options = ClientOptions(capabilities=SHARED_CAPABILITIES, relay=self)
+        """With which the bridge opens it."""
         self.parking = Parking() if parking is None else parking
         """The calls whose clients are away."""
-        self._client = client
-        self._apart = apart
-        self._want_level = want_level
         self._tasks = tasks
+        self._base: Base
+        self._level: SharedLevel
         self._under_way: list[_Shared] = []
         self._visits: dict[str, Connection] = {}
         self._mildest = len(LOG_LEVELS)
+
+    def join(self, base: Base, level: SharedLevel) -> None:
+        """Its connection is `base`, and what is logged there is up to `level`."""
+        self._base, self._level = base, level
 
     async def call(self, context: Context[Any], params: Any) -> dict[str, Any]:
         """The server's result. Raises like `Client.exchange`, RpcError while there is no session, and what `Parking`
         and `Context.pass_on` do."""
         if context.peer.lasts:
-            relay = CallRelay(context, self._apart)
+            relay = CallRelay(context, self._base.heard)
             try:
                 return await self._exchange(context, params_of(context, params), relay)
             finally:
                 relay.close()
         call = self.parking.take_up(context)
         if call is None:
-            call = UpstreamCall(context, self._apart)
+            call = UpstreamCall(context, self._base.heard)
             self._tasks.start(self._make(call, context, params_of(context, params)))
         return await self.parking.round(context, call)
 
@@ -117,7 +113,7 @@ class SharedSession:
         relay, method = _Shared(inner, context.link, self._visits), context.call.method.name
         self._under_way.append(relay)
         try:
-            result = await self._client().exchange(method, params, caller_of(context, relay), timeout=None)
+            result = await self._base.client.exchange(method, params, caller_of(context, relay), timeout=None)
         finally:
             self._under_way.remove(relay)
         if isinstance(result, InputWanted):
@@ -130,7 +126,7 @@ class SharedSession:
         if order < self._mildest:
             self._mildest = order
             with suppress(PeerError):
-                await self._want_level(self, level)
+                await self._level.want(self, level)
 
     # What the server says that belongs to no call, as far as can be told
 

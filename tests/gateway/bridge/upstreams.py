@@ -26,7 +26,7 @@ from tests.server.peer import PATIENCE, Peer, talking
 from tests.wire import NEWEST_HANDSHAKE, STATELESS
 
 OLD, NEW = "handshake", "stateless"
-PAIRS = [(NEWEST_HANDSHAKE, OLD), (NEWEST_HANDSHAKE, NEW), (STATELESS, NEW)]
+PAIRS = [(version, mode) for version in (NEWEST_HANDSHAKE, STATELESS) for mode in (OLD, NEW)]
 EVERY_PAIR = pytest.mark.parametrize(("version", "mode"), PAIRS, ids=lambda one: str(one))
 """The version of the client, and the era of the server behind the bridge."""
 EVERYTHING = [sys.executable, "-m", "servers.everything"]
