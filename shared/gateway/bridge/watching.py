@@ -71,7 +71,8 @@ class Watching:
         self._changes = changes
         self._tasks = tasks
         self._seconds = seconds
-        self._asking: Asking | None = None
+        self.asking: Asking | None = None
+        """How the newest connection is asked, once it was."""
         self._held: set[str] = set()
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         """What is asked about one URI is asked in its order."""
@@ -91,8 +92,8 @@ class Watching:
         async with self._turn(uri):
             if uri in self._held and not self._changes.is_held(key_of(uri)):
                 self._held.discard(uri)
-                if self._asking is not None and self._base.up:
-                    await self._asking.remove(uri)
+                if self.asking is not None and self._base.up:
+                    await self.asking.remove(uri)
 
     def turned(self) -> None:
         """The connection came up, or went down."""
@@ -118,12 +119,12 @@ class Watching:
 
     def _current(self) -> Asking:
         client = self._base.client
-        if self._asking is None or self._asking.client is not client:
+        if self.asking is None or self.asking.client is not client:
             if self._base.stateless:
-                self._asking = Listening(client, self._tasks, self._tell)
+                self.asking = Listening(client, self._tasks, self._tell)
             else:
-                self._asking = _Subscribing(client, self._seconds)
-        return self._asking
+                self.asking = _Subscribing(client, self._seconds)
+        return self.asking
 
     async def _again(self) -> None:
         """Asks for everything anew, and says that it may have changed meanwhile."""

@@ -10,23 +10,28 @@ import anyio
 from shared.client.client import Client
 from shared.client.options import ClientOptions
 from shared.gateway.bridge import Upstream, bridge
+from shared.protocol.identity import LogMessage
+from shared.protocol.session.events import Change
+from shared.server.context import Context
 from shared.server.running import Running
 from tests.client.small import Small
 from tests.server.peer import PATIENCE
 
-__all__ = ["Behind"]
+__all__ = ["MODES", "Behind", "until"]
+
+MODES = ("handshake", "stateless")
 
 
 class Behind(Small):
-    """The server. `asked` has each request that came to it, by its method and URI or level, in its order."""
+    """The server. What its tools tell concerns the session that they are called in, and no other one."""
 
     def __init__(self, mode: str, *, shared: bool = False) -> None:
         super().__init__()
-        self.app.log_level = None
+        for function in (self.touch, self.say, self.shift):
+            self.app.tool()(function)
         self.mode = mode
         self.shared = shared
         self.is_down = False
-        self.asked: list[tuple[str, Any]] = []
 
     @asynccontextmanager
     async def connect(self, options: ClientOptions) -> AsyncIterator[Client]:
@@ -48,6 +53,21 @@ class Behind(Small):
     async def cut(self, number: int = 0) -> None:
         """The connection of that number is lost: the first one is the bridge's own."""
         await self.lines[number].aclose()
+
+    async def touch(self, ctx: Context[None], uri: str, part: str | None = None) -> str:
+        """Tell that a resource has changed, or a part of it."""
+        ctx.link.changed(Change("resource", uri, part))
+        return "touched"
+
+    async def shift(self, ctx: Context[None], what: str) -> str:
+        """Tell that a list has changed."""
+        ctx.link.changed(Change(what))
+        return "shifted"
+
+    async def say(self, ctx: Context[None], level: Any, text: str) -> str:
+        """Log something that belongs to no call."""
+        ctx.link.announce(LogMessage(level, text))
+        return "said"
 
 
 async def until(holds: Any) -> None:
