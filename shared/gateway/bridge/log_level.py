@@ -38,8 +38,8 @@ class SharedLevel:
         self._wanted: dict[object, str] = {}
 
     async def want(self, who: object, level: str) -> None:
-        """A client wants this level from now on, or all that `who` stands for. Raises like `say_level`, and RpcError while the
-        server is not available."""
+        """A client wants this level from now on, or all that `who` stands for. Raises like `say_level`, and RpcError
+        while the server is not available."""
         before = self._mildest()
         self._wanted[who] = level
         if self._mildest() != before:

@@ -100,13 +100,13 @@ class Joined:
 
     def _describe(self) -> None:
         rows = [*self._own_rows, *rows_of(self.parts)]
-        said = (capabilities_of(self.parts), instructions_of(self.parts), None, since_of(self.parts))
-        level = log_level_of(self.parts)
-        if self._said == (rows, said, level):
+        said = (capabilities_of(self.parts), instructions_of(self.parts))
+        since, level = since_of(self.parts), log_level_of(self.parts)
+        if self._said == (rows, said, since, level):
             return
-        self._said = (rows, said, level)
+        self._said = (rows, said, since, level)
         self._opening.features.methods[:] = rows
-        self._opening.describe(*said, log_level=level)
+        self._opening.describe(*said, since=since, log_level=level)
 
 
 class _Presence:
