@@ -1,0 +1,241 @@
+"""The resources of several servers: their URIs stay what they are, and find their owner."""
+
+from typing import Any
+
+import anyio
+import pytest
+
+from shared import Resource, RpcError, Server
+from tests.gateway.joined.members import Door, joined, small
+from tests.server.peer import ERAS, Peer, talking
+
+both_eras = pytest.mark.parametrize("version", ERAS)
+
+
+def with_resources(name: str, *uris: str) -> Door:
+    """A member with these resources; those of a template take one variable, `id`."""
+    return Door(name, serving(name, *uris))
+
+
+def serving(name: str, *uris: str) -> Server[Any]:
+    server = small(name)
+    for uri in uris:
+        if "{" in uri:
+
+            @server.resource(uri, name=f"{name} {uri}")
+            async def read_one(id: str) -> str:
+                """Read one of many."""
+                return f"{name} {id}"
+
+        else:
+
+            @server.resource(uri, name=f"{name} {uri}")
+            async def read() -> str:
+                """Read it."""
+                return name
+
+    return server
+
+
+async def uris(peer: Peer) -> list[str]:
+    """The URIs on all pages."""
+    found: list[str] = []
+    params: dict[str, Any] = {}
+    while True:
+        result = (await peer.request("resources/list", params))["result"]
+        found += [one["uri"] for one in result["resources"]]
+        if "nextCursor" not in result:
+            return found
+        params = {"cursor": result["nextCursor"]}
+
+
+async def text(peer: Peer, uri: str) -> str:
+    read: str = (await peer.request("resources/read", {"uri": uri}))["result"]["contents"][0]["text"]
+    return read
+
+
+@both_eras
+async def test_lists_follow_one_another(version: str) -> None:
+    many = [f"a://{number}" for number in range(130)]
+    a, b = with_resources("a", *many), with_resources("b", "b://1")
+    async with joined(a, small_door("none"), b) as running, talking(running, version) as peer:
+        assert await uris(peer) == [*many, "b://1"]
+
+
+def small_door(name: str) -> Door:
+    return Door(name, small(name))
+
+
+@both_eras
+async def test_a_page_of_a_member_that_has_closed_is_followed_by_the_next_one(version: str) -> None:
+    a = with_resources("a", *(f"a://{number}" for number in range(130)))
+    async with joined(a, with_resources("b", "b://1")) as running, talking(running, version) as peer:
+        first = (await peer.request("resources/list"))["result"]
+        await a.close()
+        second = (await peer.request("resources/list", {"cursor": first["nextCursor"]}))["result"]
+        assert [one["uri"] for one in second["resources"]] == ["b://1"]
+
+
+@both_eras
+async def test_what_is_declared_comes_before_a_template_that_fits(version: str) -> None:
+    a, b = with_resources("a", "x://{id}"), with_resources("b", "x://one")
+    async with joined(a, b) as running, talking(running, version) as peer:
+        assert [await text(peer, "x://one"), await text(peer, "x://two")] == ["b", "a two"]
+
+
+@both_eras
+async def test_templates_are_listed_as_they_are(version: str) -> None:
+    a, b = with_resources("a", "x://{id}"), with_resources("b", "y://{id}")
+    async with joined(a, b) as running, talking(running, version) as peer:
+        result = (await peer.request("resources/templates/list"))["result"]
+        assert [one["uriTemplate"] for one in result["resourceTemplates"]] == ["x://{id}", "y://{id}"]
+
+
+@both_eras
+async def test_what_nobody_has_is_not_found(version: str) -> None:
+    a, b = with_resources("a", "x://{id}"), with_resources("b", "b://1")
+    async with joined(a, b) as running, talking(running, version) as peer:
+        error = (await peer.request("resources/read", {"uri": "z://1"}))["error"]
+        assert (error["message"], error["data"]) == ("resource not found", {"uri": "z://1"})
+
+
+@both_eras
+async def test_what_a_member_lists_is_its_own_though_others_refuse_it_in_their_way(version: str) -> None:
+    """Servers of others answer with any error for what they do not know."""
+    a, b = serving("a", "a://1"), small("b")
+
+    @b.lists_resources
+    async def listed(_ctx: Any) -> list[Resource]:
+        return [Resource(uri="b://listed", name="listed")]
+
+    async def refuse(*_: Any) -> dict[str, Any]:
+        raise RpcError("no idea", code=0)
+
+    async def give(*_: Any) -> dict[str, Any]:
+        return {"contents": [{"uri": "b://listed", "text": "b"}]}
+
+    first, second = Door("a", a), Door("b", b)
+    async with joined(first, second) as running, talking(running, version) as peer:
+        assert first.running is not None
+        assert second.running is not None
+        first.running.handlers["resources/read"] = refuse
+        second.running.handlers["resources/read"] = give
+        assert await text(peer, "b://listed") == "b"
+        error = (await peer.request("resources/read", {"uri": "a://1"}))["error"]
+        assert error["message"] == "no idea"
+
+
+@both_eras
+async def test_a_template_is_completed_by_its_owner(version: str) -> None:
+    a, b = serving("a", "x://{id}"), serving("b", "y://{id}")
+
+    @b.completes("resource", "y://{id}", "id")
+    async def complete(_ctx: Any, typed: str, _settled: Any) -> list[str]:
+        return [f"{typed}!"]
+
+    async with joined(Door("a", a), Door("b", b)) as running, talking(running, version) as peer:
+        ref = {"type": "ref/resource", "uri": "y://{id}"}
+        params = {"ref": ref, "argument": {"name": "id", "value": "o"}}
+        result = (await peer.request("completion/complete", params))["result"]
+        assert result["completion"]["values"] == ["o!"]
+
+
+# Subscriptions
+
+
+class Watching:
+    """What a member with one resource is told of its subscriptions."""
+
+    def __init__(self) -> None:
+        self.server = serving("a", "a://1", "a://{id}")
+        self.begun: list[str] = []
+        self.ended: list[str] = []
+        self.server.on_subscribe(self._begin)
+        self.server.on_unsubscribe(self._end)
+
+    async def _begin(self, _ctx: Any, uri: str) -> str:
+        self.begun.append(uri)
+        return uri.casefold()
+
+    async def _end(self, _running: Any, key: str) -> None:
+        self.ended.append(key)
+
+
+async def subscribe(peer: Peer, uri: str) -> Any:
+    """Begins a subscription in the words of the peer's version; the id of the request that has it."""
+    if peer.version == ERAS[0]:
+        return (await peer.request("resources/subscribe", {"uri": uri}))["id"]
+    id_ = await peer.begin("subscriptions/listen", {"notifications": {"resourceSubscriptions": [uri]}})
+    await peer.other("notifications/subscriptions/acknowledged")
+    return id_
+
+
+@both_eras
+async def test_a_subscriber_hears_of_changes_under_the_name_it_has_used(version: str) -> None:
+    watching = Watching()
+    door = Door("a", watching.server)
+    async with joined(door) as running, talking(running, version) as peer:
+        await subscribe(peer, "A://1")
+        assert door.running is not None
+        door.running.changes.resource("a://1")
+        assert (await peer.other("notifications/resources/updated"))["params"]["uri"] == "A://1"
+
+
+@both_eras
+async def test_many_clients_have_one_subscription_at_the_owner(version: str) -> None:
+    watching = Watching()
+    door = Door("a", watching.server)
+    async with joined(door) as running:
+        async with talking(running, version) as first:
+            await subscribe(first, "a://1")
+            for _ in range(20):
+                async with talking(running, version) as peer:
+                    await subscribe(peer, "a://1")
+                    assert door.running is not None
+                    assert door.running.changes.held == 1
+            assert watching.ended == []
+        assert watching.ended == ["a://1"]
+        assert door.running.changes.held == 0
+
+
+@both_eras
+async def test_what_nobody_has_can_not_be_subscribed_to(version: str) -> None:
+    async with joined(with_resources("a", "a://1")) as running, talking(running, version) as peer:
+        if version == ERAS[0]:
+            assert "error" in await peer.request("resources/subscribe", {"uri": "a://1"})
+        else:
+            await peer.begin("subscriptions/listen", {"notifications": {"resourceSubscriptions": ["a://1"]}})
+            told = await peer.other("notifications/subscriptions/acknowledged")
+            assert told["params"]["notifications"] == {}
+
+
+@both_eras
+async def test_subscriptions_outlive_their_owner(version: str) -> None:
+    watching = Watching()
+    door = Door("a", watching.server)
+    async with joined(door) as running, talking(running, version) as peer:
+        await subscribe(peer, "a://1")
+        await door.close()
+        opened = await door.open()
+        # It may have changed while nobody looked.
+        assert (await peer.other("notifications/resources/updated"))["params"]["uri"] == "a://1"
+        assert watching.begun == ["a://1", "a://1"]
+        opened.changes.resource("a://1")
+        assert (await peer.other("notifications/resources/updated"))["params"]["uri"] == "a://1"
+
+
+async def test_subscriptions_of_clients_that_leave_at_once_are_released() -> None:
+    watching = Watching()
+    door = Door("a", watching.server)
+
+    async def come_and_go() -> None:
+        async with talking(running, ERAS[0]) as peer:
+            await subscribe(peer, "a://1")
+
+    async with joined(door) as running:
+        async with anyio.create_task_group() as tasks:
+            for _ in range(20):
+                tasks.start_soon(come_and_go)
+        assert door.running is not None
+        assert door.running.changes.held == 0
+        assert watching.ended.count("a://1") == len(watching.ended)
