@@ -21,6 +21,8 @@ COMMANDS = {
     "uninstall": "take a server out of the configuration of a client, without a trace",
     "doctor": "find what keeps the servers from running, and say how to fix it",
     "serve": "serve several servers in one process, on one port",
+    "connect": "be the server at a URL, for a host that only starts programs",
+    "expose": "serve over HTTP what a command starts",
     "export": "write files for the MCP registry, desktop hosts and Docker",
     "call": "call a tool of a server",
     "read": "read a resource of a server",

@@ -38,18 +38,21 @@ class Remote(NamedTuple):
 
 def check_url(url: str) -> None:
     """Raises ValueError, in one line that does not repeat a secret, where `url` is not that of a server."""
-    try:
-        parts = urlsplit(url)
-        is_there = parts.scheme in SCHEMES and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        parts, is_there = None, False
-    if parts is None or not is_there:
+    if not _is_place(url):
         raise ValueError("the URL of a server begins with http://, https://, ws:// or wss://, and names a host")
-    if "@" in parts.netloc:
+    if "@" in urlsplit(url).netloc:
         raise ValueError(
             "whoever sees a URL sees the user name and the password in it: leave out what stands before the @, and "
             "have the header Authorization sent, or a token by --token-file"
         )
+
+
+def _is_place(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in SCHEMES and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a port that is none, half an address
+        return False
 
 
 def place_of(url: str) -> str:

@@ -1,0 +1,40 @@
+"""A bridge as a program: what stands behind it is reached once, and then clients are served."""
+
+from pydantic import BaseModel, Field
+
+from shared.gateway.bridge.bridge import bridge
+from shared.gateway.bridge.upstream import Connect, Upstream
+from shared.program.run import run_app
+
+from .first import FirstConnection
+from .options import Options
+
+__all__ = ["Door", "Limits"]
+
+
+class Limits(BaseModel):
+    """What clients are shown of the server behind it, and how long it may take to be there."""
+
+    timeout: float = Field(
+        60.0,
+        gt=0,
+        description="seconds that the server may take to start and answer",
+        json_schema_extra={"metavar": "SECONDS"},
+    )
+
+
+class Door:
+    """The way to one server, to be opened for clients."""
+
+    def __init__(
+        self, name: str, connect: Connect, limits: Limits, *, shared: bool = False, advice: str = ""
+    ) -> None:
+        """`name` is how messages call the server, `advice` what helps where it lets nobody in; `shared` is whether
+        all clients have one session with it. Raises ValueError, in one line, for limits that can't be."""
+        self._first = FirstConnection(name, connect, limits.timeout, advice)
+        self._upstream = Upstream(name, self._first.connect, shared, limits.timeout)
+
+    def open(self, program: str, options: Options) -> int:
+        """Serves it until a client or a signal ends the program; the exit code."""
+        app = bridge(self._upstream)
+        return run_app(program, app, options, ready=self._first.made)

@@ -1,0 +1,73 @@
+"""`python -m servers connect URL`: a stdio server that is the one at a URL, for hosts that only start programs."""
+
+import os
+from collections.abc import Sequence
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+
+from pydantic import BaseModel
+
+from shared.client.connect import connect
+from shared.kit.program import exit_with_error, needs_extra
+from shared.program.options import Group, OptionParser, option, positional, read_options, secret
+from shared.program.process import open_standard_streams
+
+from ..bridging.door import Door, Limits
+from ..bridging.options import OVER_STDIO, PREFIX, read_common
+from ..program import program_name
+from ..remote import Remote, place_of, read_token
+
+_OWN = "MCP_CONNECT"
+
+
+class _Where(BaseModel):
+    url: list[str] = positional("where the server is: http://, https://, ws:// or wss://", "URL")
+
+
+class _Sent(BaseModel):
+    token_file: Path | None = option(None, "file with the bearer token that the server is sent", "FILE")
+    token: str | None = secret(None, "the token itself")
+    header: list[str] = option([], "header that the server is sent", "NAME=VALUE")
+
+
+def main(argv: Sequence[str]) -> int:
+    """Serves until the client ends; the exit code."""
+    open_standard_streams()
+    parser = _parser()
+    given = parser.read(argv)
+    try:
+        options = read_common(given, "stdio")
+        limits = read_options(Limits, given, os.environ, _OWN)
+        remote = _remote(read_options(_Where, given).url, read_options(_Sent, given, os.environ, _OWN))
+        if find_spec("aiohttp") is None:
+            raise ValueError(needs_extra("client"))
+        advice = "" if remote.has_token else "; --token-file has a token sent"
+        way = partial(connect, remote.url, headers=remote.headers)
+        door = Door(place_of(remote.url), way, limits, advice=advice)
+    except ValueError as error:
+        exit_with_error(parser.program, str(error))
+    return door.open(parser.program, options)
+
+
+def _remote(urls: Sequence[str], sent: _Sent) -> Remote:
+    """The server that is meant. Raises ValueError."""
+    if len(urls) != 1:
+        raise ValueError("give one URL, such as https://mcp.example.org/mcp")
+    token = sent.token if sent.token_file is None else read_token(sent.token_file)
+    return Remote.of(urls[0], sent.header, token)
+
+
+def _parser() -> OptionParser:
+    return OptionParser(
+        f"{program_name()} connect",
+        [
+            Group(_Where.model_fields),
+            Group({**_Sent.model_fields, **Limits.model_fields}, "options of connect", _OWN),
+            Group(OVER_STDIO, "options of every server", PREFIX),
+        ],
+        "Be the server at a URL, for a host that starts its servers and speaks to them over stdio. Both may speak "
+        "any version of the protocol. A server that is lost is connected to again.",
+        f"Each option can also be set by the environment variable in brackets, and the token by {_OWN}_TOKEN. Others "
+        "on this machine can see command lines: a secret belongs in a file or a variable.",
+    )

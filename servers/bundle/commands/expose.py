@@ -1,0 +1,87 @@
+"""`python -m servers expose -- COMMAND`: an HTTP server that is the one which a command starts."""
+
+import logging
+import os
+import re
+import shutil
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+from pydantic import BaseModel, Field
+
+from shared.client.connect import connect
+from shared.kit.program import exit_with_error
+from shared.program.options import Group, OptionParser, option, positional, read_options
+from shared.program.process import open_standard_streams
+
+from ..bridging.door import Door, Limits
+from ..bridging.options import OVER_HTTP, PREFIX, read_common
+from ..program import program_name
+
+_OWN = "MCP_EXPOSE"
+_VARIABLE = re.compile(r"[A-Za-z_]\w*")
+
+
+class _Started(BaseModel):
+    command: list[str] = positional("command that starts the server, and its arguments, after --", "COMMAND")
+
+
+class _How(BaseModel):
+    shared: bool = Field(False, description="have one process for all clients, instead of one for each session")
+    env: list[str] = option(
+        [],
+        "variable that the command has, besides PATH, HOME and such; NAME alone has its value here",
+        "NAME[=VALUE]",
+    )
+
+
+def main(argv: Sequence[str]) -> int:
+    """Serves until a signal ends it; the exit code."""
+    open_standard_streams()
+    parser = _parser()
+    given = parser.read(argv)
+    try:
+        options = read_common(given, "http")
+        limits = read_options(Limits, given, os.environ, _OWN)
+        how = read_options(_How, given, os.environ, _OWN)
+        command = _found(read_options(_Started, given).command)
+        way = partial(connect, command, env=dict(map(_variable, how.env)))
+        door = Door(Path(command[0]).name, way, limits, shared=how.shared)
+    except ValueError as error:
+        exit_with_error(parser.program, str(error))
+    if options.log_level != "error":
+        # What the command has to say would be lost otherwise, as nobody sees its terminal.
+        logging.getLogger("shared.transports.process").setLevel(logging.INFO)
+    return door.open(parser.program, options)
+
+
+def _found(command: Sequence[str]) -> list[str]:
+    """The command. Raises ValueError where it can't be started."""
+    if not command:
+        raise ValueError("give the command that starts the server after `--`, such as -- npx -y some-server")
+    if shutil.which(command[0]) is None:
+        is_there = Path(command[0]).exists()
+        raise ValueError(f"{command[0]}: {'it is no program' if is_there else 'there is no such program'}")
+    return list(command)
+
+
+def _variable(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not _VARIABLE.fullmatch(name) or (not equals and name not in os.environ):
+        raise ValueError("--env takes NAME=VALUE, or the NAME of a variable that is set here")
+    return name, value if equals else os.environ[name]
+
+
+def _parser() -> OptionParser:
+    return OptionParser(
+        f"{program_name()} expose",
+        [
+            Group(_Started.model_fields),
+            Group({**_How.model_fields, **Limits.model_fields}, "options of expose", _OWN),
+            Group(OVER_HTTP, "options of every server", PREFIX),
+        ],
+        "Serve over HTTP what a command starts and speaks over stdio. Both may speak any version of the protocol. "
+        "What it writes to stderr goes to the log; it is started again when it ends.",
+        "Each option can also be set by the environment variable in brackets.",
+    )
