@@ -1,10 +1,10 @@
 """The server behind every way of the matrix: the bench server, with what only these tests need.
 
-python -m tests.interop.gateway.upstream [old] FOLDER [options of every server]
+python -m tests.interop.gateway.upstream FOLDER [options of every server]
 
 Where each session has a process of its own, what one of them does the others don't see. So what changes is told by
 files in FOLDER, which every process looks at: `tools`, `prompts` and `resources` are there when something extra is,
-and each line of `watched` is another change of the resource. With `old` it knows the handshake alone.
+and each line of `watched` is another change of the resource.
 """
 
 import sys
@@ -21,8 +21,6 @@ from servers.everything.server import app as bench
 from shared import Context, Features, Opening, ResourceNotFound, Server
 from shared.program.options import positional
 from shared.program.run import run
-from shared.protocol.http import rules
-from shared.protocol.session import admission
 
 LOOK_SECONDS = 0.02
 WATCHED = resources.WATCHED.uri
@@ -127,15 +125,5 @@ def _add_resource(features: Features[Any]) -> None:
     features.resource(EXTRA_RESOURCE, mime_type="text/plain")(resources.extra_resource)
 
 
-def _know_the_handshake_alone() -> None:
-    """Has the server take every request as one that belongs to a session, as those do that know nothing else."""
-    rules.is_stateless = lambda *_: False  # type: ignore[assignment]
-    rules.claims_envelope = admission.claims_envelope = lambda _params: False  # type: ignore[attr-defined]
-
-
 if __name__ == "__main__":
-    arguments = sys.argv[1:]
-    if arguments[0] == "old":
-        del arguments[0]
-        _know_the_handshake_alone()
-    sys.exit(run(app, arguments))
+    sys.exit(run(app))

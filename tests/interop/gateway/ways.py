@@ -23,7 +23,12 @@ Way = Callable[[str, Path], AbstractAsyncContextManager[Target]]
 
 def upstream(age: str, folder: Path) -> list[str]:
     """The command of the server: an "old" one knows the handshake alone."""
-    return [sys.executable, "-m", "tests.interop.gateway.upstream", *(["old"] if age == "old" else []), str(folder)]
+    return aged(age, [sys.executable, "-m", "tests.interop.gateway.upstream", str(folder)])
+
+
+def aged(age: str, command: list[str]) -> list[str]:
+    """The command of a server of ours that is "old" or "new": PYTHON, -m, MODULE, and its arguments."""
+    return [*command[:2], "tests.interop.gateway.old", *command[2:]] if age == "old" else command
 
 
 @asynccontextmanager
