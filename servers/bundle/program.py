@@ -23,6 +23,7 @@ COMMANDS = {
     "serve": "serve several servers in one process, on one port",
     "connect": "be the server at a URL, for a host that only starts programs",
     "expose": "serve over HTTP what a command starts",
+    "pin": "show which tools of a server of others changed, and accept them",
     "export": "write files for the MCP registry, desktop hosts and Docker",
     "call": "call a tool of a server",
     "read": "read a resource of a server",

@@ -1,0 +1,122 @@
+"""`python -m servers pin NAME --config FILE`: which tools of a server of others changed, and accepting them."""
+
+import sys
+from argparse import Namespace
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from shared.client.client import Client
+from shared.gateway.rules.pins import Pins, definition_of
+from shared.kit.installation import shell_line
+from shared.kit.program import exit_with_error, plain
+from shared.kit.text import escape, nearest
+
+from ..pinning.comparison import CAPABLE, Comparison, accept, compare, list_tools
+from ..pinning.showing import differences, summary
+from ..program import program_name
+from ..serve.configuration import read_configuration
+from ..serve.foreign import Foreign
+from ..serve.pinned import pins_path
+from ..talk.endings import DONE, REFUSED, Misuse
+from ..talk.session import Reached, Talk
+from ..talk.targets import Asked
+from .arguments import CommandParser
+
+SECONDS = 60.0
+"""How long a server may take to start, and for each answer."""
+
+Tools = Sequence[dict[str, Any]]
+
+
+def main(argv: Sequence[str]) -> int:
+    """Shows what changed, and accepts it where it is told to; the exit code is 1 where something stays withheld."""
+    parser = _parser()
+    given = parser.parse_args(argv)
+    try:
+        one = _found(given.config, given.name)
+        pins = Pins(pins_path(given.config, given.name))
+    except ValueError as error:
+        exit_with_error(parser.prog, str(error))
+    talk = Talk(parser.prog, Asked(one.name), SECONDS)
+    if not one.settings.pin:
+        talk.say(f"{one.name} has no `pin: true` in {given.config}: its pins count for nothing")
+
+    async def work(client: Client) -> int:
+        return _judge(given, one, pins, await talk.bounded(list_tools(client)))
+
+    # What has a token sent stands in the configuration, and no option of this command has it.
+    return talk.reach(Reached(one.name, one.connect, has_token=True), work, CAPABLE)
+
+
+def _parser() -> CommandParser:
+    parser = CommandParser(
+        "pin",
+        "Compare the tools of a server of others with what they were when they were pinned, and show the changes. "
+        "Tools that changed or are new are withheld from clients until they are accepted. Exit codes: 0 all is as it "
+        "is pinned, 1 something is withheld, 2 wrong usage, 3 no connection or no answer.",
+    )
+    parser.add_argument("name", metavar="NAME", help="which server of the configuration")
+    text = "the configuration that `serve` reads; the pins stand beside it in NAME.pins.json"
+    parser.add_argument("--config", type=Path, required=True, metavar="FILE", help=text)
+    text = "pin the tools as they are now: these, or all where none is named"
+    parser.add_argument("--accept", nargs="*", metavar="TOOL", help=text)
+    return parser
+
+
+def _found(path: Path, name: str) -> Foreign:
+    """The server of others called `name`. Raises ValueError where there is none."""
+    configuration = read_configuration(path)
+    foreign = configuration.foreign()
+    if name in foreign:
+        return foreign[name]
+    if name in (configuration.servers or {}):
+        raise ValueError(f"{path}: servers.{name}: this is one of ours, and has nothing to pin")
+    known = f"; there are: {', '.join(foreign)}" if foreign else ""
+    raise ValueError(f"{path}: there is no server {name!r} with a command or a url in it{known}")
+
+
+def _judge(given: Namespace, one: Foreign, pins: Pins, tools: Tools) -> int:
+    """Shows and accepts; the exit code. Raises Misuse for tools that there are not."""
+    now = {tool["name"]: tool for tool in tools}
+    named = list(given.accept or ())
+    for name in named:
+        if name not in now and name not in pins.names:
+            close = nearest(name, now)
+            raise Misuse(f"there is no tool {name!r}" + (f"; did you mean {escape(close)}?" if close else ""))
+    was_new, found = pins.is_new, compare(pins, tools, one.rules)
+    _print([f"{one.name}: {_counted(len(now))}", *_told(found, pins, now)])
+    if given.accept is not None:
+        try:
+            accept(pins, tools, named)
+        except OSError as error:
+            raise Misuse(f"{pins.path} can't be written: {error.strerror}") from None
+        _print([f"pinned in {pins.path}: {', '.join(map(escape, named)) or 'all of them'}"])
+        found = compare(pins, tools, one.rules)
+    elif was_new:
+        _print(["nothing is pinned yet: --accept does it now, or the first client of `serve`"])
+    if found.withheld and given.accept is None:
+        words = [program_name(), "pin", one.name, "--config", str(given.config), "--accept"]
+        _print([f"accept with: {shell_line(words)}"])
+    return REFUSED if found.withheld else DONE
+
+
+def _counted(number: int) -> str:
+    return "1 tool" if number == 1 else f"{number} tools"
+
+
+def _told(found: Comparison, pins: Pins, now: dict[str, Any]) -> Iterator[str]:
+    if not pins.is_new:
+        yield f"as they were pinned: {len(found.fitting)}"
+    for name in found.changed:
+        yield f"changed: {escape(name)}"
+        yield from (f"  {line}" for line in differences(pins.definition(name) or {}, definition_of(now[name])))
+    for name in found.new:
+        yield f"new: {escape(name)}"
+        yield from (f"  {line}" for line in summary(now[name]))
+    for name in found.gone:
+        yield f"gone: {escape(name)}"
+
+
+def _print(lines: Iterable[str]) -> None:
+    sys.stdout.writelines(f"{plain(line)}\n" for line in lines)
