@@ -4,10 +4,11 @@ import logging
 import sys
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from math import inf
-from typing import Any, TypeVar
+from typing import NamedTuple, TypeVar
 
 import anyio
 
@@ -23,6 +24,8 @@ from .targets import Asked, Target, find_target
 Answer = TypeVar("Answer")
 Work = Callable[[Client], Awaitable[int]]
 """What is done in the session; gives the exit code."""
+Connect = Callable[[ClientOptions], AbstractAsyncContextManager[Client]]
+"""Opens the session."""
 _KEPT = 3
 """Lines of what the server wrote to stderr that are shown where there is no connection."""
 _LETS_NOBODY_IN = (401, 403)
@@ -57,16 +60,20 @@ class Talk:
             target = find_target(self.asked)
         except (Misuse, ValueError) as error:
             exit_with_error(self.program, str(error))
-        return anyio.run(self._run, target, work, options or ClientOptions())
-
-    async def _run(self, target: Target, work: Work, options: ClientOptions) -> int:
         has_token = any(name.lower() == "authorization" for name in target.headers)
-        log, phase = _Log(self), _Phase(self.seconds, has_token)
+        return self.reach(Reached(target.name, partial(_connect, target), has_token), work, options)
+
+    def reach(self, server: "Reached", work: Work, options: ClientOptions | None = None) -> int:
+        """The same with a server that was found already."""
+        return anyio.run(self._run, server, work, options or ClientOptions())
+
+    async def _run(self, server: "Reached", work: Work, options: ClientOptions) -> int:
+        log, phase = _Log(self), _Phase(self.seconds, server.has_token)
         # A server that has never heard of the newest protocol may be silent, and needs time for an older one.
         options = replace(options, probe_seconds=min(options.probe_seconds, self.seconds / 2))
         try:
             with log.taken():
-                async with self._opened(target, options, phase) as client:
+                async with self._opened(server.connect, options, phase) as client:
                     return await work(client)
         except BrokenPipeError:  # nobody reads on; a pipe of the server's that breaks is a ConnectionError
             raise
@@ -74,17 +81,14 @@ class Talk:
             self.say(str(error))
             return MISUSED
         except (OSError, McpError) as error:
-            self.say(phase.told(target.name, error, log.last_words))
+            self.say(phase.told(server.name, error, log.last_words))
             return REFUSED if phase.is_open and isinstance(error, McpError) else UNREACHED
 
     @asynccontextmanager
-    async def _opened(self, target: Target, options: ClientOptions, phase: "_Phase") -> AsyncIterator[Client]:
-        how: dict[str, Any] = {"env": target.env, "cwd": target.directory}
-        if target.url:
-            how = {"headers": target.headers}
+    async def _opened(self, begin: Connect, options: ClientOptions, phase: "_Phase") -> AsyncIterator[Client]:
         with anyio.fail_after(self.seconds) as opening:
             try:
-                async with connect(target.url or target.command, options, **how) as client:
+                async with begin(options) as client:
                     phase.is_open, opening.deadline = True, inf
                     yield client
             except ModuleNotFoundError as error:
@@ -93,6 +97,22 @@ class Talk:
                 if phase.is_open:
                     raise
                 raise Misuse(str(error)) from None
+
+
+class Reached(NamedTuple):
+    """A server, and how it is reached."""
+
+    name: str
+    """How messages call it; it holds no secret."""
+    connect: Connect
+    has_token: bool
+    """Whether it is told who we are."""
+
+
+def _connect(target: Target, options: ClientOptions) -> AbstractAsyncContextManager[Client]:
+    if target.url:
+        return connect(target.url, options, headers=target.headers)
+    return connect(target.command, options, env=target.env, cwd=target.directory)
 
 
 @dataclass(slots=True)
