@@ -20,7 +20,7 @@ from ...client.options import ClientOptions
 from ...client.relay import Caller
 from ...errors import InternalError, McpError, MethodNotFound, PeerError, RpcError
 from ...kit.expiry import ExpiryQueue
-from ...kit.tasks import Crew, Signal
+from ...kit.tasks import Crew, Signal, first_of
 from ...protocol.identity import LOG_LEVELS
 from ...protocol.session.client import ClientIdentity
 from ...protocol.session.client_events import Asked, InputWanted, Notified
@@ -71,6 +71,11 @@ class _Session:
         self._level = identity.log_level
         self._call: UpstreamCall | None = None
         self._moved = Signal()
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether calls can be made in it."""
+        return self.client is not None and self.client.connected
 
     def lease(self, call: UpstreamCall | None) -> None:
         """It is that call's from now on."""
@@ -237,7 +242,7 @@ class Pool:
                 session.settled.set()
                 if session.is_left:
                     self._release(session)
-                await session.closing.wait()
+                await first_of(session.client.ended, session.closing.wait)
         except (McpError, OSError, ValueError) as error:
             session.error = error
         finally:
@@ -249,12 +254,12 @@ class Pool:
 
     def _release(self, session: _Session) -> None:
         """It is there for the next call of the same client, for a while."""
-        if session in self._sessions:
+        if session in self._sessions and session.is_usable:
             self._idle.start(session)
             self._moved.wake()
 
     def _idle_one(self, key: str) -> _Session | None:
-        found: _Session | None = next((one for one in reversed(self._idle) if one.key == key), None)
+        found: _Session | None = next((one for one in reversed(self._idle) if one.key == key and one.is_usable), None)
         if found is not None:
             self._idle.stop(found)
         return found

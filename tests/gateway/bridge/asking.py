@@ -13,11 +13,14 @@ from shared.client.client import Client
 from shared.client.options import ClientOptions
 from shared.gateway.bridge.bridge import Place
 from shared.gateway.bridge.upstream import Upstream
-from shared.kit.tasks import Crew
+from shared.kit.tasks import Crew, background
 from shared.protocol.methods import PROTOCOLS_OWN, Method
+from shared.protocol.wire.jsonrpc import Response
+from shared.server.connection import Connection
 from shared.server.context import Context
 from shared.server.extension import Extension
 from shared.server.features import Handler
+from shared.server.running import Opening
 from tests.client.small import Small
 from tests.server.peer import Json, Peer
 
@@ -40,11 +43,30 @@ class Asking(Small):
         """How many sessions there were."""
         self.ended = 0
         more = (self.ask_all, self.ask_both, self.ask_for_ever, self.ask_then_wait)
-        for function in (*more, self.who, self.keep, self.hear, self.visit):
+        for function in (*more, self.wait_for_roots, self.who, self.keep, self.hear, self.visit):
             self.app.tool()(function)
         self.kept: dict[Any, str] = {}
         self.heard = anyio.Event()
         self.going_on = anyio.Event()
+        self.left = anyio.Event()
+        """Set when a session has ended."""
+        self.asks_for_roots = False
+        """Whether sessions begin with that, as those of many servers do."""
+        self.roots_told = anyio.Event()
+        self.roots_are: Json = {}
+        self.app.lifespan(self._greeting)
+
+    async def _greeting(self, opening: Opening) -> AsyncIterator[None]:
+        async with background() as tasks:
+            opening.greet(lambda link: tasks.start_soon(self._ask_for_roots, link))
+            yield
+
+    async def _ask_for_roots(self, link: Connection) -> None:
+        if self.asks_for_roots:
+            answer = await link.ask_apart(list_roots())
+            assert isinstance(answer, Response)
+            self.roots_are = answer.result
+            self.roots_told.set()
 
     def upstream(self, **options: Any) -> Upstream:
         """The way to it, in this process, while it is open."""
@@ -59,6 +81,17 @@ class Asking(Small):
                 yield client
         finally:
             self.ended += 1
+            self.left.set()
+
+    def away(self) -> Upstream:
+        """The way to nobody."""
+
+        @asynccontextmanager
+        async def connect(_options: ClientOptions) -> AsyncIterator[Client]:
+            raise ConnectionError("nobody is there")
+            yield
+
+        return Upstream("asking", connect)
 
     async def ask_all(self, ctx: Context[None]) -> str:
         """Ask three things at once."""
@@ -98,6 +131,12 @@ class Asking(Small):
         finally:
             self.cancelled.set()
         return "never"
+
+    async def wait_for_roots(self) -> str:
+        """Tell the first root, once the client has told it."""
+        await self.roots_told.wait()
+        uri: str = self.roots_are["roots"][0]["uri"]
+        return uri
 
     async def who(self, ctx: Context[None]) -> str:
         """Tell who calls and what it can do."""
