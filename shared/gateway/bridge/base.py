@@ -6,10 +6,12 @@ It tells which era the server lives in and what it says of itself. Where no clie
 requests of all of them go over it.
 """
 
+import asyncio
+import logging
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import anyio
 
@@ -17,7 +19,7 @@ from ...client.client import Client
 from ...client.options import ClientOptions
 from ...client.restart import Pauses
 from ...errors import McpError, MethodNotFound, PeerError, RpcError
-from ...kit.tasks import first_error, first_of
+from ...kit.tasks import Crew, first_error, first_of
 from ...protocol.http.retry_after import BUSY
 from ...protocol.session.client import ServerDescription
 from ...protocol.session.client_events import Asked, Notified
@@ -28,6 +30,10 @@ __all__ = ["Base", "Heard", "reason_of"]
 
 Heard = Callable[[Notified | Gap], None]
 """Takes what the server says that belongs to no request. Never waits or raises."""
+
+T = TypeVar("T")
+
+_log = logging.getLogger(__name__)
 
 _URL = re.compile(r"\b([a-z][a-z0-9+.-]*://)\S+", re.IGNORECASE)
 DOUBT_SECONDS = 10.0
@@ -76,16 +82,12 @@ class Base:
 
     def watch(self, told: Callable[[], None]) -> Callable[[], None]:
         """Has `told` called after each time that it came up or went down, until what this gives is called."""
-        key = object()
-        self._watchers[key] = told
-        return lambda: self._watchers.pop(key, None) and None
+        return _joined(self._watchers, told)
 
     def listen(self, heard: Heard) -> Callable[[], None]:
         """Has `heard` called with all that the server tells that belongs to no request, until what this gives is
         called."""
-        key = object()
-        self._listeners[key] = heard
-        return lambda: self._listeners.pop(key, None) and None
+        return _joined(self._listeners, heard)
 
     def doubt(self) -> None:
         """A request got no answer: the server is asked whether it is still there, where nothing else tells."""
@@ -93,33 +95,42 @@ class Base:
 
     async def live(self) -> None:
         """Keeps the connection, until it is cancelled."""
-        pauses = Pauses()
-        while True:
-            pauses.started(anyio.current_time())
-            await self._live_once()
-            await anyio.sleep(pauses.left(anyio.current_time()))
+        pauses, lives = Pauses(), Crew(self._failed)
+        try:
+            while True:
+                pauses.started(anyio.current_time())
+                await asyncio.wait([lives.start(self._live_once())])
+                await anyio.sleep(pauses.left(anyio.current_time()))
+        finally:
+            await lives.stop()
 
     async def _live_once(self) -> None:
-        reason = _ENDED
         try:
             async with self._upstream.connect(self._options) as client:
                 self.stateless, self.description = client.stateless, client.server
                 self._settle(client)
-                await self._over(client)
+                self._settle(None, await self._over(client))
         except (McpError, OSError, ValueError) as error:
-            reason = reason_of(error)
-        finally:
-            self._settle(None, reason)
+            self._settle(None, reason_of(error))
 
-    async def _over(self, client: Client) -> None:
-        """Waits until the connection is lost. Raises OSError or PeerError where the server no longer answers."""
-        while client.connected:
+    def _failed(self, error: BaseException) -> None:
+        _log.error("the connection with the server %s failed", self._upstream.name, exc_info=error)
+        self._settle(None, "the connection failed")
+
+    async def _over(self, client: Client) -> str:
+        """Waits until the connection is lost, or the server no longer answers; the reason."""
+        while True:
             self._doubted = anyio.Event()
             await first_of(client.ended, self._doubted.wait)
-            if self._doubted.is_set() and client.connected:
+            if not client.connected:
+                return _ENDED
+            try:
                 await self._try(client)
+            except (McpError, OSError) as error:
+                return reason_of(error)
 
     async def _try(self, client: Client) -> None:
+        """Raises OSError, or PeerError, where it does not answer."""
         with anyio.fail_after(DOUBT_SECONDS):
             try:
                 await client.ping()
@@ -129,6 +140,10 @@ class Base:
 
     def _settle(self, client: Client | None, reason: str = "") -> None:
         has_changed = self.up is not (client is not None) or not self.settled.is_set()
+        if client is not None:
+            _log.info("the server %s is there", self._upstream.name)
+        elif has_changed or reason != self.reason:
+            _log.warning("the server %s is not available: %s", self._upstream.name, reason)
         self._client, self.reason = client, reason or self.reason
         self.settled.set()
         if not has_changed:
@@ -150,3 +165,14 @@ class Base:
             heard(notice)
         if self._answers is not None:
             self._answers.heard(notice)
+
+
+def _joined(those: dict[object, T], one: T) -> Callable[[], None]:
+    """Adds `one`; what takes it out again."""
+    key = object()
+    those[key] = one
+
+    def leave() -> None:
+        those.pop(key, None)
+
+    return leave

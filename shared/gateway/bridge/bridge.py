@@ -154,6 +154,7 @@ def bridge(upstream: Upstream, *, extensions: Sequence[Extension[Any]] = ()) -> 
 
     server.on_subscribe(_subscribe)
     server.on_unsubscribe(_unsubscribe)
+    server.on_ready(_ready)
 
     return server
 
@@ -178,6 +179,11 @@ async def _subscribe(context: Context[Any], uri: str) -> str:
 
 async def _unsubscribe(running: Running[Bridge], key: str) -> None:
     await running.state.apart.subscriptions.end(key)
+
+
+async def _ready(running: Running[Bridge]) -> str | None:
+    base = running.state.base
+    return None if base.up else f"not available: {base.reason}"
 
 
 def _around(method: Method, handler: Handler) -> Handler:
