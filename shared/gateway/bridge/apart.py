@@ -37,8 +37,7 @@ class Apart:
         self._upstream = upstream
         self._base = base
         self._opening = opening
-        self.level = SharedLevel(base, tasks, ANSWER_SECONDS)
-        """What is logged in a session that all clients share."""
+        self._level = SharedLevel(base, tasks, ANSWER_SECONDS)
         self._describe()
         base.watch(self._turned)
         base.listen(self.watching.heard)
@@ -46,7 +45,7 @@ class Apart:
     def greet(self, link: Connection) -> None:
         """A client has shaken hands. Where one session is shared, it hears what concerns it."""
         if self._upstream.shared:
-            link.watchers = (*link.watchers, RootsOf(self._base, partial(self.level.forget, link)))
+            link.watchers = (*link.watchers, RootsOf(self._base, partial(self._level.forget, link)))
 
     async def set_level(self, context: Context[Any], session: OwnSession | None, level: str) -> None:
         """The client wants log messages of this level and graver ones from now on: from the bridge, and from its
@@ -61,7 +60,7 @@ class Apart:
             session.level = level
             await say_level(client, level, ANSWER_SECONDS)
         elif self._upstream.shared and not self._base.stateless:
-            await self.level.want(link, level)
+            await self._level.want(link, level)
 
     # What sessions of clients tell
 
@@ -90,16 +89,14 @@ class Apart:
     # What the bridge says of itself
 
     def _turned(self) -> None:
-        conditions, changes = self._opening.conditions, self._opening.changes
+        conditions = self._opening.conditions
         if self._base.up:
             conditions.end(_CONDITION)
             self._describe()
         else:
             text = f"the server {self._upstream.name} is not available: {self._base.reason}"
             conditions.begin(_CONDITION, "warning", text)
-        for tell in (changes.tools, changes.prompts, changes.resources):
-            tell()
-        self.level.turned()
+        self._level.turned()
         self.watching.turned()
 
     def _describe(self) -> None:

@@ -96,11 +96,13 @@ class Watching:
                     await self.asking.remove(uri)
 
     def turned(self) -> None:
-        """The connection came up, or went down."""
+        """The connection came up, or went down: the lists may be others now."""
         if self._base.up:
             self._tasks.start(self._again())
-            if self._base.stateless:
-                self._tasks.start(self._hear_lists(self._base.client))
+        if self._base.up and self._base.stateless:
+            self._tasks.start(self._hear_lists(self._base.client))
+        else:
+            self._tell_lists()
 
     def heard(self, notice: Notified | Gap) -> None:
         """Takes what the server tells that belongs to no request. The streams of one without sessions are heard by
@@ -143,8 +145,17 @@ class Watching:
     async def _hear_lists(self, client: Client) -> None:
         # A server that refuses has nothing to tell.
         with suppress(PeerError, OSError):
-            async for change in client.changes():
-                self._tell(change)
+            async with client.changes() as changes:
+                # What changed before that was told to nobody.
+                self._tell_lists()
+                async for change in changes:
+                    self._tell(change)
+            return
+        self._tell_lists()
+
+    def _tell_lists(self) -> None:
+        for told in (self._changes.tools, self._changes.prompts, self._changes.resources):
+            told()
 
     def _tell(self, change: Change) -> None:
         match change.kind:
@@ -154,8 +165,7 @@ class Watching:
             case "missed":
                 for uri in tuple(self._held):
                     self._changes.resource(key_of(uri))
-                for told in (self._changes.tools, self._changes.prompts, self._changes.resources):
-                    told()
+                self._tell_lists()
             case "tools":
                 self._changes.tools()
             case "prompts":

@@ -14,7 +14,7 @@ from shared.gateway.bridge.listening import Listening
 from shared.kit.tasks import Crew
 from shared.server.limits import Limits
 from tests.client.small import Small
-from tests.gateway.bridge.behind import until
+from tests.gateway.bridge.telling import until
 
 
 class Heard(Small):
@@ -82,11 +82,11 @@ async def test_a_new_stream_takes_over_what_small_ones_have() -> None:
     heard = Heard()
     async with heard.listening() as streams:
         most = 0
-        for uri in uris(0, 32):
+        for uri in uris(0, 16):
             assert await streams.add(uri)
             most = max(most, streams.streams)
-        assert (streams.streams, most) == (1, 5)
-        await until(lambda: heard.serves(*uris(0, 32)))
+        assert (streams.streams, most) == (1, 4)
+        await until(lambda: heard.serves(*uris(0, 16)))
         heard.running.changes.resource("memo://0")
         await until(lambda: heard.told)
         assert heard.told == [Change("resource", "memo://0")]

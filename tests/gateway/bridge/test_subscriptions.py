@@ -9,7 +9,7 @@ import pytest
 from shared.gateway.bridge import Bridge
 from shared.gateway.bridge.listening import Listening
 from shared.server.running import Running
-from tests.gateway.bridge.behind import MODES, Behind, until
+from tests.gateway.bridge.telling import MODES, Telling, until
 from tests.server.peer import ERAS, NEWEST_HANDSHAKE, STATELESS, Peer, talking
 
 ONE = "memo://one"
@@ -47,49 +47,49 @@ async def updated(peer: Peer) -> str:
 @pytest.mark.parametrize("version", ERAS)
 @pytest.mark.parametrize("mode", MODES)
 async def test_a_change_is_told_until_nobody_wants_to_know(mode: str, version: str) -> None:
-    behind = Behind(mode)
-    async with behind.bridged() as running, talking(running, version) as peer:
+    telling = Telling(mode)
+    async with telling.bridged() as running, talking(running, version) as peer:
         id_ = await subscribed(peer, ONE)
-        assert behind.held == [ONE]
-        behind.running.changes.resource(ONE)
+        assert telling.held == [ONE]
+        telling.running.changes.resource(ONE)
         assert await updated(peer) == ONE
         await unsubscribed(peer, id_, ONE)
-        await behind.released.wait()
-        assert behind.held == []
+        await telling.released.wait()
+        assert telling.held == []
 
 
 @pytest.mark.parametrize(("mode", "version"), SHARING)
 async def test_many_clients_are_one_subscription_at_the_server(mode: str, version: str) -> None:
-    behind = Behind(mode)
-    async with behind.bridged() as running, AsyncExitStack() as stack:
+    telling = Telling(mode)
+    async with telling.bridged() as running, AsyncExitStack() as stack:
         peers = [await stack.enter_async_context(talking(running, version)) for _ in range(20)]
         ids = [await subscribed(peer, ONE) for peer in peers]
-        assert behind.held == [ONE]
-        behind.running.changes.resource(ONE)
+        assert telling.held == [ONE]
+        telling.running.changes.resource(ONE)
         assert [await updated(peer) for peer in peers] == [ONE] * 20
         for peer, id_ in zip(peers[1:], ids[1:], strict=True):
             await unsubscribed(peer, id_, ONE)
-        behind.running.changes.resource(ONE)
+        telling.running.changes.resource(ONE)
         assert await updated(peers[0]) == ONE
-        assert behind.held == [ONE]
+        assert telling.held == [ONE]
 
 
 async def test_one_session_for_all_has_one_subscription() -> None:
-    behind = Behind("handshake", shared=True)
-    async with behind.bridged() as running, talking(running) as one, talking(running) as other:
+    telling = Telling("handshake", shared=True)
+    async with telling.bridged() as running, talking(running) as one, talking(running) as other:
         for peer in (one, other):
             await subscribed(peer, ONE)
-        assert behind.held == [ONE]
-        behind.running.changes.resource(ONE)
+        assert telling.held == [ONE]
+        telling.running.changes.resource(ONE)
         assert [await updated(peer) for peer in (one, other)] == [ONE, ONE]
 
 
 async def test_what_a_session_is_told_reaches_its_own_client_only() -> None:
-    behind = Behind("handshake")
-    async with behind.bridged() as running, talking(running) as one, talking(running) as other:
+    telling = Telling("handshake")
+    async with telling.bridged() as running, talking(running) as one, talking(running) as other:
         for peer in (one, other):
             await subscribed(peer, ONE)
-        assert behind.held == [ONE, ONE]
+        assert telling.held == [ONE, ONE]
         await one.call("touch", uri=ONE)
         assert await updated(one) == ONE
         await other.request("ping")
@@ -99,17 +99,17 @@ async def test_what_a_session_is_told_reaches_its_own_client_only() -> None:
 @pytest.mark.parametrize("version", ERAS)
 @pytest.mark.parametrize("mode", MODES)
 async def test_a_part_is_told_with_its_own_uri(mode: str, version: str) -> None:
-    behind = Behind(mode)
-    async with behind.bridged() as running, talking(running, version) as peer:
+    telling = Telling(mode)
+    async with telling.bridged() as running, talking(running, version) as peer:
         await subscribed(peer, "memo://all", "memo://other")
-        behind.running.changes.resource("memo://all", "memo://all/1/2")
+        telling.running.changes.resource("memo://all", "memo://all/1/2")
         assert await updated(peer) == "memo://all/1/2"
 
 
 async def test_a_session_is_told_of_in_the_words_of_its_server() -> None:
     """Which may spell a resource otherwise than who subscribed to it."""
-    behind = Behind("handshake")
-    async with behind.bridged() as running, talking(running) as peer:
+    telling = Telling("handshake")
+    async with telling.bridged() as running, talking(running) as peer:
         await subscribed(peer, ONE)
         await peer.call("touch", uri=ONE, part="MEMO://ONE")
         assert await updated(peer) == "MEMO://ONE"
@@ -117,16 +117,16 @@ async def test_a_session_is_told_of_in_the_words_of_its_server() -> None:
 
 @pytest.mark.parametrize("mode", MODES)
 async def test_what_the_server_refuses_is_refused(mode: str) -> None:
-    behind = Behind(mode)
-    async with behind.bridged() as running, talking(running) as peer:
+    telling = Telling(mode)
+    async with telling.bridged() as running, talking(running) as peer:
         answer = await peer.request("resources/subscribe", {"uri": "http://x"})
         assert (answer["error"]["code"], answer["error"]["data"]) == (-32002, {"uri": "http://x"})
 
 
 @pytest.mark.parametrize("mode", MODES)
 async def test_a_stream_is_acknowledged_what_the_server_tells(mode: str) -> None:
-    behind = Behind(mode)
-    async with behind.bridged() as running, talking(running, STATELESS) as peer:
+    telling = Telling(mode)
+    async with telling.bridged() as running, talking(running, STATELESS) as peer:
         wanted = {"resourceSubscriptions": ["http://x", ONE, "http://y"]}
         await peer.begin("subscriptions/listen", {"notifications": wanted})
         acknowledged = await peer.other("notifications/subscriptions/acknowledged")
@@ -136,71 +136,71 @@ async def test_a_stream_is_acknowledged_what_the_server_tells(mode: str) -> None
 @pytest.mark.slow
 @pytest.mark.parametrize(("mode", "version"), SHARING)
 async def test_what_was_lost_is_asked_for_again_and_told(mode: str, version: str) -> None:
-    behind = Behind(mode)
-    async with behind.bridged() as running, talking(running, version) as peer:
+    telling = Telling(mode)
+    async with telling.bridged() as running, talking(running, version) as peer:
         await subscribed(peer, ONE, "memo://two")
-        await behind.cut()
+        await telling.cut()
         assert {await updated(peer), await updated(peer)} == {ONE, "memo://two"}
-        assert behind.running.changes.is_held(ONE)
-        assert behind.running.changes.held == 2
-        behind.running.changes.resource(ONE)
+        assert telling.running.changes.is_held(ONE)
+        assert telling.running.changes.held == 2
+        telling.running.changes.resource(ONE)
         assert await updated(peer) == ONE
 
 
 @pytest.mark.slow
 async def test_a_session_that_was_lost_is_subscribed_again_without_a_call() -> None:
-    behind = Behind("handshake")
-    async with behind.bridged() as running, talking(running) as peer:
+    telling = Telling("handshake")
+    async with telling.bridged() as running, talking(running) as peer:
         await subscribed(peer, ONE)
-        await behind.cut(1)
+        await telling.cut(1)
         assert await updated(peer) == ONE
-        await until(lambda: behind.held == [ONE])
+        await until(lambda: telling.held == [ONE])
         await peer.call("touch", uri=ONE)
         assert await updated(peer) == ONE
 
 
 async def test_a_client_that_leaves_has_its_session_closed_and_not_opened_again() -> None:
-    behind = Behind("handshake")
-    async with behind.bridged() as running:
+    telling = Telling("handshake")
+    async with telling.bridged() as running:
         async with talking(running) as peer:
             await subscribed(peer, ONE)
-        await until(lambda: not behind.running.changes.held)
-        assert len(behind.lines) == 2
+        await until(lambda: not telling.running.changes.held)
+        assert len(telling.lines) == 2
         assert running.changes.held == 0
 
 
 @pytest.mark.parametrize(("mode", "version"), SHARING)
 async def test_who_comes_while_it_is_taken_back_is_subscribed(mode: str, version: str) -> None:
-    behind = Behind(mode)
-    async with behind.bridged() as running, talking(running, version) as one, talking(running, version) as other:
+    telling = Telling(mode)
+    async with telling.bridged() as running, talking(running, version) as one, talking(running, version) as other:
         for _ in range(10):
             id_ = await subscribed(one, ONE)
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(unsubscribed, one, id_, ONE)
                 other_id = await subscribed(other, ONE)
-            behind.running.changes.resource(ONE)
+            telling.running.changes.resource(ONE)
             assert await updated(other) == ONE
             await unsubscribed(other, other_id, ONE)
-        await until(lambda: not behind.running.changes.held)
+        await until(lambda: not telling.running.changes.held)
 
 
 @pytest.mark.parametrize("mode", MODES)
 async def test_a_stream_of_many_is_asked_for_at_once(mode: str) -> None:
     uris = [f"memo://{number}" for number in range(100)]
-    behind = Behind(mode)
-    async with behind.bridged() as running, talking(running, STATELESS) as peer:
+    telling = Telling(mode)
+    async with telling.bridged() as running, talking(running, STATELESS) as peer:
         id_ = await subscribed(peer, *uris)
-        assert behind.running.changes.held == 100
+        assert telling.running.changes.held == 100
         assert streams_of(running) == (1 if mode == "stateless" else 0)
         await unsubscribed(peer, id_, *uris)
-        await until(lambda: not behind.running.changes.held)
+        await until(lambda: not telling.running.changes.held)
 
 
 @pytest.mark.parametrize("mode", MODES)
 async def test_nothing_is_subscribed_to_while_the_server_is_away(mode: str) -> None:
-    behind = Behind(mode)
-    behind.is_down = True
-    async with behind.bridged() as running, talking(running) as peer:
+    telling = Telling(mode)
+    telling.is_down = True
+    async with telling.bridged() as running, talking(running) as peer:
         error = (await peer.request("resources/subscribe", {"uri": ONE}))["error"]
         assert error == {"code": -32603, "message": "the server small is not available: it is closed for today"}
         assert running.changes.held == 0

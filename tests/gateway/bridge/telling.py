@@ -12,22 +12,24 @@ from shared.client.options import ClientOptions
 from shared.gateway.bridge import Upstream, bridge
 from shared.protocol.identity import LogMessage
 from shared.protocol.session.events import Change
+from shared.protocol.session.handshake import State
+from shared.server.connection import Connection
 from shared.server.context import Context
 from shared.server.running import Running
 from tests.client.small import Small
 from tests.server.peer import PATIENCE
 
-__all__ = ["MODES", "Behind", "until"]
+__all__ = ["MODES", "Telling", "until"]
 
 MODES = ("handshake", "stateless")
 
 
-class Behind(Small):
+class Telling(Small):
     """The server. What its tools tell concerns the session that they are called in, and no other one."""
 
     def __init__(self, mode: str, *, shared: bool = False) -> None:
         super().__init__()
-        for function in (self.touch, self.say, self.shift):
+        for function in (self.touch, self.say, self.shift, self.whisper):
             self.app.tool()(function)
         self.mode = mode
         self.shared = shared
@@ -54,6 +56,19 @@ class Behind(Small):
         """The connection of that number is lost: the first one is the bridge's own."""
         await self.lines[number].aclose()
 
+    def links(self) -> list[Connection]:
+        """The connections that are open, oldest first, as the server sees them."""
+        return [link for link in self.running.changes._listeners if isinstance(link, Connection)]
+
+    @property
+    def roots_changed(self) -> int:
+        """How often clients have said that their roots are others now."""
+        return sum(link.session.roots_changed for link in self.links())
+
+    async def heard_by_all(self) -> None:
+        """Returns when all connections hear of the lists."""
+        await until(lambda: all(link.streams or link.session._handshake.state is State.OPEN for link in self.links()))
+
     async def touch(self, ctx: Context[None], uri: str, part: str | None = None) -> str:
         """Tell that a resource has changed, or a part of it."""
         ctx.link.changed(Change("resource", uri, part))
@@ -68,6 +83,12 @@ class Behind(Small):
         """Log something that belongs to no call."""
         ctx.link.announce(LogMessage(level, text))
         return "said"
+
+    async def whisper(self, ctx: Context[None], method: str, params: dict[str, Any]) -> str:
+        """Send a notification that belongs to no call."""
+        ctx.link.session.tell(method, params)
+        ctx.link.soon()
+        return "whispered"
 
 
 async def until(holds: Any) -> None:
