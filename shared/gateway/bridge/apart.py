@@ -37,7 +37,8 @@ class Apart:
         self._upstream = upstream
         self._base = base
         self._opening = opening
-        self._level = SharedLevel(base, tasks, ANSWER_SECONDS)
+        self.level = SharedLevel(base, tasks, ANSWER_SECONDS)
+        """What is logged in a session that all clients share."""
         self._describe()
         base.watch(self._turned)
         base.listen(self.watching.heard)
@@ -45,7 +46,7 @@ class Apart:
     def greet(self, link: Connection) -> None:
         """A client has shaken hands. Where one session is shared, it hears what concerns it."""
         if self._upstream.shared:
-            link.watchers = (*link.watchers, RootsOf(self._base, partial(self._level.forget, link)))
+            link.watchers = (*link.watchers, RootsOf(self._base, partial(self.level.forget, link)))
 
     async def set_level(self, context: Context[Any], session: OwnSession | None, level: str) -> None:
         """The client wants log messages of this level and graver ones from now on: from the bridge, and from its
@@ -60,7 +61,7 @@ class Apart:
             session.level = level
             await say_level(client, level, ANSWER_SECONDS)
         elif self._upstream.shared and not self._base.stateless:
-            await self._level.want(link, level)
+            await self.level.want(link, level)
 
     # What sessions of clients tell
 
@@ -96,7 +97,7 @@ class Apart:
         else:
             text = f"the server {self._upstream.name} is not available: {self._base.reason}"
             conditions.begin(_CONDITION, "warning", text)
-        self._level.turned()
+        self.level.turned()
         self.watching.turned()
 
     def _describe(self) -> None:
