@@ -1,0 +1,176 @@
+"""What becomes of a list when a server takes its time with it, or has another one for each client."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import anyio
+import pytest
+
+from shared import Context, Running
+from shared.gateway.joined import roll
+from tests.gateway.joined.members import Door, joined, small
+from tests.server.peer import ERAS, NEWEST_HANDSHAKE, STATELESS, Peer, talking
+
+both_eras = pytest.mark.parametrize("version", ERAS)
+
+
+def member(name: str, tool: str, state: Any = None) -> Door:
+    """A member with one tool, and this state."""
+    server = small(name)
+
+    @server.lifespan
+    async def open_state(_opening: Any) -> Any:
+        yield state
+
+    @server.tool(name=tool)
+    async def work() -> str:
+        """Work."""
+        return name
+
+    return Door(name, server)
+
+
+def opened(door: Door) -> Running[Any]:
+    assert door.running is not None
+    return door.running
+
+
+async def names(peer: Peer) -> list[str]:
+    return [one["name"] for one in (await peer.request("tools/list"))["result"]["tools"]]
+
+
+class Lists:
+    """The lists of a member as they were asked for; it answers once it may."""
+
+    def __init__(self, door: Door) -> None:
+        running = opened(door)
+        self.asked = 0
+        self.may = anyio.Event()
+        self._handler = running.handlers["tools/list"]
+        running.handlers["tools/list"] = self.list
+
+    async def list(self, running: Running[Any], context: Context[Any], params: Any) -> dict[str, Any]:
+        self.asked += 1
+        await self.may.wait()
+        return await self._handler(running, context, params)
+
+
+@both_eras
+async def test_one_that_takes_its_time_is_left_out_and_not_asked_again_at_once(
+    version: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(roll, "LISTING_SECONDS", 0.01)
+    a, b = member("a", "read"), member("b", "load")
+    async with joined(a, b) as running, talking(running, version) as peer:
+        slow = Lists(b)
+        assert await names(peer) == ["read"]
+        assert await names(peer) == ["read"]
+        assert slow.asked == 1
+
+
+@both_eras
+async def test_it_is_asked_again_once_it_says_that_its_list_has_changed(
+    version: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a, b = member("a", "read"), member("b", "load")
+    async with joined(a, b) as running, talking(running, version) as peer:
+        slow = Lists(b)
+        with monkeypatch.context() as brief:
+            brief.setattr(roll, "LISTING_SECONDS", 0.01)
+            assert await names(peer) == ["read"]
+        slow.may.set()
+        opened(b).changes.tools()
+        assert await names(peer) == ["read", "load"]
+
+
+@both_eras
+async def test_what_was_listed_last_stands_while_a_new_list_does_not_come(
+    version: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a, b = member("a", "read"), member("b", "load")
+    async with joined(a, b) as running, talking(running, version) as peer:
+        assert await names(peer) == ["read", "load"]
+        Lists(b)
+        opened(b).changes.tools()
+        monkeypatch.setattr(roll, "LISTING_SECONDS", 0.01)
+        assert await names(peer) == ["read", "load"]
+
+
+@both_eras
+async def test_a_call_waits_for_no_list_where_its_tool_is_known(version: str) -> None:
+    a, b = member("a", "read"), member("b", "load")
+    async with joined(a, b) as running, talking(running, version) as peer:
+        assert await names(peer) == ["read", "load"]
+        slow = Lists(b)
+        opened(b).changes.tools()
+        assert await peer.text("read") == "a"
+        assert slow.asked == 0
+
+
+@both_eras
+async def test_many_clients_have_it_listed_once(version: str) -> None:
+    door = member("a", "read")
+    async with joined(door) as running, talking(running, version) as peer:
+        lists = Lists(door)
+        ids = [await peer.begin("tools/list") for _ in range(10)]
+        lists.may.set()
+        for id_ in ids:
+            assert (await peer.answer(id_))["result"]["tools"][0]["name"] == "read"
+        assert lists.asked == 1
+
+
+@both_eras
+async def test_a_list_that_changes_while_it_is_told_is_asked_for_again(version: str) -> None:
+    door = member("a", "read")
+    async with joined(door) as running, talking(running, version) as peer:
+        lists = Lists(door)
+        handler, again = lists._handler, []
+
+        async def change(running: Running[Any], context: Context[Any], params: Any) -> dict[str, Any]:
+            told = await handler(running, context, params)
+            if not again:
+                again.append(told)
+                running.changes.tools()
+            return told
+
+        lists._handler = change
+        lists.may.set()
+        await names(peer)
+        await names(peer)
+        await names(peer)
+        assert lists.asked == 2
+
+
+async def test_lists_that_differ_by_client_are_each_clients_own() -> None:
+    door = member("a", "read", SimpleNamespace(differs_by_client=True))
+    async with (
+        joined(door) as running,
+        talking(running, NEWEST_HANDSHAKE, {"roots": {}}) as first,
+        talking(running, NEWEST_HANDSHAKE) as second,
+        talking(running, STATELESS, {"roots": {}}) as third,
+    ):
+
+        async def listed(running: Running[Any], context: Context[Any], params: Any) -> dict[str, Any]:
+            name = "with_roots" if context.peer.can("roots") else "without"
+            return {"tools": [{"name": name, "inputSchema": {"type": "object"}}]}
+
+        async def call(running: Running[Any], context: Context[Any], params: Any) -> dict[str, Any]:
+            return {"content": [{"type": "text", "text": params.name}]}
+
+        opened(door).handlers.update({"tools/list": listed, "tools/call": call})
+        for peer, name in ((first, "with_roots"), (second, "without"), (third, "with_roots")):
+            assert await names(peer) == [name]
+        # And they stay so, whoever has listed last.
+        for peer, name in ((first, "with_roots"), (second, "without")):
+            assert await peer.text(name) == name
+
+
+async def test_a_page_that_is_none_leaves_the_server_out() -> None:
+    a, b = member("a", "read"), member("b", "load")
+
+    async def listed(*_: Any) -> dict[str, Any]:
+        return {"tools": "none"}
+
+    async with joined(a, b) as running, talking(running) as peer:
+        opened(b).handlers["tools/list"] = listed
+        assert await names(peer) == ["read"]
