@@ -46,6 +46,7 @@ def url() -> Iterator[str]:
 def token(tmp_path: Path) -> str:
     """A file with its token."""
     (tmp_path / "token").write_text(f"{TOKEN}\n")
+    (tmp_path / "token").chmod(0o600)
     return str(tmp_path / "token")
 
 
@@ -66,6 +67,22 @@ async def test_it_is_the_server_at_the_url(url: str, token: str, mode: str) -> N
             assert client.server.info["name"] == "everything"
             assert client.stateless is (mode == "stateless")
             assert (await client.call_tool("echo", {"text": "hi"})).text == "hi"
+
+
+@pytest.mark.slow
+async def test_tools_may_be_left_out(url: str, token: str) -> None:
+    command = [*CONNECT, url, "--token-file", token, "--allow", "ec*", "--allow", "add", "--deny", "add"]
+    with anyio.fail_after(PATIENCE):
+        async with connect_stdio(command, cwd=ROOT) as client:
+            assert [tool.name for tool in await client.list_tools()] == ["echo"]
+
+
+@pytest.mark.slow
+def test_a_token_that_others_can_read_is_told(token: str) -> None:
+    Path(token).chmod(0o644)
+    _, said = ended("http://127.0.0.1:9/mcp", "--token-file", token)
+    assert f"{token}: others can read this secret" in said
+    assert TOKEN not in said
 
 
 @pytest.mark.slow

@@ -4,6 +4,9 @@ from pydantic import BaseModel, Field
 
 from shared.gateway.bridge.bridge import bridge
 from shared.gateway.bridge.upstream import Connect, Upstream
+from shared.gateway.rules.extension import rules
+from shared.gateway.rules.names import Rules
+from shared.program.options import option
 from shared.program.run import run_app
 
 from .first import FirstConnection
@@ -15,6 +18,8 @@ __all__ = ["Door", "Limits"]
 class Limits(BaseModel):
     """What clients are shown of the server behind it, and how long it may take to be there."""
 
+    allow: list[str] = option([], "tool that clients are shown, and no others; a* is all that begin with a", "NAME")
+    deny: list[str] = option([], "tool that clients are not shown", "NAME")
     timeout: float = Field(
         60.0,
         gt=0,
@@ -30,11 +35,14 @@ class Door:
         self, name: str, connect: Connect, limits: Limits, *, shared: bool = False, advice: str = ""
     ) -> None:
         """`name` is how messages call the server, `advice` what helps where it lets nobody in; `shared` is whether
-        all clients have one session with it. Raises ValueError, in one line, for limits that can't be."""
+        all clients have one session with it."""
         self._first = FirstConnection(name, connect, limits.timeout, advice)
         self._upstream = Upstream(name, self._first.connect, shared, limits.timeout)
+        self._rules = Rules(allow=tuple(limits.allow) or None, deny=tuple(limits.deny))
 
-    def open(self, program: str, options: Options) -> int:
-        """Serves it until a client or a signal ends the program; the exit code."""
-        app = bridge(self._upstream)
-        return run_app(program, app, options, ready=self._first.made)
+    def open(self, program: str, options: Options, *, exposed: str | None = None) -> int:
+        """Serves it until a client or a signal ends the program; the exit code. `exposed` is a secret that others can
+        read."""
+        extensions = [rules(self._rules)] if self._rules.concern_tools else []
+        app = bridge(self._upstream, extensions=extensions)
+        return run_app(program, app, options, exposed=exposed, ready=self._first.made)

@@ -16,7 +16,8 @@ from shared.program.process import open_standard_streams
 from ..bridging.door import Door, Limits
 from ..bridging.options import OVER_STDIO, PREFIX, read_common
 from ..program import program_name
-from ..remote import Remote, place_of, read_token
+from ..remote import Remote, place_of
+from ..serve.values import read_value
 
 _OWN = "MCP_CONNECT"
 
@@ -39,7 +40,8 @@ def main(argv: Sequence[str]) -> int:
     try:
         options = read_common(given, "stdio")
         limits = read_options(Limits, given, os.environ, _OWN)
-        remote = _remote(read_options(_Where, given).url, read_options(_Sent, given, os.environ, _OWN))
+        sent = read_options(_Sent, given, os.environ, _OWN)
+        remote, is_exposed = _remote(read_options(_Where, given).url, sent)
         if find_spec("aiohttp") is None:
             raise ValueError(needs_extra("client"))
         advice = "" if remote.has_token else "; --token-file has a token sent"
@@ -47,15 +49,18 @@ def main(argv: Sequence[str]) -> int:
         door = Door(place_of(remote.url), way, limits, advice=advice)
     except ValueError as error:
         exit_with_error(parser.program, str(error))
-    return door.open(parser.program, options)
+    return door.open(parser.program, options, exposed=str(sent.token_file) if is_exposed else None)
 
 
-def _remote(urls: Sequence[str], sent: _Sent) -> Remote:
-    """The server that is meant. Raises ValueError."""
+def _remote(urls: Sequence[str], sent: _Sent) -> tuple[Remote, bool]:
+    """The server that is meant, and whether others can read the token in its file. Raises ValueError."""
     if len(urls) != 1:
         raise ValueError("give one URL, such as https://mcp.example.org/mcp")
-    token = sent.token if sent.token_file is None else read_token(sent.token_file)
-    return Remote.of(urls[0], sent.header, token)
+    try:
+        token, is_exposed = (sent.token, False) if sent.token_file is None else read_value(sent.token_file)
+    except ValueError as error:
+        raise ValueError(f"--token-file: {error}") from None
+    return Remote.of(urls[0], sent.header, token), is_exposed
 
 
 def _parser() -> OptionParser:
