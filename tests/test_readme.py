@@ -14,7 +14,8 @@ from pydantic import BaseModel
 
 from servers.bundle.catalog import load_catalog
 from servers.bundle.program import COMMANDS
-from servers.bundle.serve.configuration import choose, read_configuration
+from servers.bundle.serve.choice import choose
+from servers.bundle.serve.configuration import read_configuration
 from servers.fetch.server import app as fetch
 from servers.filesystem.server import app as filesystem
 from servers.prompts.server import app as prompts

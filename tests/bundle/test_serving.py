@@ -8,7 +8,8 @@ import pytest
 from starlette.requests import Request
 
 from servers.bundle.catalog import CATALOG, Catalog, load_catalog
-from servers.bundle.serve.configuration import DEFAULTS, OPTIONS, Chosen, Configuration, choose, read_configuration
+from servers.bundle.serve.choice import DEFAULTS, Chosen, choose
+from servers.bundle.serve.configuration import OPTIONS, Configuration, read_configuration
 from servers.bundle.serve.page import Page
 from shared import Implementation, Server
 from shared.protocol.http.rules import refuse

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from servers.bundle.catalog import CATALOG, load_catalog
-from servers.bundle.serve.configuration import choose, read_configuration
+from servers.bundle.serve.choice import choose
+from servers.bundle.serve.configuration import read_configuration
 from servers.bundle.serve.foreign import Foreign
 from servers.bundle.serve.values import Value, read_env_file
 

@@ -3,8 +3,9 @@
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from shared.kit.program import exit_with_error, needs_extra
 from shared.program.options import Group, OptionParser, option, positional, read_options
@@ -12,7 +13,8 @@ from shared.program.process import Options, missing_extra, open_standard_streams
 
 from ..catalog import CATALOG, load_catalog
 from ..program import program_name
-from ..serve.configuration import DEFAULTS, OPTIONS, Configuration, choose, read_configuration
+from ..serve.choice import DEFAULTS, choose_joined
+from ..serve.configuration import OPTIONS, Configuration, read_configuration
 
 
 class _Own(BaseModel):
@@ -24,6 +26,10 @@ class _Own(BaseModel):
         "FILE",
     )
     catalog: Path | None = option(None, "catalog of other servers to use instead", "FILE")
+    join: bool = Field(False, description="offer all of them as one server as well, at /mcp")
+    prefix: Literal["auto", "always"] = Field(
+        "auto", description="when names there begin with that of their server: always, or where two have the same"
+    )
 
 
 def main(argv: Sequence[str]) -> int:
@@ -36,15 +42,15 @@ def main(argv: Sequence[str]) -> int:
         configuration = Configuration() if own.config is None else read_configuration(own.config)
         # What is said of one server alone has no meaning here.
         options = read_options(Options, {**given, "transport": "http"}, os.environ, "MCP", configuration.options)
-        chosen = choose(own.names, load_catalog(own.catalog or CATALOG), configuration)
+        choice = choose_joined(own.names, load_catalog(own.catalog or CATALOG), configuration, given)
         if missing_extra():
             raise ValueError(needs_extra("http"))
     except ValueError as error:
         exit_with_error(parser.program, str(error))
-    exposed = [configuration.exposed(configuration.options, OPTIONS), *(one.exposed for one in chosen)]
+    exposed = [configuration.exposed(configuration.options, OPTIONS), *(one.exposed for one in choice.servers)]
     from ..serve.running import run_all
 
-    return run_all(parser.program, options, chosen, next(filter(None, exposed), None))
+    return run_all(parser.program, options, choice, next(filter(None, exposed), None))
 
 
 def _parser() -> OptionParser:

@@ -24,23 +24,29 @@ from shared.program.process import (
     token_of,
 )
 from shared.program.run import open_trace
+from shared.server.server import NoSettings
 from shared.transports.http.app import HttpOptions
 from shared.transports.http.mount import Mount
 from shared.transports.http.server import run_mounts
 
-from .configuration import Chosen
+from .choice import Choice, Chosen
+from .joined import joined_server
+from .joining import JOINED
 from .page import Page
 
 
-def run_all(program: str, options: Options, chosen: Sequence[Chosen], exposed: str | None) -> int:
-    """Serves what is `chosen`, each server at `/NAME/mcp`; the exit code. Ends the program where it can't start."""
+def run_all(program: str, options: Options, choice: Choice, exposed: str | None) -> int:
+    """Serves what is chosen, each server at `/NAME/mcp`, and those that are joined as one at `/mcp`; the exit code.
+    Ends the program where it can't start."""
     try:
         http = http_options(options, token_of(options))
         trace = open_trace(options)
     except ValueError as error:
         exit_with_error(program, str(error))
     set_up_process(options, exposed)
-    mounts = [_mounted(one, options, http, trace) for one in chosen]
+    mounts = [_mounted(one, options, http, trace) for one in choice.servers]
+    if choice.joined:
+        mounts.append(_joined(mounts, choice, http, trace))
     try:
         return run_to_the_end(program, partial(_run, mounts, options, http), fast=True)
     finally:
@@ -52,6 +58,15 @@ def _mounted(one: Chosen, options: Options, http: HttpOptions, trace: Any) -> Mo
     one.limit(options)
     mount = Mount(one.app, f"/{one.name}/mcp", http.limits, one.settings, one.name)
     mount.trace = trace and trace.of(one.name)
+    return mount
+
+
+def _joined(mounts: Sequence[Mount], choice: Choice, http: HttpOptions, trace: Any) -> Mount:
+    """The mount of those that are joined, which are served here and at their own paths at once."""
+    members = [mount for mount in mounts if mount.name in choice.joined]
+    app = joined_server([one.supervised for one in members], [one.server for one in members], choice.prefix)
+    mount = Mount(app, "/mcp", http.limits, NoSettings(), JOINED)
+    mount.trace = trace and trace.of(JOINED)
     return mount
 
 

@@ -1,0 +1,157 @@
+"""Which servers run, each with its settings: those of a configuration, or some that are useful at once."""
+
+import os
+from collections.abc import AsyncIterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from importlib import import_module
+from typing import Any, Literal, NamedTuple
+
+from pydantic import BaseModel
+
+from shared import Implementation, Server
+from shared.program.options import Words, Written, read_options
+from shared.program.process import Options, set_limits
+from shared.program.run import own_prefix
+from shared.server.server import NoSettings
+
+from ..catalog import Catalog, Entry
+from .configuration import Configuration
+from .foreign import Foreign
+from .foreign_server import foreign_server
+from .joining import Joining
+
+__all__ = ["DEFAULTS", "Choice", "Chosen", "choose", "choose_joined"]
+
+DEFAULTS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+    "servers.filesystem": ("the current directory, read-only", {"roots": ["."]}),
+    "servers.sqlite": ("a small shop to try, which ends with the server", {"demo": True}),
+    "servers.fetch": ("the public web", {}),
+    "servers.prompts": ("the starter library", {}),
+}
+"""Without a configuration: what each server serves, by its module, in words and as settings."""
+
+
+class Chosen(NamedTuple):
+    """A server that is to run."""
+
+    name: str
+    app: Server[Any]
+    settings: BaseModel
+    exposed: str | None
+    """A secret in the configuration that others on this machine can read."""
+    budget: Mapping[str, Any] = {}
+    """What one call may cost, in place of what the options say for all servers."""
+
+    def limit(self, options: Options) -> None:
+        """Has it keep to the limits of the operator."""
+        set_limits(self.app, options)
+        self.app.budget = replace(self.app.budget, **self.budget)
+
+
+class Choice(NamedTuple):
+    """What a program is to run."""
+
+    servers: Sequence[Chosen]
+    joined: Sequence[str] = ()
+    """The names of those that are offered as one."""
+    prefix: Literal["auto", "always"] = "auto"
+
+
+def choose(names: Sequence[str], catalog: Catalog, configuration: Configuration) -> list[Chosen]:
+    """The servers called `names`, or all that are configured, or else all that are useful without.
+
+    One that can't be loaded is among them, and fails when it is started, so that the others run all the same. Raises
+    ValueError, in one line, for a name or a setting that is wrong.
+    """
+    foreign = configuration.foreign()
+    for name in foreign.keys() & {entry.name for entry in catalog.servers}:
+        reason = "this is the name of a server in the catalog; call one that has a command or a url otherwise"
+        raise ValueError(f"{configuration.path}: servers.{name}: {reason}")
+    names = _names(names, catalog, configuration)
+    entries = {name: catalog.entry(name) for name in names if name not in foreign}
+    modules = [entry.module for entry in entries.values()]
+    for module in modules:
+        if modules.count(module) > 1:
+            raise ValueError(f"{module} can be served once only, and has several names in the catalog")
+    return [
+        _chosen(entries[name], configuration) if name in entries else _foreign(foreign[name], configuration)
+        for name in names
+    ]
+
+
+def choose_joined(names: Sequence[str], catalog: Catalog, configuration: Configuration, given: Words) -> Choice:
+    """What is to run of `choose`, and which of that is offered as one, as the command line `given` or else the
+    configuration says. Raises ValueError, in one line, for what is wrong."""
+    servers = choose(names, catalog, configuration)
+    said = {name: given[name] for name in Joining.model_fields if name in given}
+    joining = read_options(Joining, said, file=configuration.joining)
+    served = [one.name for one in servers]
+    return Choice(servers, joining.members(served, list(configuration.servers or served)), joining.prefix)
+
+
+def _names(names: Sequence[str], catalog: Catalog, configuration: Configuration) -> list[str]:
+    configured = configuration.servers
+    if configured is None:
+        useful = [entry.name for entry in catalog.servers if entry.module in DEFAULTS]
+        return list(dict.fromkeys(names)) or useful or [entry.name for entry in catalog.servers]
+    if not configured:
+        raise ValueError(f"{configuration.path}: servers: name at least one")
+    for name in names:
+        if name not in configured:
+            known = ", ".join(configured)
+            raise ValueError(f"{configuration.path}: there is no server {name!r} in it; there are: {known}")
+    return [name for name in configured if name in names or not names]
+
+
+def _chosen(entry: Entry, configuration: Configuration) -> Chosen:
+    app = _loaded(entry)
+    if isinstance(app, BaseException):
+        # Its settings can't be checked.
+        return Chosen(entry.name, _failing(entry, app), NoSettings(), None)
+    fields = app.settings_model.model_fields
+    written = configuration.settings(entry.name, fields) if configuration.servers else _defaults(entry)
+    try:
+        settings = read_options(app.settings_model, {}, os.environ, own_prefix(app), written)
+    except ValueError as error:
+        named = str(error).startswith(f"{configuration.path}: ")
+        raise ValueError(str(error) if named else f"{entry.name}: {error}") from None
+    return Chosen(entry.name, app, settings, configuration.exposed(written, fields))
+
+
+def _foreign(one: Foreign, configuration: Configuration) -> Chosen:
+    said = {"result_bytes": one.settings.max_result, "seconds": one.settings.max_seconds}
+    budget = {name: limit for name, limit in said.items() if limit is not None}
+    return Chosen(one.name, foreign_server(one), NoSettings(), one.exposed, budget)
+
+
+def _defaults(entry: Entry) -> Mapping[str, Written]:
+    _, settings = DEFAULTS.get(entry.module, ("", {}))
+    return {name: Written(value, f"the default of {name}") for name, value in settings.items()}
+
+
+def _loaded(entry: Entry) -> Server[Any] | BaseException:
+    """The server of an entry, or why it can't be loaded. Raises ValueError where the module has no server."""
+    # In a thread, because whatever is raised there comes back as a value.
+    with ThreadPoolExecutor(1) as thread:
+        loading = thread.submit(import_module, f"{entry.module}.server")
+        error = loading.exception()
+    if error is not None:
+        return error
+    app = getattr(loading.result(), "app", None)
+    if not isinstance(app, Server):
+        raise ValueError(f"{entry.name}: {entry.module}.server has no server called app")
+    return app
+
+
+def _failing(entry: Entry, error: BaseException) -> Server[Any]:
+    """Stands for a server that can't be loaded: it fails when it is started, as others may."""
+    app = Server[None](Implementation(name=entry.name, version=entry.version))
+
+    @app.lifespan
+    async def fail(_opening: object) -> AsyncIterator[None]:
+        if error is not None:
+            raise error
+        yield
+
+    return app
