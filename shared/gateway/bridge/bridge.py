@@ -12,12 +12,12 @@ Subscriptions and log levels are this server's own business: of many clients it 
 import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import anyio
 
 from ...client.options import ClientOptions
-from ...errors import PeerError, RpcError
+from ...errors import MethodNotFound, PeerError, RpcError
 from ...kit.tasks import Crew
 from ...protocol.methods import PROTOCOLS_OWN, Method
 from ...protocol.shaping import is_shapely
@@ -160,7 +160,9 @@ def bridge(upstream: Upstream, *, extensions: Sequence[Extension[Any]] = ()) -> 
 
 
 async def _forward(running: Running[Any], context: Context[Any], params: Any) -> dict[str, Any]:
-    state: Bridge = context.state
+    name, state = context.call.method.name, cast("Bridge", context.state)
+    if name.startswith("tasks/"):
+        raise MethodNotFound(f"method not found: {name[:100]}")
     return await state.call(context, params)
 
 
