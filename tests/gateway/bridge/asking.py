@@ -11,6 +11,7 @@ from shared import Implementation, Running, Server, elicit_form, list_roots
 from shared import sample as completion
 from shared.client.client import Client
 from shared.client.options import ClientOptions
+from shared.errors import PeerError
 from shared.gateway.bridge.bridge import Place
 from shared.gateway.bridge.upstream import Upstream
 from shared.kit.tasks import Crew, background
@@ -43,7 +44,7 @@ class Asking(Small):
         """How many sessions there were."""
         self.ended = 0
         more = (self.ask_all, self.ask_both, self.ask_for_ever, self.ask_then_wait)
-        for function in (*more, self.wait_for_roots, self.who, self.keep, self.hear, self.visit):
+        for function in (*more, self.wait_for_roots, self.tell_refusal, self.who, self.keep, self.hear, self.visit):
             self.app.tool()(function)
         self.kept: dict[Any, str] = {}
         self.heard = anyio.Event()
@@ -52,20 +53,21 @@ class Asking(Small):
         """Set when a session has ended."""
         self.asks_for_roots = False
         """Whether sessions begin with that, as those of many servers do."""
+        self.links: list[Connection] = []
         self.roots_told = anyio.Event()
         self.roots_are: Json = {}
         self.app.lifespan(self._greeting)
 
     async def _greeting(self, opening: Opening) -> AsyncIterator[None]:
         async with background() as tasks:
-            opening.greet(lambda link: tasks.start_soon(self._ask_for_roots, link))
+            opening.greet(lambda link: tasks.start_soon(self._greet, link))
             yield
 
-    async def _ask_for_roots(self, link: Connection) -> None:
+    async def _greet(self, link: Connection) -> None:
+        self.links.append(link)
         if self.asks_for_roots:
             answer = await link.ask_apart(list_roots())
-            assert isinstance(answer, Response)
-            self.roots_are = answer.result
+            self.roots_are = answer.result if isinstance(answer, Response) else {"error": answer.message}
             self.roots_told.set()
 
     def upstream(self, **options: Any) -> Upstream:
@@ -137,6 +139,14 @@ class Asking(Small):
         await self.roots_told.wait()
         uri: str = self.roots_are["roots"][0]["uri"]
         return uri
+
+    async def tell_refusal(self, ctx: Context[None]) -> str:
+        """Ask for roots, and tell the error that comes of it."""
+        try:
+            await ctx.pass_on({"roots": ("roots/list", {})}, None)
+        except PeerError as error:
+            return error.message
+        return "the client has answered"
 
     async def who(self, ctx: Context[None]) -> str:
         """Tell who calls and what it can do."""
