@@ -21,8 +21,6 @@ from .foreign import Foreign
 from .foreign_server import foreign_server
 from .joining import Joining
 
-__all__ = ["DEFAULTS", "Choice", "Chosen", "choose", "choose_joined"]
-
 DEFAULTS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "servers.filesystem": ("the current directory, read-only", {"roots": ["."]}),
     "servers.sqlite": ("a small shop to try, which ends with the server", {"demo": True}),

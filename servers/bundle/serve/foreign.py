@@ -34,8 +34,6 @@ from ..remote import check_url
 from .joining import JOINED
 from .values import Values, read_env_file, read_value
 
-__all__ = ["Foreign", "ForeignSettings", "is_foreign", "read_foreign"]
-
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 """What can be part of a path and of the name of a tool."""
 _OF_COMMANDS = ("env", "env_file", "cwd")

@@ -5,12 +5,13 @@ from typing import Any
 from shared import Server
 from shared.gateway.bridge.bridge import bridge
 from shared.gateway.rules.extension import rules
+from shared.gateway.rules.pins import Pins
 
 from .foreign import Foreign
-
-__all__ = ["foreign_server"]
+from .pinned import pins_path
 
 
 def foreign_server(one: Foreign) -> Server[Any]:
-    """A declaration to be opened."""
-    return bridge(one.upstream, extensions=[rules(one.rules, name=one.name)])
+    """A declaration to be opened. Raises ValueError, in one line, for pins that can't be read."""
+    pins = Pins(pins_path(one.path, one.name)) if one.settings.pin else None
+    return bridge(one.upstream, extensions=[rules(one.rules, pins=pins, name=one.name)])

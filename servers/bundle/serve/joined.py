@@ -8,8 +8,6 @@ from shared.gateway.joined.gateway import gateway
 from shared.ops.supervised import Supervised
 from shared.server.limits import CallLimits
 
-__all__ = ["joined_server"]
-
 
 def joined_server(
     members: Sequence[Supervised], declared: Sequence[Server[Any]], prefix: Literal["auto", "always"]

@@ -5,8 +5,6 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, PlainValidator
 
-__all__ = ["JOINED", "Joining"]
-
 JOINED = "joined"
 """What all of them together are called."""
 

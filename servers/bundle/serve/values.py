@@ -18,8 +18,6 @@ from shared.ops.trace import redacted
 from shared.program.options import expand_home
 from shared.program.settings_file import read_text
 
-__all__ = ["Value", "Values", "read_env_file", "read_value"]
-
 _LINE = re.compile(r"(?:export\s+)?([A-Za-z_]\w*)\s*=\s*(.*)", re.ASCII | re.DOTALL)
 
 
