@@ -16,6 +16,7 @@ from shared.client.client import Client
 from shared.client.connect import connect_http
 from shared.client.options import ClientOptions
 from shared.errors import McpError, PeerError
+from tests.bundle.old_process import COMMAND as OLD
 from tests.bundle.own_process import COMMAND
 from tests.faults.raw import ROOT, Raw
 from tests.faults.test_http_process import listening
@@ -64,6 +65,17 @@ async def test_it_is_the_server_that_was_started(url: str, mode: str) -> None:
             assert client.server.info["name"] == "own-process"
             assert client.stateless is (mode == "stateless")
             assert (await client.call_tool("variable", {"name": "NOTHING"})).text == "not set"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shared", [False, True])
+async def test_each_session_has_a_process_unless_one_is_for_all(shared: bool) -> None:
+    handshake = ClientOptions(mode="handshake")
+    with Raw([*EXPOSE, *(["--shared"] if shared else []), "--", *OLD]) as process, anyio.fail_after(PATIENCE):
+        url = listening(process)
+        async with connect_http(url, handshake) as one, connect_http(url, handshake) as other:
+            pids = {await pid_of(one), await pid_of(other), await pid_of(one)}
+    assert len(pids) == (1 if shared else 2)
 
 
 @pytest.mark.slow

@@ -12,6 +12,7 @@ from servers.bundle.commands.install import main as install
 from servers.bundle.commands.install import uninstall
 from servers.bundle.hosts.bundled import BUNDLE, name_of
 from servers.bundle.hosts.launching import launch_command
+from tests.bundle.test_connect import everything
 
 URL = "https://mcp.example.org/mcp"
 PROGRAM = launch_command(BUNDLE)
@@ -150,6 +151,21 @@ def test_a_key_in_a_url_is_written_and_not_shown(home: Path, capsys: pytest.Capt
     assert "hush" not in capsys.readouterr().out
     (entry,) = printed(capsys, *words).values()
     assert entry["args"][-1] == f"{URL}?key=hush"
+
+
+@pytest.mark.slow
+def test_what_was_installed_reaches_the_server(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with everything(MCP_TOKEN="hush") as url:
+        words = ("--url", url, "--client", "claude-desktop")
+        assert install([*words, "--token-file", "token"]) == 0
+        assert capsys.readouterr().out.splitlines()[-1].startswith("works: ")
+        assert install([*words, "--name", "other"]) == 1
+        *_, fault, last = capsys.readouterr().out.splitlines()
+    assert "; --token-file has a token sent" in fault
+    assert last == "it does not work yet; the entry stays, and install can be called again, or uninstall"
+    uninstall(["other", "--client", "claude-desktop"])
+    uninstall([name_of(url), "--client", "claude-desktop"])
+    assert not (home / ".config").exists()
 
 
 # Several as one
