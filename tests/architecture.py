@@ -75,7 +75,6 @@ LATE_IMPORTS: dict[str, str] = {
 BROAD_EXCEPTS: dict[str, str] = {  # one handler each, four at most
     "shared/client/member.py": "a server of a group that fails in any way must not take the others with it",
     "shared/server/calls.py": "the one place where any exception becomes an answer",
-    "shared/gateway/joined/part.py": "each server says of its own errors what clients are told",
     "servers/fetch/read/worker.py": "a damaged page may break its reader in any way, and costs itself only",
     "shared/transports/http/sessions.py": "one session that fails must not take the others with it",
 }

@@ -16,7 +16,7 @@ from ...protocol.methods import Method, row_for
 from ...protocol.session.events import Call
 from ...protocol.session.questions import FIRST_ROUND, Round
 from ...protocol.types.base import Params
-from ...protocol.types.resources import UriParams
+from ...protocol.types.resources import ListenParams, SubscriptionFilter, UriParams
 from ...server.context import Context
 from ...server.features import Handler
 from ...server.running import Running
@@ -109,14 +109,19 @@ class Part:
         """Begins a subscription for the call of `context`; of which run it is, and its key. Raises as `hand_on` does,
         ResourceNotFound where it may not be subscribed to, InvalidParams where there are too many."""
 
-        async def begin(running: Running[Any], context: Context[Any], params: UriParams) -> dict[str, Any]:
-            return {"key": await running.changes.hold(context, params.uri)}
+        async def begin(running: Running[Any], context: Context[Any], params: Params) -> dict[str, Any]:
+            return {"key": await running.changes.hold(context, uri)}
 
-        running = self.running
-        row = self.row(context, "resources/subscribe" if context.peer.lasts else "subscriptions/listen")
+        params: Params
+        if context.peer.lasts:
+            method, params = "resources/subscribe", UriParams(uri=uri)
+        else:
+            wanted = SubscriptionFilter(resource_subscriptions=[uri])
+            method, params = "subscriptions/listen", ListenParams(notifications=wanted)
+        running, row = self.running, self.row(context, method)
         if running is None or row is None:
             raise self.refusal("resources/subscribe")
-        handler, params = running.surrounded(row, begin), UriParams(uri=uri)
+        handler = running.surrounded(row, begin)
         return running, (await self._work(running, handler, context, row, params))["key"]
 
     async def _work(
@@ -127,24 +132,13 @@ class Part:
             call.round = self._reopened(call.round)
         handed = Context(call, context.link, running, running.state, running.budget)
         result: dict[str, Any] | None = None
-        try:
-            with running.calls.guest() as scope:
-                result = await handler(running, handed, params)
-                if result is None:
-                    raise TypeError(f"what handles {row.name} returned None")
-        except InputRequired as asked:
-            raise self._asking(asked, call.round) from None
-        except (Exception, BaseExceptionGroup) as error:  # noqa: BLE001 - the server says what its clients are told
-            told = running.server.translate(error)
-            raise (self._asking(told, call.round) if isinstance(told, InputRequired) else told) from None
+        with running.calls.guest() as scope, _Explained(running, self.name, call):
+            result = await handler(running, handed, params)
+            if result is None:
+                raise TypeError(f"what handles {row.name} returned None")
         if scope.cancelled_caught or result is None:
             raise self.refusal(row.name)
         return result
-
-    def _asking(self, asked: InputRequired, round_: Round) -> InputRequired:
-        # Without anything to carry a round keeps the answers so far; with it, they are carried.
-        answers = round_.answers if asked.carried is None else {}
-        return InputRequired(asked.requests, {_OF: self.name, "carried": asked.carried, "answers": answers})
 
     def _reopened(self, round_: Round) -> Round:
         """The round as the server has left it. Raises InvalidParams for one of another server's."""
@@ -154,6 +148,29 @@ class Part:
             raise InvalidParams("this requestState belongs to a request that went to another server")
         carried = round_.carried
         return Round(round_.number, {**carried["answers"], **round_.answers}, carried["carried"])
+
+
+class _Explained:
+    """Has what is raised leave as what the clients of `running` are told of it, and questions with the name of who
+    asks."""
+
+    __slots__ = ("_call", "_name", "_running")
+
+    def __init__(self, running: Running[Any], name: str, call: Call) -> None:
+        self._running, self._name, self._call = running, name, call
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        if not isinstance(error, Exception | InputRequired | BaseExceptionGroup):
+            return
+        told = self._running.server.translate(error)
+        if isinstance(told, InputRequired):
+            # Without anything to carry a round keeps the answers so far; with it, they are carried.
+            answers = self._call.round.answers if told.carried is None else {}
+            told = InputRequired(told.requests, {_OF: self._name, "carried": told.carried, "answers": answers})
+        raise told from None
 
 
 def asked_by(round_: Round) -> str | None:
