@@ -12,7 +12,7 @@ its time costs those that call others nothing.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal
 from weakref import WeakKeyDictionary
 
@@ -83,11 +83,12 @@ class Roster:
 
 
 class Directory:
-    """The lists of all servers."""
+    """The lists of all servers. `returned` is told of a list that again has what one of them did not list before."""
 
-    def __init__(self, parts: Iterable[Part], prefix: Prefix) -> None:
+    def __init__(self, parts: Iterable[Part], prefix: Prefix, returned: Callable[[str], None]) -> None:
         self._parts = tuple(parts)
         self._prefix = prefix
+        self._returned = returned
         self._rolls = {kind.what: [Roll(part, kind) for part in self._parts] for kind in (TOOLS, PROMPTS, TEMPLATES)}
         self._rosters: dict[str, Roster] = {}
         self._rosters_of: WeakKeyDictionary[ServerSession, dict[str, Roster]] = WeakKeyDictionary()
@@ -112,6 +113,7 @@ class Directory:
             return made
         self._stale.discard(kind.what)
         rolls = self._rolls[kind.what]
+        missing = [roll for roll in rolls if roll.is_missing]
         made = Roster(kind, list(zip(self._parts, await _told(rolls, context), strict=True)), self._prefix)
         # Where one did not tell its list, whoever asks next asks it again, as far as there is patience.
         if not all(roll.is_fresh or roll.part.running is None for roll in rolls):
@@ -119,6 +121,8 @@ class Directory:
         if differs and context.peer.lasts:
             self._rosters_of.setdefault(context.link.session, {})[kind.what] = made
         self._rosters[kind.what] = made
+        if not all(roll.is_missing for roll in missing):
+            self._returned(kind.what)
         return made
 
     async def entries(self, kind: Kind, context: Context[Any]) -> list[tuple[Part, Told]]:
@@ -153,7 +157,7 @@ class Directory:
 
     def _closed(self, kind: Kind, name: str) -> Place | None:
         for roll in self._rolls[kind.what]:
-            if roll.part.running is None and any(entry[kind.key] == name for entry in roll.last.entries):
+            if roll.had(name):
                 return Place(roll.part, name)
         return None
 

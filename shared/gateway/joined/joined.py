@@ -10,6 +10,7 @@ from ...kit.tasks import Crew
 from ...protocol.identity import LogMessage
 from ...protocol.session.events import Change
 from ...protocol.session.subscriptions import LISTS
+from ...server.connection import Connection
 from ...server.running import Opening, Running
 from .description import capabilities_of, instructions_of, log_level_of, since_of
 from .directory import Directory, Prefix
@@ -34,7 +35,7 @@ class Joined:
 
     def __init__(self, opening: Opening, members: Sequence[Member], prefix: Prefix) -> None:
         self.parts = [Part(member) for member in members]
-        self.directory = Directory(self.parts, prefix)
+        self.directory = Directory(self.parts, prefix, self._returned)
         self.owners = Owners(self.parts, self.directory)
         self.foreign = Foreign(self.parts, self.directory, self.owners)
         self.resources = Pages(self.parts, lambda part, page: self.owners.learn(part, page.get("resources") or ()))
@@ -56,6 +57,7 @@ class Joined:
                 ending.callback(part.member.watch(presence.look))
                 presence.look()
             self._describe()
+            self._opening.greet(self.greet)
             yield
 
     async def want_resources(self) -> None:
@@ -88,9 +90,20 @@ class Joined:
             self._describe()
             getattr(self._opening.changes, change.what)()
 
+    def greet(self, link: Connection) -> None:
+        """A client has shaken hands with all of them."""
+        for part in self.parts:
+            for greet in part.running.greeters if part.running is not None else ():
+                greet(link)
+
     def announce(self, message: LogMessage) -> None:
         """One of the servers says what concerns everybody."""
         self._opening.changes.announce(message)
+
+    def _returned(self, what: str) -> None:
+        changes = self._opening.changes
+        tell = {"tools": changes.tools, "prompts": changes.prompts, "resourceTemplates": changes.resources}
+        tell[what]()
 
     async def _return(self, part: Part) -> None:
         running = part.running

@@ -1,6 +1,7 @@
 """What one of the servers lists of one kind, kept until it says that this has changed.
 
-A server that fails to list, or takes its time, is not waited for again before long: what it has told last stands.
+A server that takes its time is not waited for again before long: what it has told last stands. One that fails to
+list has nothing to show until it lists again.
 Where its lists may be others for each client, they are asked for anew by whoever wants to see them, and what is kept
 only tells whose a name is.
 """
@@ -71,6 +72,9 @@ class Roll:
         self._last_of: WeakKeyDictionary[ServerSession, Told] = WeakKeyDictionary()
         self.is_fresh = False
         """Whether it is the list of today."""
+        self.is_missing = False
+        """Whether the server did not list it when it was asked last."""
+        self._is_refused = False
         self._age = self._attempts = 0
         self._patience = float("-inf")
         self._asking = anyio.Lock()
@@ -85,31 +89,40 @@ class Roll:
         """What the client of `context` was told last, as far as that is known."""
         return self._last_of.get(context.link.session, self.last) if self._last_of else self.last
 
+    def had(self, name: str) -> bool:
+        """Whether `name` stood in it before the server closed, or failed."""
+        gone = self.part.running is None or self._is_refused
+        return gone and any(entry[self.kind.key] == name for entry in self.last.entries)
+
     async def told(self, context: Context[Any]) -> Told:
-        """The list of today, for the client of `context`; the last one, or nothing, where the server does not tell
-        it."""
+        """The list of today, for the client of `context`; the last one where it does not come in time, and nothing
+        where the server fails."""
         part = self.part
         if not part.has(self.kind.row.capability[0]):
             return _NOTHING
         if part.differs_by_client:
-            return await self._learn(context) if anyio.current_time() >= self._patience else self.known(context)
+            return await self._learn(context) if anyio.current_time() >= self._patience else self._shown(context)
         if not self.is_fresh:
             attempts = self._attempts
             async with self._asking:
                 # Who waited for another one's attempt makes none.
                 if self._attempts == attempts and anyio.current_time() >= self._patience:
                     await self._learn(context)
-        return self.known(context)
+        return self._shown(context)
+
+    def _shown(self, context: Context[Any]) -> Told:
+        return _NOTHING if self._is_refused else self.known(context)
 
     async def _learn(self, context: Context[Any]) -> Told:
         age, told = self._age, None
-        with anyio.move_on_after(LISTING_SECONDS):
-            with suppress(McpError, InputRequired):
-                told = await _whole(self.part, self.kind, context)
+        with anyio.move_on_after(LISTING_SECONDS) as waiting, suppress(McpError, InputRequired):
+            told = await _whole(self.part, self.kind, context)
         self._attempts += 1
+        self.is_missing, self._is_refused = told is None, told is None and not waiting.cancelled_caught
         if told is None:
-            self._patience = anyio.current_time() + PATIENCE_SECONDS
-            return self.known(context)
+            if waiting.cancelled_caught:
+                self._patience = anyio.current_time() + PATIENCE_SECONDS
+            return self._shown(context)
         self.last, self.is_fresh = told, self._age == age
         if self.part.differs_by_client and context.peer.lasts:
             self._last_of[context.link.session] = told

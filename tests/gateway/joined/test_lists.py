@@ -6,7 +6,7 @@ from typing import Any
 import anyio
 import pytest
 
-from shared import Context, Running
+from shared import Context, RpcError, Running
 from shared.gateway.joined import roll
 from tests.gateway.joined.members import Door, joined, small
 from tests.server.peer import ERAS, NEWEST_HANDSHAKE, STATELESS, Peer, talking
@@ -174,3 +174,27 @@ async def test_a_page_that_is_none_leaves_the_server_out() -> None:
     async with joined(a, b) as running, talking(running) as peer:
         opened(b).handlers["tools/list"] = listed
         assert await names(peer) == ["read"]
+
+
+@both_eras
+async def test_what_fails_to_list_disappears_and_returns_with_word_of_it(version: str) -> None:
+    a, b = member("a", "read"), member("b", "load")
+
+    async def fail(*_: Any) -> dict[str, Any]:
+        raise RpcError("the server b is not available: it is gone")
+
+    async with joined(a, b) as running, talking(running, version) as peer:
+        if version == STATELESS:
+            await peer.begin("subscriptions/listen", {"notifications": {"toolsListChanged": True}})
+            await peer.other("notifications/subscriptions/acknowledged")
+        assert await names(peer) == ["read", "load"]
+        handlers = opened(b).handlers
+        listed, called = handlers["tools/list"], handlers["tools/call"]
+        handlers.update({"tools/list": fail, "tools/call": fail})
+        opened(b).changes.tools()
+        await peer.other("notifications/tools/list_changed")
+        assert await names(peer) == ["read"]
+        assert (await peer.call("load"))["error"]["message"] == "the server b is not available: it is gone"
+        handlers.update({"tools/list": listed, "tools/call": called})
+        assert await names(peer) == ["read", "load"]
+        await peer.other("notifications/tools/list_changed")

@@ -1,10 +1,11 @@
 """What several servers are as one, and what becomes of that when they come and go."""
 
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 
-from shared import Context
+from shared import Context, Opening
 from shared.gateway.joined.gateway import gateway
 from shared.server.server import MAX_INSTRUCTIONS
 from tests.gateway.joined.members import Door, joined, small
@@ -258,3 +259,16 @@ async def test_a_method_of_a_member_that_comes_later_is_there_for_who_came_befor
         id_ = await peer.begin("example/own")
         peer._methods.pop(id_)
         assert (await peer.answer(id_))["result"]["own"] == "b"
+
+
+async def test_members_hear_of_each_client_that_has_shaken_hands() -> None:
+    server, met = small("a"), []
+
+    @server.lifespan
+    async def open_state(opening: Opening) -> AsyncIterator[None]:
+        opening.greet(met.append)
+        yield
+
+    async with joined(Door("a", server)) as running, talking(running) as peer:
+        await peer.request("ping")
+        assert len(met) == 1
