@@ -1,6 +1,8 @@
 """`python -m servers doctor`: what keeps the servers from running, and how to fix it."""
 
-from collections.abc import Sequence
+from argparse import Namespace
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -8,13 +10,16 @@ from rich.text import Text
 
 from shared.kit.program import exit_with_error
 
-from ..catalog import load_catalog
+from ..catalog import Catalog, load_catalog
 from ..doctor.examination import Examination, examine
 from ..doctor.findings import Finding, Severity
 from ..doctor.installation import this_installation
+from ..doctor.served import Served, examine_served
 from ..hosts.clients import CLIENTS, client_named, this_machine
 from .arguments import CommandParser
 from .output import console, print_json, wrap
+
+Look = Callable[[], Awaitable[list[Finding]]]
 
 _STYLES = {Severity.OK: "green", Severity.WARNING: "yellow", Severity.FAULT: "bold red"}
 
@@ -27,6 +32,8 @@ def main(argv: Sequence[str]) -> int:
         "as its client would, and speak to it. Say in plain words what to do.",
     )
     parser.add_argument("names", nargs="*", metavar="NAME", help="servers to look at (default: all)")
+    text = "look at this configuration of `serve` and at the servers in it, in place of the clients"
+    parser.add_argument("--config", type=Path, metavar="FILE", help=text)
     known = ", ".join(client.name for client in CLIENTS)
     parser.add_argument("--client", metavar="CLIENT", help=f"the only client to look at: {known}")
     parser.add_catalog()
@@ -34,20 +41,30 @@ def main(argv: Sequence[str]) -> int:
     given = parser.parse_args(argv)
     try:
         catalog = load_catalog(given.catalog)
-        entries = [catalog.entry(name) for name in dict.fromkeys(given.names)] or catalog.servers
-        clients = [client_named(given.client)] if given.client is not None else []
-        machine = this_machine()
+        look = _at_clients(given, catalog) if given.config is None else _at_served(given, catalog)
     except ValueError as error:
         exit_with_error(parser.prog, str(error))
-    asked = bool(given.names)
-    examination = Examination(machine, this_installation(), Path.cwd(), entries, asked=asked, clients=clients)
     with console().status("starting the servers"):
-        found = anyio.run(examine, examination)
+        found = anyio.run(look)
     if given.json:
         print_json([finding._asdict() for finding in found])
     else:
         _show(found)
     return 1 if any(finding.severity is Severity.FAULT for finding in found) else 0
+
+
+def _at_clients(given: Namespace, catalog: Catalog) -> Look:
+    entries = [catalog.entry(name) for name in dict.fromkeys(given.names)] or catalog.servers
+    clients = [client_named(given.client)] if given.client is not None else []
+    asked, project = bool(given.names), Path.cwd()
+    examination = Examination(this_machine(), this_installation(), project, entries, asked=asked, clients=clients)
+    return partial(examine, examination)
+
+
+def _at_served(given: Namespace, catalog: Catalog) -> Look:
+    if given.client is not None:
+        raise ValueError("--client and --config are two things to look at: give one of them")
+    return partial(examine_served, Served(given.config, catalog, this_installation(), given.names))
 
 
 def _show(found: Sequence[Finding]) -> None:

@@ -57,7 +57,7 @@ async def examine(examination: Examination) -> list[Finding]:
     if not found.launches or examination.asked:
         rest = [entry for entry in entries if entry.name not in configured | broken]
         steps += [partial(_try_out, examination, entry) for entry in rest]
-    return findings + await _all(steps)
+    return findings + await take(steps)
 
 
 def _unused(examination: Examination, found: Configuration) -> Iterator[Finding]:
@@ -67,7 +67,7 @@ def _unused(examination: Examination, found: Configuration) -> Iterator[Finding]
             yield warning(client.title, what, f"put one there: {program_name()} install NAME --client {client.name}")
 
 
-async def _all(steps: Sequence[Step]) -> list[Finding]:
+async def take(steps: Sequence[Step]) -> list[Finding]:
     """What the steps find, in their order; some run at the same time."""
     found: list[list[Finding]] = [[] for _ in steps]
     limit = anyio.CapacityLimiter(AT_ONCE)

@@ -108,6 +108,11 @@ class Foreign:
         """It, as a bridge knows it."""
         return Upstream(self.name, self.connect, shared=self.settings.shared)
 
+    def values(self) -> list[str]:
+        """Every value that it has from a variable or a header: any may be a secret. Raises like `check`."""
+        given = self._headers() if self.settings.command is None else self._environment()
+        return list(given.values())
+
     def check(self) -> None:
         """Raises ValueError, in one line without a secret, where what is to be sent or set can't be."""
         cwd = self.settings.cwd

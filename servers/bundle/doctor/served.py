@@ -1,0 +1,205 @@
+"""What a configuration of `serve` names: is it as `serve` wants it, and are the servers of others there?
+
+Each of those is started or connected to once, as any client would, and asked for its tools: which of them are
+withheld by their pins, and which rules of the operator concern none of them.
+"""
+
+import logging
+import os
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import anyio
+
+from shared.errors import McpError
+from shared.gateway.rules.names import Rules
+from shared.gateway.rules.pins import Pins
+from shared.kit.text import escape, join_lines
+from shared.program.options import read_options
+from shared.program.process import Options
+
+from ..catalog import Catalog
+from ..pinning.comparison import CAPABLE, Comparison, compare, list_tools
+from ..program import program_name
+from ..serve.configuration import OPTIONS, Configuration, choose, read_configuration
+from ..serve.foreign import Foreign, is_foreign
+from ..serve.joining import Joining
+from ..serve.pinned import pins_path
+from .examination import SECONDS, Step, take
+from .findings import Finding, fault, fine, warning
+from .installation import Installation, check_installation
+from .trials import mask, split_secrets
+
+_NAMED = 5
+"""Tools that one finding names."""
+_lines: ContextVar[deque[str] | None] = ContextVar("lines", default=None)
+
+
+class Served(NamedTuple):
+    """A configuration, and what it is looked at with."""
+
+    path: Path
+    catalog: Catalog
+    installation: Installation
+    names: Sequence[str] = ()
+    """The servers in it to look at; all where there is none."""
+    seconds: float = SECONDS
+    """How long a server may take to start, and to say what tools it has."""
+
+
+async def examine_served(served: Served) -> list[Finding]:
+    """What is found of the configuration, and of each server in it."""
+    path = served.path
+    try:
+        configuration = read_configuration(path)
+        names = _names(served.names, configuration)
+    except ValueError as error:
+        return [fault(str(path), _reason(error, path), f"correct it in {path}")]
+    ours = [name for name in names if not is_foreign((configuration.servers or {}).get(name, {}))]
+    entries = [entry for entry in served.catalog.servers if entry.name in ours]
+    findings = [*check_installation(served.installation, entries, ours), *_options(served, configuration)]
+    steps: list[Step] = [partial(_server, served, configuration, name) for name in names]
+    with _listening():
+        return findings + await take(steps)
+
+
+def _names(asked: Sequence[str], configuration: Configuration) -> list[str]:
+    known = list(configuration.servers or ())
+    for name in asked:
+        if name not in known:
+            raise ValueError(f"there is no server {name!r} in it; there are: {', '.join(known)}")
+    return list(dict.fromkeys(asked)) or known
+
+
+def _reason(error: Exception, path: Path) -> str:
+    return join_lines(str(error)).removeprefix(f"{path}: ")
+
+
+def _options(served: Served, configuration: Configuration) -> Iterator[Finding]:
+    """Whether what is said for all servers is what `serve` takes."""
+    path, known = served.path, list(configuration.servers or ())
+    try:
+        read_options(Options, {"transport": "http"}, os.environ, "MCP", configuration.options)
+        read_options(Joining, {}, file=configuration.joining).members(known, known)
+    except ValueError as error:
+        yield fault(str(path), _reason(error, path), f"correct it in {path}")
+    else:
+        yield fine(str(path), f"can be read, and names {len(known)} servers")
+    exposed = configuration.exposed(configuration.options, OPTIONS)
+    if exposed is not None:
+        yield _exposed(str(path), exposed, path)
+
+
+def _exposed(where: str, secret: str, path: Path) -> Finding:
+    what = f"others on this machine can read a secret: {secret.removeprefix(f'{path}: ')}"
+    fix = "chmod 600 the file that it stands in, and have a new one made if others use this machine"
+    return warning(where, what, fix)
+
+
+async def _server(served: Served, configuration: Configuration, name: str) -> list[Finding]:
+    """What is found of one server."""
+    path, where = served.path, f"{served.path}, {name!r}"
+    alone = configuration._replace(servers={name: (configuration.servers or {})[name]})
+    try:
+        chosen = choose([name], served.catalog, alone)
+        foreign = alone.foreign().get(name)
+        pins = Pins(pins_path(path, name)) if foreign is not None and foreign.settings.pin else None
+    except ValueError as error:
+        return [fault(where, _reason(error, path), f"correct it in {path}")]
+    findings = [_exposed(where, one.exposed, path) for one in chosen if one.exposed is not None]
+    if foreign is None:
+        return [*findings, fine(where, "its settings are as it takes them")]
+    return findings + await _ask(served, foreign, pins, where)
+
+
+async def _ask(served: Served, foreign: Foreign, pins: Pins | None, where: str) -> list[Finding]:
+    """Reaches a server of others, and looks at its tools."""
+    lines = deque[str](maxlen=1)
+    _lines.set(lines)
+    try:
+        with anyio.fail_after(served.seconds):
+            async with foreign.connect(CAPABLE) as client:
+                tools, said = await list_tools(client), client.server
+    except (OSError, McpError, ValueError) as error:
+        secrets = split_secrets(foreign.values())
+        return [_failed(served, foreign, where, mask(_told(error, served, lines), secrets))]
+    how = "it answers" if foreign.settings.command is None else "it starts"
+    name, version = (escape(str(said.info.get(key, "unknown")))[:100] for key in ("name", "version"))
+    what = f"{how}, is {name} {version}, speaks {said.version}, and has {len(tools)} tools"
+    names = [tool["name"] for tool in tools]
+    see = f"{program_name()} pin {foreign.name} --config '{served.path}'"
+    return [
+        fine(where, what),
+        *_idle(served.path, foreign.rules, names, where),
+        *([] if pins is None else [_pinned(pins, compare(pins, tools, foreign.rules), see, where)]),
+    ]
+
+
+def _told(error: Exception, served: Served, lines: Iterable[str]) -> str:
+    """What went wrong, and what the server said last to stderr."""
+    if isinstance(error, TimeoutError):
+        reason = f"it gives no answer in {served.seconds:g} seconds"
+    elif isinstance(error, McpError | ConnectionError | ValueError):
+        reason = f"it does not answer as an MCP server does: {join_lines(str(error))}"
+    else:
+        reason = f"it can't be started: {getattr(error, 'strerror', None) or join_lines(str(error))}"
+    return "; last it said: ".join([reason, *lines])
+
+
+def _failed(served: Served, foreign: Foreign, where: str, what: str) -> Finding:
+    command = foreign.settings.command
+    if command is None:
+        return fault(where, what, f"see that it runs, and that its url and token in {served.path} are right")
+    return fault(where, what, f"install {escape(command[0])}, or correct its command in {served.path}")
+
+
+def _idle(path: Path, rules: Rules, names: Sequence[str], where: str) -> Iterator[Finding]:
+    """What of the rules does not what it seems to."""
+    for rule, pattern in rules.idle(names):
+        yield warning(where, f"tools.{rule} has {pattern!r}, which is none of its tools", f"correct it in {path}")
+    for name in filter(rules.takes, names):
+        what = f"its tool {escape(name)[:100]} is withheld: another one is renamed to that"
+        yield warning(where, what, f"give that one another name, or rename both, in {path}")
+
+
+def _pinned(pins: Pins, found: Comparison, see: str, where: str) -> Finding:
+    """Whether something is withheld because it is not as it was pinned; `see` is the command that shows it."""
+    if pins.is_new:
+        return fine(where, "its tools are not pinned yet: the first client of `serve` has it done")
+    if not found.withheld:
+        return fine(where, f"its tools are as they were pinned: {len(found.fitting)}")
+    names = ", ".join(escape(name)[:100] for name in found.withheld[:_NAMED])
+    more = f" and {len(found.withheld) - _NAMED} more" if len(found.withheld) > _NAMED else ""
+    what = f"withheld from clients, since their definitions are not the pinned ones: {names}{more}"
+    return warning(where, what, f"see what changed: {see}; --accept accepts it")
+
+
+# What the servers write to stderr
+
+
+class _Ear(logging.Handler):
+    """Keeps the last line of the server that is looked at where it was started."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        lines = _lines.get()
+        if lines is not None and record.name == "shared.transports.process":
+            lines.append(record.getMessage().partition(": ")[2])
+
+
+@contextmanager
+def _listening() -> Iterator[None]:
+    logger = logging.getLogger("shared.transports.process")
+    before, ear = (logger.level, logger.propagate), _Ear()
+    logger.addHandler(ear)
+    logger.setLevel(logging.INFO)
+    logger.propagate = False
+    try:
+        yield
+    finally:
+        logger.removeHandler(ear)
+        logger.level, logger.propagate = before
