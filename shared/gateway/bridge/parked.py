@@ -15,7 +15,7 @@ from typing import Any
 import anyio
 from anyio import CancelScope
 
-from ...errors import InputRequired, InternalError, InvalidParams, McpError, MethodNotFound, RpcError
+from ...errors import InputRequired, InternalError, InvalidParams, McpError, MethodNotFound, PeerError, RpcError
 from ...kit.expiry import ExpiryQueue
 from ...kit.tasks import Signal
 from ...protocol.session.client_events import Asked, Notified
@@ -24,6 +24,7 @@ from ...protocol.wire.jsonrpc import Gap
 from ...server.context import Context
 from .base import Heard
 from .forwarding import CallRelay
+from .visiting import VISIT_SECONDS, Visiting
 
 __all__ = ["OF_CALLS", "PARKED_MOST", "PARKED_SECONDS", "CallOver", "Parking", "UpstreamCall"]
 
@@ -168,7 +169,10 @@ class Parking:
         seconds: float = PARKED_SECONDS,
         most: int = PARKED_MOST,
         gather_seconds: float = GATHER_SECONDS,
+        visit_seconds: float = VISIT_SECONDS,
     ) -> None:
+        self.visiting = Visiting(visit_seconds)
+        """The visits that their servers want first."""
         self._calls: dict[str, UpstreamCall] = {}
         self._gather_seconds = gather_seconds
         self._most = most
@@ -177,13 +181,14 @@ class Parking:
     def __len__(self) -> int:
         return len(self._calls)
 
-    def take_up(self, context: Context[Any]) -> UpstreamCall | None:
-        """The call that a round goes on with, which has its answers now; None where it is the first one.
+    async def take_up(self, context: Context[Any]) -> UpstreamCall | None:
+        """The call that a round goes on with, which has its answers now; None where it is to be made.
 
-        Raises InvalidParams where that call is gone, or somebody else's, and for answers that don't fit.
+        Raises InvalidParams where that call is gone, or somebody else's, and for answers that don't fit; and what
+        `Visiting.over` does.
         """
         carried = context.call.round.carried
-        if carried is None:
+        if carried is None or not context.call.method.multi_round or await self.visiting.over(context):
             return None
         id_ = str(carried.get("parked")) if isinstance(carried, dict) else ""
         call = self._calls.get(id_)
@@ -210,6 +215,9 @@ class Parking:
             if questions:
                 return await self._pass_on(questions, context, call)
             return call.result()
+        except PeerError as error:
+            await self.visiting.ask(context, error)
+            raise
         except InputRequired:
             goes_on = True
             raise

@@ -167,11 +167,11 @@ class Pool:
 
         Raises like `Client.exchange`, what opening a session raises, and what `Parking` does.
         """
-        call = self.parking.take_up(context)
+        call = await self.parking.take_up(context)
         if call is None:
             identity, asked = identity_of(context.peer), context.call
             session = await self._leased(context.owner, identity)
-            call = UpstreamCall(context, self._apart)
+            call = UpstreamCall(context, self._heard)
             session.lease(call)
             sent, reports = params_of(context, params), asked.token is not None
             exchange = partial(session.exchange, asked.method.name, sent, reports, identity.log_level)
@@ -200,6 +200,11 @@ class Pool:
             else:
                 session.closing.set()
 
+    def _heard(self, notice: Notified | Gap) -> None:
+        if isinstance(notice, Notified):
+            self.parking.visiting.heard(notice)
+        self._apart(notice)
+
     # Sessions
 
     async def _leased(self, owner: str, identity: ClientIdentity) -> _Session:
@@ -209,7 +214,7 @@ class Pool:
             await self._room()
             session = self._idle_one(key)
         if session is None:
-            session = _Session(key, identity, self._apart)
+            session = _Session(key, identity, self._heard)
             self._sessions.add(session)
             self._tasks.start(self._live(session))
         if not session.settled.is_set():

@@ -92,7 +92,7 @@ class SharedSession:
                 return await self._exchange(context, params_of(context, params), relay)
             finally:
                 relay.close()
-        call = self.parking.take_up(context)
+        call = await self.parking.take_up(context)
         if call is None:
             call = UpstreamCall(context, self._base.heard)
             self._tasks.start(self._make(call, context, params_of(context, params)))
@@ -153,6 +153,7 @@ class SharedSession:
         if notice.method == _LOGGED and self._is_of_one:
             self._under_way[-1].heard(notice)
         elif notice.method == _VISITED:
+            self.parking.visiting.heard(notice)
             link = self._visits.pop(str(notice.params.get("elicitationId")), None)
             if link is not None:
                 link.session.tell(notice.method, notice.params)

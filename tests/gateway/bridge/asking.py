@@ -11,7 +11,7 @@ from shared import Implementation, Running, Server, elicit_form, list_roots
 from shared import sample as completion
 from shared.client.client import Client
 from shared.client.options import ClientOptions
-from shared.errors import PeerError
+from shared.errors import PeerError, RpcError
 from shared.gateway.bridge.bridge import Place
 from shared.gateway.bridge.upstream import Upstream
 from shared.kit.tasks import Crew, background
@@ -43,8 +43,8 @@ class Asking(Small):
         self.opened = 0
         """How many sessions there were."""
         self.ended = 0
-        more = (self.ask_all, self.ask_both, self.ask_for_ever, self.ask_then_wait)
-        for function in (*more, self.wait_for_roots, self.tell_refusal, self.who, self.keep, self.hear, self.visit):
+        asking = (self.ask_all, self.ask_both, self.ask_for_ever, self.ask_then_wait, self.visit, self.enter)
+        for function in (*asking, self.wait_for_roots, self.tell_refusal, self.who, self.keep, self.hear):
             self.app.tool()(function)
         self.kept: dict[Any, str] = {}
         self.heard = anyio.Event()
@@ -53,6 +53,7 @@ class Asking(Small):
         """Set when a session has ended."""
         self.asks_for_roots = False
         """Whether sessions begin with that, as those of many servers do."""
+        self.was_visited = False
         self.links: list[Connection] = []
         self.roots_told = anyio.Event()
         self.roots_are: Json = {}
@@ -139,6 +140,20 @@ class Asking(Small):
         await self.roots_told.wait()
         uri: str = self.roots_are["roots"][0]["uri"]
         return uri
+
+    async def enter(self) -> str:
+        """Refuse before a page was visited."""
+        if not self.was_visited:
+            visit = {"mode": "url", "elicitationId": "v1", "url": "https://example.org/in", "message": "Come in."}
+            raise RpcError("visit the page first", code=-32042, data={"elicitations": [visit]})
+        return "entered"
+
+    def visit_over(self) -> None:
+        """The page was visited, which is told in all sessions."""
+        self.was_visited = True
+        for link in self.links:
+            link.session.tell("notifications/elicitation/complete", {"elicitationId": "v1"})
+            link.soon()
 
     async def tell_refusal(self, ctx: Context[None]) -> str:
         """Ask for roots, and tell the error that comes of it."""

@@ -153,3 +153,29 @@ async def test_a_later_round_that_declares_less_ends_the_call(tool: str) -> None
         answer = await round_of(peer, tool, first, q1=named("Ada"))
         assert answer["error"]["data"] == {"requiredCapabilities": {"elicitation": {"form": {}}}}
         assert len(parking) == 0
+
+
+async def test_a_page_that_is_to_be_visited_first_is_asked_for_and_the_call_made_anew() -> None:
+    async with _parking(Parking(visit_seconds=1_000), EVERYTHING) as (asking, peer, parking):
+        first = await round_of(peer, "enter")
+        assert first["result"]["inputRequests"]["v1"]["params"]["url"] == "https://example.org/in"
+        id_ = await begun(peer, "enter", first, v1={"action": "accept"})
+        asking.visit_over()
+        assert text(await peer.answer(id_)) == "entered"
+        assert (asking.opened, len(parking)) == (1, 0)
+
+
+async def test_a_page_whose_visit_is_never_said_to_be_over_is_asked_for_again() -> None:
+    async with _parking(Parking(visit_seconds=0), EVERYTHING) as (_, peer, _parked):
+        first = await round_of(peer, "enter")
+        assert asked(await round_of(peer, "enter", first, v1={"action": "accept"})) == {"v1": "elicitation/create"}
+
+
+async def test_a_page_that_nobody_visits_ends_the_call() -> None:
+    async with _parking(capabilities=EVERYTHING) as (_, peer, _parked):
+        first = await round_of(peer, "enter")
+        answer = await round_of(peer, "enter", first, v1={"action": "decline"})
+        assert (text(answer), answer["result"]["isError"]) == (
+            "the user did not visit the page that the server asks for",
+            True,
+        )
