@@ -84,7 +84,7 @@ class HostParser(CommandParser):
         """Takes what an entry consists of."""
         self.usage = (
             f"{self.prog} NAME [ARGUMENT ...] --client CLIENT\n       [OPTION ...] [-- ARGUMENT ...]\n"
-            f"       {self.prog} --url URL [--token-file FILE] --client CLIENT [OPTION ...]\n"
+            f"       {self.prog} --url URL --client CLIENT [OPTION ...]\n"
             f"       {self.prog} --join NAME ... --client CLIENT [OPTION ...]"
         )
         self.epilog = (
