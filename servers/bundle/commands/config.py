@@ -89,8 +89,8 @@ class HostParser(CommandParser):
         )
         self.epilog = (
             "What stands after `--` goes to the server, also where this command has an option of that name. Without "
-            "NAME, --url is that of any server, and --token-file the file with its token: a client that takes no "
-            "such URL starts `connect`, which reaches it."
+            "NAME, --url is that of any server, and a client that takes no URLs starts `connect`, which reaches it; "
+            "--token-file FILE has a token sent."
         )
         text = "variable the client sets for the server"
         self.add_argument("--env", metavar="NAME=VALUE", help=text, action="append", default=[])
