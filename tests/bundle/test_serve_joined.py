@@ -30,7 +30,7 @@ async def test_all_are_one_at_mcp_and_each_is_at_its_name(tmp_path: Path) -> Non
         process.process.terminate()
         assert process.wait() == 0
         assert process.stderr() == ""
-    assert f"{http.base_url}mcp</code>".replace("//mcp", "/mcp") in page
+    assert f"{http.base_url.copy_with(path='/mcp')}</code>" in page
     assert found["mcp_requests_total"]["joined", "tools/call", "pid"] == 1
     assert found["mcp_server_up"]["joined",] == 1
 

@@ -29,6 +29,9 @@ _HEADERS = {
     "x-content-type-options": "nosniff",
 }
 
+_MOST = 500
+"""Characters of what a server says of itself."""
+
 
 class Page:
     """Makes the page for each request."""
@@ -67,11 +70,12 @@ _LOCKED = (
 
 
 def _row(mount: Mount, base: str, state: State) -> str:
-    implementation = mount.server.implementation
+    # One that stands for another says what that is, as long as it knows.
+    implementation = (mount.server if mount.running is None else mount.running.identity).implementation
     text = state.phase.value if state.reason is None else f"{state.phase.value}: {state.reason}"
     cells = [
-        f"<b>{escape(implementation.title or mount.name)}</b> {escape(implementation.version)}"
-        f"<br>{escape(implementation.description or '')}",
+        f"<b>{escape((implementation.title or mount.name)[:_MOST])}</b> {escape(implementation.version[:_MOST])}"
+        f"<br>{escape((implementation.description or '')[:_MOST])}",
         f"<code>{escape(base + mount.path)}</code>",
         escape(text),
     ]
