@@ -100,6 +100,11 @@ class Bridge:
         """The session that belongs to the client of `context` alone, open or not; None where it has none."""
         return self.own.of(context.link) if context.peer.lasts and self._has_own() else None
 
+    @property
+    def differs_by_client(self) -> bool:
+        """Whether lists may be others for each client."""
+        return self._has_own()
+
     def greet(self, link: Connection) -> None:
         """A client has shaken hands: its session is opened, which may be told something before the client asks."""
         self.apart.greet(link)
