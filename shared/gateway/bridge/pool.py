@@ -7,31 +7,25 @@ Two requests are of the same client where they have the same owner, and say the 
 a server keeps in a session is never seen by anybody else.
 """
 
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 import anyio
 
-from ...client.client import Client
-from ...client.errors import Unreached
-from ...client.options import ClientOptions
-from ...client.relay import Caller
-from ...errors import InternalError, McpError, MethodNotFound, PeerError, RpcError
+from ...errors import McpError, RpcError
 from ...kit.expiry import ExpiryQueue
 from ...kit.tasks import Crew, Signal, first_of
-from ...protocol.identity import LOG_LEVELS
 from ...protocol.session.client import ClientIdentity
-from ...protocol.session.client_events import Asked, InputWanted, Notified
+from ...protocol.session.client_events import Notified
 from ...protocol.signing import digest
-from ...protocol.types.client import LogLevel
 from ...protocol.wire.jsonrpc import Gap
 from ...server.context import Context
 from .base import Heard, reason_of
 from .forwarding import identity_of, params_of
-from .parked import OF_CALLS, CallOver, Parking, UpstreamCall
+from .leased import LeasedSession
+from .parked import Parking
 from .upstream import Upstream
+from .upstream_call import Exchange, UpstreamCall
 
 __all__ = ["IDLE_SECONDS", "SESSIONS_MOST", "Pool"]
 
@@ -39,98 +33,6 @@ IDLE_SECONDS = 60.0
 """How long a session is kept that no call has."""
 SESSIONS_MOST = 32
 """Sessions at a time, each of which may be a process."""
-ROOTS_SECONDS = 5.0
-"""How long a server waits for roots during a call whose client can't be asked, before it gets none."""
-
-
-class _Session:
-    """A session with the server, leased to one call or to none: the relay of what the server says in it."""
-
-    def __init__(self, key: str, identity: ClientIdentity, apart: Heard) -> None:
-        self.key = key
-        self.client: Client | None = None
-        """Its client, while it is open."""
-        self.error: Exception | None = None
-        """Why it could not be opened."""
-        self.settled = anyio.Event()
-        """Set when it is open, or will never be."""
-        self.closing = anyio.Event()
-        """Set when nobody wants it any more."""
-        self.is_left = False
-        """Whether the call is gone that it is opened for."""
-        # A server that has ended is started again by the next call.
-        self.options = ClientOptions(
-            mode="handshake",
-            info=identity.info,
-            capabilities=identity.capabilities,
-            log_level=identity.log_level,
-            relay=self,
-            restart=True,
-        )
-        self._apart = apart
-        self._level = identity.log_level
-        self._call: UpstreamCall | None = None
-        self._moved = Signal()
-
-    @property
-    def is_usable(self) -> bool:
-        """Whether calls can be made in it."""
-        return self.client is not None and self.client.connected
-
-    def lease(self, call: UpstreamCall | None) -> None:
-        """It is that call's from now on."""
-        self._call = call
-        self._moved.wake()
-
-    async def exchange(
-        self, method: str, params: dict[str, Any], reports: bool, level: str | None, call: UpstreamCall
-    ) -> dict[str, Any]:
-        """The result of one request, whose client `reports` progress and wants messages of that `level`. Raises like
-        `Client.exchange`."""
-        if self.client is None:
-            raise Unreached("the session was closed")
-        await self._log_at(level, self.client)
-        result = await self.client.exchange(method, params, Caller(call, reports), timeout=None)
-        if isinstance(result, InputWanted):
-            raise InternalError("the server answers with questions, which its era does not have")
-        return result
-
-    async def _log_at(self, level: str | None, client: Client) -> None:
-        """Has the server log what a call wants to hear; one that refuses is used without."""
-        if level in LOG_LEVELS and level != self._level and client.server.can("logging"):
-            self._level = level
-            with suppress(PeerError):
-                await client.set_log_level(cast("LogLevel", level))
-
-    # What the server says
-
-    async def answer(self, asked: Asked) -> dict[str, Any]:
-        """What the client of its call answers. Where there is none, or none that can be asked, roots wait for the
-        next one: servers ask for them when a session begins. Raises RpcError for what nobody answers."""
-        if asked.method != "roots/list":
-            if self._call is None:
-                raise MethodNotFound(f"no call is under way whose client could be asked: {asked.method[:100]}")
-            return await self._call.answer(asked)
-        while True:
-            call = self._call
-            if call is not None and call.asks:
-                with suppress(CallOver):
-                    return await call.answer(asked)
-            seconds = None if call is None or call.asks else ROOTS_SECONDS
-            with anyio.move_on_after(seconds) as patience:
-                while self._call is call:
-                    await self._moved.wait()
-            if patience.cancelled_caught:
-                raise MethodNotFound("the client that called can't be asked for its roots now")
-
-    def heard(self, notice: Notified | Gap) -> None:
-        """Tells its call, or the others what concerns none."""
-        if isinstance(notice, Gap):
-            return
-        if self._call is not None:
-            self._call.heard(notice)
-        elif notice.method not in OF_CALLS:
-            self._apart(notice)
 
 
 class Pool:
@@ -147,14 +49,16 @@ class Pool:
         idle_seconds: float = IDLE_SECONDS,
     ) -> None:
         """What lives as long as a session is among `tasks`; `apart` takes what a server tells that belongs to no
-        call. There are so many sessions at `most`, and none is kept longer than `idle_seconds` that no call has."""
+        call. There are so many sessions at `most`, three quarters of them of one client, and none is kept longer
+        than `idle_seconds` that no call has."""
         self.parking = Parking() if parking is None else parking
         """The calls whose clients are away."""
         self._upstream = upstream
         self._tasks = tasks
         self._apart = apart
         self._most = most
-        self._sessions: set[_Session] = set()
+        self._most_of_one = max(1, most * 3 // 4)
+        self._sessions: set[LeasedSession] = set()
         self._idle = ExpiryQueue(idle_seconds, _close)
         self._moved = Signal()
         self._waiting = 0
@@ -170,10 +74,10 @@ class Pool:
         call = await self.parking.take_up(context)
         if call is None:
             identity, asked = identity_of(context.peer), context.call
-            session = await self._leased(context.owner, identity)
-            call = UpstreamCall(context, self._heard)
-            session.lease(call)
             sent, reports = params_of(context, params), asked.token is not None
+            call = UpstreamCall(context, self._heard)
+            session = await self._leased(context.owner, identity)
+            session.lease(call)
             exchange = partial(session.exchange, asked.method.name, sent, reports, identity.log_level)
             self._tasks.start(self._make(session, call, exchange))
         return await self.parking.round(context, call)
@@ -186,9 +90,7 @@ class Pool:
             _close(session)
         self._idle.close()
 
-    async def _make(
-        self, session: _Session, call: UpstreamCall, exchange: Callable[[UpstreamCall], Awaitable[dict[str, Any]]]
-    ) -> None:
+    async def _make(self, session: LeasedSession, call: UpstreamCall, exchange: Exchange) -> None:
         ended = False
         try:
             ended = await call.run(exchange)
@@ -207,21 +109,29 @@ class Pool:
 
     # Sessions
 
-    async def _leased(self, owner: str, identity: ClientIdentity) -> _Session:
+    async def _leased(self, owner: str, identity: ClientIdentity) -> LeasedSession:
         key = digest([owner, identity.info, identity.capabilities])
         session = self._idle_one(key)
-        while session is None and len(self._sessions) >= self._most:
-            await self._room()
+        while session is None and (among := self._crowded(owner)):
+            await self._room(among)
             session = self._idle_one(key)
         if session is None:
-            session = _Session(key, identity, self._heard)
+            session = LeasedSession(owner, key, identity, self._heard)
             self._sessions.add(session)
             self._tasks.start(self._live(session))
         if not session.settled.is_set():
             await self._opened(session)
         return session
 
-    async def _opened(self, session: _Session) -> None:
+    def _crowded(self, owner: str) -> list[LeasedSession]:
+        """The sessions of which one has to end before `owner` may have another one; none where there is room. Where
+        there are several clients, nobody has all of them."""
+        own = [one for one in self._sessions if one.owner == owner]
+        if len(own) >= self._most_of_one:
+            return own
+        return list(self._sessions) if len(self._sessions) >= self._most else []
+
+    async def _opened(self, session: LeasedSession) -> None:
         """Waits for it. Raises RpcError where it can't be opened in time, with the reason."""
         name, is_there = self._upstream.name, False
         try:
@@ -235,13 +145,13 @@ class Pool:
             reason = "it did not answer in time" if session.error is None else reason_of(session.error)
             raise RpcError(f"the server {name} is not available: {reason}")
 
-    def _leave(self, session: _Session) -> None:
+    def _leave(self, session: LeasedSession) -> None:
         """Nobody waits for it any more: once it is open it is there for the next call of the same client."""
         session.is_left = True
         if session.client is not None:
             self._release(session)
 
-    async def _live(self, session: _Session) -> None:
+    async def _live(self, session: LeasedSession) -> None:
         try:
             async with self._upstream.connect(session.options) as session.client:
                 session.settled.set()
@@ -257,25 +167,27 @@ class Pool:
             self._idle.stop(session)
             self._moved.wake()
 
-    def _release(self, session: _Session) -> None:
+    def _release(self, session: LeasedSession) -> None:
         """It is there for the next call of the same client, for a while."""
         if session in self._sessions and session.is_usable:
             self._idle.start(session)
             self._moved.wake()
 
-    def _idle_one(self, key: str) -> _Session | None:
-        found: _Session | None = next((one for one in reversed(self._idle) if one.key == key and one.is_usable), None)
+    def _idle_one(self, key: str) -> LeasedSession | None:
+        fitting = (one for one in reversed(self._idle) if one.key == key and one.is_usable)
+        found: LeasedSession | None = next(fitting, None)
         if found is not None:
             self._idle.stop(found)
         return found
 
-    async def _room(self) -> None:
-        """Closes the session that was idle longest, where not enough are closing, and waits until something moves."""
+    async def _room(self, among: list[LeasedSession]) -> None:
+        """Closes the session `among` these that was idle longest, where not enough are closing, and waits until
+        something moves."""
         self._waiting += 1
         try:
-            closing = sum(one.closing.is_set() for one in self._sessions)
-            if self._idle and closing < self._waiting:
-                oldest = next(iter(self._idle))
+            closing = sum(one.closing.is_set() for one in among)
+            oldest = next((one for one in self._idle if one in among), None)
+            if oldest is not None and closing < self._waiting:
                 self._idle.stop(oldest)
                 _close(oldest)
             await self._moved.wait()
@@ -283,5 +195,5 @@ class Pool:
             self._waiting -= 1
 
 
-def _close(session: _Session) -> None:
+def _close(session: LeasedSession) -> None:
     session.closing.set()

@@ -21,7 +21,8 @@ from ...server.context import Context
 from .base import Base
 from .forwarding import CallRelay, caller_of, params_of
 from .log_level import SharedLevel
-from .parked import Parking, UpstreamCall
+from .parked import Parking
+from .upstream_call import UpstreamCall
 
 __all__ = ["SHARED_CAPABILITIES", "SharedSession"]
 

@@ -28,6 +28,7 @@ from tests.server.peer import PATIENCE, Json, Peer, talking
 from tests.wire import STATELESS
 
 ADA, EVE = Principal("ada"), Principal("eve")
+_NAME = "test_input_required_result_elicitation"
 
 
 @asynccontextmanager
@@ -189,4 +190,15 @@ async def test_two_clients_of_processes_are_apart() -> None:
                 assert text(await round_of(peers[name], _NAME, first, q1=named(name))) == f"Hello, {name}!"
 
 
-_NAME = "test_input_required_result_elicitation"
+async def test_no_client_has_all_the_sessions() -> None:
+    async with (
+        _pooled(most=2) as (_, running, _pool),
+        _talking(running, ADA) as ada,
+        _talking(running, EVE) as eve,
+    ):
+        first = await round_of(ada, "greet")
+        waiting = await ada.start("add", a=1, b=2)
+        assert await eve.text("add", a=3, b=4) == "7"
+        second = await round_of(ada, "greet", first, q1=named("Ada"))
+        assert text(await round_of(ada, "greet", second, q2=named("Lovelace"))) == "Ada Lovelace"
+        assert text(await ada.answer(waiting)) == "3"
