@@ -9,6 +9,7 @@ import anyio
 
 from shared.client.client import Client
 from shared.client.options import ClientOptions
+from shared.errors import InvalidParams
 from shared.gateway.bridge import Upstream, bridge
 from shared.protocol.identity import LogMessage
 from shared.protocol.session.events import Change
@@ -34,6 +35,9 @@ class Telling(Small):
         self.mode = mode
         self.shared = shared
         self.is_down = False
+        self.gate = anyio.Event()
+        """Until it is set, nothing is told of `memo://slow`."""
+        self.gate_seen = anyio.Event()
 
     @asynccontextmanager
     async def connect(self, options: ClientOptions) -> AsyncIterator[Client]:
@@ -48,13 +52,21 @@ class Telling(Small):
     async def bridged(self) -> AsyncIterator[Running[Any]]:
         """A bridge before it; every wait ends after a while."""
         upstream = Upstream("small", self.connect, shared=self.shared)
-        with anyio.fail_after(PATIENCE):
+        with anyio.fail_after(3 * PATIENCE):
             async with self.app.open() as self.running, bridge(upstream).open() as running:
                 yield running
 
     async def cut(self, number: int = 0) -> None:
         """The connection of that number is lost: the first one is the bridge's own."""
         await self.lines[number].aclose()
+
+    async def hold(self, ctx: object, uri: str) -> str:
+        if uri == "memo://bad":
+            raise InvalidParams("not today")
+        if uri == "memo://slow":
+            self.gate_seen.set()
+            await self.gate.wait()
+        return await super().hold(ctx, uri)
 
     def links(self) -> list[Connection]:
         """The connections that are open, oldest first, as the server sees them."""

@@ -139,6 +139,16 @@ async def test_a_stream_that_is_refused_leaves_the_others() -> None:
         assert heard.serves(*uris(0, 3))
 
 
+async def test_of_what_was_asked_for_together_all_is_refused_or_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listening, "MAX_URIS", 2)
+    heard = Heard()
+    heard.app.limits = Limits(streams=1)
+    async with heard.listening() as streams:
+        with pytest.raises(ExceptionGroup):
+            await added(streams, uris(0, 4))
+        assert streams.streams == 0
+
+
 async def test_what_is_refused_on_the_way_is_told_as_changed() -> None:
     """A resource that was told of, and is not any more: whoever reads it learns why."""
     heard = Heard()

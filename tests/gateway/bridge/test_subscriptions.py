@@ -127,7 +127,7 @@ async def test_what_the_server_refuses_is_refused(mode: str) -> None:
 async def test_a_stream_is_acknowledged_what_the_server_tells(mode: str) -> None:
     telling = Telling(mode)
     async with telling.bridged() as running, talking(running, STATELESS) as peer:
-        wanted = {"resourceSubscriptions": ["http://x", ONE, "http://y"]}
+        wanted = {"resourceSubscriptions": ["http://x", ONE, *(["memo://bad"] if mode == "handshake" else [])]}
         await peer.begin("subscriptions/listen", {"notifications": wanted})
         acknowledged = await peer.other("notifications/subscriptions/acknowledged")
         assert acknowledged["params"]["notifications"] == {"resourceSubscriptions": [ONE]}
@@ -169,6 +169,30 @@ async def test_a_client_that_leaves_has_its_session_closed_and_not_opened_again(
         assert running.changes.held == 0
 
 
+async def test_who_comes_while_it_is_asked_for_waits_for_that() -> None:
+    telling = Telling("handshake")
+    async with telling.bridged() as running, talking(running, STATELESS) as one, talking(running, STATELESS) as other:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(subscribed, one, "memo://slow")
+            await telling.gate_seen.wait()
+            tasks.start_soon(subscribed, other, "memo://slow")
+            await until(lambda: len(running.calls) == 2)
+            telling.gate.set()
+        assert telling.held == ["memo://slow"]
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_a_stream_that_ends_takes_nothing_from_another(mode: str) -> None:
+    telling = Telling(mode)
+    async with telling.bridged() as running, talking(running, STATELESS) as one, talking(running, STATELESS) as other:
+        id_ = await subscribed(one, ONE, "memo://two")
+        await subscribed(other, ONE, "memo://three")
+        await unsubscribed(one, id_)
+        await until(lambda: running.state.apart.watching._held == {ONE, "memo://three"})
+        telling.running.changes.resource(ONE)
+        assert await updated(other) == ONE
+
+
 @pytest.mark.parametrize(("mode", "version"), SHARING)
 async def test_who_comes_while_it_is_taken_back_is_subscribed(mode: str, version: str) -> None:
     telling = Telling(mode)
@@ -194,6 +218,14 @@ async def test_a_stream_of_many_is_asked_for_at_once(mode: str) -> None:
         assert streams_of(running) == (1 if mode == "stateless" else 0)
         await unsubscribed(peer, id_, *uris)
         await until(lambda: not telling.running.changes.held)
+
+
+async def test_a_stream_of_one_is_acknowledged_without_it() -> None:
+    telling = Telling("handshake")
+    async with telling.bridged() as running, talking(running, STATELESS) as peer:
+        await peer.begin("subscriptions/listen", {"notifications": {"resourceSubscriptions": ["memo://bad"]}})
+        acknowledged = await peer.other("notifications/subscriptions/acknowledged")
+        assert acknowledged["params"]["notifications"] == {}
 
 
 @pytest.mark.parametrize("mode", MODES)
