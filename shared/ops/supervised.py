@@ -19,6 +19,7 @@ import anyio
 
 from ..kit.tasks import first_error
 from ..server.running import Running
+from .logs import server_name
 
 __all__ = ["Supervised"]
 
@@ -29,6 +30,8 @@ FIRST_SECONDS = 1.0
 LONGEST_SECONDS = 30.0
 STEADY_SECONDS = 60.0
 """Who has lived so long is no longer one that can't."""
+LAST_SECONDS = 1.0
+"""How long a server has that was cancelled, because it did not end by itself in time."""
 
 _STARTING = "it is starting"
 _FAILING = "it failed while it served"
@@ -36,9 +39,12 @@ _STOPPED = "it has stopped"
 
 
 class Supervised:
-    """A server that is opened by `open`, again and again, as long as `live` runs."""
+    """A server that is opened by `open`, again and again, from `start` to `close`."""
 
-    def __init__(self, name: str, open: Callable[[], AbstractAsyncContextManager[Running[Any]]]) -> None:
+    def __init__(
+        self, name: str, open: Callable[[], AbstractAsyncContextManager[Running[Any]]], *, alone: bool = False
+    ) -> None:
+        """Log lines name it, but where it is `alone` in its process."""
         self.name = name
         self.running: Running[Any] | None = None
         """The server while it is open."""
@@ -46,6 +52,8 @@ class Supervised:
         """Why it is not open, in words without secrets that anybody may read; empty while it is."""
         self.pause = 0.0
         """Seconds from its last failure to when it is opened again; 0 before the first."""
+        self._alone = alone
+        self._life: asyncio.Task[None] | None = None
         self._open = open
         self._watching: list[Callable[[], None]] = []
         self._leaving = anyio.Event()
@@ -66,42 +74,51 @@ class Supervised:
         self._watching.append(heard)
         return lambda: self._watching.remove(heard)
 
-    async def live(self) -> None:
-        """Opens it, and again whenever it fails, until `leave` or `cancel`. Of what goes wrong the log hears; nothing
-        is raised. It is called once."""
-        try:
-            while not self.is_leaving:
-                await self._live_once()
-                with anyio.move_on_after(self.pause):
-                    await self._leaving.wait()
-        finally:
-            self._tell(None, _STOPPED)
+    def start(self) -> None:
+        """Opens it, and again whenever it fails, until `close`. Of what goes wrong the log hears; nothing is raised.
+        It is called once."""
+        self._life = asyncio.get_running_loop().create_task(self._live())
 
     def leave(self) -> None:
-        """Has it close, and `live` return then; nobody waits for what has not opened yet."""
+        """Has it begin to close; nobody waits for what has not opened yet."""
         self._leaving.set()
         if self._opened is None and self._scope is not None:
             self._scope.cancel()
 
-    def cancel(self) -> None:
-        """Ends the closing, too."""
-        self._leaving.set()
-        if self._scope is not None:
+    async def close(self, seconds: float) -> bool:
+        """Closes it; whether it did end. Where it does not within `seconds` it is cancelled, and where it ignores
+        that it is left behind."""
+        self.leave()
+        if self._life is None:
+            return True
+        await asyncio.wait([self._life], timeout=seconds)
+        if not self._life.done() and self._scope is not None:
             # Not by the task, which would tear what is shielded from the thread it waits for.
             self._scope.cancel()
+            await asyncio.wait([self._life], timeout=LAST_SECONDS)
+        if not self._life.done():
+            self._name_it()
+            log.error("the server did not end in time and is left behind")
+        return self._life.done()
+
+    def _name_it(self) -> None:
+        if not self._alone:
+            server_name.set(self.name)
+
+    async def _live(self) -> None:
+        self._name_it()
+        while not self.is_leaving:
+            await self._live_once()
+            with anyio.move_on_after(self.pause):
+                await self._leaving.wait()
+        self._tell(None, _STOPPED)
 
     async def _live_once(self) -> None:
         self._opened, self._scope = None, anyio.CancelScope()
         # Whatever is raised in a task is there to be looked at, and harms nobody.
         life = asyncio.get_running_loop().create_task(self._run(self._scope))
         life.add_done_callback(self._ended)
-        try:
-            await asyncio.wait([life])
-        finally:
-            if not life.done():
-                self.cancel()
-                with anyio.CancelScope(shield=True):
-                    await asyncio.wait([life])
+        await asyncio.wait([life])
 
     async def _run(self, scope: anyio.CancelScope) -> None:
         try:

@@ -41,7 +41,7 @@ from .process import (
     token_of,
 )
 
-__all__ = ["Options", "check_arguments", "open_trace", "own_prefix", "run", "run_app"]
+__all__ = ["Options", "check_arguments", "is_ready", "open_trace", "own_prefix", "run", "run_app", "run_stdio"]
 
 
 def run(app: Server[Any], argv: Sequence[str] | None = None, *, epilog: str = "") -> int:
@@ -169,22 +169,24 @@ async def _run(what: _App, options: Options, token: str | None, trace: Any) -> N
         with starting():
             running = await stack.enter_async_context(what.app.open(what.settings, extensions=extensions))
         running.trace = trace
-        if what.ready is not None and not await _is_ready(what.ready):
+        if what.ready is not None and not await is_ready(what.ready):
             return
         if options.transport == "stdio":
-            await _run_stdio(running, options, tasks)
+            await run_stdio(running, options, tasks)
         else:
             await _run_http(running, options, token, tasks)
 
 
-async def _is_ready(ready: Callable[[], Awaitable[None]]) -> bool:
+async def is_ready(ready: Callable[[], Awaitable[None]]) -> bool:
     """Whether it became ready before a signal ended the program."""
     with anyio.CancelScope() as waiting, ending_signals(waiting.cancel):
         await ready()
     return not waiting.cancelled_caught
 
 
-async def _run_stdio(running: Running[Any], options: Options, tasks: TaskGroup) -> None:
+async def run_stdio(running: Running[Any], options: Options, tasks: TaskGroup) -> None:
+    """Serves the client at the other end of the standard streams until it or a signal ends that; what does not end
+    in time then, a task of `tasks` leaves behind with the program."""
     from ..transports.stdio import stdio
 
     async with stdio(options.max_message or MAX_MESSAGE, dialects=options.dialects == "on") as transport:

@@ -8,6 +8,7 @@ import anyio
 import pytest
 
 from shared.ops import supervised
+from shared.ops.logs import server_name
 from shared.ops.supervised import Supervised
 from shared.protocol.types.base import Implementation
 from shared.server.running import Running
@@ -29,6 +30,9 @@ class Patient:
         self.one = Supervised("one", self.open)
         self.heard: list[str] = []
         self.pauses: list[float] = []
+        self.seconds = LIMIT
+        """How long it has to close, and whether it did."""
+        self.ended: bool | None = None
         self._moved = anyio.Event()
         self.one.watch(self._hear)
 
@@ -55,12 +59,11 @@ class Patient:
 
 @asynccontextmanager
 async def living(patient: Patient) -> AsyncIterator[Patient]:
-    """As long as the block, it lives, which then ends it in order."""
+    """As long as the block it lives, and is closed then."""
     with anyio.fail_after(LIMIT):
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(patient.one.live)
-            yield patient
-            patient.one.leave()
+        patient.one.start()
+        yield patient
+        patient.ended = await patient.one.close(patient.seconds)
 
 
 async def steady() -> AsyncIterator[None]:
@@ -193,17 +196,53 @@ async def test_one_that_fails_at_its_end_tells_the_log(caplog: pytest.LogCapture
     assert patient.heard[-1] == STOPPED
 
 
-async def test_the_closing_can_be_cancelled() -> None:
-    async def cling() -> AsyncIterator[None]:
+async def test_one_that_takes_too_long_to_close_is_cancelled() -> None:
+    async def linger() -> AsyncIterator[None]:
         yield
         await anyio.sleep_forever()
 
+    async with living(Patient(linger)) as patient:
+        await patient.until("open")
+        patient.seconds = 0.001
+    assert (patient.ended, patient.heard) == (True, ["open", STOPPED, STOPPED])
+
+
+async def test_one_that_will_not_end_is_left_behind(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(supervised, "LAST_SECONDS", 0.001)
+    go_on = anyio.Event()
+
+    async def cling() -> AsyncIterator[None]:
+        yield
+        with anyio.CancelScope(shield=True):
+            await go_on.wait()
+
     async with living(Patient(cling)) as patient:
         await patient.until("open")
-        patient.one.leave()
-        await patient.until(STOPPED)
-        patient.one.cancel()
-    assert patient.heard == ["open", STOPPED, STOPPED]
+        patient.seconds = 0.001
+    assert patient.ended is False
+    assert "the server did not end in time and is left behind" in caplog.text
+    go_on.set()
+    await patient.until(STOPPED, 2)
+
+
+@pytest.mark.parametrize(("alone", "named"), [(False, "one"), (True, None)])
+async def test_log_lines_name_it_where_there_are_others(alone: bool, named: str | None) -> None:
+    names = list[str | None]()
+
+    @asynccontextmanager
+    async def open_it() -> AsyncIterator[Running[Any]]:
+        names.append(server_name.get())
+        async with Server[None](Implementation(name="one", version="1")).open() as running:
+            yield running
+
+    one = Supervised("one", open_it, alone=alone)
+    one.start()
+    while not names:
+        await anyio.lowlevel.checkpoint()
+    assert await one.close(LIMIT)
+    assert (names, server_name.get()) == ([named], None)
 
 
 async def test_who_has_stopped_watching_hears_no_more() -> None:

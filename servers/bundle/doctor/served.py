@@ -26,7 +26,8 @@ from shared.program.process import Options
 from ..catalog import Catalog
 from ..pinning.comparison import CAPABLE, Comparison, compare, list_tools
 from ..program import program_name
-from ..serve.configuration import OPTIONS, Configuration, choose, read_configuration
+from ..serve.choice import choose
+from ..serve.configuration import OPTIONS, Configuration, read_configuration
 from ..serve.foreign import Foreign, is_foreign
 from ..serve.joining import Joining
 from ..serve.pinned import pins_path

@@ -5,8 +5,6 @@ task of its own, so that whatever becomes of it happens to nobody else: while it
 endpoint refuses with the reason, and the others serve on. It is opened again then, and serves as if it were new.
 """
 
-import asyncio
-import logging
 import math
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
@@ -31,11 +29,6 @@ from .limits import EndpointLimits
 from .reply import Http
 
 __all__ = ["Mount"]
-
-log = logging.getLogger("shared.transports.http")
-
-LAST_SECONDS = 1.0
-"""How long a server has that was cancelled, because it did not end by itself in time."""
 
 
 class Mount:
@@ -64,14 +57,13 @@ class Mount:
         self.metrics = Metrics()
         self.serve = self.endpoint.serve if settings is None else self._serve
         """Serves one request, which has passed the guards."""
-        self.supervised = Supervised(self.name, self._run)
+        self.supervised = Supervised(self.name, self._run, alone=settings is None)
         """Its life, which others may watch who offer what it has elsewhere."""
         self.supervised.watch(self._heard)
         self._served = served
         self._settings = settings
         self._extensions = [DIALECTS] if limits.dialects else []
         self._is_open = anyio.Event()
-        self._life: asyncio.Task[None] | None = None
 
     @property
     def running(self) -> Running[Any] | None:
@@ -110,30 +102,14 @@ class Mount:
 
     async def open(self) -> None:
         """Begins to serve; returns at once where the server has yet to be opened."""
-        self._life = asyncio.get_running_loop().create_task(self._live())
+        self.supervised.start()
         if self._settings is None:
             await self._is_open.wait()
 
     async def close(self) -> bool:
         """Ends what is left of all sessions, and then the server; whether it did end. One that does not in the time
         of its limits is cancelled, and one that ignores that is left behind."""
-        life = self._life
-        if life is None:
-            return True
-        self.supervised.leave()
-        await asyncio.wait([life], timeout=self.drain_seconds)
-        if not life.done():
-            self.supervised.cancel()
-            await asyncio.wait([life], timeout=LAST_SECONDS)
-        if not life.done():
-            server_name.set(self.name)
-            log.error("the server did not end in time and is left behind")
-        return life.done()
-
-    async def _live(self) -> None:
-        if self._settings is not None:
-            server_name.set(self.name)
-        await self.supervised.live()
+        return await self.supervised.close(self.drain_seconds)
 
     @asynccontextmanager
     async def _run(self) -> AsyncIterator[Running[Any]]:

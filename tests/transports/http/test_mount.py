@@ -366,7 +366,7 @@ async def test_nobody_is_asked_whether_the_process_answers() -> None:
 async def test_all_end_in_order_but_the_one_that_will_not(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(http_mount, "LAST_SECONDS", 0.5)
+    monkeypatch.setattr(supervised, "LAST_SECONDS", 0.5)
     told, go_on = list[str](), anyio.Event()
 
     async def orderly(_settings: object) -> AsyncIterator[Any]:
