@@ -20,6 +20,7 @@ WITHOUT_A_WORD = [
     (NEWEST_HANDSHAKE, "tasks/list", {}),
     (NEWEST_HANDSHAKE, "tasks/get", {"taskId": "1"}),
 ]
+QUESTION = {"messages": [{"role": "user", "content": {"type": "text", "text": "?"}}], "maxTokens": 9}
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -52,16 +53,17 @@ async def test_a_question_about_a_list_has_no_word_without_sessions(version: str
 
     async def ask(ctx: Context[None]) -> list[Resource]:
         try:
-            heard.extend(root.uri for root in await ctx.roots())
+            heard.append((await ctx.sample("thought", QUESTION)).text)
         except PeerError as error:
             heard.append(str(error))
         return []
 
     telling.app.lists_resources(ask)
-    async with telling.bridged() as running, talking(running, version, {"roots": {}}) as peer:
+    async with telling.bridged() as running, talking(running, version, {"sampling": {}}) as peer:
         id_ = await peer.begin("resources/list")
         if not refused:
-            asked = await peer.other("roots/list")
-            await peer.reply(asked["id"], {"roots": [{"uri": "file:///here"}]})
+            asked = await peer.other("sampling/createMessage")
+            answer = {"role": "assistant", "model": "m", "content": {"type": "text", "text": "so"}}
+            await peer.reply(asked["id"], answer)
         assert "result" in await peer.answer(id_)
-        assert heard == (["the client refused roots/list"] if refused else ["file:///here"])
+        assert heard == (["the client refused sampling/createMessage"] if refused else ["so"])
