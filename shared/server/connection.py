@@ -260,6 +260,7 @@ class Connection:
         finally:
             self.answers.forget([id_])
             self.session.withdraw(id_, "no longer needed")
+            self._due()
 
     async def closing(self) -> None:
         """Waits until the server ends the listen streams."""

@@ -250,6 +250,8 @@ class Context(Generic[State]):
             self.link.answers.forget(sent)
             for id_ in sent:
                 session.withdraw(id_, "no longer needed")
+            if sent:
+                self.link.soon()  # the call may be over, and nothing else of it leave
 
 
 # A pydantic model as the flat form that elicitation allows (2025-11-25, Elicitation, Requested Schema)

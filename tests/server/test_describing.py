@@ -2,8 +2,10 @@
 
 from typing import Any
 
+import anyio
 import pytest
 
+from shared import list_roots
 from tests.server.peer import server, talking
 
 
@@ -27,3 +29,17 @@ async def test_whoever_greets_hears_of_each_client_that_has_shaken_hands() -> No
         async with talking(running) as peer:
             await peer.request("ping")
             assert [link.session.peer.info["name"] for link in seen] == ["wire"]
+
+
+async def test_what_is_asked_apart_is_taken_back_where_nobody_waits_for_the_answer() -> None:
+    app, links = server(), list[Any]()
+    async with app.open() as running:
+        running.greeters.append(links.append)
+        async with talking(running, capabilities={"roots": {}}) as peer, anyio.create_task_group() as tasks:
+            await peer.request("ping")
+            tasks.start_soon(links[0].ask_apart, list_roots())
+            question = await peer.other("roots/list")
+            tasks.cancel_scope.cancel()
+            with anyio.CancelScope(shield=True):
+                taken_back = await peer.other("notifications/cancelled")
+            assert taken_back["params"]["requestId"] == question["id"]
