@@ -90,7 +90,7 @@ def _options(served: Served, configuration: Configuration) -> Iterator[Finding]:
     except ValueError as error:
         yield fault(str(path), _reason(error, path), f"correct it in {path}")
     else:
-        yield fine(str(path), f"can be read, and names {len(known)} servers")
+        yield fine(str(path), f"can be read, and names {len(known)} {'server' if len(known) == 1 else 'servers'}")
     exposed = configuration.exposed(configuration.options, OPTIONS)
     if exposed is not None:
         yield _exposed(str(path), exposed, path)
