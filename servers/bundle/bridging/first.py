@@ -4,6 +4,7 @@ A server that was there once may be lost, and is connected to again by the bridg
 likely meant otherwise, and who starts a program wants to know that at once.
 """
 
+import logging
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
@@ -14,12 +15,14 @@ import anyio
 from shared.client.client import Client
 from shared.client.options import ClientOptions
 from shared.errors import McpError, PeerError
+from shared.gateway.bridge import base
 from shared.gateway.bridge.upstream import Connect
 from shared.program.process import Failed
 
 __all__ = ["FirstConnection"]
 
 _LETS_NOBODY_IN = (401, 403)
+_BRIDGE = logging.getLogger(base.__name__)
 
 
 class FirstConnection:
@@ -39,6 +42,8 @@ class FirstConnection:
     @asynccontextmanager
     async def connect(self, options: ClientOptions) -> AsyncIterator[Client]:
         """A client of the server. Raises what connecting raises."""
+        # What the bridge says of its first attempt is said here, in one line.
+        _BRIDGE.addFilter(self._has_begun)
         self._end_of_time = min(self._end_of_time, anyio.current_time() + self._seconds)
         # A server that has never heard of the newest protocol may be silent, and needs time for an older one.
         options = replace(options, probe_seconds=min(options.probe_seconds, self._seconds / 2))
@@ -59,6 +64,9 @@ class FirstConnection:
             raise Failed(f"no connection to {self._name}: no answer in {self._seconds:g} s; --timeout gives it more")
         if self._error is not None:
             raise Failed(f"no connection to {self._name}: {self._reason(self._error)}")
+
+    def _has_begun(self, record: logging.LogRecord) -> bool:
+        return self._is_over.is_set() and self._error is None
 
     def _end(self, error: Exception | None) -> None:
         if not self._is_over.is_set():
