@@ -15,7 +15,7 @@ from ..start import put_off
 COMMANDS = {
     "list": "list the servers of the bundle",
     "info": "show everything that the catalog says of a server",
-    "run": "start one server, as its own program does",
+    "run": "start one server, as its own program does, or several as one",
     "config": "print what is pasted into the configuration of a client",
     "install": "put a server into the configuration of a client",
     "uninstall": "take a server out of the configuration of a client, without a trace",

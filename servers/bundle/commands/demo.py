@@ -3,6 +3,7 @@
 It needs no Node and no network. Everything happens in a temporary directory, which is gone at the end.
 """
 
+import json
 import os
 import secrets
 import tempfile
@@ -19,8 +20,9 @@ from shared.client.options import ClientOptions
 from ..catalog import load_catalog
 from ..demo.printing import Teller, say
 from ..demo.work import PARTS, Part
+from ..hosts.bundled import BUNDLE, JOINED, joined
 from ..hosts.clients import client_named
-from ..hosts.configured import Configured, write_snippet
+from ..hosts.configured import write_snippet
 from ..hosts.launching import local_command
 from .arguments import CommandParser
 
@@ -36,9 +38,11 @@ def main(argv: Sequence[str]) -> int:
     for part in PARTS:
         with tempfile.TemporaryDirectory(prefix="mcp-demo-") as folder:
             anyio.run(_show, part, Path(folder).resolve(), verbose)
-    say("\nThe first in Claude Desktop: use `install`, or paste this into claude_desktop_config.json:")
-    command, *words = _command("filesystem", [str(Path.cwd())])
-    say(write_snippet(client_named("claude-desktop"), [Configured("filesystem", command, tuple(words))]))
+    with tempfile.TemporaryDirectory(prefix="mcp-demo-") as folder:
+        anyio.run(_show_all, Path(folder).resolve(), verbose)
+    say("\nAll in Claude Desktop: use `install --join`, or paste this into claude_desktop_config.json:")
+    names = [part.server for part in PARTS]
+    say(write_snippet(client_named("claude-desktop"), [joined(JOINED, names, None, load_catalog(), {})]))
     return 0
 
 
@@ -63,6 +67,28 @@ async def _show(part: Part, folder: Path, verbose: bool) -> None:
             async with connect_http(url, ClientOptions(mode=mode), token=token) as client:
                 await _work(part, client, folder, teller)
     say(f"  done over stdio and over HTTP with a token, in {' and in '.join(versions)}")
+
+
+async def _show_all(folder: Path, verbose: bool) -> None:
+    """Does the work through one program that has all of them."""
+    for part in PARTS:
+        (folder / part.server).mkdir()
+        part.arguments(folder / part.server)
+    settings = {part.server: part.settings(folder / part.server) for part in PARTS}
+    (folder / "bundle.yaml").write_text(json.dumps({"servers": settings}))
+    command = local_command(BUNDLE, ["run", "--join", "--config", str(folder / "bundle.yaml")])
+    versions = []
+    for mode in MODES:
+        teller = Teller(full=verbose, brief=not verbose and mode == MODES[0])
+        teller.show(f"\n=== all as one, stdio, {mode}")
+        async with connect_stdio(command, ClientOptions(mode=mode), stderr="inherit") as client:
+            if teller.brief:
+                say(f"all as one, {len(await client.list_tools())} tools")
+            for part in PARTS:
+                await part.work(client, folder / part.server, teller._replace(brief=False))
+            teller.sum_up("all of the above", "files, a database, pages and prompts through one program")
+            versions.append(client.server.version)
+    say(f"  done over stdio, in {' and in '.join(versions)}")
 
 
 async def _work(part: Part, client: Client, folder: Path, teller: Teller) -> None:

@@ -6,7 +6,7 @@ from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import anyio
 
@@ -62,6 +62,8 @@ class Part(NamedTuple):
     server: str
     arguments: Callable[[Path], list[str]]
     """Lays something out in a directory; how the server is started over it."""
+    settings: Callable[[Path], dict[str, Any]]
+    """The same for what is laid out already, as a configuration of several servers says it."""
     work: Callable[[Client, Path, Teller], Awaitable[None]]
 
 
@@ -74,6 +76,10 @@ def _files_arguments(folder: Path) -> list[str]:
     (folder / "src").mkdir()
     (folder / "src" / "hello.py").write_text('print("hello")\n')
     return ["--allow-write", str(folder)]
+
+
+def _files_settings(folder: Path) -> dict[str, Any]:
+    return {"roots": [str(folder)], "allow-write": True}
 
 
 async def _work_on_files(client: Client, folder: Path, teller: Teller) -> None:
@@ -105,6 +111,10 @@ def _databases_arguments(folder: Path) -> list[str]:
     """Makes the database of a shop in `folder`; how the server is started over it."""
     make_sample(folder / "shop.db")
     return ["--allow-write", str(folder / "shop.db")]
+
+
+def _databases_settings(folder: Path) -> dict[str, Any]:
+    return {"databases": [str(folder / "shop.db")], "allow-write": True}
 
 
 async def _work_on_databases(client: Client, folder: Path, teller: Teller) -> None:
@@ -150,6 +160,10 @@ def _pages_arguments(folder: Path) -> list[str]:
     return ["--allow-private", host]
 
 
+def _pages_settings(folder: Path) -> dict[str, Any]:
+    return {"allow-private": [(folder / "host").read_text()]}
+
+
 async def _work_on_pages(client: Client, folder: Path, teller: Teller) -> None:
     """Reads a page, a part of it, and data; and is refused what it may not have."""
     site = f"http://{(folder / 'host').read_text()}"
@@ -170,6 +184,10 @@ def _prompts_arguments(folder: Path) -> list[str]:
     """Lays out a library in `folder`; how the server is started over it, with the prompts that come with it."""
     (folder / "standup.md").write_text(STANDUP)
     return ["--starter", str(folder)]
+
+
+def _prompts_settings(folder: Path) -> dict[str, Any]:
+    return {"libraries": [str(folder)], "starter": True}
 
 
 async def _work_on_prompts(client: Client, folder: Path, teller: Teller) -> None:
@@ -212,8 +230,8 @@ async def _watch(client: Client, teller: Teller, uri: str, told: str, change: Ca
 
 
 PARTS = (
-    Part("filesystem", _files_arguments, _work_on_files),
-    Part("sqlite", _databases_arguments, _work_on_databases),
-    Part("fetch", _pages_arguments, _work_on_pages),
-    Part("prompts", _prompts_arguments, _work_on_prompts),
+    Part("filesystem", _files_arguments, _files_settings, _work_on_files),
+    Part("sqlite", _databases_arguments, _databases_settings, _work_on_databases),
+    Part("fetch", _pages_arguments, _pages_settings, _work_on_pages),
+    Part("prompts", _prompts_arguments, _prompts_settings, _work_on_prompts),
 )

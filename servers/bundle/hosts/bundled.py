@@ -19,7 +19,7 @@ from .clients import Client
 from .configured import Configured
 from .launching import launch_command, launch_environment
 
-__all__ = ["BUNDLE", "Elsewhere", "joined", "name_of", "reached"]
+__all__ = ["BUNDLE", "JOINED", "Elsewhere", "joined", "name_of", "reached"]
 
 BUNDLE = Entry(
     name="mcp-server-bundle",
