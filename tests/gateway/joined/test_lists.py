@@ -149,8 +149,10 @@ async def test_lists_that_differ_by_client_are_each_clients_own() -> None:
         talking(running, NEWEST_HANDSHAKE) as second,
         talking(running, STATELESS, {"roots": {}}) as third,
     ):
+        asked = []
 
         async def listed(running: Running[Any], context: Context[Any], params: Any) -> dict[str, Any]:
+            asked.append(context.call.raw)
             name = "with_roots" if context.peer.can("roots") else "without"
             return {"tools": [{"name": name, "inputSchema": {"type": "object"}}]}
 
@@ -163,6 +165,7 @@ async def test_lists_that_differ_by_client_are_each_clients_own() -> None:
         # And they stay so, whoever has listed last.
         for peer, name in ((first, "with_roots"), (second, "without")):
             assert await peer.text(name) == name
+        assert len(asked) == 3
 
 
 async def test_a_page_that_is_none_leaves_the_server_out() -> None:
@@ -198,3 +201,20 @@ async def test_what_fails_to_list_disappears_and_returns_with_word_of_it(version
         handlers.update({"tools/list": listed, "tools/call": called})
         assert await names(peer) == ["read", "load"]
         await peer.other("notifications/tools/list_changed")
+
+
+@both_eras
+async def test_a_list_is_asked_for_without_a_word_of_progress(version: str) -> None:
+    """The token is that of the call on whose behalf it is asked for."""
+    door, heard = member("a", "read"), []
+
+    async def listed(running: Running[Any], context: Context[Any], params: Any) -> dict[str, Any]:
+        heard.append((context.call.method.name, context.call.token, context.call.raw.get("_meta", {})))
+        return {"tools": [{"name": "read", "inputSchema": {"type": "object"}}]}
+
+    async with joined(door) as running, talking(running, version) as peer:
+        opened(door).handlers["tools/list"] = listed
+        await peer.request("tools/call", {"name": "read"}, progressToken="token")
+        ((method, token, meta),) = heard
+        assert (method, token) == ("tools/list", None)
+        assert "progressToken" not in meta

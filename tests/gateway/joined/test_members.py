@@ -4,9 +4,13 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
 
 from shared import Context, Opening
 from shared.gateway.joined.gateway import gateway
+from shared.protocol.methods import Method
+from shared.protocol.types.tools import InputParams
+from shared.server.extension import Extension
 from shared.server.server import MAX_INSTRUCTIONS
 from tests.gateway.joined.members import Door, joined, small
 from tests.server.peer import ERAS, NEWEST_HANDSHAKE, STATELESS, Json, Peer, talking
@@ -272,3 +276,23 @@ async def test_members_hear_of_each_client_that_has_shaken_hands() -> None:
     async with joined(Door("a", server)) as running, talking(running) as peer:
         await peer.request("ping")
         assert len(met) == 1
+
+
+async def test_a_method_of_its_own_may_ask_in_rounds() -> None:
+    class Name(BaseModel):
+        name: str
+
+    async def greet(_running: Any, context: Context[Any], _params: Any) -> dict[str, Any]:
+        answer = await context.ask("who", "Who?", Name)
+        return {"greets": answer.data.name if answer.data is not None else None}
+
+    row = Method("example/greet", InputParams, multi_round=True)
+    door = Door("a", small("a", extensions=[Extension("greet", methods=[row], handlers={row.name: greet})]))
+    async with joined(door) as running, talking(running, STATELESS, {"elicitation": {}}) as peer:
+        id_ = await peer.begin("example/greet")
+        peer._methods.pop(id_)
+        state = (await peer.answer(id_))["result"]["requestState"]
+        brought = {"who": {"action": "accept", "content": {"name": "Ann"}}}
+        id_ = await peer.begin("example/greet", {"inputResponses": brought, "requestState": state})
+        peer._methods.pop(id_)
+        assert (await peer.answer(id_))["result"]["greets"] == "Ann"

@@ -5,7 +5,7 @@ from typing import Any
 import anyio
 import pytest
 
-from shared import Resource, RpcError, Server
+from shared import Resource, ResourceNotFound, RpcError, Server
 from tests.gateway.joined.members import Door, joined, small
 from tests.server.peer import ERAS, Peer, talking
 
@@ -57,9 +57,58 @@ async def text(peer: Peer, uri: str) -> str:
 @both_eras
 async def test_lists_follow_one_another(version: str) -> None:
     many = [f"a://{number}" for number in range(130)]
-    a, b = with_resources("a", *many), with_resources("b", "b://1")
+    more = [uri.replace("a", "b") for uri in many]
+    a, b = with_resources("a", *many), with_resources("b", *more)
     async with joined(a, small_door("none"), b) as running, talking(running, version) as peer:
-        assert await uris(peer) == [*many, "b://1"]
+        assert await uris(peer) == many + more
+
+
+@both_eras
+async def test_a_member_that_can_not_list_leaves_the_others_theirs(version: str) -> None:
+    a, b = with_resources("a", "a://1"), with_resources("b", "b://1")
+    async with joined(a, b) as running, talking(running, version) as peer:
+        assert a.running is not None
+        assert b.running is not None
+        a.running.handlers["resources/list"] = refuse
+        assert await uris(peer) == ["b://1"]
+        b.running.handlers["resources/list"] = refuse
+        assert (await peer.request("resources/list"))["error"]["message"] == "no idea"
+
+
+async def refuse(*_: Any) -> dict[str, Any]:
+    """Answers as servers of others may, in words of their own."""
+    raise RpcError("no idea", code=0)
+
+
+@both_eras
+async def test_an_owner_that_was_found_is_asked_first_from_then_on(version: str) -> None:
+    a, b = with_resources("a", "a://1"), with_resources("b", "b://1")
+    asked = []
+
+    async def fail(_running: Any, _context: Any, params: Any) -> dict[str, Any]:
+        asked.append(params.uri)
+        raise ResourceNotFound(params.uri)
+
+    async def give(_running: Any, _context: Any, params: Any) -> dict[str, Any]:
+        return {"contents": [{"uri": params.uri, "text": "b"}]}
+
+    async with joined(a, b) as running, talking(running, version) as peer:
+        assert a.running is not None
+        assert b.running is not None
+        a.running.handlers["resources/read"] = fail
+        b.running.handlers["resources/read"] = give
+        for _ in range(3):
+            assert await text(peer, "b://hidden") == "b"
+        assert asked == ["b://hidden"]
+
+
+@both_eras
+async def test_an_error_that_says_more_than_not_found_is_told_where_nobody_has_it(version: str) -> None:
+    a, b = with_resources("a", "a://1"), with_resources("b", "b://1")
+    async with joined(a, b) as running, talking(running, version) as peer:
+        assert a.running is not None
+        a.running.handlers["resources/read"] = refuse
+        assert (await peer.request("resources/read", {"uri": "z://1"}))["error"]["message"] == "no idea"
 
 
 def small_door(name: str) -> Door:
@@ -108,9 +157,6 @@ async def test_what_a_member_lists_is_its_own_though_others_refuse_it_in_their_w
     async def listed(_ctx: Any) -> list[Resource]:
         return [Resource(uri="b://listed", name="listed")]
 
-    async def refuse(*_: Any) -> dict[str, Any]:
-        raise RpcError("no idea", code=0)
-
     async def give(*_: Any) -> dict[str, Any]:
         return {"contents": [{"uri": "b://listed", "text": "b"}]}
 
@@ -150,11 +196,14 @@ class Watching:
         self.server = serving("a", "a://1", "a://{id}")
         self.begun: list[str] = []
         self.ended: list[str] = []
+        self.refuses = False
         self.server.on_subscribe(self._begin)
         self.server.on_unsubscribe(self._end)
 
     async def _begin(self, _ctx: Any, uri: str) -> str:
         self.begun.append(uri)
+        if self.refuses:
+            raise ResourceNotFound(uri)
         return uri.casefold()
 
     async def _end(self, _running: Any, key: str) -> None:
@@ -239,3 +288,23 @@ async def test_subscriptions_of_clients_that_leave_at_once_are_released() -> Non
         assert door.running is not None
         assert door.running.changes.held == 0
         assert watching.ended.count("a://1") == len(watching.ended)
+
+
+@both_eras
+async def test_who_subscribes_anew_brings_the_others_their_subscription_back(version: str) -> None:
+    watching = Watching()
+    door = Door("a", watching.server)
+    async with joined(door) as running, talking(running, version) as first:
+        await subscribe(first, "a://1")
+        await door.close()
+        watching.refuses = True
+        opened = await door.open()
+        await first.other("notifications/resources/updated")
+        assert opened.changes.held == 0
+        watching.refuses = False
+        async with talking(running, version) as second:
+            await subscribe(second, "a://1")
+            opened.changes.resource("a://1")
+            for peer in (first, second):
+                assert (await peer.other("notifications/resources/updated"))["params"]["uri"] == "a://1"
+        assert opened.changes.held == 1
