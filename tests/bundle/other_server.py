@@ -2,6 +2,7 @@
 
 import os
 import sys
+from hashlib import sha256
 
 from shared import Implementation, Server
 from shared.program.run import run
@@ -10,9 +11,9 @@ app = Server[None](Implementation(name="other", version="3", title="Other <serve
 
 
 @app.tool()
-async def environment() -> dict[str, str]:
-    """The variables of this process."""
-    return dict(os.environ)
+async def digest(variable: str) -> str:
+    """The SHA-256 of a variable of this process."""
+    return sha256(os.environ[variable].encode()).hexdigest()
 
 
 @app.tool()

@@ -5,6 +5,7 @@ import re
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -86,8 +87,8 @@ async def test_they_are_served_and_counted_as_ours_are(tmp_path: Path) -> None:
             tmp_path, others={"other": other, "remote": remote}, trace="trace", **{"log-level": "debug"}
         )
         async with at_work(tmp_path, config) as (process, http):
-            assert await listed(http, "other") == ["environment", "number"]
-            assert json.loads(await text(http, "other", "environment"))["KEY"] == SECRET
+            assert await listed(http, "other") == ["digest", "number"]
+            assert await text(http, "other", "digest", variable="KEY") == sha256(SECRET.encode()).hexdigest()
             assert (await text(http, "other", "number")).isdigit()
             assert "leave" in (await call(http, "other", "leave")).json()["error"]["message"]
             await listed(http, "remote")
@@ -102,7 +103,7 @@ async def test_they_are_served_and_counted_as_ours_are(tmp_path: Path) -> None:
     assert found["mcp_server_up"] == {("prompts",): 1, ("other",): 1, ("remote",): 1}
     assert "Other &lt;server&gt;" in page
     assert re.search(r" \[other\]: \S+: other: a word on stderr\n", log)
-    for said in (page, raw, log):
+    for said in (page, raw, log, (tmp_path / "trace").read_text()):
         assert SECRET not in said
 
 

@@ -1,4 +1,4 @@
-"""`python -m servers run NAME`: one server, by its name.
+"""`python -m servers run NAME`: one server, by its name; with `--join` several as one (`run_joined.py`).
 
 Clients of the MCP registry start a package by the program that is called as the package, and give it arguments. So
 `mcp-server-bundle run filesystem DIR` is `mcp-bundle-filesystem DIR`. It reads no catalog: it must not need more than
@@ -19,8 +19,11 @@ SERVERS = Path(__file__).resolve().parents[2]
 
 def main(argv: Sequence[str]) -> int:
     """Runs the server, which ends the program with its own exit code."""
+    if argv[:1] and argv[0].startswith("-") and "--join" in argv:
+        code: int = import_module(".run_joined", __package__).main(argv)
+        return code
     names = sorted(path.parent.name for path in SERVERS.glob("*/__main__.py"))
-    usage = "%(prog)s NAME [ARGUMENT ...]"
+    usage = "%(prog)s NAME [ARGUMENT ...], or %(prog)s --join [NAME ...] [--config FILE]"
     parser = LineParser(f"{program_name()} run", usage, "Start one server, over stdio unless it is told otherwise.")
     parser.add_argument("name", metavar="NAME", choices=names, help=f"{', '.join(names)}; NAME --help says more")
     name = parser.parse_args(argv[:1]).name

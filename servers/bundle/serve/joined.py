@@ -3,10 +3,32 @@
 from collections.abc import Sequence
 from typing import Any, Literal
 
+import anyio
+
 from shared import Server
 from shared.gateway.joined.gateway import gateway
 from shared.ops.supervised import Supervised
 from shared.server.limits import CallLimits
+
+OPENING_SECONDS = 10.0
+"""How long clients wait for all of them to be open at first: they ask for lists at once, and many never again."""
+
+
+async def settled(members: Sequence[Supervised]) -> None:
+    """Waits until each of `members` is open or has failed, `OPENING_SECONDS` at most."""
+    with anyio.move_on_after(OPENING_SECONDS):
+        for member in members:
+            await _settled(member)
+
+
+async def _settled(member: Supervised) -> None:
+    moved = anyio.Event()
+    unwatch = member.watch(moved.set)
+    try:
+        if member.running is None and not member.pause:
+            await moved.wait()
+    finally:
+        unwatch()
 
 
 def joined_server(

@@ -30,7 +30,7 @@ from shared.transports.http.mount import Mount
 from shared.transports.http.server import run_mounts
 
 from .choice import Choice, Chosen
-from .joined import joined_server
+from .joined import joined_server, settled
 from .joining import JOINED
 from .page import Page
 
@@ -64,8 +64,10 @@ def _mounted(one: Chosen, options: Options, http: HttpOptions, trace: Any) -> Mo
 def _joined(mounts: Sequence[Mount], choice: Choice, http: HttpOptions, trace: Any) -> Mount:
     """The mount of those that are joined, which are served here and at their own paths at once."""
     members = [mount for mount in mounts if mount.name in choice.joined]
-    app = joined_server([one.supervised for one in members], [one.server for one in members], choice.prefix)
+    supervised = [one.supervised for one in members]
+    app = joined_server(supervised, [one.server for one in members], choice.prefix)
     mount = Mount(app, "/mcp", http.limits, NoSettings(), JOINED)
+    mount.before = partial(settled, supervised)
     mount.trace = trace and trace.of(JOINED)
     return mount
 

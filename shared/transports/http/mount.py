@@ -6,7 +6,7 @@ endpoint refuses with the reason, and the others serve on. It is opened again th
 """
 
 import math
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from typing import Any
 
@@ -50,6 +50,8 @@ class Mount:
         self.name = name or self.server.implementation.name
         self.trace: Observer | None = None
         """Who sees what it receives and sends, where it is opened here."""
+        self.before: Callable[[], Awaitable[None]] | None = None
+        """What is awaited each time before it is opened here."""
         self.endpoints: list[tuple[str, int]] = served.endpoints if isinstance(served, Running) else []
         """The addresses and ports of its listener."""
         self.endpoint = Endpoint(limits, path)
@@ -125,6 +127,8 @@ class Mount:
 
     @asynccontextmanager
     async def _opened(self, server: Server[Any]) -> AsyncIterator[Running[Any]]:
+        if self.before is not None:
+            await self.before()
         async with server.open(self._settings, extensions=self._extensions) as running:
             running.endpoints, running.trace = self.endpoints, self.trace
             yield running

@@ -1,0 +1,67 @@
+"""`python -m servers run --join`: several servers as one, for a client that starts it."""
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, Field
+from pydantic.fields import FieldInfo
+
+from shared.kit.program import exit_with_error
+from shared.program.options import Group, OptionParser, option, positional, read_options
+from shared.program.process import Options, open_standard_streams
+
+from ..bridging.options import OVER_STDIO
+from ..catalog import CATALOG, load_catalog
+from ..program import program_name
+from ..serve.choice import DEFAULTS, choose_joined
+from ..serve.configuration import OPTIONS, Configuration, read_configuration
+from ..serve.over_stdio import Joined
+
+_OPTIONS: Mapping[str, FieldInfo] = {
+    name: field for name, field in OPTIONS.items() if name in {*OVER_STDIO, "max_result", "max_entries"}
+}
+
+
+class _Own(BaseModel):
+    names: list[str] = positional(
+        "server to join (default: all that are configured, or that it says to join)", "NAME"
+    )
+    join: bool = Field(False, description="serve several as one; without it, run NAME starts the one server alone")
+    config: Path | None = option(None, "YAML file of servers and their settings, as serve takes it", "FILE")
+    catalog: Path | None = option(None, "catalog of other servers to use instead", "FILE")
+    prefix: Literal["auto", "always"] = Field(
+        "auto", description="when names begin with that of their server: always, or where two have the same"
+    )
+
+
+def main(argv: Sequence[str]) -> int:
+    """Serves until its client or a signal ends it; the exit code."""
+    open_standard_streams()
+    parser = _parser()
+    given = parser.read(argv)
+    try:
+        own = read_options(_Own, given)
+        configuration = Configuration() if own.config is None else read_configuration(own.config)
+        options = read_options(Options, {**given, "transport": "stdio"}, os.environ, "MCP", configuration.options)
+        said = {name: words for name, words in given.items() if name != "join"}
+        choice = choose_joined(own.names, load_catalog(own.catalog or CATALOG), configuration, said)
+        # Those that are named are joined; else those that a configuration joins, or all.
+        names = [] if own.names else choice.joined
+        servers = [one for one in choice.servers if one.name in names or not names]
+        joined = Joined(servers, choice.prefix, options)
+    except ValueError as error:
+        exit_with_error(parser.program, str(error))
+    return joined.run(parser.program, next(filter(None, (one.exposed for one in servers)), None))
+
+
+def _parser() -> OptionParser:
+    useful = "; ".join(f"{module.removeprefix('servers.')}: {words}" for module, (words, _) in DEFAULTS.items())
+    return OptionParser(
+        f"{program_name()} run",
+        [Group(_Own.model_fields), Group(_OPTIONS, "options of every server", "MCP")],
+        "Be several servers as one over stdio, so that a client needs one entry for all of them.",
+        f"Without --config: {useful}. Each option can also be set by the environment variable in brackets, and so "
+        "can those of the servers, as their own --help says.",
+    )

@@ -1,0 +1,79 @@
+"""Runs several servers in one process as one, for the client at the other end of the standard streams.
+
+Each is opened again when it fails, and what is left of it is closed with the program, in time.
+"""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
+from typing import Any, Literal
+
+import anyio
+from anyio import to_thread
+
+from shared.contracts import Observer
+from shared.extensions.dialects import DIALECTS
+from shared.kit.program import exit_with_error
+from shared.ops.supervised import Supervised
+from shared.program.process import Options, leave_behind, run_to_the_end, set_up_process, tell_in_terminal
+from shared.program.run import is_ready, open_trace, run_stdio
+from shared.server.running import Running
+from shared.server.server import Server
+
+from .choice import Chosen
+from .joined import joined_server, settled
+
+
+class Joined:
+    """Several servers, as one that a client starts."""
+
+    def __init__(self, servers: Sequence[Chosen], prefix: Literal["auto", "always"], options: Options) -> None:
+        for one in servers:
+            one.limit(options)
+        self.members = [Supervised(one.name, partial(one.app.open, one.settings)) for one in servers]
+        apps = [one.app for one in servers]
+        self.app: Server[Any] = joined_server(self.members, apps, prefix)
+        self.drain_seconds = max(app.limits.drain_seconds for app in apps)
+        self.options = options
+
+    def run(self, program: str, exposed: str | None) -> int:
+        """Serves until its client or a signal ends it; the exit code. Ends the program where it can't start."""
+        try:
+            trace = open_trace(self.options)
+        except ValueError as error:
+            exit_with_error(program, str(error))
+        set_up_process(self.options, exposed)
+        if os.isatty(0):
+            tell_in_terminal(program)
+        try:
+            return run_to_the_end(program, partial(self._run, trace), fast=False)
+        finally:
+            if trace is not None:
+                trace.close()
+
+    async def _run(self, trace: Observer | None) -> None:
+        # Each server has as many threads on average as it would have alone.
+        to_thread.current_default_thread_limiter().total_tokens *= len(self.members)
+        extensions = [DIALECTS] if self.options.dialects == "on" else []
+        async with anyio.create_task_group() as tasks, AsyncExitStack() as stack:
+            stack.callback(tasks.cancel_scope.cancel)
+            await stack.enter_async_context(self._members())
+            running: Running[Any] = await stack.enter_async_context(self.app.open(extensions=extensions))
+            running.trace = trace
+            if await is_ready(partial(settled, self.members)):
+                await run_stdio(running, self.options, tasks)
+
+    @asynccontextmanager
+    async def _members(self) -> AsyncIterator[None]:
+        """As long as the block all of them live."""
+        for member in self.members:
+            member.start()
+        try:
+            yield
+        finally:
+            with anyio.CancelScope(shield=True):
+                ended = await asyncio.gather(*(member.close(self.drain_seconds) for member in self.members))
+            if not all(ended):
+                leave_behind()
