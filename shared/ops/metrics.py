@@ -121,7 +121,7 @@ class Figures(NamedTuple):
     server: str
     metrics: Metrics
     up: bool
-    """Whether it takes requests."""
+    """Whether it takes requests, and what it stands for can be reached."""
     sessions: int
     streams: int
     subscriptions: int

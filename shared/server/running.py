@@ -68,6 +68,8 @@ class Running(Generic[State]):
         self.trace: Observer | None = None
         self.greeters: list[Callable[[Connection], None]] = []
         """Who hears of each peer that has shaken hands. They neither wait nor raise."""
+        self.is_there: Callable[[], bool] = lambda: True
+        """Whether what it stands for can be reached, where that is elsewhere."""
         self.meter: Callable[[], Observer] | None = None
         """Makes what counts for a new connection, where somebody wants the counts."""
         self.replica: Replica | None = None
@@ -263,6 +265,11 @@ class Opening:
     def greet(self, greeter: Callable[[Connection], None]) -> None:
         """Has `greeter`, which neither waits nor raises, hear of each client that has shaken hands."""
         self._running.greeters.append(greeter)
+
+    def stand_for(self, is_there: Callable[[], bool]) -> None:
+        """Says that this run stands for something elsewhere, of which `is_there` tells whether it can be reached; it
+        neither waits nor raises."""
+        self._running.is_there = is_there
 
     def extend(self, extension: Extension[Any]) -> None:
         """Has this run speak `extension` as well, which must be said before the lifespan yields. Raises

@@ -135,6 +135,7 @@ async def test_one_that_is_not_there_is_told_with_the_reason(tmp_path: Path) -> 
                 while said["status"] in ("starting", "ready"):
                     said = (await http.get("/readyz")).json()["servers"]["other"]
             answer = (await call(http, "other", "pid")).json()
+            assert (await metrics(http))["mcp_server_up"] == {("prompts",): 1, ("other",): 0}
             page = (await http.get("/")).text
         process.process.terminate()
         assert process.wait() == 0

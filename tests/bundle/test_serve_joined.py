@@ -1,6 +1,7 @@
 """Several servers at one URL: `python -m servers serve` with `join`."""
 
 import json
+import sys
 from pathlib import Path
 
 import anyio
@@ -29,7 +30,9 @@ async def test_all_are_one_at_mcp_and_each_is_at_its_name(tmp_path: Path) -> Non
         page, found = (await http.get("/")).text, await metrics(http)
         process.process.terminate()
         assert process.wait() == 0
-        assert process.stderr() == ""
+        assert [line.partition(" [")[2] for line in process.stderr().splitlines()] == [
+            f"other]: {Path(sys.executable).name}: other: a word on stderr"
+        ]
     assert f"{http.base_url.copy_with(path='/mcp')}</code>" in page
     assert found["mcp_requests_total"]["joined", "tools/call", "pid"] == 1
     assert found["mcp_server_up"]["joined",] == 1

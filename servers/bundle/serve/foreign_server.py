@@ -1,5 +1,6 @@
 """The server that a server of others is to our clients: a bridge to it, behind what its operator allows."""
 
+import logging
 from typing import Any
 
 from shared import Server
@@ -9,6 +10,12 @@ from shared.gateway.rules.pins import Pins
 
 from .foreign import Foreign
 from .pinned import pins_path
+
+
+def hear_commands(level: str) -> None:
+    """Has the log say what commands write to stderr, unless only errors are wanted: nobody sees their terminal."""
+    if level != "error":
+        logging.getLogger("shared.transports.process").setLevel(logging.INFO)
 
 
 def foreign_server(one: Foreign) -> Server[Any]:

@@ -23,6 +23,7 @@ from shared.server.running import Running
 from shared.server.server import Server
 
 from .choice import Chosen
+from .foreign_server import hear_commands
 from .joined import joined_server, settled
 
 
@@ -45,6 +46,7 @@ class Joined:
         except ValueError as error:
             exit_with_error(program, str(error))
         set_up_process(self.options, exposed)
+        hear_commands(self.options.log_level)
         if os.isatty(0):
             tell_in_terminal(program)
         try:

@@ -30,6 +30,7 @@ from shared.transports.http.mount import Mount
 from shared.transports.http.server import run_mounts
 
 from .choice import Choice, Chosen
+from .foreign_server import hear_commands
 from .joined import joined_server, settled
 from .joining import JOINED
 from .page import Page
@@ -44,6 +45,7 @@ def run_all(program: str, options: Options, choice: Choice, exposed: str | None)
     except ValueError as error:
         exit_with_error(program, str(error))
     set_up_process(options, exposed)
+    hear_commands(options.log_level)
     mounts = [_mounted(one, options, http, trace) for one in choice.servers]
     if choice.joined:
         mounts.append(_joined(mounts, choice, http, trace))

@@ -155,6 +155,7 @@ def bridge(upstream: Upstream, *, extensions: Sequence[Extension[Any]] = ()) -> 
         one = Bridge(upstream, opening)
         async with one.living():
             opening.greet(one.greet)
+            opening.stand_for(lambda: one.base.up)
             yield one
 
     server.on_subscribe(_subscribe)

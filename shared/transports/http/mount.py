@@ -84,14 +84,14 @@ class Mount:
 
     def figures(self) -> Figures:
         """What there is to tell of the server at this moment."""
-        endpoint = self.endpoint
+        endpoint, running = self.endpoint, self.running
         return Figures(
             server=self.name,
             metrics=self.metrics,
-            up=self.readiness.phase is Phase.READY,
+            up=self.readiness.phase is Phase.READY and running is not None and running.is_there(),
             sessions=endpoint.sessions,
             streams=endpoint.streams,
-            subscriptions=0 if self.running is None else self.running.changes.held,
+            subscriptions=0 if running is None else running.changes.held,
             refused=endpoint.refused,
         )
 
