@@ -23,7 +23,7 @@ from .watching import Watching
 
 __all__ = ["ANSWER_SECONDS", "Apart"]
 
-ANSWER_SECONDS = 30.0
+ANSWER_SECONDS = 15.0
 """Time for the server to answer what the bridge asks by itself."""
 _CONDITION = "bridge"
 

@@ -82,7 +82,10 @@ class Watching:
         ConnectionError and TimeoutError, and RpcError while it is down."""
         async with self._turn(uri):
             if uri not in self._held:
-                if not await self._current().add(uri):
+                # Who waits here can't be cancelled.
+                with anyio.fail_after(self._seconds):
+                    is_told = await self._current().add(uri)
+                if not is_told:
                     return False
                 self._held.add(uri)
         return True

@@ -6,7 +6,7 @@ from typing import Any
 import anyio
 import pytest
 
-from shared.gateway.bridge import Bridge
+from shared.gateway.bridge import Bridge, apart
 from shared.gateway.bridge.listening import Listening
 from shared.server.running import Running
 from tests.gateway.bridge.telling import MODES, Telling, until
@@ -242,3 +242,16 @@ def streams_of(running: Running[Bridge]) -> int:
     """How many listen streams for resources there are at the server."""
     asking = running.state.apart.watching.asking
     return asking.streams if isinstance(asking, Listening) else 0
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_a_server_that_does_not_answer_is_not_waited_for_without_end(
+    mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(apart, "ANSWER_SECONDS", 0.05)
+    telling = Telling(mode, shared=True)
+    async with telling.bridged() as running, talking(running) as peer:
+        error = (await peer.request("resources/subscribe", {"uri": "memo://slow"}))["error"]
+        assert (error["code"], error["message"][:21]) == (-32603, "the server small was ")
+        telling.gate.set()
+        await subscribed(peer, ONE)
