@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { pathToFileURL } from "node:url";
 
-const SECONDS = 15;
+const SECONDS = 60;
 const STEPS = 20;
 const FIELDS = {
   city: "Oslo",

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-SECONDS = 15.0
+SECONDS = 60.0
 FIELDS = {
     "city": "Oslo",
     "nights": 3,

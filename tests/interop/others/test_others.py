@@ -27,7 +27,7 @@ pytestmark = [
 ]
 
 SERVERS = ("filesystem", "sqlite", "bench", "everything", "fetch", "prompts")
-RUN_SECONDS = 100.0
+RUN_SECONDS = 400.0
 NOT_REACHED = "the driver did not come to this row"
 SILENT = "server has no complaints"
 
