@@ -158,7 +158,7 @@ def test_a_server_that_is_not_pinned_is_said_to_be(place: Place, capsys: pytest.
 
 def test_a_tool_that_is_listed_twice_has_to_fit_twice(place: Place) -> None:
     place.pin("--accept")
-    place.offer(tool("a"), tool("a", "Is another."), tool("b"))
+    place.offer(tool("a", "Is another."), tool("a"), tool("b"))
     assert place.pin() == 1
 
 

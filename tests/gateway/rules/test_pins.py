@@ -41,6 +41,11 @@ def test_what_was_pinned_is_there_in_the_next_process(tmp_path):
     assert pins.digest("b") is None
 
 
+def test_the_directory_is_made_where_there_is_none(tmp_path):
+    Pins(tmp_path / "of the user" / "pins" / "a.pins.json").record([TOOL])
+    assert not Pins(tmp_path / "of the user" / "pins" / "a.pins.json").is_new
+
+
 def test_without_a_file_nothing_is_pinned(tmp_path):
     pins = Pins(tmp_path / "a.pins.json")
     assert pins.is_new
