@@ -23,6 +23,7 @@ from servers.sqlite.server import app as sqlite
 from shared.program.run import Options
 from shared.server.server import Server
 from shared.testing import connected
+from tests.bundle.programs import BARE
 from tests.wire import Wire
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -141,18 +142,19 @@ def demo(*options: str) -> str:
 
 
 @pytest.mark.full
-async def test_the_snippet_of_the_demo_starts_a_server_from_any_directory(tmp_path: Path) -> None:
+async def test_the_snippet_of_the_demo_starts_all_servers_from_any_directory(tmp_path: Path) -> None:
     """Executed exactly as printed, from a directory with a folder called `servers` in it."""
     (tmp_path / "servers").mkdir()
     (tmp_path / "servers" / "__init__.py").write_text("raise RuntimeError('shadowed')")
     told = demo()
     # `make demo` has these and the five lines of tests/interop/test_demo.py, and is read as a whole.
-    assert len(told.splitlines()) <= 35
+    assert len(told.splitlines()) <= 48
+    assert "files, a database, pages and prompts through one program" in told
     assert 'who spent most: ["' in told
-    config = json.loads(told[told.index("\n{") :])["mcpServers"]["filesystem"]
-    async with Wire([config["command"], *config["args"]], cwd=tmp_path) as server:
+    config = json.loads(told[told.index("\n{") :])["mcpServers"]["bundle"]
+    async with Wire([config["command"], *config["args"]], env={**BARE, **config["env"]}, cwd=tmp_path) as server:
         result = await server.initialize()
-    assert result["serverInfo"]["name"] == "filesystem"
+    assert result["serverInfo"]["name"] == "mcp-server-bundle"
 
 
 @pytest.mark.full
