@@ -13,7 +13,7 @@ from typing import Any
 import anyio
 
 from ...client.client import Client
-from ...client.subscription import MAX_URI
+from ...client.subscription import Change, change_of
 from ...errors import McpError, PeerError, ResourceNotFound
 from ...kit.tasks import Crew
 from ...protocol.session.client_events import Notified
@@ -114,8 +114,11 @@ class Subscriptions:
         own = self._own.get(session)
         if own is None:
             return
-        uri = None if isinstance(notice, Gap) else notice.params.get("uri")
-        if not isinstance(uri, str) or len(uri) > MAX_URI:
+        change = Change("missed") if isinstance(notice, Gap) else change_of(notice)
+        if change is None:
+            return
+        uri = change.uri
+        if uri is None:
             self._missed(own)
             return
         # The server may spell it otherwise than its client: whatever it is, it was subscribed to.

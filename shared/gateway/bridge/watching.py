@@ -26,6 +26,8 @@ __all__ = ["Asking", "Watching", "covering"]
 
 AT_ONCE = 32
 """Requests to subscribe that wait for their answers at a time."""
+MAX_LEVELS = 256
+"""Slashes in a URI that are looked at: a hostile one has thousands."""
 FAREWELL_SECONDS = 5.0
 """Time for the server to take back what it was asked to tell; who gave it up waits for that."""
 
@@ -183,12 +185,15 @@ def key_of(uri: str) -> str:
 
 
 def covering(uri: str, is_held: Callable[[str], bool]) -> Iterator[str]:
-    """Of the URIs that are held: `uri`, and those that it is a part of (2025-11-25, Resources, Subscriptions)."""
+    """Of the URIs that are held: `uri`, and those that it is a part of (2025-11-25, Resources, Subscriptions), in so
+    many levels at most as anybody uses."""
     if is_held(uri):
         yield uri
-    end = uri.rfind("/")
-    while end > 0:
-        for whole in (uri[: end + 1], uri[:end]):
+    at = uri.find("/")
+    for _ in range(MAX_LEVELS):
+        if at < 0:
+            return
+        for whole in (uri[:at], uri[: at + 1]):
             if whole != uri and is_held(whole):
                 yield whole
-        end = uri.rfind("/", 0, end)
+        at = uri.find("/", at + 1)

@@ -255,3 +255,14 @@ async def test_a_server_that_does_not_answer_is_not_waited_for_without_end(
         assert (error["code"], error["message"][:21]) == (-32603, "the server small was ")
         telling.gate.set()
         await subscribed(peer, ONE)
+
+
+@pytest.mark.parametrize("uri", [7, None, "memo://" + 9_000 * "x"])
+async def test_what_can_not_be_kept_of_a_session_is_not_told_as_it_came(uri: Any) -> None:
+    telling = Telling("handshake")
+    async with telling.bridged() as running, talking(running) as peer:
+        await subscribed(peer, ONE)
+        await peer.call("whisper", method="notifications/resources/updated", params={"uri": uri})
+        await peer.call("touch", uri=ONE)
+        assert await updated(peer) == ONE
+        assert {message["params"]["uri"] for message in peer.others} <= {ONE}
