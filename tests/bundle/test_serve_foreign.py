@@ -144,3 +144,15 @@ async def test_one_that_is_not_there_is_told_with_the_reason(tmp_path: Path) -> 
     assert "No such file" in said["reason"]
     assert "the server other is not available" in json.dumps(answer)
     assert SECRET not in json.dumps([said, answer, page]) + log
+
+
+@pytest.mark.full
+def test_one_that_hears_nothing_is_gone_with_the_program(tmp_path: Path) -> None:
+    deaf = {"command": [sys.executable, "-m", "tests.bundle.deaf"], "cwd": str(ROOT)}
+    with serving(tmp_path, "--config", configured(tmp_path, others={"deaf": deaf}, join=True)) as (process, _):
+        assert process.process.stderr is not None
+        while not (found := re.search(rb"pid (\d+)", line := process.process.stderr.readline())):
+            assert line, "it ended"
+        process.process.terminate()
+        assert process.wait() == 0
+        assert not is_alive(int(found[1]))
