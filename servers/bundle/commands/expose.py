@@ -1,6 +1,5 @@
 """`python -m servers expose -- COMMAND`: an HTTP server that is the one which a command starts."""
 
-import logging
 import os
 import re
 import shutil
@@ -18,6 +17,7 @@ from shared.program.process import open_standard_streams
 from ..bridging.door import Door, Limits
 from ..bridging.options import OVER_HTTP, PREFIX, read_common
 from ..program import program_name
+from ..serve.foreign_server import hear_commands
 
 _OWN = "MCP_EXPOSE"
 _VARIABLE = re.compile(r"[A-Za-z_]\w*")
@@ -50,9 +50,7 @@ def main(argv: Sequence[str]) -> int:
         door = Door(Path(command[0]).name, way, limits, shared=how.shared)
     except ValueError as error:
         exit_with_error(parser.program, str(error))
-    if options.log_level != "error":
-        # What the command has to say would be lost otherwise, as nobody sees its terminal.
-        logging.getLogger("shared.transports.process").setLevel(logging.INFO)
+    hear_commands(options.log_level)
     return door.open(parser.program, options)
 
 
