@@ -42,7 +42,7 @@ def rules(of: Rules, *, pins: Pins | None = None, name: str = "server") -> Exten
     runs = [_Run(of, pins, name)]
 
     def around(method: Method, handler: Handler) -> Handler:
-        # This is asked for all methods of a run one after the other, and again for those of the next run.
+        # A run asks this of both methods of tools before its first call: who asks of one again is the next run.
         if method.name in runs[-1].handlers:
             runs[-1] = _Run(of, pins, name)
         return runs[-1].around(method, handler)
@@ -55,6 +55,7 @@ class _Run:
 
     def __init__(self, of: Rules, pins: Pins | None, name: str) -> None:
         self.handlers: dict[str, Handler] = {}
+        """Who handles the methods of tools within the rules."""
         self._name = name
         self._rules = of
         self._has_warned = False
@@ -62,7 +63,8 @@ class _Run:
 
     def around(self, method: Method, handler: Handler) -> Handler:
         """Who handles `method` instead."""
-        self.handlers[method.name] = handler
+        if method.name in (_LIST, _CALL):
+            self.handlers[method.name] = handler
         if method.is_stream or method.built_in:
             return handler
         if self._rules.concern_tools or self._guard is not None:

@@ -27,7 +27,7 @@ _CONDITION = "pins"
 _TRIES = 3
 """How often the tools are listed where they change meanwhile; then the last list counts."""
 _TOLD = 1_000
-"""Tools that it is known of that they were told of as withheld; a server may have ever new ones."""
+"""Tools that are remembered as told of; a server may have ever new ones."""
 _NAMED = 5
 """Tools that a message names."""
 
@@ -52,6 +52,7 @@ class Guard:
         """By the name of a tool its digest, which is not the pinned one."""
         self._is_complete = False
         self._told: dict[str, str] = {}
+        """The digests with which tools were said to be withheld."""
         self._turn = anyio.Lock()
 
     def changed(self, change: Change) -> None:

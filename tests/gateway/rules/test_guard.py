@@ -10,6 +10,7 @@ from shared import Context
 from shared.gateway.rules.extension import rules
 from shared.gateway.rules.names import Rules
 from shared.gateway.rules.pins import Pins
+from shared.protocol.methods import REQUESTS
 from shared.server.extension import Extension
 from tests.server.peer import ERAS, NEWEST_HANDSHAKE, STATELESS, server, talking
 
@@ -348,3 +349,16 @@ async def test_who_calls_is_who_lists_and_hears_nothing_of_that(path):
         params = {"name": "a", "arguments": {}, "_meta": {"progressToken": 1, "org.example/who": "me"}}
         assert (await peer.request("tools/call", params))["result"]["content"][0]["text"] == "a"
     assert seen[0] == ("tools/list", {"_meta": {"org.example/who": "me"}}, None)
+
+
+async def test_what_surrounds_other_methods_later_begins_no_run(path):
+    app = pinned(path, "a")
+    async with app.open() as running, talking(running) as peer:
+        other = Other(running, peer)
+        assert await other.text("a") == "a"
+        for _ in range(2):
+            running.surrounded(next(row for row in REQUESTS if row.name == "resources/subscribe"), None)
+        other.change()
+        assert await other.text("a") == CHANGED
+    async with serving(app) as other:
+        assert await other.text("a") == "a"
