@@ -37,6 +37,7 @@ class Apart:
         self._upstream = upstream
         self._base = base
         self._opening = opening
+        self._known: set[Connection] = set()
         self.level = SharedLevel(base, tasks, ANSWER_SECONDS)
         """What is logged in a session that all clients share."""
         self._describe()
@@ -44,9 +45,14 @@ class Apart:
         base.listen(self.watching.heard)
 
     def greet(self, link: Connection) -> None:
-        """A client has shaken hands. Where one session is shared, it hears what concerns it."""
-        if self._upstream.shared:
-            link.watchers = (*link.watchers, RootsOf(self._base, partial(self.level.forget, link)))
+        """A client has shaken hands, or calls. Where one session is shared, that hears what concerns it."""
+        if self._upstream.shared and link not in self._known:
+            self._known.add(link)
+            link.watchers = (*link.watchers, RootsOf(self._base, partial(self._forget, link)))
+
+    def _forget(self, link: Connection) -> None:
+        self._known.discard(link)
+        self.level.forget(link)
 
     async def set_level(self, context: Context[Any], session: OwnSession | None, level: str) -> None:
         """The client wants log messages of this level and graver ones from now on: from the bridge, and from its
@@ -57,9 +63,8 @@ class Apart:
         for condition in context.running.conditions.standing.values():
             link.session.log(context.call, condition.level, condition.data, condition.logger)
         if session is not None:
-            client = await session.open()
             session.level = level
-            await say_level(client, level, ANSWER_SECONDS)
+            await say_level(await session.open(), level, ANSWER_SECONDS)
         elif self._upstream.shared and not self._base.stateless:
             await self.level.want(link, level)
 

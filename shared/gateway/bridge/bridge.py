@@ -128,6 +128,8 @@ class Bridge:
         """As long as the block the server is asked for the client of `context`, which is told of errors in its own
         words. Raises McpError."""
         name = self.upstream.name
+        if context.peer.lasts:
+            self.apart.greet(context.link)
         try:
             yield
         except PeerError as error:

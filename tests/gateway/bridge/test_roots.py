@@ -1,7 +1,11 @@
 """That the roots of a client are others now, and who is told so."""
 
+import anyio
+
+from shared.gateway.bridge import Upstream, bridge
 from tests.gateway.bridge.telling import Telling, until
-from tests.server.peer import talking
+from tests.gateway.joined.members import Door, joined
+from tests.server.peer import PATIENCE, talking
 
 ROOTS = {"roots": {"listChanged": True}}
 
@@ -31,3 +35,18 @@ async def test_a_server_without_sessions_asks_anew_anyhow() -> None:
         await peer.reply(asked["id"], {"roots": [{"uri": "file:///here"}]})
         assert (await peer.answer(id_))["result"]["content"][0]["text"] == "file:///here"
         assert telling.roots_changed == 0
+
+
+async def test_a_server_that_all_share_is_told_through_a_gateway() -> None:
+    """Whose clients shake hands with the gateway, and not with the bridge."""
+    telling = Telling("handshake", shared=True)
+    upstream = Upstream("small", telling.connect, shared=True)
+    with anyio.fail_after(3 * PATIENCE):
+        async with (
+            telling.app.open() as telling.running,
+            joined(Door("small", bridge(upstream))) as running,
+            talking(running, capabilities=ROOTS) as peer,
+        ):
+            assert await peer.text("add", a=1, b=2) == "3"
+            await peer.notify("notifications/roots/list_changed")
+            await until(lambda: telling.roots_changed == 1)
