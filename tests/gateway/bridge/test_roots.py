@@ -37,16 +37,18 @@ async def test_a_server_without_sessions_asks_anew_anyhow() -> None:
         assert telling.roots_changed == 0
 
 
-async def test_a_server_that_all_share_is_told_through_a_gateway() -> None:
-    """Whose clients shake hands with the gateway, and not with the bridge."""
+async def test_a_server_that_all_share_is_told_by_clients_that_were_there_before() -> None:
+    """Which have shaken hands with the gateway before the bridge was opened behind it."""
     telling = Telling("handshake", shared=True)
-    upstream = Upstream("small", telling.connect, shared=True)
+    door = Door("small", bridge(Upstream("small", telling.connect, shared=True)))
     with anyio.fail_after(3 * PATIENCE):
         async with (
             telling.app.open() as telling.running,
-            joined(Door("small", bridge(upstream))) as running,
+            joined(closed=(door,)) as running,
             talking(running, capabilities=ROOTS) as peer,
         ):
+            await peer.request("ping")
+            await door.open()
             assert await peer.text("add", a=1, b=2) == "3"
             await peer.notify("notifications/roots/list_changed")
             await until(lambda: telling.roots_changed == 1)
