@@ -59,7 +59,7 @@ class Supervised:
         self._leaving = anyio.Event()
         self._scope: anyio.CancelScope | None = None
         self._opened: float | None = None
-        """When it was opened the last time; None while it is not."""
+        """When it was opened; None in a life that has not come so far."""
         self._told: str | None = None
 
     @property

@@ -140,8 +140,8 @@ def test_what_is_wrong_is_told_in_one_line_without_a_secret(text: str, reason: s
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("a b", "a name has 1 to 64 of A-Z a-z 0-9 _ -, and begins with a letter or a digit"),
-        ("a/b", "a name has 1 to 64 of"),
+        ("a_b", "a server's name is 1 to 32 letters, digits and hyphens, and not 'a_b'"),
+        ("a/b", "a server's name is 1 to 32 letters, digits and hyphens"),
         ("joined", "this is the name of all of them together"),
         ("fetch", "this is the name of a server in the catalog"),
     ],

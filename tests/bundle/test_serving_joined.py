@@ -50,3 +50,8 @@ def test_what_is_wrong_is_told_in_one_line(text: str, reason: str, tmp_path: Pat
 def test_a_name_that_is_none_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="join: there is no server 'd'; there are: a, b, c"):
         joining(tmp_path, "join: [a, d]").members(SERVED, KNOWN)
+
+
+def test_a_name_that_is_too_long_for_the_tools_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="a server's name is 1 to 32 letters, digits and hyphens"):
+        joining(tmp_path, "join: true").members(["a" * 33], ["a" * 33])

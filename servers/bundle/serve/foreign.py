@@ -10,7 +10,6 @@
 It needs no entry in a catalog: whatever has a `command` or a `url` is one.
 """
 
-import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager
@@ -23,6 +22,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, Field
 
 from shared.client.client import Client
 from shared.client.connect import connect, fixed_headers
+from shared.client.names import check_server_name
 from shared.client.options import ClientOptions
 from shared.gateway.bridge.upstream import Upstream
 from shared.gateway.rules.names import Rules
@@ -34,8 +34,6 @@ from ..remote import check_url
 from .joining import JOINED
 from .values import Values, read_env_file, read_value
 
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
-"""What can be part of a path and of the name of a tool."""
 _OF_COMMANDS = ("env", "env_file", "cwd")
 _OF_URLS = ("token", "token_file", "headers")
 
@@ -143,8 +141,8 @@ def read_foreign(name: str, content: Mapping[str, Any], path: Path, *, readable:
     """The server called `name`, of which the configuration at `path` says this. `readable` says that others can read
     that file. Raises ValueError, in one line without a secret, for what is wrong."""
     where = f"{path}: servers.{name}"
-    if not NAME.fullmatch(name):
-        raise ValueError(f"{where}: a name has 1 to 64 of A-Z a-z 0-9 _ -, and begins with a letter or a digit")
+    with _named(path, f"servers.{name}"):
+        check_server_name(name)
     if name == JOINED:
         raise ValueError(f"{where}: this is the name of all of them together; call it otherwise")
     written = settings_in(content, ForeignSettings.model_fields, path, f"servers.{name}.")

@@ -10,8 +10,9 @@ from shared.gateway.joined.gateway import gateway
 from shared.ops.supervised import Supervised
 from shared.server.limits import CallLimits
 
-OPENING_SECONDS = 10.0
-"""How long clients wait for all of them to be open at first: they ask for lists at once, and many never again."""
+OPENING_SECONDS = 8.0
+"""How long clients wait for all of them to be open at first: they ask for lists at once, and many never again. Some
+give a server ten seconds to answer."""
 
 
 async def settled(members: Sequence[Supervised]) -> None:

@@ -5,6 +5,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, PlainValidator
 
+from shared.client.names import check_server_name
+
 JOINED = "joined"
 """What all of them together are called."""
 
@@ -30,10 +32,10 @@ class Joining(BaseModel):
 
     def members(self, served: Sequence[str], known: Sequence[str]) -> list[str]:
         """The names of those that are joined, among those that are `served`, which are some or all of the `known`.
-        Raises ValueError, in one line, for one that is not known."""
+        Raises ValueError, in one line, for one that is not known, or has a name that no tool can have before it."""
         if isinstance(self.join, bool):
-            return list(served) if self.join else []
+            return list(map(check_server_name, served)) if self.join else []
         for name in self.join:
             if name not in known:
                 raise ValueError(f"join: there is no server {name!r}; there are: {', '.join(known)}")
-        return [name for name in served if name in self.join]
+        return [check_server_name(name) for name in served if name in self.join]

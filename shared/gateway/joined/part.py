@@ -9,9 +9,10 @@ other's answers.
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 from ...errors import InputRequired, InvalidParams, MethodNotFound, RpcError, ToolError
+from ...ops.logs import server_name
 from ...protocol.methods import Method, row_for
 from ...protocol.session.events import Call
 from ...protocol.session.questions import FIRST_ROUND, Round
@@ -152,19 +153,24 @@ class Part:
 
 class _Explained:
     """Has what is raised leave as what the clients of `running` are told of it, and questions with the name of who
-    asks."""
+    asks. Log lines name the server meanwhile."""
 
-    __slots__ = ("_call", "_name", "_running")
+    __slots__ = ("_before", "_call", "_name", "_running")
 
     def __init__(self, running: Running[Any], name: str, call: Call) -> None:
         self._running, self._name, self._call = running, name, call
 
     def __enter__(self) -> None:
-        pass
+        self._before = server_name.set(self._name)
 
     def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
-        if not isinstance(error, Exception | InputRequired | BaseExceptionGroup):
-            return
+        try:
+            if isinstance(error, Exception | InputRequired | BaseExceptionGroup):
+                self._explain(error)
+        finally:
+            server_name.reset(self._before)
+
+    def _explain(self, error: BaseException) -> NoReturn:
         told = self._running.server.translate(error)
         if isinstance(told, InputRequired):
             # Without anything to carry a round keeps the answers so far; with it, they are carried.
