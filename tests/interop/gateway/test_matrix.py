@@ -18,7 +18,11 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 ROW_SECONDS = 60.0
 SHORT_SECONDS = 5.0
 """How long a row may take that nothing is asserted of."""
-QUICK = (Column("connect", "2026-07-28", "old"), Column("expose", "2025-06-18", "new"))
+QUICK = (
+    Column("connect", "2026-07-28", "old"),
+    Column("expose", "2025-06-18", "new"),
+    Column("run --join", "2025-11-25", "old"),
+)
 
 Record = Callable[[Column, Mapping[str, str]], None]
 

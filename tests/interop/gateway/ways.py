@@ -96,6 +96,8 @@ OURS: dict[str, Way] = {
     "connect": _connect,
     "expose": _expose(),
     "expose --shared": _expose("--shared"),
+    "serve --join": _joined_http,
+    "run --join": _joined_stdio,
 }
 
 OTHERS: dict[str, Way] = {"FastMCP": _fastmcp}
