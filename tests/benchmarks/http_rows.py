@@ -55,7 +55,12 @@ def idle_rows(peer: Peer, folder: Path) -> Iterator[tuple[Measure, float]]:
 
 def serving(peer: Peer, folder: Path) -> Web:
     """A server of that kind over HTTP."""
-    # Not every peer takes 0 for a port, nor says which it got.
+    port = free_port()
+    return Web(peer.http(folder, port), port)
+
+
+def free_port() -> int:
+    """A port for a server: not every peer takes 0 for one, nor says which it got."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port: int = listener.getsockname()[1]
-    return Web(peer.http(folder, port), port)
+    return port

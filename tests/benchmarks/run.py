@@ -1,6 +1,6 @@
 """`make bench`: our servers beside others: the official ones, dbhub, FastMCP, and the least that Python needs.
 
-python -m tests.benchmarks.run [--rounds N] [--only stdio|http|sessions|files|sqlite|fetch|prompts|client]
+python -m tests.benchmarks.run [--rounds N] [--only stdio|http|sessions|files|sqlite|fetch|prompts|client|gateway]
                                [--articles FOLDER] [--json FILE]
 
 A client without an SDK drives all of them, round by round, each server fresh in each round, so that a machine that
@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
 
-from tests.benchmarks import client_rows, fetch_peers, messages, prompts_peers, sqlite_peers, targets
+from tests.benchmarks import client_rows, fetch_peers, gateway_rows, messages, prompts_peers, sqlite_peers, targets
 from tests.benchmarks.fair_rows import fair_rows
 from tests.benchmarks.fetch_articles import ARTICLES
 from tests.benchmarks.fetch_rows import (
@@ -98,6 +98,11 @@ SERIES = (
     Series("client", client_rows.at_ours, targets.CLIENT_AT_OURS, client_rows.CLIENTS),
     Series("client", client_rows.at_sdk, targets.CLIENT_AT_SDK, client_rows.CLIENTS),
     Series("client", client_rows.start_row, (targets.CALL_START,), client_rows.COMMANDS),
+    Series("gateway", gateway_rows.door_rows, targets.DOORS, gateway_rows.DOORS),
+    Series("gateway", gateway_rows.joined_row, (targets.JOINED_ENTRY,), gateway_rows.JOINED),
+    Series("gateway", gateway_rows.connected_row, (targets.CONNECTED,), gateway_rows.CONNECTED),
+    # FastMCP's proxy takes no subscriptions.
+    Series("gateway", gateway_rows.watchers_row, (targets.WATCHERS,), (OURS,)),
 )
 PARTS = tuple(dict.fromkeys(one.part for one in SERIES))
 

@@ -122,6 +122,12 @@ CLIENT_AT_SDK = (
 )
 CALL_START = Measure("`call`: start to its first output", "ms", (Bound(0.5, "FastMCP"),))
 
+JOINED_1 = Measure("gateway, HTTP: through the joined endpoint, 1 connection", "1/s", (Bound(0.625, "direct"),))
+JOINED_32 = Measure("gateway, HTTP: through the joined endpoint, 32 connections", "1/s", (Bound(0.625, "direct"),))
+JOINED_ENTRY = Measure("gateway, stdio: through `run --join`, one at a time", "1/s", (Bound(2, "FastMCP"),))
+CONNECTED = Measure("gateway, stdio: through `connect`, one at a time", "1/s", (Bound(2, "FastMCP"),))
+WATCHERS = Measure("gateway: 1,000 clients watch a file: subscriptions at its server", "times", (Bound(1),))
+
 STDIO = (
     START,
     RESIDENT,
@@ -156,4 +162,6 @@ LIBRARY = (LIBRARY_START, LIBRARY_PAGE, LIBRARY_MEMORY)
 PROMPTS = (*LIBRARY, PROMPT, PROMPT_TOLD)
 CLIENT = (*CLIENT_AT_OURS, *CLIENT_AT_SDK, CALL_START)
 SERVERS = (*STDIO, *HTTP, *CLIENTS, *SOCKETS, *IDLE_SESSIONS, *FILES, *SUBSCRIBED, *SQLITE, *FETCH, *PROMPTS)
-MEASURES = (*SERVERS, *CLIENT)
+DOORS = (JOINED_1, JOINED_32)
+GATEWAY = (*DOORS, JOINED_ENTRY, CONNECTED, WATCHERS)
+MEASURES = (*SERVERS, *CLIENT, *GATEWAY)

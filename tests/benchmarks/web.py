@@ -22,8 +22,9 @@ ALWAYS = {"Content-Type": "application/json", "Accept": "application/json, text/
 class Web:
     """One server process, and one connection to it."""
 
-    def __init__(self, command: list[str], port: int) -> None:
+    def __init__(self, command: list[str], port: int, path: str = PATH) -> None:
         self.port = port
+        self.path = path
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - closed in __exit__
         self._process = subprocess.Popen(
             command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=self._log, stderr=self._log
@@ -71,7 +72,7 @@ class Web:
         return session
 
     def _post(self, body: bytes, headers: Mapping[str, str], expected: bytes) -> HTTPResponse:
-        self._connection.request("POST", PATH, body, {**ALWAYS, **headers})
+        self._connection.request("POST", self.path, body, {**ALWAYS, **headers})
         response = self._connection.getresponse()
         content = response.read()
         if response.status not in (200, 202) or expected not in content:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tests.benchmarks.machine import apart
 from tests.benchmarks.messages import Ask
-from tests.benchmarks.web import ALWAYS, HOST, PATH, Web
+from tests.benchmarks.web import ALWAYS, HOST, Web
 from tests.npm import Unavailable
 
 SECONDS = 2
@@ -74,7 +74,7 @@ def _script(web: Web, ask: Ask, headers: Sequence[Mapping[str, str]], first: int
 
 def _head(web: Web, headers: Mapping[str, str]) -> str:
     lines = [f"{name}: {value}" for name, value in {"Host": f"{HOST}:{web.port}", **ALWAYS, **headers}.items()]
-    return "\r\n".join([f"POST {PATH} HTTP/1.1", *lines, "Content-Length: "])
+    return "\r\n".join([f"POST {web.path} HTTP/1.1", *lines, "Content-Length: "])
 
 
 def _rate(said: str, least_bytes: int) -> float:
