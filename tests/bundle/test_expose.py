@@ -102,11 +102,12 @@ async def test_whoever_has_no_token_is_not_let_in(tmp_path: Path) -> None:
 @pytest.mark.slow
 async def test_what_it_has_to_say_goes_to_the_log_and_all_ends_with_a_signal() -> None:
     with exposed() as (process, url), anyio.fail_after(PATIENCE):
-        async with connect_http(url) as client:
-            pid = await pid_of(client)
+        async with connect_http(url, ClientOptions(mode="stateless")) as client:
+            pid = await restarted(client)
         assert is_there(pid)
         process.process.send_signal(signal.SIGTERM)
         assert process.wait() == 0
+        assert f"{Path(sys.executable).name}: it begins" in process.stderr()
     assert not is_there(pid)
 
 
@@ -115,11 +116,16 @@ async def test_a_server_that_ended_is_started_again(url: str) -> None:
     with anyio.fail_after(PATIENCE):
         async with connect_http(url, ClientOptions(mode="stateless")) as client:
             first = await pid_of(client)
-            with pytest.raises(McpError, match=r"was lost while it answered"):
-                await client.call_tool("end")
-            while (second := await _pid_again(client)) is None:
-                pass
-    assert second != first
+            assert await restarted(client) != first
+
+
+async def restarted(client: Client) -> int:
+    """Ends the server by a call, which is told that; the process that takes its place."""
+    with pytest.raises(McpError, match=r"was lost while it answered"):
+        await client.call_tool("end")
+    while (pid := await _pid_again(client)) is None:
+        pass
+    return pid
 
 
 async def _pid_again(client: Client) -> int | None:
