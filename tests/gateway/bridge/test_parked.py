@@ -160,6 +160,7 @@ async def test_a_page_that_is_to_be_visited_first_is_asked_for_and_the_call_made
         first = await round_of(peer, "enter")
         assert first["result"]["inputRequests"]["v1"]["params"]["url"] == "https://example.org/in"
         id_ = await begun(peer, "enter", first, v1={"action": "accept"})
+        assert await peer.text("add", a=1, b=2) == "3"
         asking.visit_over()
         assert text(await peer.answer(id_)) == "entered"
         assert (asking.opened, len(parking)) == (1, 0)
