@@ -12,12 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
 
-import anyio
-import httpx
 import pytest
 from anyio import to_thread
 
-from tests.interop.gateway.ways import ANYWHERE, BUNDLE, aged
+from tests.interop.gateway.ways import ANYWHERE, BUNDLE, aged, ready
 from tests.interop.others.environments import FOLDER as OTHERS
 from tests.interop.others.environments import PEERS
 from tests.interop.others.test_others import HOLES, SERVERS, SILENT, drive, rows_of, version_of
@@ -30,7 +28,6 @@ pytestmark = [
     pytest.mark.timeout(900),  # the first one may have to build an environment
 ]
 
-READY_SECONDS = 60
 DRIVERS: dict[str, Callable[[], list[str]]] = {
     "sdk2": lambda: [sys.executable, str(OTHERS / "drive_sdk2.py")],
     **{name: peer.command for name, peer in PEERS.items()},
@@ -104,20 +101,12 @@ async def reached(column: Column, folder: Path, scratch: Path) -> AsyncIterator[
             case "joined http":
                 words = [*BUNDLE, "serve", "--join", *ANYWHERE, "--config", str(joined_servers(folder, scratch))]
                 base = await stack.enter_async_context(serving(words))
-                await _ready(base)
+                await ready(base)
                 yield {server: {"url": f"{base}/mcp", "token": None} for server in SERVERS}
             case "connect stdio":
                 yield {server: await _connect(stack, aged(column.age, command(server, folder))) for server in SERVERS}
             case _:
                 yield {server: await _expose(stack, aged(column.age, command(server, folder))) for server in SERVERS}
-
-
-async def _ready(base: str) -> None:
-    """Waits until every server was opened: these clients don't come again where they are told to."""
-    async with httpx.AsyncClient(trust_env=False) as http:
-        with anyio.fail_after(READY_SECONDS):
-            while (await http.get(f"{base}/readyz")).status_code != httpx.codes.OK:
-                await anyio.sleep(0.05)
 
 
 async def _connect(stack: AsyncExitStack, server: list[str]) -> dict[str, object]:

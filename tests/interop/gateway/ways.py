@@ -9,11 +9,15 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 
+import anyio
+import httpx
+
 from tests.benchmarks import prompts_peers
 from tests.pypi import require
 from tests.wire import serving, start_http
 
 BUNDLE = [sys.executable, "-m", "servers"]
+READY_SECONDS = 60
 ANYWHERE = ["--host", "127.0.0.1", "--port", "0"]
 
 Target = str | list[str]
@@ -61,6 +65,7 @@ def _expose(*options: str) -> Way:
 async def _joined_http(age: str, folder: Path) -> AsyncIterator[Target]:
     file = _configuration(folder, {"command": upstream(age, folder)})
     async with serving([*BUNDLE, "serve", *ANYWHERE, "--join", "--config", str(file)]) as base:
+        await ready(base)
         yield f"{base}/mcp"
 
 
@@ -77,6 +82,14 @@ async def _fastmcp(age: str, folder: Path) -> AsyncIterator[Target]:
     program = Path(__file__).with_name("proxy_fastmcp.py")
     async with start_http(upstream(age, folder)) as base:
         yield [str(python), str(program), f"{base}/mcp"]
+
+
+async def ready(base: str) -> None:
+    """Waits until every server behind `base` was opened: not every client comes again where it is told to."""
+    async with httpx.AsyncClient(trust_env=False, timeout=READY_SECONDS) as http:
+        with anyio.fail_after(READY_SECONDS):
+            while (await http.get(f"{base}/readyz")).status_code != httpx.codes.OK:
+                await anyio.sleep(0.05)
 
 
 def _configuration(folder: Path, server: dict[str, object]) -> Path:
