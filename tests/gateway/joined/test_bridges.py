@@ -7,10 +7,11 @@ from typing import Any
 import anyio
 import pytest
 
+from shared import Context, Running
 from shared.gateway.bridge import bridge
-from tests.gateway.bridge.upstreams import EVERY_PAIR, Behind
+from tests.gateway.bridge.upstreams import EVERY_PAIR, OLD, Behind
 from tests.gateway.joined.members import Door, joined, small
-from tests.server.peer import PATIENCE, STATELESS, Json, Peer, talking
+from tests.server.peer import NEWEST_HANDSHAKE, PATIENCE, STATELESS, Json, Peer, talking
 from tests.servers.everything.peer import CAPABILITIES, answer_to
 
 pytestmark = pytest.mark.slow
@@ -140,8 +141,8 @@ async def test_a_change_of_the_tools_there_is_one_here(version: str, mode: str) 
             await peer.other("notifications/subscriptions/acknowledged")
         assert "extra_tool" not in await names(peer)
         await text(peer, "test_trigger_tool_change")
-        await peer.other("notifications/tools/list_changed")
-        assert "extra_tool" in await names(peer)
+        while "extra_tool" not in await names(peer):
+            await peer.other("notifications/tools/list_changed")
 
 
 @EVERY_PAIR
@@ -154,7 +155,8 @@ async def test_a_server_that_is_lost_leaves_ours_and_returns(version: str, mode:
         assert "theirs__echo" in await names(peer)
         behind.is_away = True
         await behind.lose()
-        await peer.other("notifications/tools/list_changed")
+        while "theirs__echo" in await names(peer):
+            await peer.other("notifications/tools/list_changed")
         assert await text(peer, "ours__echo") == "ours"
         answer = await peer.call("theirs__echo", text="a")
         assert "behind is not available" in str(answer)
@@ -163,3 +165,29 @@ async def test_a_server_that_is_lost_leaves_ours_and_returns(version: str, mode:
         while "theirs__echo" not in await names(peer):
             await peer.other("notifications/tools/list_changed")
         assert await text(peer, "theirs__echo", text="theirs") == "theirs"
+
+
+async def test_lists_of_a_server_with_sessions_are_each_clients_own() -> None:
+    server = small("theirs")
+
+    @server.tool()
+    async def show(ctx: Context[Any]) -> str:
+        """Show what the client can."""
+        return ", ".join(sorted(ctx.peer.capabilities))
+
+    async def listed(running: Running[Any], context: Context[Any], _params: Any) -> Json:
+        tools = running.features.tools.listed(None)
+        return {"tools": tools if context.peer.can("roots") else []}
+
+    behind = Behind(server, OLD)
+    with anyio.fail_after(3 * PATIENCE):
+        async with (
+            behind.serving() as upstream,
+            joined(Door("theirs", bridge(upstream))) as running,
+            talking(running, NEWEST_HANDSHAKE, {"roots": {}}) as first,
+            talking(running, NEWEST_HANDSHAKE) as second,
+        ):
+            behind.running.handlers["tools/list"] = listed
+            assert await names(first) == ["show"]
+            assert await names(second) == []
+            assert await names(first) == ["show"]
