@@ -93,9 +93,8 @@ def identity_of(peer: Peer | None) -> ClientIdentity:
 
 
 def caller_of(context: Context[Any], relay: Relay) -> Caller:
-    """On whose behalf the call of `context` is made. In a session its log level may be another one by now."""
-    peer = context.peer if not context.peer.lasts else context.link.session.peer
-    return Caller(relay, context.call.token is not None, identity_of(peer))
+    """On whose behalf the call of `context` is made."""
+    return Caller(relay, context.call.token is not None, identity_of(context.peer))
 
 
 def _fitted(capabilities: Mapping[str, Any]) -> dict[str, Any]:

@@ -90,16 +90,15 @@ class OwnSession:
     async def open(self) -> Client:
         """Its client, once it is open. Raises RpcError where it can't be opened in time, with the reason."""
         self.begin()
-        life, name = self._life, self._upstream.name
-        if life is None:
-            raise RpcError("the client is gone")
-        with anyio.move_on_after(self._upstream.opening_seconds):
-            await life.settled.wait()
-        if life.error is not None:
-            raise RpcError(f"the server {name} is not available: {reason_of(life.error)}")
-        if life.client is None:
-            raise RpcError(f"the server {name} is not available: it did not answer in time")
-        return life.client
+        life = self._life
+        if life is not None:
+            with anyio.move_on_after(self._upstream.opening_seconds):
+                await life.settled.wait()
+        if (client := self.client) is None:
+            error = None if life is None else life.error
+            reason = "it did not answer in time" if error is None else reason_of(error)
+            raise RpcError(f"the server {self._upstream.name} is not available: {reason}")
+        return client
 
     @contextmanager
     def calling(self, context: Context[Any]) -> Iterator[CallRelay]:

@@ -47,7 +47,6 @@ class StatelessPlace:
             return await self._base.client.exchange(context.call.method.name, params, caller, timeout=None)
         finally:
             self._calls.remove(relay)
-            relay.close()
 
     def _heard(self, notice: Notified | Gap) -> None:
         # On a pipe nothing tells which request a log message is about.

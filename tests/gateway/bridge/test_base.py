@@ -11,14 +11,18 @@ import pytest
 from shared.client.client import Client
 from shared.client.connect import connect_http
 from shared.client.options import ClientOptions
-from shared.errors import RpcError
+from shared.errors import MethodNotFound, RpcError
 from shared.gateway.bridge.base import Base, reason_of
 from shared.gateway.bridge.upstream import Upstream
 from shared.kit.tasks import background
+from shared.protocol.methods import Method
 from shared.protocol.session.client_events import Asked
+from shared.protocol.types.base import Params
+from shared.protocol.versions import NEWEST_HANDSHAKE
+from shared.server.extension import Extension
 from tests.client.small import Small, listening
 from tests.gateway.bridge.upstreams import NEW, OLD, Behind
-from tests.server.peer import PATIENCE
+from tests.server.peer import PATIENCE, server
 
 
 class Turns:
@@ -99,6 +103,42 @@ async def test_while_it_is_down_it_says_why_and_no_secrets() -> None:
         turns = Turns(base)
         await turns.until(1)
         assert base.client.connected
+
+
+@pytest.mark.slow
+async def test_who_watches_hears_of_turns_and_not_of_attempts() -> None:
+    attempts = anyio.Semaphore(0)
+
+    @asynccontextmanager
+    async def connect(_options: ClientOptions) -> AsyncIterator[Client]:
+        attempts.release()
+        raise ConnectionError("nobody is there")
+        yield
+
+    async with living(Upstream("away", connect)) as base:
+        await attempts.acquire()
+        await base.settled.wait()
+        turns = Turns(base)
+        await attempts.acquire()
+        await anyio.wait_all_tasks_blocked()
+        assert turns.seen == []
+
+
+async def test_a_server_that_has_no_ping_stays_up() -> None:
+    async def refuse(_running: Any, _context: Any, _params: Any) -> dict[str, Any]:
+        raise MethodNotFound("method not found: ping")
+
+    row = Method("ping", Params, last=NEWEST_HANDSHAKE)
+    app = server(extensions=[Extension("no ping", methods=[row], handlers={"ping": refuse})])
+    async with Behind(app).serving() as upstream, living(upstream) as base:
+        await base.settled.wait()
+        turns = Turns(base)
+        base.doubt()
+        for _ in range(2):
+            with pytest.raises(RpcError):
+                await base.client.ping()
+        await anyio.wait_all_tasks_blocked()
+        assert turns.seen == []
 
 
 async def test_a_reason_is_one_line_of_some_length() -> None:

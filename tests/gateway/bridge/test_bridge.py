@@ -38,3 +38,17 @@ async def test_a_server_over_http_is_served(version: str, mode: str) -> None:
     with anyio.fail_after(3 * PATIENCE):
         async with over_http(mode) as upstream, talking(bridge(upstream), version) as peer:
             assert await peer.text("long_call", seconds=0) == "Took 0 seconds in 10 steps."
+
+
+async def test_it_is_ready_while_its_server_is_there() -> None:
+    behind = Behind()
+    behind.is_away = True
+    with anyio.fail_after(PATIENCE):
+        async with behind.serving() as upstream:
+            app = bridge(upstream)
+            assert app.ready is not None
+            async with app.open() as running:
+                assert await app.ready(running) == "not available: nobody answers at http://…"
+            behind.is_away = False
+            async with app.open() as running:
+                assert await app.ready(running) is None

@@ -6,6 +6,7 @@ from typing import Any
 import anyio
 import pytest
 
+from shared import Question
 from shared.gateway.bridge import bridge
 from shared.server.context import Context
 from shared.server.limits import CallLimits
@@ -101,6 +102,19 @@ async def test_reports_that_are_none_are_dropped(version: str, mode: str, said: 
         await peer.request("tools/call", {"name": "any"}, progressToken=1)
         told = [{"progressToken": 1, "progress": 1}] if said.get("progress") == 1 and "total" in said else []
         assert params_of(peer, "notifications/progress") == told
+
+
+async def test_a_question_in_a_form_that_is_none_is_refused_and_the_session_goes_on() -> None:
+    async def ask(context: Context[None]) -> Json:
+        answers = await context.inputs({"thought": Question("sampling/createMessage", {"messages": 5})})
+        return {"content": answers}
+
+    recording = Recording()
+    recording.answers["tools/call"] = ask
+    async with bridged(Behind(recording.app), "2025-06-18", {"sampling": {}}) as peer:
+        for _ in range(2):
+            error = (await peer.call("any"))["error"]
+            assert error["message"] == "the client refused sampling/createMessage"
 
 
 @EVERY_PAIR

@@ -1,15 +1,19 @@
 """Requests, results and errors on their way over a bridge: what passes as it is, and what one connection keeps."""
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from shared.client.errors import SessionLost
-from shared.errors import MissingCapability, ResourceNotFound, RpcError, ToolError
-from shared.gateway.bridge.forwarding import identity_of, lost_error
+from shared.errors import MissingCapability, PeerError, ResourceNotFound, RpcError, ToolError
+from shared.gateway.bridge.forwarding import error_for, identity_of, lost_error
 from shared.protocol import identity
+from shared.protocol.methods import Method
+from shared.protocol.types.base import Params
 from shared.protocol.versions import V2025_11_25
 from shared.server.context import Context
+from shared.server.extension import Extension
+from shared.server.features import Handler
 from tests.gateway.bridge.recording import Recording
 from tests.gateway.bridge.upstreams import EVERY_PAIR, NEW, OLD, Behind, bridged
 from tests.server.peer import Json, Peer
@@ -122,6 +126,37 @@ def test_who_has_no_name_has_that_of_the_bridge() -> None:
 
 
 @EVERY_PAIR
+async def test_what_stands_before_a_bridge_may_change_what_is_asked_for(version: str, mode: str) -> None:
+    def around(_row: Method, handler: Handler) -> Handler:
+        async def handle(running: Any, context: Context[Any], params: Any) -> Json:
+            if hasattr(params, "name"):
+                params = params.model_copy(update={"name": "another"})
+            elif hasattr(params, "ref"):
+                params = params.model_copy(update={"ref": params.ref.model_copy(update={"name": "another"})})
+            return await handler(running, context, params)  # type: ignore[no-any-return]
+
+        return handle
+
+    behind = Recording()
+    async with bridged(Behind(behind.app, mode), version, extensions=[Extension("names", around=around)]) as peer:
+        for method in ("tools/call", "prompts/get"):
+            await answer(peer, method)
+            assert own(behind.params[-1]) == {**REQUESTS[method], "name": "another"}
+        await answer(peer, "completion/complete")
+        assert behind.params[-1]["ref"] == {"type": "ref/prompt", "name": "another"}
+
+
+async def test_a_method_of_what_stands_before_a_bridge_is_not_forwarded() -> None:
+    async def handle(_running: Any, _context: Context[Any], _params: Any) -> Json:
+        return {"done": "here"}
+
+    behind = Recording()
+    ours = Extension[Any]("ours", methods=[Method("vendor/do", Params)], handlers={"vendor/do": handle})
+    async with bridged(Behind(behind.app), NEWEST_HANDSHAKE, extensions=[ours]) as peer:
+        assert (await answer(peer, "vendor/do"))["result"] == {"done": "here"}
+
+
+@EVERY_PAIR
 async def test_a_task_is_not_asked_for(version: str, mode: str) -> None:
     behind = Recording()
     async with bridged(Behind(behind.app, mode), version) as peer:
@@ -207,6 +242,14 @@ def test_a_request_that_never_came_there_is_told_from_one_that_was_lost() -> Non
     assert lost_error("x", TimeoutError()).code == -32603
 
 
+def test_a_status_of_http_becomes_words() -> None:
+    refusal = PeerError("no entry to https://ada:secret@example.org/mcp", code=403, data={"token": "secret"})
+    error = error_for(cast("Context[Any]", None), refusal, "x", stateless=True)
+    assert isinstance(error, RpcError)
+    assert (error.code, error.data) == (-32603, None)
+    assert str(error) == "the server x refuses: no entry to https://… (HTTP status 403)"
+
+
 # Log messages
 
 
@@ -215,8 +258,7 @@ async def test_log_messages_of_a_call_are_told_at_the_level_that_is_wanted(versi
     async def log(context: Context[None]) -> Json:
         for level in ("debug", "warning"):
             params = {"level": level, "data": {"is": level}, "logger": "one", "_meta": TRACE}
-            if context.wants_log(level):  # type: ignore[arg-type]
-                context.link.session.notify(context.call, "notifications/message", params)
+            context.link.session.notify(context.call, "notifications/message", params)
         return {"content": []}
 
     behind, wanted = Recording(), "notice"

@@ -2,20 +2,24 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import anyio
 import pytest
 
 from shared import list_roots
-from shared.errors import McpError
-from shared.gateway.bridge import Bridge, bridge
+from shared.client.client import Client
+from shared.client.options import ClientOptions
+from shared.errors import McpError, RpcError
+from shared.gateway.bridge import Bridge, Upstream, bridge
 from shared.kit.tasks import background
 from shared.protocol.wire.jsonrpc import Failure, Response
 from shared.server.connection import Connection
 from shared.server.context import Context
 from shared.server.running import Running
 from tests.client.small import Small, text_of
+from tests.client.test_link import Played, good, unanswered
 from tests.gateway.bridge.telling import until
 from tests.gateway.bridge.upstreams import Behind, bridged
 from tests.server.peer import PATIENCE, Json, talking
@@ -51,6 +55,18 @@ async def test_a_session_ends_when_its_client_leaves() -> None:
             assert len(behind.running.changes._listeners) == 2
         await until(lambda: len(behind.running.changes._listeners) == 1)
         assert running.state.own._by_link == {}
+
+
+async def test_a_session_whose_client_has_left_is_not_opened_again() -> None:
+    behind = Behind(Small().app)
+    async with open_bridge(behind) as running:
+        async with talking(running):
+            await until(lambda: len(behind.lines) == 2)
+            (session,) = running.state.own._by_link.values()
+        await until(lambda: session.client is None)
+        with pytest.raises(RpcError):
+            await session.open()
+        assert len(behind.lines) == 2
 
 
 async def test_each_client_is_asked_about_its_own_calls() -> None:
@@ -193,6 +209,25 @@ async def test_a_lost_session_is_one_error_for_each_call_and_the_next_has_anothe
             assert error == {"code": -32603, "message": lost}
         assert await peer.text("add", a=1, b=2) == "3"
         assert len(behind.lines) == 3
+
+
+@pytest.mark.slow
+async def test_a_call_in_a_session_that_the_server_has_forgotten_is_made_in_another() -> None:
+    plays = iter([good, unanswered("session over"), good])
+    opened: list[Played] = []
+
+    @asynccontextmanager
+    async def connect(options: ClientOptions) -> AsyncIterator[Client]:
+        opened.append(Played(next(plays)))
+        async with Client(opened[-1], replace(options, mode="handshake")) as client:
+            yield client
+
+    with anyio.fail_after(3 * PATIENCE):
+        async with bridge(Upstream("played", connect)).open() as running, talking(running) as peer:
+            id_ = await peer.begin("vendor/do")
+            del peer._methods[id_]  # the official schemas know no such method
+            assert text_of((await peer.answer(id_))["result"]) == "good"
+            assert [one.asked for one in opened[1:]] == [["initialize", "vendor/do"]] * 2
 
 
 @pytest.mark.slow

@@ -86,14 +86,11 @@ class Behind:
 
 @asynccontextmanager
 async def bridged(
-    behind: Behind, version: str, capabilities: dict[str, Any] | None = None, *, shared: bool = False
+    behind: Behind, version: str, capabilities: dict[str, Any] | None = None, **how: Any
 ) -> AsyncIterator[Peer]:
-    """A client of a bridge to `behind`; every wait ends after some time."""
+    """A client of a bridge to `behind`; every wait ends after some time. `how` is that of `bridge`."""
     with anyio.fail_after(3 * PATIENCE):
-        async with (
-            behind.serving(shared=shared) as upstream,
-            talking(bridge(upstream), version, capabilities) as peer,
-        ):
+        async with behind.serving() as way, talking(bridge(way, **how), version, capabilities) as peer:
             yield peer
 
 
