@@ -38,6 +38,9 @@ from .typed import TypedCalls
 
 __all__ = ["Client"]
 
+WAITING = 1_000
+"""Messages that wait for a slow server, from which on what can be dropped is better dropped."""
+
 
 class Client(TypedCalls, Entered):
     """One server, from the opening of the session to its end. Any number of calls may run at once.
@@ -202,6 +205,11 @@ class Client(TypedCalls, Entered):
         """Tells the server to ask for the roots again; in the stateless era it asks with every call anyhow."""
         if not self.stateless:
             self.notify("notifications/roots/list_changed")
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether so much waits for the server already that it had better be told no more."""
+        return self._link.connection.session.outgoing_count > WAITING
 
     def notify(self, method: str, params: Mapping[str, Any] | None = None) -> None:
         """Sends a notification, soon."""

@@ -20,7 +20,7 @@ from anyio import CancelScope, create_task_group
 
 from ..kit.tasks import Signal
 from ..protocol.identity import LogMessage, Principal
-from ..protocol.session.events import Call, Cancelled, Change, Opened, Outgoing, RootsChanged
+from ..protocol.session.events import Call, Cancelled, Change, Opened, Outgoing, RootsChanged, Told
 from ..protocol.session.questions import Question
 from ..protocol.session.server import ServerSession
 from ..protocol.wire.jsonrpc import Failure, Message, Response
@@ -42,6 +42,9 @@ class Watcher(Protocol):
 
     def roots_changed(self) -> None:
         """The peer has said that its roots are others now."""
+
+    def told(self, event: Told) -> None:
+        """The peer has sent a notification that means nothing to this package."""
 
     def left(self) -> None:
         """The peer is gone."""
@@ -145,13 +148,19 @@ class Connection:
             elif isinstance(event, Opened):
                 for greet in self._running.greeters:
                     greet(self)
-            elif isinstance(event, RootsChanged):
-                for watcher in tuple(self.watchers):
-                    watcher.roots_changed()
+            elif isinstance(event, RootsChanged | Told):
+                self._tell_watchers(event)
             else:
                 self.answers.settle(event.id, event.answer)
         if self.session.waiting:
             self._due()
+
+    def _tell_watchers(self, event: RootsChanged | Told) -> None:
+        for watcher in tuple(self.watchers):
+            if isinstance(event, Told):
+                watcher.told(event)
+            else:
+                watcher.roots_changed()
 
     def outgoing(self) -> list[Outgoing]:
         """What waits for the peer. It counts as on its way until this is called again."""

@@ -5,7 +5,7 @@ from typing import Any
 
 from ...protocol.identity import LOG_LEVELS
 from ...protocol.session.client_events import Notified
-from ...protocol.session.events import Change
+from ...protocol.session.events import Change, Told
 from ...server.connection import Connection
 from .base import Base
 
@@ -42,8 +42,11 @@ class RootsOf:
 
     def roots_changed(self) -> None:
         """The roots of the client are others now."""
-        if self._base.up and not self._base.stateless:
+        if self._base.up and not self._base.stateless and not self._base.client.is_behind:
             self._base.client.roots_changed()
+
+    def told(self, event: Told) -> None:
+        """What it says otherwise would be taken for what all of them say."""
 
     def left(self) -> None:
         """The client is gone."""

@@ -18,6 +18,7 @@ from ...client.restart import Pauses
 from ...errors import McpError, RpcError
 from ...kit.tasks import Crew, first_of
 from ...protocol.session.client_events import Asked, InputWanted, Notified
+from ...protocol.session.events import Told
 from ...protocol.wire.jsonrpc import Gap
 from ...server.connection import Connection
 from ...server.context import Context
@@ -26,6 +27,8 @@ from .forwarding import CallRelay, ask_apart, caller_of, identity_of, params_of
 from .upstream import Upstream
 
 __all__ = ["Ears", "OwnSession", "OwnSessions"]
+
+_OF_TASKS = "notifications/tasks/"
 
 
 class Ears(Protocol):
@@ -131,8 +134,14 @@ class OwnSession:
 
     def roots_changed(self) -> None:
         """Tells the server, which may ask for them."""
-        if (client := self.client) is not None:
+        if (client := self.client) is not None and not client.is_behind:
             client.roots_changed()
+
+    def told(self, event: Told) -> None:
+        """Tells the server what its client says of its own accord: how far it is with a question, for one."""
+        client = self.client
+        if client is not None and not client.is_behind and not event.method.startswith(_OF_TASKS):
+            client.notify(event.method, event.params)
 
     def left(self) -> None:
         """Ends the session."""
@@ -214,6 +223,9 @@ class _Leaving:
         self._forget = forget
 
     def roots_changed(self) -> None:
+        pass
+
+    def told(self, event: Told) -> None:
         pass
 
     def left(self) -> None:

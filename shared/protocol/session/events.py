@@ -20,6 +20,7 @@ __all__ = [
     "Outcome",
     "Outgoing",
     "RootsChanged",
+    "Told",
     "cancelled_id",
 ]
 
@@ -91,7 +92,15 @@ class RootsChanged:
     """The peer's roots are others now."""
 
 
-Event = Call | Cancelled | Answered | Opened | RootsChanged
+@record
+class Told:
+    """The peer has sent a notification that means nothing to this package."""
+
+    method: str
+    params: dict[str, Any]
+
+
+Event = Call | Cancelled | Answered | Opened | RootsChanged | Told
 
 
 @record

@@ -27,7 +27,7 @@ from ..versions import Version
 from ..wire.jsonrpc import Batch, Failure, Malformed, Message, Notification, Request, RequestId, Response, failure
 from .admission import Admission
 from .batches import MAX_BATCH, Batches
-from .events import Answered, Call, Cancelled, Change, Event, Opened, Outcome, Outgoing, RootsChanged
+from .events import Answered, Call, Cancelled, Change, Event, Opened, Outcome, Outgoing, RootsChanged, Told
 from .handshake import Handshake, Snapshot, State
 from .questions import APART, Asked, Question, brought_answers, require_capabilities, sign_state
 from .subscriptions import Listen, Subscriptions
@@ -186,6 +186,8 @@ class ServerSession:
             case Notification(method="notifications/roots/list_changed"):
                 self.roots_changed += 1
                 return [RootsChanged()]
+            case Notification():
+                return [Told(message.method, message.params)]
             case Response(id=id_) | Failure(id=id_) if id_ is not None and self._asked.settle(id_) is not None:
                 return [Answered(id_, message)]
             case Malformed(silent=False):

@@ -1,6 +1,6 @@
 """A small server behind a bridge, and what it was asked to tell of."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
@@ -12,7 +12,7 @@ from shared.client.options import ClientOptions
 from shared.errors import InvalidParams
 from shared.gateway.bridge import Upstream, bridge
 from shared.protocol.identity import LogMessage
-from shared.protocol.session.events import Change
+from shared.protocol.session.events import Change, Told
 from shared.protocol.session.handshake import State
 from shared.server.connection import Connection
 from shared.server.context import Context
@@ -25,16 +25,31 @@ __all__ = ["MODES", "Telling", "until"]
 MODES = ("handshake", "stateless")
 
 
+class Ears:
+    """A `Watcher` that keeps what is told."""
+
+    def __init__(self, told: Callable[[Told], None]) -> None:
+        self.told = told
+
+    def roots_changed(self) -> None:
+        pass
+
+    def left(self) -> None:
+        pass
+
+
 class Telling(Small):
     """The server. What its tools tell concerns the session that they are called in, and no other one."""
 
     def __init__(self, mode: str, *, shared: bool = False) -> None:
         super().__init__()
-        for function in (self.touch, self.say, self.shift, self.whisper):
+        for function in (self.touch, self.say, self.shift, self.whisper, self.ears):
             self.app.tool()(function)
         self.mode = mode
         self.shared = shared
         self.is_down = False
+        self.told: list[Told] = []
+        """What the clients have said of their own accord that called `ears`."""
         self.gate = anyio.Event()
         """Until it is set, nothing is told of `memo://slow`."""
         self.gate_seen = anyio.Event()
@@ -95,6 +110,11 @@ class Telling(Small):
         """Log something that belongs to no call."""
         ctx.link.announce(LogMessage(level, text))
         return "said"
+
+    async def ears(self, ctx: Context[None]) -> str:
+        """Hear what the client says of its own accord."""
+        ctx.link.watchers = (*ctx.link.watchers, Ears(self.told.append))
+        return "listening"
 
     async def whisper(self, ctx: Context[None], method: str, params: dict[str, Any]) -> str:
         """Send a notification that belongs to no call."""

@@ -6,6 +6,7 @@ import pytest
 
 from shared.gateway.bridge.notices import told
 from shared.protocol.session.client_events import Notified
+from shared.protocol.session.events import Told
 from tests.gateway.bridge.telling import MODES, Telling, until
 from tests.server.peer import ERAS, NEWEST_HANDSHAKE, STATELESS, Peer, talking
 
@@ -28,8 +29,7 @@ async def test_lists_that_change_are_told_to_all(mode: str, version: str) -> Non
         for peer in (one, other):
             await listening(peer)
         await telling.heard_by_all()
-        # A bridge that begins to hear of them may tell that they are others, too.
-        for what in LISTS * 3:
+        for what in LISTS:
             getattr(telling.running.changes, what)()
             for peer in (one, other):
                 await peer.other(f"notifications/{what}/list_changed")
@@ -42,6 +42,17 @@ async def test_a_list_that_changes_in_one_session_is_told_to_its_client() -> Non
         await one.other("notifications/tools/list_changed")
         await other.request("ping")
         assert other.others == []
+
+
+@pytest.mark.parametrize("version", ERAS)
+@pytest.mark.parametrize("mode", MODES)
+async def test_nothing_is_told_of_a_beginning(mode: str, version: str) -> None:
+    telling = Telling(mode)
+    async with telling.bridged() as running, talking(running, version) as peer:
+        await listening(peer)
+        await telling.heard_by_all()
+        await peer.call("add", a=1, b=2)
+        assert peer.others == []
 
 
 @pytest.mark.slow
@@ -106,3 +117,28 @@ async def test_a_client_that_is_behind_is_told_of_lists_only() -> None:
         assert len(link.session.waiting) <= running.limits.waiting_messages + 1
         told(link, Notified("notifications/tools/list_changed", {}))
         await peer.other("notifications/tools/list_changed")
+
+
+async def test_what_a_client_says_of_its_own_accord_reaches_its_session() -> None:
+    """How far it is with a question of the server's, for one."""
+    telling = Telling("handshake")
+    async with telling.bridged() as running, talking(running) as one, talking(running) as other:
+        await other.call("add", a=1, b=2)
+        await one.call("ears")
+        await one.notify("notifications/tasks/status", taskId="1", status="working")
+        await one.notify("notifications/progress", progressToken="t", progress=1)
+        await one.notify("notifications/org.example/own", a=1)
+        await until(lambda: len(telling.told) == 2)
+        assert telling.told == [
+            Told("notifications/progress", {"progressToken": "t", "progress": 1}),
+            Told("notifications/org.example/own", {"a": 1}),
+        ]
+
+
+async def test_what_a_client_says_is_not_said_for_all_that_share_a_session() -> None:
+    telling = Telling("handshake", shared=True)
+    async with telling.bridged() as running, talking(running) as peer:
+        await peer.call("ears")
+        await peer.notify("notifications/progress", progressToken="t", progress=1)
+        await peer.call("add", a=1, b=2)
+        assert telling.told == []

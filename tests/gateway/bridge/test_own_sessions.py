@@ -14,6 +14,7 @@ from shared.client.options import ClientOptions
 from shared.errors import McpError, RpcError
 from shared.gateway.bridge import Bridge, Upstream, bridge
 from shared.kit.tasks import background
+from shared.protocol.session.events import Told
 from shared.protocol.wire.jsonrpc import Failure, Response
 from shared.server.connection import Connection
 from shared.server.context import Context
@@ -250,6 +251,9 @@ async def test_roots_that_have_changed_are_told_to_the_session_of_the_client_alo
 
         def roots_changed(self) -> None:
             told.append(self.link)
+
+        def told(self, event: Told) -> None:
+            pass
 
         def left(self) -> None:
             pass

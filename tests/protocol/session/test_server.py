@@ -16,7 +16,7 @@ from shared.errors import (
 )
 from shared.protocol.identity import Identity, Principal
 from shared.protocol.methods import method_table
-from shared.protocol.session.events import Answered, Call, Cancelled, Change, Outgoing, RootsChanged
+from shared.protocol.session.events import Answered, Call, Cancelled, Change, Outgoing, RootsChanged, Told
 from shared.protocol.session.questions import elicit_form, list_roots
 from shared.protocol.session.server import ServerSession
 from shared.protocol.session.subscriptions import Listen
@@ -111,9 +111,9 @@ def test_an_unknown_method_is_an_error_under_its_id():
 
 
 @pytest.mark.parametrize("method", ["no/such/notification", "tools/list", "notifications/progress"])
-def test_an_unknown_notification_is_ignored(method):
+def test_an_unknown_notification_is_told_and_not_answered(method):
     made = session()
-    assert (made.receive(Notification(method)), sent(made)) == ([], [])
+    assert (made.receive(Notification(method, {"a": 1})), sent(made)) == ([Told(method, {"a": 1})], [])
 
 
 def test_the_roots_of_the_peer_change_when_it_says_so():
