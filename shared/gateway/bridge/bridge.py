@@ -80,6 +80,7 @@ class Bridge:
         try:
             with anyio.move_on_after(self.upstream.opening_seconds):
                 await self.base.settled.wait()
+            await self.apart.watching.begin()
             yield
         finally:
             self._pool.close()

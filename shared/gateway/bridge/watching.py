@@ -28,6 +28,8 @@ AT_ONCE = 32
 """Requests to subscribe that wait for their answers at a time."""
 MAX_LEVELS = 256
 """Slashes in a URI that are looked at: a hostile one has thousands."""
+HEARING_SECONDS = 2.0
+"""How long clients wait at the beginning until the bridge hears of changes."""
 FAREWELL_SECONDS = 5.0
 """Time for the server to take back what it was asked to tell; who gave it up waits for that."""
 
@@ -75,9 +77,18 @@ class Watching:
         self._seconds = seconds
         self.asking: Asking | None = None
         """How the newest connection is asked, once it was."""
+        self.hears = anyio.Event()
+        """Set when changes of the lists are heard of, or will not be."""
+        self._is_served = False
         self._held: set[str] = set()
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         """What is asked about one URI is asked in its order."""
+
+    async def begin(self) -> None:
+        """Clients come from now on. It waits a moment, so that whatever changes is told to them."""
+        with anyio.move_on_after(HEARING_SECONDS):
+            await self.hears.wait()
+        self._is_served = True
 
     async def hold(self, uri: str) -> bool:
         """Has the server tell of `uri`, if it does not do so already; False where it does not. Raises PeerError,
@@ -107,7 +118,7 @@ class Watching:
         if self._base.up and self._base.stateless:
             self._tasks.start(self._hear_lists(self._base.client))
         else:
-            self._tell_lists()
+            self._hear_now()
 
     def heard(self, notice: Notified | Gap) -> None:
         """Takes what the server tells that belongs to no request. The streams of one without sessions are heard by
@@ -152,11 +163,16 @@ class Watching:
         with suppress(PeerError, OSError):
             async with client.changes() as changes:
                 # What changed before that was told to nobody.
-                self._tell_lists()
+                self._hear_now()
                 async for change in changes:
                     self._tell(change)
             return
-        self._tell_lists()
+        self._hear_now()
+
+    def _hear_now(self) -> None:
+        self.hears.set()
+        if self._is_served:
+            self._tell_lists()
 
     def _tell_lists(self) -> None:
         for told in (self._changes.tools, self._changes.prompts, self._changes.resources):
