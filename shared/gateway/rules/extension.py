@@ -76,7 +76,7 @@ class _Run:
 
     async def _list(self, running: Running[Any], context: Context[Any], params: ListParams) -> dict[str, Any]:
         if self._guard is not None:
-            await self._guard.begin(running, self._listing(running, context))
+            await self._guard.begin(running, context.link, self._listing(running, context))
         result = await self._page(running, context, params)
         for _ in range(_EMPTY_PAGES):
             cursor = result.get("nextCursor")
@@ -107,8 +107,8 @@ class _Run:
         # A later round goes on with a call that was let pass.
         if self._guard is not None and context.call.round.number == 1:
             listing = self._listing(running, context)
-            await self._guard.begin(running, listing)
-            await self._guard.check(name, params.name, listing)
+            await self._guard.begin(running, context.link, listing)
+            await self._guard.check(name, params.name, context.link, listing)
         result: dict[str, Any] = await self.handlers[_CALL](
             running, context, params.model_copy(update={"name": name})
         )

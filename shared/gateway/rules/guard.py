@@ -6,7 +6,8 @@ nothing is known.
 """
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from typing import Any
 
 import anyio
@@ -15,6 +16,7 @@ from ...errors import ToolError, UnknownTool
 from ...kit.text import join_lines
 from ...protocol.identity import LogMessage
 from ...protocol.session.events import Change
+from ...server.connection import Connection
 from ...server.running import Running
 from .names import Rules
 from .pins import Pins, digest_of
@@ -53,7 +55,9 @@ class Guard:
         self._is_complete = False
         self._told: dict[str, str] = {}
         """The digests with which tools were said to be withheld."""
-        self._turn = anyio.Lock()
+        self._turns: dict[Connection, anyio.Lock] = {}
+        """One of the calls of a connection lists the tools for all of them; none waits for another connection, whose
+        session may hang."""
 
     def changed(self, change: Change) -> None:
         """The tools may all be others now."""
@@ -64,18 +68,17 @@ class Guard:
     def announce(self, message: LogMessage) -> None:
         """Concerns no tool."""
 
-    async def begin(self, running: Running[Any], listing: Listing) -> None:
-        """Has all tools pinned when they are first seen, and takes in what was accepted since. Raises what `listing`
-        does."""
+    async def begin(self, running: Running[Any], link: Connection, listing: Listing) -> None:
+        """Has all tools pinned when they are first seen, and takes in what was accepted since. `link` is the
+        connection of the call. Raises what `listing` does."""
         if self._running is None:
             self._running = running
             running.changes.join(self)
         if self._pins.refresh():
             running.changes.tools()
         if self._pins.is_new:
-            async with self._turn:
-                if self._pins.is_new:
-                    self._pin(await listing())
+            async with self._turn(link):
+                await self._see(listing)
 
     def passed(self, tools: Tools, version: int) -> Tools:
         """Those of a page of tools, of that `version`, whose definitions are the pinned ones."""
@@ -88,12 +91,12 @@ class Guard:
         self._tell(wrong)
         return [tool for tool in tools if tool["name"] not in wrong]
 
-    async def check(self, name: str, shown: str, listing: Listing) -> None:
+    async def check(self, name: str, shown: str, link: Connection, listing: Listing) -> None:
         """Raises ToolError where the server's tool `name`, which the client knows as `shown`, is withheld, and
-        UnknownTool where the server lists no such tool. Where that is not known all tools are listed, which raises
-        what `listing` does."""
+        UnknownTool where the server lists no such tool. Where that is not known all tools are listed for the call on
+        `link`, which raises what `listing` does."""
         if not self._knows(name):
-            async with self._turn:
+            async with self._turn(link):
                 await self._list(name, listing)
         if name in self._withheld:
             is_pinned = self._pins.digest(name) is not None
@@ -103,6 +106,16 @@ class Guard:
             )
         if name not in self._fitting:
             raise UnknownTool(f"unknown tool: {shown[:100]}")
+
+    @asynccontextmanager
+    async def _turn(self, link: Connection) -> AsyncIterator[None]:
+        lock = self._turns.setdefault(link, anyio.Lock())
+        try:
+            async with lock:
+                yield
+        finally:
+            if not lock.locked():
+                self._turns.pop(link, None)
 
     def _knows(self, name: str) -> bool:
         if name in self._fitting or name in self._withheld:
@@ -121,9 +134,13 @@ class Guard:
         self.passed([tool for tool in tools if self._rules.shown(tool["name"]) is not None], self.version)
         self._is_complete = True
 
+    async def _see(self, listing: Listing) -> None:
+        if self._pins.is_new:
+            self._pin(await listing())
+
     def _pin(self, tools: Tools) -> None:
-        # A server that is not ready may have none yet.
-        if not tools:
+        # Somebody else may have been faster, and a server that is not ready may have none yet.
+        if not tools or not self._pins.is_new:
             return
         try:
             self._pins.record(tools)

@@ -11,6 +11,7 @@ from shared.gateway.rules.extension import rules
 from shared.gateway.rules.names import Rules
 from shared.gateway.rules.pins import Pins
 from shared.protocol.methods import REQUESTS
+from shared.protocol.types.base import CLIENT_INFO
 from shared.server.extension import Extension
 from tests.server.peer import ERAS, NEWEST_HANDSHAKE, STATELESS, server, talking
 
@@ -362,3 +363,28 @@ async def test_what_surrounds_other_methods_later_begins_no_run(path):
         assert await other.text("a") == CHANGED
     async with serving(app) as other:
         assert await other.text("a") == "a"
+
+
+async def test_nobody_waits_for_the_list_of_another_client(path):
+    hanging = anyio.Event()
+
+    def around(method, handler):
+        async def handle(running, context, params):
+            if context.peer.info["name"] == "hangs":
+                hanging.set()
+                await anyio.sleep_forever()
+            return await handler(running, context, params)
+
+        return handle if method.name == "tools/list" else handler
+
+    app = server(extensions=[Extension("hanging", around=around), rules(Rules(), pins=Pins(path), name="other")])
+    declare(app, "a", "Is a.")
+    async with app.open() as running, talking(running, STATELESS) as one, talking(running, STATELESS) as other:
+        for pinned_already in (False, True):
+            running.changes.tools()
+            id_ = await one.begin("tools/call", {"name": "a", "arguments": {}}, **{CLIENT_INFO: {"name": "hangs"}})
+            await hanging.wait()
+            hanging = anyio.Event()
+            assert Pins(path).is_new is not pinned_already
+            assert await other.text("a") == "a"
+            await one.cancel(id_)
