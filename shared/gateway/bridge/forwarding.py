@@ -32,6 +32,7 @@ from ...server.context import Context
 from .base import reason_of
 
 __all__ = [
+    "GONE",
     "CallRelay",
     "as_newest",
     "ask_apart",
@@ -45,6 +46,8 @@ __all__ = [
     "tell_log",
 ]
 
+GONE = "the call this request went on with is gone; start over without requestState"
+"""What a round is told that comes too late, or to a server that is another one by now."""
 _log = logging.getLogger(__name__)
 
 _OURS = frozenset({PROTOCOL_VERSION, CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL, "progressToken"})

@@ -15,6 +15,7 @@ from ...errors import InputRequired, InternalError, InvalidParams, PeerError
 from ...kit.expiry import ExpiryQueue
 from ...protocol.session.questions import MAX_ROUNDS
 from ...server.context import Context
+from .forwarding import GONE
 from .upstream_call import UpstreamCall
 from .visiting import VISIT_SECONDS, Visiting
 
@@ -61,7 +62,7 @@ class Parking:
         id_ = str(carried.get("parked")) if isinstance(carried, dict) else ""
         call = self._calls.get(id_)
         if call is None or call.owner != context.owner:
-            raise InvalidParams("the call this request went on with is gone; start over without requestState")
+            raise InvalidParams(GONE)
         self._forget(id_)
         try:
             call.answered(context.call.round.answers)

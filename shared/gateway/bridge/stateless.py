@@ -9,7 +9,7 @@ from ...protocol.session.questions import MAX_ROUNDS
 from ...protocol.wire.jsonrpc import Gap
 from ...server.context import Context
 from .base import Base
-from .forwarding import CallRelay, caller_of, newest_of_one, params_of
+from .forwarding import GONE, CallRelay, caller_of, newest_of_one, params_of
 
 __all__ = ["StatelessPlace"]
 
@@ -30,7 +30,7 @@ class StatelessPlace:
         Raises PeerError, ConnectionError and TimeoutError like `Client.exchange`, and what `Context.pass_on` does.
         """
         sent, round_ = params_of(context, params), context.call.round
-        inputs = _inputs(round_.answers, None if round_.carried is None else round_.carried["state"])
+        inputs = _inputs(round_.answers, _state_in(round_.carried))
         for _ in range(MAX_ROUNDS):
             result = await self._round(context, {**sent, **inputs})
             if not isinstance(result, InputWanted):
@@ -54,6 +54,17 @@ class StatelessPlace:
             relay = newest_of_one(self._calls)
             if relay is not None:
                 relay.heard(notice)
+
+
+def _state_in(carried: Any) -> str | None:
+    """The server's own state in what the round before has left. Raises InvalidParams where that was at the server as
+    it was before, which had sessions."""
+    if carried is None:
+        return None
+    if "state" not in carried:
+        raise InvalidParams(GONE)
+    state: str | None = carried["state"]
+    return state
 
 
 def _inputs(answers: dict[str, Any], state: str | None) -> dict[str, Any]:
