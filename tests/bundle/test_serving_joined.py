@@ -26,8 +26,9 @@ def test_all_or_some_of_them_are_joined(text: str, members: list[str], tmp_path:
     assert joining(tmp_path, text).members(SERVED, KNOWN) == members
 
 
-def test_the_command_line_joins_all(tmp_path: Path) -> None:
+def test_the_command_line_joins_all_or_none(tmp_path: Path) -> None:
     assert joining(tmp_path, "join: [a]", {"join": "1"}).members(SERVED, KNOWN) == ["a", "b"]
+    assert joining(tmp_path, "join: true", {"join": "0"}).members(SERVED, KNOWN) == []
     assert joining(tmp_path, "prefix: always", {"prefix": "auto"}).prefix == "auto"
 
 

@@ -25,9 +25,7 @@ _OPTIONS: Mapping[str, FieldInfo] = {
 
 
 class _Own(BaseModel):
-    names: list[str] = positional(
-        "server to join (default: all that are configured, or that it says to join)", "NAME"
-    )
+    names: list[str] = positional("server to join (default: those that are configured to be, or all)", "NAME")
     join: bool = Field(False, description="serve several as one; without it, run NAME starts the one server alone")
     config: Path | None = option(None, "YAML file of servers and their settings, as serve takes it", "FILE")
     catalog: Path | None = option(None, "catalog of other servers to use instead", "FILE")

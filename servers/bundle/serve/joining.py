@@ -12,8 +12,8 @@ JOINED = "joined"
 
 
 def _all_or_some(value: Any) -> bool | list[str]:
-    if value == "1":  # so says a command line
-        return True
+    if value in ("0", "1"):  # so says a command line
+        return bool(value == "1")
     if isinstance(value, bool) or (isinstance(value, list) and all(isinstance(one, str) for one in value)):
         return value
     raise ValueError("give true, or a list of the names of servers")
