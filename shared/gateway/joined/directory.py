@@ -92,7 +92,12 @@ class Directory:
         self._rolls = {kind.what: [Roll(part, kind) for part in self._parts] for kind in (TOOLS, PROMPTS, TEMPLATES)}
         self._rosters: dict[str, Roster] = {}
         self._rosters_of: WeakKeyDictionary[ServerSession, dict[str, Roster]] = WeakKeyDictionary()
-        self._stale: set[str] = set()
+        self._ages: Counter[str] = Counter()
+        """How often each list was forgotten of one of them."""
+        self._built: dict[str, int] = {}
+        """The age that the roster was made at."""
+        self._incomplete: set[str] = set()
+        """The lists of which one has not told its own."""
 
     def forget(self, part: Part, whats: Iterable[str]) -> None:
         """These lists of `part` are others by now, or may be."""
@@ -100,34 +105,41 @@ class Directory:
             for roll in self._rolls[what]:
                 if roll.part is part:
                     roll.forget()
-            self._stale.add(what)
+            self._ages[what] += 1
 
     def is_stale(self, kind: Kind) -> bool:
         """Whether the list may have changed since clients were told it."""
-        return kind.what in self._stale
+        return self._has_changed(kind) or kind.what in self._incomplete
+
+    def _has_changed(self, kind: Kind) -> bool:
+        return self._built.get(kind.what) != self._ages[kind.what]
 
     async def roster(self, kind: Kind, context: Context[Any]) -> Roster:
         """The list as the client of `context` is to see it."""
-        made, differs = self._rosters.get(kind.what), any(part.differs_by_client for part in self._parts)
-        if made is not None and not differs and kind.what not in self._stale:
+        what, age = kind.what, self._ages[kind.what]
+        made, differs = self._rosters.get(what), any(part.differs_by_client for part in self._parts)
+        if made is not None and not differs and not self.is_stale(kind):
             return made
-        self._stale.discard(kind.what)
-        rolls = self._rolls[kind.what]
+        rolls = self._rolls[what]
         missing = [roll for roll in rolls if roll.is_missing]
         made = Roster(kind, list(zip(self._parts, await _told(rolls, context), strict=True)), self._prefix)
-        # Where one did not tell its list, whoever asks next asks it again, as far as there is patience.
-        if not all(roll.is_fresh or roll.part.running is None for roll in rolls):
-            self._stale.add(kind.what)
+        # One that began before a change may end after one that began behind it.
+        if age == self._ages[what] or what not in self._rosters:
+            self._rosters[what], self._built[what] = made, age
+        if all(roll.is_fresh or roll.part.running is None for roll in rolls):
+            self._incomplete.discard(what)
+        else:
+            # Whoever asks next asks it again, as far as there is patience.
+            self._incomplete.add(what)
         if differs and context.peer.lasts:
-            self._rosters_of.setdefault(context.link.session, {})[kind.what] = made
-        self._rosters[kind.what] = made
+            self._rosters_of.setdefault(context.link.session, {})[what] = made
         if not all(roll.is_missing for roll in missing):
-            self._returned(kind.what)
+            self._returned(what)
         return made
 
     async def entries(self, kind: Kind, context: Context[Any]) -> list[tuple[Part, Told]]:
-        """What each server lists, as far as that is known; asked for where nothing is."""
-        if kind.what not in self._rosters:
+        """What each server lists, or did the last time; who has told of a change is asked anew."""
+        if self._has_changed(kind):
             await self.roster(kind, context)
         return [(roll.part, roll.known(context)) for roll in self._rolls[kind.what]]
 
@@ -143,8 +155,7 @@ class Directory:
         for roll in self._rolls[kind.what]:
             # Of what it has new the others tell by themselves.
             if not roll.part.has(kind.row.capability[0], "listChanged"):
-                roll.forget()
-                self._stale.add(kind.what)
+                self.forget(roll.part, [kind.what])
         await self.roster(kind, context)
         return self.known(kind, name, context) or self._full(kind, name, context) or self._closed(kind, name)
 

@@ -15,7 +15,7 @@ from ...server.running import Running
 from .directory import Directory
 from .owners import Owners
 from .paging import Pages
-from .part import Part
+from .part import Part, absent
 from .roll import PROMPTS, TOOLS
 
 __all__ = ["Foreign", "rows_of"]
@@ -48,11 +48,11 @@ class Foreign:
         name = context.call.method.name
         serving = [(part, row) for part in self._parts if (row := part.row(context, name)) is not None]
         if not serving:
-            raise self._missing(name)
+            raise MethodNotFound(f"method not found: {name[:100]}{absent(self._parts)}")
         raw = context.call.raw
         part, row = serving[0]
         # Whoever came before its server did knows nothing of the row.
-        context.call.method = row
+        context.call.method = replace(row, is_stream=context.call.method.is_stream)
         if isinstance(uri := raw.get("uri"), str):
             return await self._at_owner(context, name, uri)
         if issubclass(row.params, ListParams):
@@ -75,11 +75,6 @@ class Foreign:
         return await self._owners.first(
             context, uri, attempt, serving=lambda part: part.row(context, name) is not None
         )
-
-    def _missing(self, name: str) -> MethodNotFound:
-        closed = [part.name for part in self._parts if part.running is None]
-        missing = f"; not available at this time: {', '.join(closed)}" if closed else ""
-        return MethodNotFound(f"method not found: {name[:100]}{missing}")
 
 
 def _validated(row: Method, raw: dict[str, Any]) -> Any:

@@ -31,7 +31,7 @@ from ...server.server import Server
 from ...version import __version__
 from .directory import Place, Prefix
 from .joined import Joined
-from .part import Member, Part
+from .part import Member, Part, absent
 from .roll import LISTING_SECONDS, PROMPTS, TEMPLATES, TOOLS, Kind
 from .standing import Standing
 
@@ -113,7 +113,7 @@ async def _call_tool(running: Running[Any], context: Context[Joined], params: Ca
     # The list may have changed since the client was told it.
     found = await directory.look_up(TOOLS, params.name, context)
     if found is None or found == place:
-        raise UnknownTool(f"unknown tool: {params.name[:100]}{_closed(context.state)}")
+        raise UnknownTool(f"unknown tool: {params.name[:100]}{absent(context.state.parts)}")
     return await _at(found, context, params)
 
 
@@ -125,7 +125,7 @@ async def _prompt(context: Context[Joined], name: str) -> Place:
     directory = context.state.directory
     place = directory.known(PROMPTS, name, context) or await directory.look_up(PROMPTS, name, context)
     if place is None:
-        raise InvalidParams(f"unknown prompt: {name[:100]}{_closed(context.state)}")
+        raise InvalidParams(f"unknown prompt: {name[:100]}{absent(context.state.parts)}")
     return place
 
 
@@ -133,11 +133,6 @@ async def _at(place: Place, context: Context[Joined], params: Any) -> dict[str, 
     if params.name != place.own:
         params = params.model_copy(update={"name": place.own})
     return await place.part.hand_on(context, context.call.method, params)
-
-
-def _closed(joined: Joined) -> str:
-    closed = [part.name for part in joined.parts if part.running is None]
-    return f"; not available at this time: {', '.join(closed)}" if closed else ""
 
 
 async def _read_resource(
@@ -158,7 +153,7 @@ async def _complete(running: Running[Any], context: Context[Joined], params: Com
     else:
         part = await context.state.owners.of_template(context, params.ref.uri)
         if part is None:
-            raise InvalidParams(f"unknown resource or template: {params.ref.uri[:100]}{_closed(context.state)}")
+            raise InvalidParams(f"unknown resource or template: {params.ref.uri[:100]}{absent(context.state.parts)}")
     row = part.row(context, "completion/complete")
     return completion([], 0) if row is None else await part.ask(context, row, params)
 

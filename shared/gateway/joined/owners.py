@@ -19,7 +19,7 @@ from ...errors import DeclarationError, InvalidParams, McpError, ResourceNotFoun
 from ...protocol.uri_template import UriTemplate
 from ...server.context import Context
 from .directory import Directory
-from .part import Part, asked_by
+from .part import Part, absent, asked_by
 from .roll import TEMPLATES
 
 __all__ = ["Owners"]
@@ -96,7 +96,7 @@ class Owners:
                 else:
                     failure = failure or error
         self._known.pop(uri, None)
-        raise failure or self._missing(uri, *missing)
+        raise failure or ResourceNotFound(uri, next(iter(missing), "resource not found") + absent(self._parts))
 
     async def of_template(self, context: Context[Any], uri: str) -> Part | None:
         """Who has the template that is written so, or a resource at `uri`; None where nobody is known to."""
@@ -131,11 +131,6 @@ class Owners:
             self._known.move_to_end(uri)
             if len(self._known) > MAX_KNOWN:
                 self._known.popitem(last=False)
-
-    def _missing(self, uri: str, said: str = "resource not found", *_: str) -> McpError:
-        """There is no such resource, in the words of the first that has `said` so."""
-        closed = [part.name for part in self._parts if part.running is None]
-        return ResourceNotFound(uri, f"{said}; not available at this time: {', '.join(closed)}" if closed else said)
 
 
 def _declares(part: Part, uri: str) -> bool:

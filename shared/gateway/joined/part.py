@@ -7,7 +7,7 @@ A call that asks in rounds carries whose questions they are. Its next round goes
 other's answers.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any, NoReturn, Protocol
 
@@ -22,7 +22,7 @@ from ...server.context import Context
 from ...server.features import Handler
 from ...server.running import Running
 
-__all__ = ["Member", "Part", "asked_by", "inner_call"]
+__all__ = ["Member", "Part", "absent", "asked_by", "inner_call"]
 
 _OF = "shared.gateway/of"
 """In what a round carries: the name of the server that asks."""
@@ -177,6 +177,12 @@ class _Explained:
             answers = self._call.round.answers if told.carried is None else {}
             told = InputRequired(told.requests, {_OF: self._name, "carried": told.carried, "answers": answers})
         raise told from None
+
+
+def absent(parts: Iterable[Part]) -> str:
+    """Which of them are not open, to be said behind an error that this may be the reason of; empty where all are."""
+    names = [part.name for part in parts if part.running is None]
+    return f"; not available at this time: {', '.join(names)}" if names else ""
 
 
 def asked_by(round_: Round) -> str | None:

@@ -308,3 +308,16 @@ async def test_who_subscribes_anew_brings_the_others_their_subscription_back(ver
             for peer in (first, second):
                 assert (await peer.other("notifications/resources/updated"))["params"]["uri"] == "a://1"
         assert opened.changes.held == 1
+
+
+@both_eras
+async def test_templates_of_a_member_that_comes_later_are_known(version: str) -> None:
+    late = with_resources("b", "y://{id}")
+    async with joined(with_resources("a", "x://{id}"), closed=(late,)) as running, talking(running, version) as peer:
+        ref = {"type": "ref/resource", "uri": "y://{id}"}
+        params = {"ref": ref, "argument": {"name": "id", "value": ""}}
+        error = (await peer.request("completion/complete", params))["error"]
+        assert error["message"] == "unknown resource or template: y://{id}; not available at this time: b"
+        await late.open()
+        assert "result" in await peer.request("completion/complete", params)
+        assert await text(peer, "y://1") == "b 1"
