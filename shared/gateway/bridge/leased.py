@@ -32,7 +32,7 @@ class LeasedSession:
         """`apart` takes what the server tells that belongs to no call."""
         self.owner = owner
         self.key = key
-        """What tells from others who may have it: its owner, and what that says of itself."""
+        """Who may have it: its owner, as far as that says the same of itself."""
         self.client: Client | None = None
         """Its client, while it is open."""
         self.error: Exception | None = None
@@ -70,7 +70,7 @@ class LeasedSession:
     async def exchange(
         self, method: str, params: dict[str, Any], reports: bool, level: str | None, call: UpstreamCall
     ) -> dict[str, Any]:
-        """The result of one request, whose client `reports` progress and wants messages of that `level`. Raises like
+        """The result of one request, which wants `reports` of progress and log messages of that `level`. Raises like
         `Client.exchange`."""
         if self.client is None:
             raise Unreached("the session was closed")

@@ -93,7 +93,7 @@ class UpstreamCall:
         return pending.answer
 
     def heard(self, notice: Notified | Gap) -> None:
-        """Tells it the client, where a round of its is there."""
+        """Tells the client of it, where a round is there."""
         if isinstance(notice, Gap):
             return
         if self._relay is not None:

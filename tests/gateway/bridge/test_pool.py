@@ -7,10 +7,15 @@ from typing import Any
 import anyio
 import pytest
 
-from shared import Running
-from shared.gateway.bridge import bridge
+from shared import Context, Running
+from shared.client.client import Client
+from shared.client.options import ClientOptions
+from shared.errors import PeerError
+from shared.gateway.bridge import Upstream, bridge
+from shared.gateway.bridge.parked import Parking
 from shared.gateway.bridge.pool import Pool
 from shared.protocol.identity import Principal
+from shared.server.extension import Extension
 from tests.gateway.bridge.asking import (
     EVERYTHING,
     FORMS,
@@ -28,6 +33,7 @@ from tests.server.peer import PATIENCE, Json, Peer, talking
 from tests.wire import STATELESS
 
 ADA, EVE = Principal("ada"), Principal("eve")
+FORM: Json = {"message": "?", "requestedSchema": {"type": "object", "properties": {}}}
 _NAME = "test_input_required_result_elicitation"
 
 
@@ -202,3 +208,55 @@ async def test_no_client_has_all_the_sessions() -> None:
         second = await round_of(ada, "greet", first, q1=named("Ada"))
         assert text(await round_of(ada, "greet", second, q2=named("Lovelace"))) == "Ada Lovelace"
         assert asked(await ada.answer(waiting)) == {"q1": "elicitation/create"}
+
+
+@pytest.mark.parametrize("question", [("roots/list", {}), ("elicitation/create", FORM)])
+async def test_who_lists_is_not_asked(question: tuple[str, Json], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shared.gateway.bridge.leased.ROOTS_SECONDS", 0.01)
+    asking, refusals = Asking(), list[int]()
+
+    async def list_tools(_running: Any, context: Context[Any], _params: Any) -> Json:
+        try:
+            await context.pass_on({"question": question}, None)
+        except PeerError as error:
+            refusals.append(error.code)
+        return {"tools": []}
+
+    lists = Extension[Any]("lists", around=lambda row, handler: list_tools if row.name == "tools/list" else handler)
+    async with (
+        asking.app.open(extensions=[lists]) as asking.running,
+        placed(lambda crew: Pool(asking.upstream(), crew, ignore)) as running,
+        _talking(running, capabilities=EVERYTHING) as peer,
+    ):
+        assert (await peer.request("tools/list"))["result"]["tools"] == []
+        assert refusals == [-32601]
+
+
+async def test_a_server_that_opens_no_session_in_time_is_named() -> None:
+    @asynccontextmanager
+    async def connect(_options: ClientOptions) -> AsyncIterator[Client]:
+        await anyio.sleep_forever()
+        yield
+
+    upstream = Upstream("slow", connect, opening_seconds=0.01)
+    async with placed(lambda crew: Pool(upstream, crew, ignore)) as running, _talking(running) as peer:
+        error = (await peer.request("tools/list"))["error"]
+        assert error["message"] == "the server slow is not available: it did not answer in time"
+
+
+@pytest.mark.slow
+async def test_nothing_is_left_of_calls_that_ended_in_every_way() -> None:
+    async with _pooled(parking=Parking(gather_seconds=0)) as (asking, running, pool), _talking(running) as peer:
+        for _ in range(15):
+            first = await round_of(peer, "greet")
+            assert "error" in await round_of(peer, "greet", first, q1={"action": "perhaps"})
+            second = await round_of(peer, "greet", await round_of(peer, "greet"), q1=named("Ada"))
+            assert text(await round_of(peer, "greet", second, q2=named("Lovelace"))) == "Ada Lovelace"
+            asking.started = anyio.Event()
+            id_ = await begun(peer, "wait")
+            await asking.started.wait()
+            await peer.cancel(id_)
+        while asking.opened - asking.ended > 1:
+            asking.left = anyio.Event()
+            await asking.left.wait()
+        assert (len(pool), len(pool.parking)) == (asking.opened - asking.ended, 0)
