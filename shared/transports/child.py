@@ -18,6 +18,8 @@ __all__ = ["Child", "PipeReader"]
 
 HELD = 262_144
 """Bytes that may wait for a reader before the pipe is read no further."""
+FLOOD = 32_768
+"""Bytes that come at once only where more will come at once, or much was asked for."""
 STDIN, STDOUT, STDERR = 0, 1, 2
 
 
@@ -62,6 +64,9 @@ class PipeReader(asyncio.Protocol):
             if self._is_over:
                 raise anyio.EndOfStream
             await self._woken.wait()
+        if self._held > FLOOD:
+            # Who is woken in each turn of the event loop is never found waiting, and would not be cancelled.
+            await anyio.lowlevel.checkpoint_if_cancelled()
         data = self._chunks[0] if len(self._chunks) == 1 else b"".join(self._chunks)
         self._chunks.clear()
         if self._held > HELD and self._pipe is not None and not self._is_over:

@@ -1,6 +1,7 @@
 """`Child`: pipes that are full, and pipes that nobody reads."""
 
 import sys
+import time
 
 import anyio
 import pytest
@@ -12,6 +13,7 @@ READ_AT_ONCE = 262_144
 """What asyncio reads from a pipe at most."""
 SLEEP = "import signal; signal.pause()"
 FLOOD = "import sys; sys.stdout.buffer.write(bytes(8_000_000))"
+ENDLESS = "import sys\nwhile True: sys.stdout.buffer.write(bytes(100_000))"
 LATE = "import sys; sys.stdin.buffer.read(1); print(len(sys.stdin.buffer.read(4_000_000)))"
 
 
@@ -78,3 +80,28 @@ def test_a_child_lives_in_either_event_loop(use_uvloop: bool) -> None:
                 return await stream.receive()
 
     assert anyio.run(talk, backend_options={"use_uvloop": use_uvloop}) == b"4000000\n"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("use_uvloop", [False, True])
+def test_who_reads_a_flood_can_be_cancelled(use_uvloop: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shared.transports.process.PATIENCE", 0.01)
+    reads = 0
+
+    async def read_on(stream: ProcessStream) -> None:
+        nonlocal reads
+        while reads < 50:
+            await stream.receive()
+            reads += 1
+            time.sleep(0.02)  # as it takes to make sense of so much: the pipe is full again
+        pytest.fail("it reads on")
+
+    async def main() -> None:
+        with anyio.fail_after(30):
+            async with start_process(python(ENDLESS)) as stream, anyio.create_task_group() as tasks:
+                tasks.start_soon(read_on, stream)
+                while reads < 3:
+                    await anyio.lowlevel.checkpoint()
+                tasks.cancel_scope.cancel()
+
+    anyio.run(main, backend_options={"use_uvloop": use_uvloop})
