@@ -112,8 +112,9 @@ async def test_a_member_that_announces_without_end_is_heard_once_at_a_time(versi
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("lives", [10, pytest.param(40, marks=pytest.mark.full)])
 @both_eras
-async def test_nothing_is_left_of_many_clients_and_lives(version: str) -> None:
+async def test_nothing_is_left_of_many_clients_and_lives(version: str, lives: int) -> None:
     bench = Bench("a")
     async with joined(bench.door, Bench("b").door) as running:
 
@@ -128,7 +129,7 @@ async def test_nothing_is_left_of_many_clients_and_lives(version: str) -> None:
 
         await come_and_go()
         before = counted()
-        for _ in range(10):
+        for _ in range(lives):
             for _ in range(5):
                 await come_and_go()
             await bench.door.close()
