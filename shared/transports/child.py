@@ -112,18 +112,23 @@ class Child(asyncio.SubprocessProtocol):
 
     def write(self, data: bytes) -> bool:
         """Writes `data` to its stdin where that has room; False where it has none, or is closed."""
-        if not self._has_room or not self._takes_input:
+        if not self._has_room or self._is_deaf:
             return False
         self._stdin.write(data)
         return True
 
+    @property
+    def _is_deaf(self) -> bool:
+        # A pipe that nobody reads is closed some time before that is told, and uvloop lets nobody write meanwhile.
+        return not self._takes_input or self._stdin.is_closing()
+
     async def send(self, data: bytes) -> None:
         """Writes `data` to its stdin, and waits while that is full. Raises BrokenResourceError when it is closed."""
-        if not self._takes_input:
+        if self._is_deaf:
             raise anyio.BrokenResourceError
         self._stdin.write(data)
         while not self._has_room:
-            if not self._takes_input:
+            if self._is_deaf:
                 raise anyio.BrokenResourceError
             await self._changed.wait()
 

@@ -105,3 +105,19 @@ def test_who_reads_a_flood_can_be_cancelled(use_uvloop: bool, monkeypatch: pytes
                 tasks.cancel_scope.cancel()
 
     anyio.run(main, backend_options={"use_uvloop": use_uvloop})
+
+
+@pytest.mark.parametrize("use_uvloop", [False, True])
+def test_who_writes_to_a_child_that_has_ended_is_told(use_uvloop: bool) -> None:
+    async def write_on() -> None:
+        child = await Child.start(python(""), env={}, cwd=None, has_stderr=True)
+        with anyio.fail_after(30):
+            while child.write(b"x"):
+                await anyio.lowlevel.checkpoint()
+            with pytest.raises(anyio.BrokenResourceError):
+                await child.send(b"x")
+            await child.wait()
+        child.close()
+        await anyio.lowlevel.checkpoint()
+
+    anyio.run(write_on, backend_options={"use_uvloop": use_uvloop})
