@@ -22,7 +22,7 @@ from ...server.changes import Changes
 from .base import Base
 from .listening import Listening
 
-__all__ = ["Asking", "Watching", "covering"]
+__all__ = ["Asking", "Watching", "covering", "key_of"]
 
 AT_ONCE = 32
 """Requests to subscribe that wait for their answers at a time."""

@@ -17,6 +17,7 @@ __all__ = [
     "Malformed",
     "Message",
     "Notification",
+    "OnStream",
     "Prepared",
     "Request",
     "RequestId",
