@@ -213,7 +213,7 @@ async def rounds(count: int, version: str, mode: str) -> None:
     """So many rounds, after which nothing is left of them."""
     small = Small()
     behind = Behind(small.app, mode)
-    with anyio.fail_after(100):
+    with anyio.fail_after(500):
         async with (
             behind.serving() as upstream,
             bridge(upstream).open() as running,
@@ -230,3 +230,10 @@ async def rounds(count: int, version: str, mode: str) -> None:
 @EVERY_PAIR
 async def test_calls_that_fail_leave_nothing_behind(version: str, mode: str) -> None:
     await rounds(20, version, mode)
+
+
+@pytest.mark.full
+@pytest.mark.timeout(600)
+@EVERY_PAIR
+async def test_a_thousand_rounds_of_calls_that_fail_leave_nothing_behind(version: str, mode: str) -> None:
+    await rounds(1_000, version, mode)
