@@ -104,13 +104,15 @@ SINCE = {  # row -> the first version that has what it needs
 
 # (peer, transport, row) -> why it can't work. Whether it happens to work is a matter of how the bytes come.
 HOLES = {
-    (peer, transport, "burst of progress"): (
+    (peer, transport, row): (
         "modelcontextprotocol/typescript-sdk#2580: _onnotification of its Protocol puts handlers off by "
         "`Promise.resolve().then(...)`, but _onresponse drops the progress handler at once "
-        "(`this._progressHandlers.delete(messageId)`): progress that is read together with the answer is lost"
+        "(`this._progressHandlers.delete(messageId)`): progress that is read together with the answer is lost, "
+        "which on a busy machine a report of 50 ms before is as well"
     )
     for peer in ("ts1", "ts2")
     for transport in ("stdio", "sse+token", "websocket")
+    for row in ("burst of progress", "progress in order")
 }
 
 
