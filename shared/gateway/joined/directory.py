@@ -114,6 +114,15 @@ class Directory:
     def _has_changed(self, kind: Kind) -> bool:
         return self._built.get(kind.what) != self._ages[kind.what]
 
+    async def page(self, kind: Kind, context: Context[Any], cursor: str | None) -> CachedResult:
+        """The page of the list that begins at `cursor`, as the client of `context` is to see it. Raises InvalidParams
+        for a cursor that was not issued for this list."""
+        own = self._rosters_of.get(context.link.session, {}).get(kind.what)
+        # Who reads on is shown the list that was begun: it is not made anew for each of its pages.
+        if cursor is None or own is None or self.is_stale(kind):
+            own = await self.roster(kind, context)
+        return own.page(cursor, context.running.page_size, context.running.signer)
+
     async def roster(self, kind: Kind, context: Context[Any]) -> Roster:
         """The list as the client of `context` is to see it."""
         what, age = kind.what, self._ages[kind.what]

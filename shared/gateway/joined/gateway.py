@@ -89,8 +89,7 @@ def _handing_on() -> Extension[Joined]:
 
 def _listing(kind: Kind) -> Handler:
     async def list_all(running: Running[Any], context: Context[Joined], params: ListParams) -> dict[str, Any]:
-        roster = await context.state.directory.roster(kind, context)
-        return roster.page(params.cursor, running.page_size, running.signer)
+        return await context.state.directory.page(kind, context, params.cursor)
 
     return list_all
 

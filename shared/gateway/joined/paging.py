@@ -12,7 +12,7 @@ from ...protocol.signing import Signer
 from ...protocol.types.tools import ListParams
 from ...server.context import Context
 from .part import Part
-from .roll import LISTING_SECONDS
+from .roll import LISTING_SECONDS, cursor_in, fresh_ms_of
 
 __all__ = ["Pages"]
 
@@ -47,7 +47,8 @@ class Pages:
                 failure = error
                 continue
             self._saw(part, page)
-            following = page.pop("nextCursor", None)
+            following = cursor_in(page)
+            page.pop("nextCursor", None)
             result = page if result is None else _joined(result, page)
             if following:
                 return {**result, "nextCursor": cursor_at([part.name, following], name=method, signer=signer)}
@@ -86,7 +87,7 @@ def _joined(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
         if isinstance(value, list) and isinstance(before, list):
             joined[name] = before + value
     if "ttlMs" in first or "ttlMs" in second:
-        joined["ttlMs"] = min(first.get("ttlMs", 0), second.get("ttlMs", 0))
+        joined["ttlMs"] = min(fresh_ms_of(first, 0), fresh_ms_of(second, 0))
     if "private" in (first.get("cacheScope"), second.get("cacheScope")):
         joined["cacheScope"] = "private"
     return joined

@@ -22,7 +22,7 @@ from ...server.context import Context
 from ...server.handlers import FRESH_MS
 from .part import Part
 
-__all__ = ["PROMPTS", "TEMPLATES", "TOOLS", "Kind", "Roll", "Told"]
+__all__ = ["PROMPTS", "TEMPLATES", "TOOLS", "Kind", "Roll", "Told", "cursor_in", "fresh_ms_of"]
 
 LISTING_SECONDS = 5.0
 """How long a server may take to list all that it has of a kind."""
@@ -133,16 +133,31 @@ async def _whole(part: Part, kind: Kind, context: Context[Any]) -> Told:
     """All pages of a list. Raises as `Part.ask` does, and InvalidResult for what is no list."""
     entries: dict[str, dict[str, Any]] = {}
     fresh_ms, is_public, cursor = FRESH_MS, True, None
+    asked: set[str | None] = {None}
     for _ in range(MAX_PAGES):
         page = await part.ask(context, kind.row, ListParams(cursor=cursor))
         for entry in _entries(kind, page):
             entries.setdefault(entry[kind.key], entry)
-        fresh_ms = min(fresh_ms, page.get("ttlMs", fresh_ms))
+        fresh_ms = min(fresh_ms, fresh_ms_of(page, fresh_ms))
         is_public = is_public and page.get("cacheScope", "public") == "public"
-        cursor = page.get("nextCursor")
-        if not cursor:
+        cursor = cursor_in(page)
+        if cursor in asked:
+            # It was the last page, or the list has no end.
             break
+        asked.add(cursor)
     return Told(list(entries.values()), fresh_ms, is_public)
+
+
+def cursor_in(page: Mapping[str, Any]) -> str | None:
+    """The cursor of the page behind this one, which may be a foreign server's; None where there is none."""
+    cursor = page.get("nextCursor")
+    return cursor if isinstance(cursor, str) and cursor else None
+
+
+def fresh_ms_of(page: Mapping[str, Any], otherwise: int) -> int:
+    """For how many ms clients may keep a page, which may be a foreign server's; `otherwise` where it does not say."""
+    said = page.get("ttlMs")
+    return said if isinstance(said, int) and said >= 0 else otherwise
 
 
 def _entries(kind: Kind, page: Mapping[str, Any]) -> list[dict[str, Any]]:

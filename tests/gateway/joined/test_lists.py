@@ -11,6 +11,8 @@ from shared.gateway.joined import roll
 from tests.gateway.joined.members import Door, joined, small
 from tests.server.peer import ERAS, NEWEST_HANDSHAKE, STATELESS, Peer, talking
 
+ODD: list[dict[str, Any]] = [{"nextCursor": 5}, {"nextCursor": {"a": [1]}}, {"ttlMs": "long"}, {"ttlMs": None}]
+"""What no page says of itself."""
 both_eras = pytest.mark.parametrize("version", ERAS)
 
 
@@ -218,3 +220,48 @@ async def test_a_list_is_asked_for_without_a_word_of_progress(version: str) -> N
         ((method, token, meta),) = heard
         assert (method, token) == ("tools/list", None)
         assert "progressToken" not in meta
+
+
+@pytest.mark.parametrize("said", ODD, ids=str)
+@both_eras
+async def test_what_a_page_says_wrong_of_itself_harms_no_list(version: str, said: dict[str, Any]) -> None:
+    a, b, c = member("a", "read"), member("b", "load"), member("c", "save")
+
+    async def tools(*_: Any) -> dict[str, Any]:
+        return {"tools": [{"name": "load", "inputSchema": {"type": "object"}}], **said}
+
+    async with joined(a, b, c) as running, talking(running, version) as peer:
+        opened(b).handlers["tools/list"] = tools
+        assert await names(peer) == ["read", "load", "save"]
+
+
+async def test_a_list_whose_cursor_comes_twice_ends_there() -> None:
+    door, asked = member("a", "read"), list[str | None]()
+
+    async def listed(running: Running[Any], context: Context[Any], params: Any) -> dict[str, Any]:
+        asked.append(params.cursor)
+        return {"tools": [{"name": "read", "inputSchema": {"type": "object"}}], "nextCursor": "again"}
+
+    async with joined(door) as running, talking(running) as peer:
+        opened(door).handlers["tools/list"] = listed
+        assert await names(peer) == ["read"]
+        assert asked == [None, "again"]
+
+
+async def test_a_list_that_differs_by_client_is_made_once_for_all_its_pages() -> None:
+    door, asked = member("a", "read", SimpleNamespace(differs_by_client=True)), []
+    shown = [{"name": f"tool_{number:03}", "inputSchema": {"type": "object"}} for number in range(250)]
+
+    async def listed(running: Running[Any], context: Context[Any], params: Any) -> dict[str, Any]:
+        asked.append(params.cursor)
+        return {"tools": shown}
+
+    async with joined(door) as running, talking(running, NEWEST_HANDSHAKE) as peer:
+        opened(door).handlers["tools/list"] = listed
+        pages = [(await peer.request("tools/list"))["result"]]
+        while "nextCursor" in pages[-1]:
+            pages.append((await peer.request("tools/list", {"cursor": pages[-1]["nextCursor"]}))["result"])
+        assert [one["name"] for page in pages for one in page["tools"]] == [one["name"] for one in shown]
+        assert len(asked) == 1
+        await names(peer)
+        assert len(asked) == 2

@@ -7,6 +7,7 @@ import pytest
 
 from shared import Resource, ResourceNotFound, RpcError, Server
 from tests.gateway.joined.members import Door, joined, small
+from tests.gateway.joined.test_lists import ODD
 from tests.server.peer import ERAS, Peer, talking
 
 both_eras = pytest.mark.parametrize("version", ERAS)
@@ -321,3 +322,17 @@ async def test_templates_of_a_member_that_comes_later_are_known(version: str) ->
         await late.open()
         assert "result" in await peer.request("completion/complete", params)
         assert await text(peer, "y://1") == "b 1"
+
+
+@pytest.mark.parametrize("said", ODD, ids=str)
+@both_eras
+async def test_what_a_page_says_wrong_of_itself_harms_no_list(version: str, said: dict[str, Any]) -> None:
+    a, b, c = (with_resources(name, f"{name}://1") for name in "abc")
+
+    async def listed(*_: Any) -> dict[str, Any]:
+        return {"resources": [{"uri": "b://1", "name": "one"}], **said}
+
+    async with joined(a, b, c) as running, talking(running, version) as peer:
+        assert b.running is not None
+        b.running.handlers["resources/list"] = listed
+        assert await uris(peer) == ["a://1", "b://1", "c://1"]
