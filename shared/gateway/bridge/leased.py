@@ -62,6 +62,11 @@ class LeasedSession:
         """Whether calls can be made in it."""
         return self.client is not None and self.client.connected
 
+    @property
+    def call(self) -> UpstreamCall | None:
+        """The call that has it."""
+        return self._call
+
     def lease(self, call: UpstreamCall | None) -> None:
         """It is that call's from now on."""
         self._call = call

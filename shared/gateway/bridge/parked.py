@@ -19,10 +19,12 @@ from .forwarding import GONE
 from .upstream_call import UpstreamCall
 from .visiting import VISIT_SECONDS, Visiting
 
-__all__ = ["PARKED_MOST", "PARKED_SECONDS", "Parking"]
+__all__ = ["AWAY_SECONDS", "PARKED_MOST", "PARKED_SECONDS", "Parking"]
 
 PARKED_SECONDS = 300.0
 """How long a call waits for its client to come back."""
+AWAY_SECONDS = 20.0
+"""The same while other calls wait for the session that it has."""
 PARKED_MOST = 1_000
 """Calls that wait for their clients at a time."""
 GATHER_SECONDS = 0.02
@@ -36,12 +38,15 @@ class Parking:
         self,
         *,
         seconds: float = PARKED_SECONDS,
+        away_seconds: float = AWAY_SECONDS,
         most: int = PARKED_MOST,
         gather_seconds: float = GATHER_SECONDS,
         visit_seconds: float = VISIT_SECONDS,
     ) -> None:
         self.visiting = Visiting(visit_seconds)
         """The visits that their servers want first."""
+        self.away_seconds = away_seconds
+        """How long a client may be away while others wait for its session."""
         self._calls: dict[str, UpstreamCall] = {}
         self._gather_seconds = gather_seconds
         self._most = most
@@ -110,11 +115,25 @@ class Parking:
             self._clocks.start(id_)
             raise
 
+    def away(self, call: UpstreamCall | None) -> float | None:
+        """For how many seconds the client of `call` is away; None where it is not parked."""
+        id_ = self._id_of(call)
+        return None if id_ is None else self._clocks.waited(id_)
+
+    def give_up(self, call: UpstreamCall | None) -> None:
+        """Stops `call`, if it is parked: its client is told that it came too late."""
+        if (id_ := self._id_of(call)) is not None:
+            self._clocks.stop(id_)
+            self._expired(id_)
+
     def close(self) -> None:
         """Stops all that are parked."""
         for id_ in tuple(self._calls):
             self._expired(id_)
         self._clocks.close()
+
+    def _id_of(self, call: UpstreamCall | None) -> str | None:
+        return next((id_ for id_, one in self._calls.items() if one is call), None)
 
     def _forget(self, id: str) -> None:
         self._clocks.stop(id)

@@ -181,18 +181,35 @@ class Pool:
         return found
 
     async def _room(self, among: list[LeasedSession]) -> None:
-        """Closes the session `among` these that was idle longest, where not enough are closing, and waits until
-        something moves."""
+        """Closes the session `among` these that was idle longest, where not enough are closing, or else the one whose
+        client is away for too long, and waits until something moves."""
         self._waiting += 1
+        seconds: float | None = None
         try:
-            closing = sum(one.closing.is_set() for one in among)
-            oldest = next((one for one in self._idle if one in among), None)
-            if oldest is not None and closing < self._waiting:
-                self._idle.stop(oldest)
-                _close(oldest)
-            await self._moved.wait()
+            if sum(one.closing.is_set() for one in among) < self._waiting:
+                oldest = next((one for one in self._idle if one in among), None)
+                if oldest is None:
+                    seconds = self._end_longest_away(among)
+                else:
+                    self._idle.stop(oldest)
+                    _close(oldest)
+            with anyio.move_on_after(seconds):
+                await self._moved.wait()
         finally:
             self._waiting -= 1
+
+    def _end_longest_away(self, among: list[LeasedSession]) -> float:
+        """Ends the call `among` these whose client is away longest, where that is too long; in how many seconds it is
+        time to look again."""
+        away = {one: seconds for one in among if (seconds := self.parking.away(one.call)) is not None}
+        longest = max(away, key=away.__getitem__, default=None)
+        patience = self.parking.away_seconds
+        if longest is not None and away[longest] < patience:
+            return patience - away[longest]
+        if longest is not None:
+            self.parking.give_up(longest.call)
+            _close(longest)
+        return patience
 
 
 def _close(session: LeasedSession) -> None:

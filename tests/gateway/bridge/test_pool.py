@@ -12,6 +12,7 @@ from shared.client.client import Client
 from shared.client.options import ClientOptions
 from shared.errors import PeerError
 from shared.gateway.bridge import Upstream, bridge
+from shared.gateway.bridge.forwarding import GONE
 from shared.gateway.bridge.parked import Parking
 from shared.gateway.bridge.pool import Pool
 from shared.protocol.identity import Principal
@@ -140,6 +141,15 @@ async def test_who_finds_no_room_waits_for_it() -> None:
         assert text(await round_of(peer, "greet", second, q2=named("Lovelace"))) == "Ada Lovelace"
         assert text(await peer.answer(waiting)) == "3"
         assert asking.opened == 1
+
+
+async def test_a_client_that_never_answers_makes_room_for_others_after_a_while() -> None:
+    parking = Parking(away_seconds=0.01)
+    async with _pooled(most=1, parking=parking) as (asking, running, pool), _talking(running) as peer:
+        first = await round_of(peer, "greet")
+        assert await peer.text("add", a=1, b=2) == "3"
+        assert (await round_of(peer, "greet", first, q1=named("Ada")))["error"]["message"] == GONE
+        assert (asking.opened, len(pool), len(parking)) == (2, 1, 0)
 
 
 async def test_an_idle_session_makes_room_for_another_client() -> None:
