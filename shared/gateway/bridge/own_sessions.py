@@ -116,7 +116,10 @@ class OwnSession:
 
     async def _live(self, life: _Life) -> None:
         try:
-            await anyio.sleep(self._pauses.left(anyio.current_time()))
+            with anyio.move_on_after(self._pauses.left(anyio.current_time())):
+                await life.closing.wait()
+            if self.has_left:
+                return
             self._pauses.started(anyio.current_time())
             async with self._upstream.connect(self._options) as life.client:
                 if self._was_open:
