@@ -5,6 +5,7 @@ what the bridge watches for them.
 resource of a session, and one for each that is shared.
 """
 
+import asyncio
 from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager, suppress
 from itertools import count
@@ -34,6 +35,8 @@ class _Own:
         self.session = session
         self.number = number
         self.keys: dict[str, str] = {}
+        self.keeper: asyncio.Task[None] | None = None
+        """Has the session opened again when it is lost."""
 
 
 class Subscriptions:
@@ -77,6 +80,8 @@ class Subscriptions:
         del own.keys[uri]
         if not own.keys:
             del self._own[own.session]
+            if own.keeper is not None:
+                own.keeper.cancel()
         client = own.session.client
         if client is not None and not own.session.has_left:
             with suppress(McpError, OSError):
@@ -149,7 +154,7 @@ class Subscriptions:
         own = self._own.get(session)
         if own is None:
             own = self._own[session] = _Own(session, next(self._numbers))
-            self._tasks.start(self._keep(own))
+            own.keeper = self._tasks.start(self._keep(own))
         key = own.keys[uri] = f"session {own.number} {uri}"
         self._by_key[key] = (own, uri)
         return key
@@ -157,10 +162,10 @@ class Subscriptions:
     async def _keep(self, own: _Own) -> None:
         """Has a session opened again that was lost, as long as it has subscriptions: no call may come to do so."""
         session = own.session
-        while self._own.get(session) is own and not session.has_left:
+        while not session.has_left:
             if (client := session.client) is not None:
                 await client.ended()
-            elif not session.has_left:
+            else:
                 with suppress(McpError):
                     await session.open()
 

@@ -159,6 +159,17 @@ async def test_a_session_that_was_lost_is_subscribed_again_without_a_call() -> N
         assert await updated(peer) == ONE
 
 
+async def test_a_session_that_subscribes_again_and_again_costs_no_more() -> None:
+    telling = Telling("handshake")
+    async with telling.bridged() as running, talking(running) as peer:
+        await subscribed(peer, ONE)
+        tasks: int = len(running.state.tasks)
+        for _ in range(5):
+            await unsubscribed(peer, None, ONE)
+            await subscribed(peer, ONE)
+        await until(lambda: len(running.state.tasks) == tasks)
+
+
 async def test_a_client_that_leaves_has_its_session_closed_and_not_opened_again() -> None:
     telling = Telling("handshake")
     async with telling.bridged() as running:
