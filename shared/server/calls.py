@@ -13,6 +13,7 @@ import traceback
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from anyio import CancelScope
@@ -37,6 +38,16 @@ class Outlet(Protocol):
         """Takes what came of `call`; of a call that was cancelled nothing comes. Never waits or raises."""
 
 
+@dataclass(slots=True)
+class _Pause:
+    """The clock of a call stands still."""
+
+    waiting: int = 0
+    """How many answers of the user's are waited for."""
+    left: dict[CancelScope, float] = field(default_factory=dict)
+    """The seconds that each limit of the call has left."""
+
+
 class Calls:
     """The calls of one running server. It is for one event loop, and ends by `close`."""
 
@@ -48,6 +59,7 @@ class Calls:
         self._ended: Signal | None = None
         self._guests: set[CancelScope] = set()
         self._narrowed: dict[Call, tuple[CancelScope, ...]] = {}  # few calls ever are
+        self._pauses: dict[Call, _Pause] = {}
         self.is_closing = False
         """Whether what waits for a place never gets one."""
 
@@ -92,20 +104,23 @@ class Calls:
 
     @contextmanager
     def paused(self, call: Call) -> Iterator[None]:
-        """Stops the clock of one call while it waits for the user. It goes on by a timer of its own: it is not the
-        last to end any more."""
-        now, scope = self._loop.time(), call.scope
-        clocks = [(scope, self._deadlines.pop(call, scope.deadline) - now)]
-        clocks += [(one, one.deadline - now) for one in self._narrowed.get(call, ())]
-        for one, _ in clocks:
-            one.deadline = math.inf
+        """Stops the clock of one call while it waits for the user, be it for several answers at once. It goes on by a
+        timer of its own: it is not the last to end any more."""
+        pause, now = self._pauses.setdefault(call, _Pause()), self._loop.time()
+        pause.waiting += 1
+        clocks = [(call.scope, self._deadlines.pop(call, call.scope.deadline))]
+        clocks += [(scope, scope.deadline) for scope in self._narrowed.get(call, ())]
+        for scope, deadline in clocks:
+            if deadline < math.inf:
+                pause.left[scope], scope.deadline = deadline - now, math.inf
         try:
             yield
         finally:
-            # Where the clock stood already, whoever stopped it sets it going again.
-            for one, left in clocks:
-                if left < math.inf:
-                    one.deadline = self._loop.time() + left
+            pause.waiting -= 1
+            if not pause.waiting:
+                del self._pauses[call]
+                for scope, left in pause.left.items():
+                    scope.deadline = self._loop.time() + left
 
     @contextmanager
     def within(self, call: Call, seconds: float) -> Iterator[None]:

@@ -149,6 +149,25 @@ async def test_questions_asked_at_the_same_time_stop_the_clock_and_start_it_agai
         assert (await peer.answer(id_))["result"]["isError"]
 
 
+async def test_the_clock_stands_until_the_last_of_several_questions_is_answered():
+    async def ask(ctx: Context[None]) -> str:
+        """Asks twice at the same time."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(ctx.roots, "one")
+            tasks.start_soon(ctx.roots, "two")
+        return "both"
+
+    async with talking(app_with_brief(ask, LONG), NEWEST_HANDSHAKE, {"roots": {}}) as peer:
+        id_ = await peer.start("ask")
+        first, second = [await peer.receive(), await peer.receive()]
+        await peer.reply(first["id"], {"roots": []})
+        await quiet()
+        forward(5 * LONG.seconds)
+        await quiet()
+        await peer.reply(second["id"], {"roots": []})
+        assert (await peer.answer(id_))["result"]["content"][0]["text"] == "both"
+
+
 def app_with_less(seconds, body):
     """A tool that does `body` within that many seconds."""
     app = server()
