@@ -41,9 +41,11 @@ _ENDED = "it ended the connection"
 
 
 def reason_of(error: BaseException) -> str:
-    """What went wrong, in one line of 200 characters at most, without what a URL may hold besides its scheme."""
+    """What went wrong, in one line of 200 characters at most, without paths of ours and what a URL may hold besides
+    its scheme: clients are told."""
     found = first_error(error)
-    text = " ".join(str(found).split()) or type(found).__name__
+    said = found.strerror if isinstance(found, OSError) and found.strerror else str(found)
+    text = " ".join(said.split()) or type(found).__name__
     return _URL.sub(r"\1…", text)[:200]
 
 

@@ -180,8 +180,8 @@ class _Explained:
 
 
 def absent(parts: Iterable[Part]) -> str:
-    """Which of them are not open, to be said behind an error that this may be the reason of; empty where all are."""
-    names = [part.name for part in parts if part.running is None]
+    """Which of them are not there, to be said behind an error that this may be the reason of; empty where all are."""
+    names = [part.name for part in parts if part.running is None or not part.running.is_there()]
     return f"; not available at this time: {', '.join(names)}" if names else ""
 
 

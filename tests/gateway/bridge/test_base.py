@@ -144,6 +144,7 @@ async def test_a_server_that_has_no_ping_stays_up() -> None:
 async def test_a_reason_is_one_line_of_some_length() -> None:
     assert reason_of(ValueError()) == "ValueError"
     assert reason_of(ValueError("one\n two")) == "one two"
+    assert reason_of(FileNotFoundError(2, "No such file", "/home/me/program")) == "No such file"
     assert len(reason_of(ValueError("a" * 1_000))) == 200
     assert reason_of(ExceptionGroup("both", [ValueError("first"), ValueError("second")])) == "first"
 
