@@ -23,7 +23,7 @@ from ...errors import (
 )
 from ...protocol.identity import LOG_LEVELS, Peer
 from ...protocol.session.client import ClientIdentity
-from ...protocol.session.client_events import Asked, Notified
+from ...protocol.session.client_events import Asked, InputWanted, Notified
 from ...protocol.session.questions import question_of
 from ...protocol.types.base import CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL, PROTOCOL_VERSION, SERVER_INFO
 from ...protocol.wire.jsonrpc import Failure, Gap
@@ -43,7 +43,9 @@ __all__ = [
     "newest_of_one",
     "params_of",
     "report",
+    "settled",
     "tell_log",
+    "unopened_error",
 ]
 
 GONE = "the call this request went on with is gone; start over without requestState"
@@ -215,6 +217,13 @@ def _number(value: object) -> float | None:
     return value
 
 
+def settled(result: dict[str, Any] | InputWanted) -> dict[str, Any]:
+    """The result of a server with sessions. Raises ConnectionError where it asks as only one without them does."""
+    if isinstance(result, InputWanted):
+        raise ConnectionError("a server with sessions answered like one without")
+    return result
+
+
 def as_newest(result: dict[str, Any]) -> dict[str, Any]:
     """A result of the server's as our own handlers give theirs: what one era alone says around it is left out."""
     meta = result.get("_meta")
@@ -251,3 +260,9 @@ def lost_error(name: str, error: Exception) -> RpcError:
     if isinstance(error, Unreached):
         return RpcError(f"the server {name} could not be reached; it did not get the request")
     return RpcError(f"the server {name} was lost while it answered; whether it did what was asked is not known")
+
+
+def unopened_error(name: str, error: Exception | None) -> RpcError:
+    """What the client is told where no session could be opened, because of `error`, or of no answer in time."""
+    reason = "it did not answer in time" if error is None else reason_of(error)
+    return RpcError(f"the server {name} is not available: {reason}")

@@ -13,10 +13,11 @@ from ...errors import MethodNotFound, PeerError
 from ...kit.tasks import Signal
 from ...protocol.identity import LOG_LEVELS
 from ...protocol.session.client import ClientIdentity
-from ...protocol.session.client_events import Asked, InputWanted, Notified
+from ...protocol.session.client_events import Asked, Notified
 from ...protocol.types.client import LogLevel
 from ...protocol.wire.jsonrpc import Gap
 from .base import Heard
+from .forwarding import settled
 from .upstream_call import OF_CALLS, CallOver, UpstreamCall
 
 __all__ = ["ROOTS_SECONDS", "LeasedSession"]
@@ -80,10 +81,7 @@ class LeasedSession:
         if self.client is None:
             raise Unreached("the session was closed")
         await self._log_at(level, self.client)
-        result = await self.client.exchange(method, params, Caller(call, reports), timeout=None)
-        if isinstance(result, InputWanted):
-            raise ConnectionError("a server with sessions answered like one without")
-        return result
+        return settled(await self.client.exchange(method, params, Caller(call, reports), timeout=None))
 
     async def _log_at(self, level: str | None, client: Client) -> None:
         """Has the server log what a call wants to hear; one that refuses is used without."""

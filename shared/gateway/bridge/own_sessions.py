@@ -15,15 +15,14 @@ from ...client.client import Client
 from ...client.errors import Unreached
 from ...client.options import ClientOptions
 from ...client.restart import Pauses
-from ...errors import McpError, RpcError
+from ...errors import McpError
 from ...kit.tasks import Crew, first_of
-from ...protocol.session.client_events import Asked, InputWanted, Notified
+from ...protocol.session.client_events import Asked, Notified
 from ...protocol.session.events import Told
 from ...protocol.wire.jsonrpc import Gap
 from ...server.connection import Connection
 from ...server.context import Context
-from .base import reason_of
-from .forwarding import CallRelay, ask_apart, caller_of, identity_of, params_of
+from .forwarding import CallRelay, ask_apart, caller_of, identity_of, params_of, settled, unopened_error
 from .upstream import Upstream
 
 __all__ = ["Ears", "OwnSession", "OwnSessions"]
@@ -98,9 +97,7 @@ class OwnSession:
             with anyio.move_on_after(self._upstream.opening_seconds):
                 await life.settled.wait()
         if (client := self.client) is None:
-            error = None if life is None else life.error
-            reason = "it did not answer in time" if error is None else reason_of(error)
-            raise RpcError(f"the server {self._upstream.name} is not available: {reason}")
+            raise unopened_error(self._upstream.name, None if life is None else life.error)
         return client
 
     @contextmanager
@@ -213,10 +210,7 @@ async def _exchange(
     session: OwnSession, client: Client, context: Context[Any], request: tuple[str, dict[str, Any]]
 ) -> dict[str, Any]:
     with session.calling(context) as relay:
-        result = await client.exchange(*request, caller_of(context, relay), timeout=None)
-    if isinstance(result, InputWanted):
-        raise ConnectionError("a server with sessions answered like one without")
-    return result
+        return settled(await client.exchange(*request, caller_of(context, relay), timeout=None))
 
 
 class _Leaving:

@@ -12,7 +12,7 @@ from typing import Any
 
 import anyio
 
-from ...errors import McpError, RpcError
+from ...errors import McpError
 from ...kit.expiry import ExpiryQueue
 from ...kit.tasks import Crew, Signal, first_of
 from ...protocol.session.client import ClientIdentity
@@ -20,8 +20,8 @@ from ...protocol.session.client_events import Notified
 from ...protocol.signing import digest
 from ...protocol.wire.jsonrpc import Gap
 from ...server.context import Context
-from .base import Heard, reason_of
-from .forwarding import identity_of, params_of
+from .base import Heard
+from .forwarding import identity_of, params_of, unopened_error
 from .leased import LeasedSession
 from .parked import Parking
 from .upstream import Upstream
@@ -133,7 +133,7 @@ class Pool:
 
     async def _opened(self, session: LeasedSession) -> None:
         """Waits for it. Raises RpcError where it can't be opened in time, with the reason."""
-        name, is_there = self._upstream.name, False
+        is_there = False
         try:
             with anyio.move_on_after(self._upstream.opening_seconds):
                 await session.settled.wait()
@@ -142,8 +142,7 @@ class Pool:
             if not is_there:
                 self._leave(session)
         if session.client is None:
-            reason = "it did not answer in time" if session.error is None else reason_of(session.error)
-            raise RpcError(f"the server {name} is not available: {reason}")
+            raise unopened_error(self._upstream.name, session.error)
 
     def _leave(self, session: LeasedSession) -> None:
         """Nobody waits for it any more: once it is open it is there for the next call of the same client."""

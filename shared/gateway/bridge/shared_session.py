@@ -14,12 +14,12 @@ from ...client.options import ClientOptions
 from ...errors import InternalError, PeerError
 from ...kit.tasks import Crew
 from ...protocol.identity import LOG_LEVELS
-from ...protocol.session.client_events import Asked, InputWanted, Notified
+from ...protocol.session.client_events import Asked, Notified
 from ...protocol.wire.jsonrpc import Gap
 from ...server.connection import Connection
 from ...server.context import Context
 from .base import Base
-from .forwarding import CallRelay, caller_of, params_of
+from .forwarding import CallRelay, caller_of, params_of, settled
 from .log_level import SharedLevel
 from .parked import Parking
 from .upstream_call import UpstreamCall
@@ -114,12 +114,9 @@ class SharedSession:
         relay, method = _Shared(inner, context.link, self._visits), context.call.method.name
         self._under_way.append(relay)
         try:
-            result = await self._base.client.exchange(method, params, caller_of(context, relay), timeout=None)
+            return settled(await self._base.client.exchange(method, params, caller_of(context, relay), timeout=None))
         finally:
             self._under_way.remove(relay)
-        if isinstance(result, InputWanted):
-            raise ConnectionError("a server with sessions answered like one without")
-        return result
 
     async def _log_at(self, level: str) -> None:
         """Has the server log what a request wants to hear, and from then on; one that refuses is used without."""
