@@ -10,6 +10,7 @@ from ...kit.tasks import Crew
 from ...protocol.identity import LogMessage
 from ...protocol.session.events import Change
 from ...protocol.session.subscriptions import LISTS
+from ...protocol.types.resources import Resource
 from ...server.connection import Connection
 from ...server.running import Opening, Running
 from .description import capabilities_of, instructions_of, log_level_of, since_of
@@ -18,7 +19,7 @@ from .foreign import Foreign, rows_of
 from .owners import Owners
 from .paging import Pages
 from .part import Member, Part
-from .roll import LISTING_SECONDS
+from .roll import LISTING_SECONDS, sound
 from .subscriptions import Subscriptions
 
 __all__ = ["Joined"]
@@ -38,7 +39,7 @@ class Joined:
         self.directory = Directory(self.parts, prefix, self._returned)
         self.owners = Owners(self.parts, self.directory)
         self.foreign = Foreign(self.parts, self.directory, self.owners)
-        self.resources = Pages(self.parts, lambda part, page: self.owners.learn(part, page.get("resources") or ()))
+        self.resources = Pages(self.parts, self._list_resources)
         self.subscriptions = Subscriptions(self.owners, opening.changes.resource)
         self._opening = opening
         self._own_rows = list(opening.features.methods)
@@ -99,6 +100,10 @@ class Joined:
     def announce(self, message: LogMessage) -> None:
         """One of the servers says what concerns everybody."""
         self._opening.changes.announce(message)
+
+    def _list_resources(self, part: Part, page: dict[str, Any]) -> None:
+        page["resources"] = sound(Resource, page.get("resources") or ())
+        self.owners.learn(part, page["resources"])
 
     def _returned(self, what: str) -> None:
         changes = self._opening.changes

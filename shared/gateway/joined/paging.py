@@ -20,7 +20,7 @@ Saw = Callable[[Part, dict[str, Any]], None]
 
 
 class Pages:
-    """The lists of several servers, one after the other; of each page it is told to `saw` whose that is."""
+    """The lists of several servers, one after the other. `saw` is told whose each page is, and may mend that."""
 
     def __init__(self, parts: Sequence[Part], saw: Saw) -> None:
         self._parts = parts

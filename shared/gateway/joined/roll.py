@@ -6,23 +6,30 @@ Where its lists may be others for each client, they are asked for anew by whoeve
 only tells whose a name is.
 """
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import anyio
+from pydantic import ValidationError
 
 from ...errors import InputRequired, InvalidResult, McpError
 from ...protocol.methods import REQUESTS, Method
 from ...protocol.records import record
 from ...protocol.session.server import ServerSession
-from ...protocol.types.tools import ListParams
+from ...protocol.types.base import Wire, first_fault
+from ...protocol.types.prompts import Prompt
+from ...protocol.types.resources import ResourceTemplate
+from ...protocol.types.tools import ListParams, Tool
 from ...server.context import Context
 from ...server.handlers import FRESH_MS
 from .part import Part
 
-__all__ = ["PROMPTS", "TEMPLATES", "TOOLS", "Kind", "Roll", "Told", "cursor_in", "fresh_ms_of"]
+__all__ = ["PROMPTS", "TEMPLATES", "TOOLS", "Kind", "Roll", "Told", "cursor_in", "fresh_ms_of", "sound"]
+
+_log = logging.getLogger("shared.gateway")
 
 LISTING_SECONDS = 5.0
 """How long a server may take to list all that it has of a kind."""
@@ -40,11 +47,12 @@ class Kind:
     row: Method
     key: str
     """What tells one entry from the others."""
+    model: type[Wire]
 
 
-TOOLS = Kind("tools", _ROWS["tools/list"], "name")
-PROMPTS = Kind("prompts", _ROWS["prompts/list"], "name")
-TEMPLATES = Kind("resourceTemplates", _ROWS["resources/templates/list"], "uriTemplate")
+TOOLS = Kind("tools", _ROWS["tools/list"], "name", Tool)
+PROMPTS = Kind("prompts", _ROWS["prompts/list"], "name", Prompt)
+TEMPLATES = Kind("resourceTemplates", _ROWS["resources/templates/list"], "uriTemplate", ResourceTemplate)
 
 
 @record
@@ -164,4 +172,19 @@ def _entries(kind: Kind, page: Mapping[str, Any]) -> list[dict[str, Any]]:
     found = page.get(kind.what)
     if not isinstance(found, list):
         raise InvalidResult(kind.row.name, kind.what, "is no list", dict(page))
-    return [one for one in found if isinstance(one, dict) and isinstance(one.get(kind.key), str)]
+    return sound(kind.model, found)
+
+
+def sound(model: type[Wire], entries: Iterable[Any]) -> list[dict[str, Any]]:
+    """Those entries that are what they should be. Clients refuse a whole list for one that is not, and here it would
+    be that of other servers too."""
+    return [one for one in entries if isinstance(one, dict) and _is_sound(model, one)]
+
+
+def _is_sound(model: type[Wire], entry: dict[str, Any]) -> bool:
+    try:
+        model.model_validate(entry)
+    except ValidationError as error:
+        _log.info("an entry is left out of the list of all servers: %s", first_fault(error))
+        return False
+    return True

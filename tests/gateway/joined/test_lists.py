@@ -265,3 +265,19 @@ async def test_a_list_that_differs_by_client_is_made_once_for_all_its_pages() ->
         assert len(asked) == 1
         await names(peer)
         assert len(asked) == 2
+
+
+async def test_an_entry_that_is_none_is_left_out() -> None:
+    a, b = member("a", "read"), member("b", "load")
+    schema = {"type": "object"}
+    entries = [
+        *("load", None, {"name": 5, "inputSchema": schema}, {"name": "save"}, {"name": "save", "inputSchema": [1]}),
+        *({"name": "save", "inputSchema": schema, "description": {}}, {"name": "load", "inputSchema": schema}),
+    ]
+
+    async def listed(*_: Any) -> dict[str, Any]:
+        return {"tools": entries}
+
+    async with joined(a, b) as running, talking(running) as peer:
+        opened(b).handlers["tools/list"] = listed
+        assert await names(peer) == ["read", "load"]

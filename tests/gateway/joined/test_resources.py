@@ -336,3 +336,17 @@ async def test_what_a_page_says_wrong_of_itself_harms_no_list(version: str, said
         assert b.running is not None
         b.running.handlers["resources/list"] = listed
         assert await uris(peer) == ["a://1", "b://1", "c://1"]
+
+
+async def test_an_entry_that_is_none_is_left_out() -> None:
+    a, b = (with_resources(name, f"{name}://1") for name in "ab")
+
+    async def listed(*_: Any) -> dict[str, Any]:
+        return {
+            "resources": ["b://1", None, {"uri": 5, "name": "x"}, {"uri": "b://2"}, {"uri": "b://1", "name": "1"}]
+        }
+
+    async with joined(a, b) as running, talking(running) as peer:
+        assert b.running is not None
+        b.running.handlers["resources/list"] = listed
+        assert await uris(peer) == ["a://1", "b://1"]
