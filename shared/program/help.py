@@ -20,6 +20,8 @@ def help_text(program: OptionParser) -> str:
         parser.add_argument("--version", action="version", version=program.version)
     for group in program.groups:
         _add_group(parser, group)
+    if program.usage is not None:
+        parser.usage = f"%(prog)s {program.usage}"
     return parser.format_help()
 
 

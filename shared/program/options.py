@@ -69,12 +69,19 @@ class OptionParser:
     them."""
 
     def __init__(
-        self, program: str, groups: Sequence[Group], description: str | None = None, epilog: str = ""
+        self,
+        program: str,
+        groups: Sequence[Group],
+        description: str | None = None,
+        epilog: str = "",
+        usage: str | None = None,
     ) -> None:
+        """`usage` is what the help says that the program is called with, where this is not plain from its fields."""
         self.program = program
         self.groups = groups
         self.description = description
         self.epilog = epilog
+        self.usage = usage
         self.version: str | None = None
         """What `--version` prints; without it there is no such option."""
         self._fields = {name: field for group in groups for name, field in group.fields.items()}

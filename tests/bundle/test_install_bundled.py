@@ -112,6 +112,10 @@ def test_an_entry_is_called_as_its_server(url: str, name: str) -> None:
             "the URL of a server begins with http://, https://, ws:// or wss://, and names",
         ),
         (
+            ["--url", "nonsense"],
+            "the URL of a server begins with http://, https://, ws:// or wss://, and names",
+        ),
+        (
             ["--url", "https://ann:hush@example.org/mcp"],
             "whoever sees a URL sees the user name and the password in it",
         ),

@@ -231,6 +231,22 @@ def test_a_reader_that_goes_ends_a_command_without_a_word() -> None:
         assert demo.wait() == 1
 
 
+@pytest.mark.parametrize(
+    ("words", "usage"),
+    [
+        (["connect"], "[OPTION ...] URL"),
+        (["expose"], "[OPTION ...] -- COMMAND [ARGUMENT ...]"),
+        (["run", "--join"], "--join [OPTION ...] [NAME ...]"),
+    ],
+)
+def test_the_usage_of_a_door_says_what_it_needs(
+    words: list[str], usage: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main([*words, "--help"])
+    assert capsys.readouterr().out.splitlines()[0].endswith(f" {words[0]} {usage}")
+
+
 def test_what_takes_no_arguments_of_the_server_shows_none(capsys: pytest.CaptureFixture[str]) -> None:
     for command in ("install", "uninstall"):
         with pytest.raises(SystemExit):

@@ -5,6 +5,7 @@ likely meant otherwise, and who starts a program wants to know that at once.
 """
 
 import logging
+import re
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
@@ -22,6 +23,7 @@ from shared.program.process import Failed
 __all__ = ["FirstConnection"]
 
 _LETS_NOBODY_IN = (401, 403)
+_UNREACHED = re.compile(r"no connection to \S+: ")
 _BRIDGE = logging.getLogger(base.__name__)
 
 
@@ -74,7 +76,7 @@ class FirstConnection:
             self._is_over.set()
 
     def _reason(self, error: Exception) -> str:
-        reason = (str(error) or type(error).__name__).rstrip(".")
+        reason = _UNREACHED.sub("", str(error) or type(error).__name__).rstrip(".")
         if isinstance(error, TimeoutError):
             reason = "it takes the connection, and does not answer"
         elif isinstance(error, OSError) and error.strerror:

@@ -22,6 +22,7 @@ from ..hosts.checking import check
 from ..hosts.clients import CLIENTS, SCOPES, Client, client_named, this_machine
 from ..hosts.configured import Configured, write_snippet
 from ..hosts.launching import launch_command, launch_environment
+from ..remote import check_url
 from .arguments import CommandParser
 
 _VARIABLE = re.compile(r"[A-Za-z_]\w*")
@@ -146,6 +147,8 @@ class HostParser(CommandParser):
 def find_wanted(options: Namespace, arguments: Sequence[str]) -> Wanted:
     """What shall stand in the client, checked. Raises ValueError, in one line, for what can't work."""
     is_bundled = options.join or not options.servers
+    if is_bundled and not options.join:
+        check_url(options.url)
     default = (JOINED if options.join else name_of(options.url)) if is_bundled else options.servers[0]
     name = options.name or default
     if not _NAME.fullmatch(name):

@@ -75,4 +75,5 @@ def _parser() -> OptionParser:
         "any version of the protocol. A server that is lost is connected to again.",
         f"Each option can also be set by the environment variable in brackets, and the token by {_OWN}_TOKEN. Others "
         "on this machine can see command lines: a secret belongs in a file or a variable.",
+        "[OPTION ...] URL",
     )

@@ -82,4 +82,5 @@ def _parser() -> OptionParser:
         "Serve over HTTP what a command starts and speaks over stdio. Both may speak any version of the protocol. "
         "What it writes to stderr goes to the log; it is started again when it ends.",
         "Each option can also be set by the environment variable in brackets.",
+        "[OPTION ...] -- COMMAND [ARGUMENT ...]",
     )

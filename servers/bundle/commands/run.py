@@ -23,8 +23,9 @@ def main(argv: Sequence[str]) -> int:
         code: int = import_module(".run_joined", __package__).main(argv)
         return code
     names = sorted(path.parent.name for path in SERVERS.glob("*/__main__.py"))
-    usage = "%(prog)s NAME [ARGUMENT ...]\n       %(prog)s --join [NAME ...] [--config FILE]"
-    parser = LineParser(f"{program_name()} run", usage, "Start one server, over stdio unless it is told otherwise.")
+    usage = "%(prog)s NAME [ARGUMENT ...]\n       %(prog)s --join [OPTION ...] [NAME ...]"
+    what = "Start one server, over stdio unless it is told otherwise, or several as one: --join --help says more."
+    parser = LineParser(f"{program_name()} run", usage, what)
     parser.add_argument("name", metavar="NAME", choices=names, help=f"{', '.join(names)}; NAME --help says more")
     name = parser.parse_args(argv[:1]).name
     sys.argv = [f"mcp-bundle-{name}", *argv[1:]]

@@ -62,4 +62,5 @@ def _parser() -> OptionParser:
         "Be several servers as one over stdio, so that a client needs one entry for all of them.",
         f"Without --config: {useful}. Each option can also be set by the environment variable in brackets, and so "
         "can those of the servers, as their own --help says.",
+        "--join [OPTION ...] [NAME ...]",
     )
