@@ -16,9 +16,12 @@ import anyio
 import pytest
 
 from servers.bundle.doctor.arguments import read_arguments
+from servers.bundle.doctor.configurations import find_servers
 from servers.bundle.doctor.examination import SECONDS, Examination, examine
-from servers.bundle.doctor.findings import Severity, look_at_libraries
+from servers.bundle.doctor.findings import Finding, Severity, look_at_libraries
 from servers.bundle.doctor.installation import check_installation, interpreter_of, this_installation
+from servers.bundle.hosts.bundled import BUNDLE
+from servers.bundle.hosts.clients import client_named
 from servers.bundle.program import main
 from shared.kit.installation import Installation as BareInstallation
 from tests.bundle.machines import CATALOG, OLD_SERVER, ROOT, Home, home, installed, wheel_of
@@ -41,6 +44,41 @@ async def test_a_healthy_machine_has_no_finding(home: Home) -> None:
     home.write(".config/Claude/claude_desktop_config.json", json.dumps({"mcpServers": entries}))
     home.write(".cursor/mcp.json", '{ // none yet\n "mcpServers": {}}')
     assert await home._replace(installation=this_installation()).look() == []
+
+
+@slow
+async def test_an_entry_for_several_servers_is_ours(home: Home) -> None:
+    words = ["-P", "-m", "servers", "run", "--join", "filesystem", "sqlite"]
+    variables = {"MCP_FILESYSTEM_ROOTS": str(home.path / "notes")}
+    home.cursor("bundle", command=sys.executable, args=words, env=variables)
+    machine, here = home.machine, this_installation()
+    found = await examine(Examination(machine, here, home.path, CATALOG.servers, clients=[client_named("cursor")]))
+    assert [one for one in found if one.severity is not Severity.OK] == []
+    assert f"Cursor, {home.path}/.cursor/mcp.json: can be read; 1 of its 1 servers are ours" in map(joined, found)
+    assert "Cursor, 'bundle': it starts, speaks 2025-11-25 and 2026-07-28, and has 19 tools" in map(joined, found)
+    # Who asks for one server by its name is told of that one.
+    assert not any("bundle" in one.where for one in await home._replace(installation=here).look("sqlite"))
+
+
+def joined(finding: Finding) -> str:
+    return f"{finding.where}: {finding.what}"
+
+
+@slow
+async def test_an_entry_that_connects_to_nobody(home: Home) -> None:
+    words = ["-P", "-m", "servers", "connect", "http://127.0.0.1:9/mcp"]
+    home.cursor("remote", command=sys.executable, args=words, env={"MCP_CONNECT_TOKEN": TOKEN})
+    found = await home.only()
+    assert (found.severity, found.where) == (Severity.FAULT, "Cursor, 'remote'")
+    assert "last it said: python -m servers connect: no connection to http://127.0.0.1:9/mcp: " in found.what
+    assert TOKEN not in str(found)
+
+
+@pytest.mark.parametrize("words", [["filesystem", "/notes"], ["demo"], []])
+def test_other_commands_of_the_bundle_are_no_entry_for_servers(words: list[str], home: Home) -> None:
+    home.cursor("x", command=sys.executable, args=["-m", "servers", "run", *words])
+    found = find_servers(home.machine, home.path, [*CATALOG.servers, BUNDLE], ())
+    assert found.launches == []
 
 
 # The command

@@ -10,6 +10,7 @@ from shared.kit.installation import shell_line
 
 from ..catalog import Entry
 from ..hosts import jsonc
+from ..hosts.bundled import BUNDLE
 from ..hosts.clients import CLIENTS, SCOPES, Client, Machine
 from ..hosts.configured import Configured, as_configured, of_project, read_bytes, read_entries
 from ..hosts.launching import launch_command
@@ -58,7 +59,7 @@ def find_servers(
     machine: Machine, project: Path, entries: Sequence[Entry], clients: Sequence[Client]
 ) -> Configuration:
     """Reads the files of the `clients` that are there, all clients' where none is named: the user's files, and those
-    of the `project`."""
+    of the `project`. Where BUNDLE is among the `entries`, those for `connect` and `run --join` are found, too."""
     found = Configuration([], [])
     seen: set[Path] = set()
     for source in _sources(machine, project, clients or CLIENTS):
@@ -137,7 +138,8 @@ def _add(found: Configuration, source: _Source, name: str, value: Any, entries: 
         return
     ours = None if server is None else _ours(server, entries)
     if server is not None and ours is not None:
-        found.launches.append(Launch(client, source.path, source.directory, server, *ours))
+        is_foreign = ours[0] is BUNDLE
+        found.launches.append(Launch(client, source.path, source.directory, server, *ours, is_foreign))
 
 
 def _ours(server: Configured, entries: Sequence[Entry]) -> tuple[Entry, tuple[str, ...]] | None:
@@ -149,9 +151,15 @@ def _ours(server: Configured, entries: Sequence[Entry]) -> tuple[Entry, tuple[st
     words = (server.command or "", *server.args)
     for number, word in enumerate(words):
         for entry in entries:
-            if _starts(entry, word, words[number - 1] if number else ""):
-                return entry, words[number + 1 :]
+            rest = words[number + 1 :]
+            if _starts(entry, word, words[number - 1] if number else "") and (entry is not BUNDLE or _is_door(rest)):
+                return entry, rest
     return None
+
+
+def _is_door(words: Sequence[str]) -> bool:
+    """Whether the program of the bundle, with these words, answers for other servers."""
+    return words[:1] == ("connect",) or (words[:1] == ("run",) and "--join" in words)
 
 
 def _starts(entry: Entry, word: str, before: str) -> bool:

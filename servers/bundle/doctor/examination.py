@@ -9,6 +9,7 @@ from typing import NamedTuple
 import anyio
 
 from ..catalog import Entry
+from ..hosts.bundled import BUNDLE
 from ..hosts.clients import Client, Machine
 from ..hosts.launching import local_command
 from ..program import program_name
@@ -47,7 +48,8 @@ class Examination(NamedTuple):
 async def examine(examination: Examination) -> list[Finding]:
     """Runs all checks. Each server is started twice, once for each era."""
     machine, entries = examination.machine, examination.entries
-    found = find_servers(machine, examination.project, entries, examination.clients)
+    sought = entries if examination.asked else [*entries, BUNDLE]
+    found = find_servers(machine, examination.project, sought, examination.clients)
     configured = {launch.entry.name for launch in found.launches}
     used = {entry.name for entry in entries} if examination.asked else configured
     findings = list(check_installation(examination.installation, entries, used))

@@ -230,6 +230,8 @@ def _fix(tried: Tried, talk: Talk) -> str:
         return tried.another
     if "it needs the extra" in talk.last_words:
         return "run the command that it names"
+    if talk.exit_code == 2 and tried.is_foreign:
+        return tried.correct
     if talk.exit_code == 2:
         return f"{tried.correct}; `{program_name()} info {tried.entry.name}` lists what it takes"
     return ""
