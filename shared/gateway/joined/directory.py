@@ -133,7 +133,7 @@ class Directory:
         missing = [roll for roll in rolls if roll.is_missing]
         made = Roster(kind, list(zip(self._parts, await _told(rolls, context), strict=True)), self._prefix)
         # One that began before a change may end after one that began behind it.
-        if age == self._ages[what] or what not in self._rosters:
+        if age >= self._built.get(what, 0):
             self._rosters[what], self._built[what] = made, age
         if all(roll.is_fresh or roll.part.running is None for roll in rolls):
             self._incomplete.discard(what)
