@@ -15,14 +15,14 @@ from ...errors import InputRequired, InvalidParams, MethodNotFound, RpcError, To
 from ...ops.logs import server_name
 from ...protocol.methods import Method, row_for
 from ...protocol.session.events import Call
-from ...protocol.session.questions import FIRST_ROUND, Round
+from ...protocol.session.questions import Round
 from ...protocol.types.base import Params
 from ...protocol.types.resources import ListenParams, SubscriptionFilter, UriParams
 from ...server.context import Context
 from ...server.features import Handler
 from ...server.running import Running
 
-__all__ = ["Member", "Part", "absent", "asked_by", "inner_call"]
+__all__ = ["Member", "Part", "absent", "asked_by"]
 
 _OF = "shared.gateway/of"
 """In what a round carries: the name of the server that asks."""
@@ -104,7 +104,7 @@ class Part:
     async def ask(self, context: Context[Any], row: Method, params: Params) -> dict[str, Any]:
         """What the server answers to a request of our own with these params, made for the call of `context`. Raises
         as `hand_on` does."""
-        return await self.hand_on(replace(context, call=inner_call(context.call, row, params)), row, params)
+        return await self.hand_on(replace(context, call=context.call.inner(row, params)), row, params)
 
     async def hold(self, context: Context[Any], uri: str) -> tuple[Running[Any], str]:
         """Begins a subscription for the call of `context`; of which run it is, and its key. Raises as `hand_on` does,
@@ -189,12 +189,3 @@ def asked_by(round_: Round) -> str | None:
     """The name of the server whose questions this round answers; None where it is a first one."""
     carried = round_.carried
     return carried.get(_OF) if isinstance(carried, dict) else None
-
-
-def inner_call(call: Call, row: Method, params: Params) -> Call:
-    """A request of our own with `params`, made for `call`: of the same client, and without a word of its progress."""
-    meta = {name: value for name, value in ((call.raw or {}).get("_meta") or {}).items() if name != "progressToken"}
-    raw = {name: value for name, value in params.to_wire().items() if name != "_meta"}
-    if meta:
-        raw["_meta"] = meta
-    return replace(call, method=row, params=params, raw=raw, round=FIRST_ROUND, token=None)

@@ -122,7 +122,8 @@ class _Run:
             cursor: str | None = None
             for _ in range(_MOST_PAGES):
                 params = ListParams(cursor=cursor)
-                result = await self.handlers[_LIST](running, _listing_of(context, params), params)
+                inner = replace(context, call=context.call.inner(_LIST_ROW, params))
+                result = await self.handlers[_LIST](running, inner, params)
                 tools += _tools_of(result)
                 before, cursor = cursor, result.get("nextCursor")
                 if cursor is None or cursor == before:
@@ -137,14 +138,6 @@ def _tools_of(result: dict[str, Any]) -> Tools:
     tools = result.get("tools")
     listed = tools if isinstance(tools, list) else []
     return [tool for tool in listed if isinstance(tool, dict) and isinstance(tool.get("name"), str)]
-
-
-def _listing_of(context: Context[Any], params: ListParams) -> Context[Any]:
-    """`context` as if its client had asked for a list: who asks stays, and nothing is reported."""
-    call = context.call
-    meta = {key: value for key, value in (call.raw.get("_meta") or {}).items() if key != "progressToken"}
-    raw = {**({"_meta": meta} if meta else {}), **({} if params.cursor is None else {"cursor": params.cursor})}
-    return replace(context, call=replace(call, method=_LIST_ROW, params=params, raw=raw, token=None))
 
 
 def _limited(handler: Handler, method: Method, seconds: float | None, most: int | None) -> Handler:

@@ -1,12 +1,13 @@
 """What the core hands to the application, and what it hands to the wire."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ...errors import InputRequired, McpError
 from ..identity import Peer
 from ..methods import Method
 from ..records import record
+from ..types.base import Params
 from ..wire.jsonrpc import Batch, Failure, Message, Notification, Request, RequestId, Response
 from .questions import FIRST_ROUND, Round
 
@@ -60,6 +61,16 @@ class Call:
             return False
         self._progress = progress
         return True
+
+    def inner(self, method: Method, params: Params) -> "Call":
+        """A request of our own with `params`, made for this call: of the same client, and without a word of its
+        progress."""
+        said = (self.raw or {}).get("_meta") or {}
+        meta = {name: value for name, value in said.items() if name != "progressToken"}
+        raw = {name: value for name, value in params.to_wire().items() if name != "_meta"}
+        if meta:
+            raw["_meta"] = meta
+        return replace(self, method=method, params=params, raw=raw, round=FIRST_ROUND, token=None)
 
 
 Outcome = dict[str, Any] | McpError | InputRequired
