@@ -27,7 +27,7 @@ from .types.base import SERVER_INFO
 from .versions import V2025_03_26, V2025_06_18, V2025_11_25, Version
 from .wire.jsonrpc import Prepared
 
-__all__ = ["CachedResult", "explain", "is_result", "is_shapely", "shape", "shape_question"]
+__all__ = ["CachedResult", "explain", "is_result", "is_well_formed", "shape", "shape_question"]
 
 _LISTED = {"title": V2025_06_18, "icons": V2025_11_25, "_meta": V2025_06_18}
 
@@ -98,7 +98,7 @@ def shape(method: Method, result: dict[str, Any], version: Version, server_info:
     return result
 
 
-def is_shapely(name: str, result: dict[str, Any]) -> bool:
+def is_well_formed(name: str, result: dict[str, Any]) -> bool:
     """Whether a result of the method `name`, which another server has made, has objects or lists where they must be.
     What is in the lists is for the peer to judge."""
     return all(isinstance(result.get(part, []), dict | list) for part in _PARTS.get(name, ()))

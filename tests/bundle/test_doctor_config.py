@@ -71,7 +71,7 @@ async def test_only_those_that_are_asked_for(place: Place) -> None:
 
 async def test_what_is_pinned_and_what_is_withheld(place: Place) -> None:
     place.write({"other": place.other(pin=True)})
-    assert (await place.look())[-1].what == "its tools are not pinned yet: the first client of `serve` has it done"
+    assert (await place.look())[-1].what == "its tools are not pinned yet: the first client of `serve` pins them"
     pins = Pins(place.path / "other.pins.json")
     pins.record(TOOLS)
     assert (await place.look())[-1].what == "its tools are as they were pinned: 2"
@@ -86,9 +86,9 @@ async def test_rules_that_concern_no_tool(place: Place) -> None:
     tools = {"allow": ["a", "b", "x*"], "deny": ["y"], "rename": {"a": "b"}, "describe": {"z": "Is none."}}
     place.write({"other": place.other(tools=tools)})
     assert await place.wrong() == [
-        ("warning", "tools.allow has 'x*', which is none of its tools"),
-        ("warning", "tools.deny has 'y', which is none of its tools"),
-        ("warning", "tools.describe has 'z', which is none of its tools"),
+        ("warning", "tools.allow has 'x*', which matches none of its tools"),
+        ("warning", "tools.deny has 'y', which matches none of its tools"),
+        ("warning", "tools.describe has 'z', which matches none of its tools"),
         ("warning", "its tool b is withheld: another one is renamed to that"),
     ]
 

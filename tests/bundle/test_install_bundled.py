@@ -125,7 +125,7 @@ def test_an_entry_is_called_as_its_server(url: str, name: str) -> None:
             "Claude Desktop starts what reaches this server: give its token",
         ),
         (["--url", URL, "--token-variable", "hush hush"], "--token-variable takes the name of a variable"),
-        (["--url", URL, "--allow-write"], "it takes no '--allow-write': what is given there goes to a server"),
+        (["--url", URL, "--allow-write"], "it takes no '--allow-write': arguments need a server that is named"),
         (["--url", URL, "--name", "a b"], "--name takes letters, digits, - and _"),
         (["--url", URL, "--env", "x"], "--env takes NAME=VALUE"),
         ([], "the following arguments are required: NAME"),

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from shared.protocol.methods import REQUESTS
-from shared.protocol.shaping import SERVER_INFO, CachedResult, is_shapely, shape, shape_question
+from shared.protocol.shaping import SERVER_INFO, CachedResult, is_well_formed, shape, shape_question
 from shared.protocol.versions import HANDSHAKE_VERSIONS, V2024_11_05, V2025_06_18, V2025_11_25, V2026_07_28, VERSIONS
 from tests import schemas
 
@@ -284,9 +284,9 @@ def test_what_another_server_gives_may_be_in_any_shape_below_its_lists():
 
 
 def test_a_result_without_lists_where_they_must_be_is_not_shapely():
-    assert is_shapely("tools/call", {"content": [5]})
-    assert is_shapely("tools/call", {})
-    assert not is_shapely("tools/call", {"content": 5})
+    assert is_well_formed("tools/call", {"content": [5]})
+    assert is_well_formed("tools/call", {})
+    assert not is_well_formed("tools/call", {"content": 5})
 
 
 def test_a_choice_without_a_value_stays_what_it_is():

@@ -98,9 +98,9 @@ class HostParser(CommandParser):
         self.add_argument("--url", metavar="URL", help="the server runs already, and is reached there over HTTP")
         text = "variable of the client's environment with the token for --url"
         self.add_argument("--token-variable", metavar="NAME", help=text)
-        text = "have the client start `connect`, though it takes URLs: for versions that it does not speak"
+        text = "have the client start `connect`, even if it takes URLs: for servers whose version it does not speak"
         self.add_argument("--connect", action="store_true", help=text)
-        self.add_argument("--join", action="store_true", help="put all that are named there as one server")
+        self.add_argument("--join", action="store_true", help="have all servers that are named in one entry, as one")
         text = "file of settings for --join, as `serve` reads it"
         self.add_argument("--config", type=Path, metavar="FILE", help=text)
         self.set_defaults(token_file=None)
@@ -160,7 +160,7 @@ def _of_bundle(options: Namespace, arguments: Sequence[str], name: str) -> Wante
     """An entry that is no server of the catalog."""
     client, environment = client_named(options.client), dict(map(_variable, options.env))
     if arguments:
-        raise ValueError(f"it takes no {arguments[0]!r}: what is given there goes to a server that is named")
+        raise ValueError(f"it takes no {arguments[0]!r}: arguments need a server that is named")
     if options.join and options.url is not None:
         raise ValueError("--join is for servers that are started, and --url for one that runs already")
     hidden = {value for variable, value in environment.items() if variable not in _known_variables(())}

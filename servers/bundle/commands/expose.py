@@ -79,7 +79,7 @@ def _parser() -> OptionParser:
             Group({**_How.model_fields, **Limits.model_fields}, "options of expose", _OWN),
             Group(OVER_HTTP, "options of every server", PREFIX),
         ],
-        "Serve over HTTP what a command starts and speaks over stdio. Both may speak any version of the protocol. "
+        "Serve over HTTP the stdio server that a command starts. Both may speak any version of the protocol. "
         "What it writes to stderr goes to the log; it is started again when it ends.",
         "Each option can also be set by the environment variable in brackets.",
         "[OPTION ...] -- COMMAND [ARGUMENT ...]",

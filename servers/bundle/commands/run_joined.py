@@ -30,7 +30,7 @@ class _Own(BaseModel):
     config: Path | None = option(None, "YAML file of servers and their settings, as serve takes it", "FILE")
     catalog: Path | None = option(None, "catalog of other servers to use instead", "FILE")
     prefix: Literal["auto", "always"] = Field(
-        "auto", description="when names begin with that of their server: always, or where two have the same"
+        "auto", description="when names begin with that of their server: always, or only where two are the same"
     )
 
 
@@ -59,7 +59,7 @@ def _parser() -> OptionParser:
     return OptionParser(
         f"{program_name()} run",
         [Group(_Own.model_fields), Group(_OPTIONS, "options of every server", "MCP")],
-        "Be several servers as one over stdio, so that a client needs one entry for all of them.",
+        "Serve several servers as one over stdio, so that a client needs one entry for all of them.",
         f"Without --config: {useful}. Each option can also be set by the environment variable in brackets, and so "
         "can those of the servers, as their own --help says.",
         "--join [OPTION ...] [NAME ...]",

@@ -28,7 +28,7 @@ class _Own(BaseModel):
     catalog: Path | None = option(None, "catalog of other servers to use instead", "FILE")
     join: bool = Field(False, description="offer all of them as one server as well, at /mcp")
     prefix: Literal["auto", "always"] = Field(
-        "auto", description="when names there begin with that of their server: always, or where two have the same"
+        "auto", description="when names there begin with that of their server: always, or only where two are the same"
     )
 
 

@@ -160,9 +160,10 @@ def _failed(served: Served, foreign: Foreign, where: str, what: str) -> Finding:
 
 
 def _idle(path: Path, rules: Rules, names: Sequence[str], where: str) -> Iterator[Finding]:
-    """What of the rules does not what it seems to."""
+    """The rules that have no effect."""
     for rule, pattern in rules.idle(names):
-        yield warning(where, f"tools.{rule} has {pattern!r}, which is none of its tools", f"correct it in {path}")
+        what = f"tools.{rule} has {pattern!r}, which matches none of its tools"
+        yield warning(where, what, f"correct it in {path}")
     for name in filter(rules.takes, names):
         what = f"its tool {escape(name)[:100]} is withheld: another one is renamed to that"
         yield warning(where, what, f"give that one another name, or rename both, in {path}")
@@ -171,7 +172,7 @@ def _idle(path: Path, rules: Rules, names: Sequence[str], where: str) -> Iterato
 def _pinned(pins: Pins, found: Comparison, see: str, where: str) -> Finding:
     """Whether something is withheld because it is not as it was pinned; `see` is the command that shows it."""
     if pins.is_new:
-        return fine(where, "its tools are not pinned yet: the first client of `serve` has it done")
+        return fine(where, "its tools are not pinned yet: the first client of `serve` pins them")
     if not found.withheld:
         return fine(where, f"its tools are as they were pinned: {len(found.fitting)}")
     names = ", ".join(escape(name)[:100] for name in found.withheld[:_NAMED])

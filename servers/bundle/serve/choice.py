@@ -64,7 +64,7 @@ def choose(names: Sequence[str], catalog: Catalog, configuration: Configuration)
     """
     foreign = configuration.foreign()
     for name in foreign.keys() & {entry.name for entry in catalog.servers}:
-        reason = "this is the name of a server in the catalog; call one that has a command or a url otherwise"
+        reason = "this is the name of a server in the catalog; choose another where there is a command or a url"
         raise ValueError(f"{configuration.path}: servers.{name}: {reason}")
     names = _names(names, catalog, configuration)
     entries = {name: catalog.entry(name) for name in names if name not in foreign}

@@ -144,7 +144,7 @@ def read_foreign(name: str, content: Mapping[str, Any], path: Path, *, readable:
     with _named(path, f"servers.{name}"):
         check_server_name(name)
     if name == JOINED:
-        raise ValueError(f"{where}: this is the name of all of them together; call it otherwise")
+        raise ValueError(f"{where}: this is the name of all of them together; choose another")
     written = settings_in(content, ForeignSettings.model_fields, path, f"servers.{name}.")
     settings = read_options(ForeignSettings, {}, file=written)
     with _named(path, f"servers.{name}"):

@@ -27,7 +27,7 @@ class Joining(BaseModel):
     )
     prefix: Literal["auto", "always"] = Field(
         "auto",
-        description="whether tools of that one always begin with the name of their server, or where two collide",
+        description="whether names there always begin with that of their server, or only where two are the same",
     )
 
     def members(self, served: Sequence[str], known: Sequence[str]) -> list[str]:

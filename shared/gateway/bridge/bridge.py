@@ -20,7 +20,7 @@ from ...client.options import ClientOptions
 from ...errors import MethodNotFound, PeerError, RpcError
 from ...kit.tasks import Crew
 from ...protocol.methods import PROTOCOLS_OWN, Method
-from ...protocol.shaping import is_shapely
+from ...protocol.shaping import is_well_formed
 from ...protocol.types.base import Implementation
 from ...protocol.types.client import SetLevelParams
 from ...protocol.types.resources import ListenParams
@@ -120,8 +120,8 @@ class Bridge:
         method = context.call.method.name
         async with self.answering(context):
             result = as_newest(await self.place(context).call(context, params))
-        if not is_shapely(method, result):
-            raise RpcError(f"the server {self.upstream.name} answered {method} with what is no result of that")
+        if not is_well_formed(method, result):
+            raise RpcError(f"the server {self.upstream.name} answered {method} with a malformed result")
         return result
 
     @asynccontextmanager

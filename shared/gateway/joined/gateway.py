@@ -50,7 +50,7 @@ def gateway(
     """
     names = [check_server_name(member.name) for member in members]
     if len(set(names)) < len(names):
-        raise ValueError(f"two servers have one name: {', '.join(names)}")
+        raise ValueError(f"two servers have the same name: {', '.join(names)}")
     server = Server[Joined](
         implementation or Implementation(name="mcp-server-bundle", version=__version__),
         extensions=[_handing_on()],

@@ -275,8 +275,8 @@ class ClientSession:
     def request(
         self, method: str, params: dict[str, Any], *, progress: bool = False, caller: ClientIdentity | None = None
     ) -> RequestId:
-        """Queues a request; the id of its answer. `caller` is for whom it is made, where that is somebody else: he is
-        told of in the stateless era."""
+        """Queues a request; the id of its answer. `caller` is for whom it is made, where that is somebody else; in
+        the stateless era the request says so."""
         self._last_id += 1
         id_ = self._last_id
         meta = {**_meta(params), **({"progressToken": id_} if progress else {})}

@@ -229,7 +229,7 @@ async def test_what_is_no_result_is_one_error_that_names_the_server(version: str
         error = (await peer.call("any"))["error"]
         assert error == {
             "code": -32603,
-            "message": "the server behind answered tools/call with what is no result of that",
+            "message": "the server behind answered tools/call with a malformed result",
         }
 
 

@@ -45,7 +45,7 @@ async def described(running: Any, version: str) -> Json:
 
 
 def test_two_members_of_one_name_are_refused() -> None:
-    with pytest.raises(ValueError, match="two servers have one name: a, a"):
+    with pytest.raises(ValueError, match="two servers have the same name: a, a"):
         gateway([plain("a"), plain("a")])
 
 
