@@ -43,7 +43,7 @@ def check_url(url: str) -> None:
     if "@" in urlsplit(url).netloc:
         raise ValueError(
             "whoever sees a URL sees the user name and the password in it: leave out what stands before the @, and "
-            "have the header Authorization sent, or a token by --token-file"
+            "have a token or the header Authorization sent"
         )
 
 
