@@ -15,7 +15,7 @@ from shared.program.process import Options, open_standard_streams
 from ..bridging.options import OVER_STDIO
 from ..catalog import CATALOG, load_catalog
 from ..program import program_name
-from ..serve.choice import DEFAULTS, choose_joined
+from ..serve.choice import EPILOG, choose_joined
 from ..serve.configuration import OPTIONS, Configuration, read_configuration
 from ..serve.over_stdio import Joined
 
@@ -55,12 +55,10 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _parser() -> OptionParser:
-    useful = "; ".join(f"{module.removeprefix('servers.')}: {words}" for module, (words, _) in DEFAULTS.items())
     return OptionParser(
         f"{program_name()} run",
         [Group(_Own.model_fields), Group(_OPTIONS, "options of every server", "MCP")],
         "Serve several servers as one over stdio, so that a client needs one entry for all of them.",
-        f"Without --config: {useful}. Each option can also be set by the environment variable in brackets, and so "
-        "can those of the servers, as their own --help says.",
+        EPILOG,
         "--join [OPTION ...] [NAME ...]",
     )

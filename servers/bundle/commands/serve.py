@@ -13,7 +13,7 @@ from shared.program.process import Options, missing_extra, open_standard_streams
 
 from ..catalog import CATALOG, load_catalog
 from ..program import program_name
-from ..serve.choice import DEFAULTS, choose_joined
+from ..serve.choice import EPILOG, choose_joined
 from ..serve.configuration import OPTIONS, Configuration, read_configuration
 
 
@@ -54,11 +54,9 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _parser() -> OptionParser:
-    useful = "; ".join(f"{module.removeprefix('servers.')}: {words}" for module, (words, _) in DEFAULTS.items())
     return OptionParser(
         f"{program_name()} serve",
         [Group(_Own.model_fields), Group(OPTIONS, "options of every server", "MCP")],
         "Serve several servers on one port, each at /NAME/mcp. / says what runs and how to connect.",
-        f"Without --config: {useful}. Each option can also be set by the environment variable in brackets, and so "
-        "can those of the servers, as their own --help says.",
+        EPILOG,
     )

@@ -30,6 +30,14 @@ DEFAULTS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
 """Without a configuration: what each server serves, by its module, in words and as settings."""
 
 
+_USEFUL = "; ".join(f"{module.removeprefix('servers.')}: {words}" for module, (words, _) in DEFAULTS.items())
+EPILOG = (
+    f"Without --config: {_USEFUL}. Each option can also be set by the environment variable in brackets, and so can "
+    "those of the servers, as their own --help says."
+)
+"""What `--help` says at its end of the programs that run them."""
+
+
 class Chosen(NamedTuple):
     """A server that is to run."""
 
