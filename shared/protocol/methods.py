@@ -16,7 +16,7 @@ from .types.resources import ListenParams, ReadResourceParams, UriParams
 from .types.tools import CallToolParams, ListParams
 from .versions import NEWEST, NEWEST_HANDSHAKE, V2024_11_05, V2026_07_28, VERSIONS, Version
 
-__all__ = ["OTHERWISE", "PROTOCOLS_OWN", "REQUESTS", "Method", "MethodTable", "method_table", "row_for"]
+__all__ = ["OTHERWISE", "PROTOCOLS_OWN", "REQUESTS", "SET_LEVEL", "Method", "MethodTable", "method_table", "row_for"]
 
 
 @record
@@ -44,6 +44,9 @@ class Method:
         object.__setattr__(self, "handler", self.handler or self.name)
 
 
+SET_LEVEL = Method("logging/setLevel", SetLevelParams, last=NEWEST_HANDSHAKE, capability=("logging",))
+"""The row of a server that handles it as it does other methods: one that passes it on to other servers."""
+
 REQUESTS = (
     Method("initialize", InitializeParams, last=NEWEST_HANDSHAKE, built_in=True),
     Method("ping", Params, last=NEWEST_HANDSHAKE, built_in=True),
@@ -58,7 +61,7 @@ REQUESTS = (
     Method("prompts/list", ListParams, capability=("prompts",), cacheable=True),
     Method("prompts/get", GetPromptParams, capability=("prompts",), multi_round=True),
     Method("completion/complete", CompleteParams, capability=("completions",)),
-    Method("logging/setLevel", SetLevelParams, last=NEWEST_HANDSHAKE, capability=("logging",), built_in=True),
+    replace(SET_LEVEL, built_in=True),
     Method("subscriptions/listen", ListenParams, first=V2026_07_28, is_stream=True),
 )
 

@@ -19,7 +19,7 @@ import anyio
 from ...client.options import ClientOptions
 from ...errors import MethodNotFound, PeerError, RpcError
 from ...kit.tasks import Crew
-from ...protocol.methods import PROTOCOLS_OWN, Method
+from ...protocol.methods import PROTOCOLS_OWN, SET_LEVEL, Method
 from ...protocol.shaping import is_well_formed
 from ...protocol.types.base import Implementation
 from ...protocol.types.client import SetLevelParams
@@ -34,7 +34,6 @@ from ...version import __version__
 from .apart import Apart
 from .base import Base
 from .forwarding import as_newest, error_for, lost_error
-from .log_level import SET_LEVEL
 from .own_sessions import OwnSession, OwnSessions
 from .pool import Pool
 from .shared_session import SharedSession

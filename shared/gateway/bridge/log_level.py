@@ -10,15 +10,9 @@ from ...client.client import Client
 from ...errors import McpError
 from ...kit.tasks import Crew
 from ...protocol.identity import LOG_LEVELS
-from ...protocol.methods import Method
-from ...protocol.types.client import SetLevelParams
-from ...protocol.versions import NEWEST_HANDSHAKE
 from .base import Base
 
-__all__ = ["SET_LEVEL", "SharedLevel", "say_level"]
-
-SET_LEVEL = Method("logging/setLevel", SetLevelParams, last=NEWEST_HANDSHAKE, capability=("logging",))
-"""The row of the method where a bridge handles it, and not the session by itself."""
+__all__ = ["SharedLevel", "say_level"]
 
 
 async def say_level(client: Client, level: str, seconds: float) -> None:

@@ -15,13 +15,12 @@ import anyio
 
 from ...client.names import check_server_name
 from ...errors import InvalidParams, McpError, UnknownTool
-from ...protocol.methods import REQUESTS, Method
+from ...protocol.methods import REQUESTS, SET_LEVEL
 from ...protocol.types.base import Implementation
 from ...protocol.types.client import SetLevelParams
 from ...protocol.types.prompts import CompleteParams, GetPromptParams, PromptReference
 from ...protocol.types.resources import ReadResourceParams
 from ...protocol.types.tools import CallToolParams, ListParams
-from ...protocol.versions import NEWEST_HANDSHAKE
 from ...server.completion import completion
 from ...server.context import Context
 from ...server.extension import Extension
@@ -36,8 +35,6 @@ from .roll import LISTING_SECONDS, PROMPTS, TEMPLATES, TOOLS, Kind
 from .standing import Standing
 
 __all__ = ["gateway"]
-
-_LEVEL = Method("logging/setLevel", SetLevelParams, last=NEWEST_HANDSHAKE, capability=("logging",))
 
 
 def gateway(
@@ -72,7 +69,7 @@ def gateway(
 
 def _handing_on() -> Extension[Joined]:
     """Every method of the protocol, and all others, handled by the server that it is about."""
-    rows = {row.name: row for row in REQUESTS} | {_LEVEL.name: _LEVEL}
+    rows = {row.name: row for row in REQUESTS} | {SET_LEVEL.name: SET_LEVEL}
     handlers: dict[str, Handler] = {
         "tools/list": _listing(TOOLS),
         "tools/call": _call_tool,
@@ -82,7 +79,7 @@ def _handing_on() -> Extension[Joined]:
         "prompts/list": _listing(PROMPTS),
         "prompts/get": _get_prompt,
         "completion/complete": _complete,
-        "logging/setLevel": _set_level,
+        SET_LEVEL.name: _set_level,
     }
     return Extension("joined", methods=[rows[name] for name in handlers], handlers=handlers, otherwise=_handle_other)
 
@@ -170,7 +167,7 @@ async def _set_level(running: Running[Any], context: Context[Joined], params: Se
 
     async with anyio.create_task_group() as tasks:
         for part in context.state.parts:
-            if part.running is not None and _LEVEL.name in part.running.handlers:
+            if part.running is not None and SET_LEVEL.name in part.running.handlers:
                 tasks.start_soon(tell, part)
     return {}
 
