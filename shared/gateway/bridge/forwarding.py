@@ -1,50 +1,36 @@
 """What is common to all ways over a bridge: a request without what concerns one connection only, the identity of who
-makes it, what the server says about it, and results and errors as the other era has them."""
+makes it, and results and errors as the other era has them."""
 
 import logging
-import sys
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping
 from typing import Any
-
-import anyio
 
 from ...client.errors import Unreached
 from ...client.options import ClientOptions
 from ...client.relay import Caller, Relay
 from ...errors import (
-    InvalidParams,
     McpError,
-    MethodNotFound,
     MissingCapability,
     PeerError,
     ResourceNotFound,
     RpcError,
 )
-from ...protocol.identity import LOG_LEVELS, Peer
+from ...protocol.identity import Peer
 from ...protocol.session.client import ClientIdentity
-from ...protocol.session.client_events import Asked, InputWanted, Notified
-from ...protocol.session.questions import question_of
+from ...protocol.session.client_events import InputWanted
 from ...protocol.types.base import CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL, PROTOCOL_VERSION, SERVER_INFO
-from ...protocol.wire.jsonrpc import Failure, Gap
-from ...server.connection import Connection
 from ...server.context import Context
 from .base import reason_of
 
 __all__ = [
     "GONE",
-    "CallRelay",
     "as_newest",
-    "ask_apart",
     "caller_of",
     "error_for",
     "identity_of",
     "lost_error",
-    "newest_of_one",
     "params_of",
-    "report",
     "settled",
-    "tell_log",
     "unopened_error",
 ]
 
@@ -60,13 +46,6 @@ _NAMES = ("name", "uri", "cursor")
 _NO_RESOURCE, _INVALID_PARAMS = -32002, -32602
 _NOT_DECLARED, _INVALID_REQUEST = -32021, -32600
 _TASKS = "io.modelcontextprotocol/tasks"
-_APART = frozenset(
-    {
-        *(f"notifications/{what}/list_changed" for what in ("tools", "prompts", "resources")),
-        *("notifications/resources/updated", "notifications/elicitation/complete"),
-    }
-)
-"""What belongs to no call, on whatever stream it comes: servers of the handshake era choose any."""
 
 
 # To the server
@@ -114,107 +93,6 @@ def _fitted(capabilities: Mapping[str, Any]) -> dict[str, Any]:
 
 
 # To the client
-
-
-class CallRelay:
-    """Takes what the server says about one call of a client's, and asks that client what the server asks."""
-
-    def __init__(self, context: Context[Any], apart: Callable[[Notified | Gap], None]) -> None:
-        """`apart` takes what came on the stream of the call and belongs to none."""
-        self.context = context
-        self._apart = apart
-        self._scopes: set[anyio.CancelScope] = set()
-
-    async def answer(self, asked: Asked) -> dict[str, Any]:
-        """What the client answers. A question that came on the stream of the call is taken back when that is over.
-        Raises RpcError where the client refuses, can't be asked, or its call is over."""
-        with anyio.CancelScope() as scope:
-            if asked.stream is not None:
-                self._scopes.add(scope)
-            try:
-                return await _asked(asked, partial(self.context.pass_on, carried=None))
-            finally:
-                self._scopes.discard(scope)
-        raise RpcError("the call that this question belongs to is over")
-
-    def heard(self, notice: Notified | Gap) -> None:
-        """Tells the client what concerns its call: progress, and what is logged where it wants that level. A client
-        that is too slow to take it is spared it."""
-        if isinstance(notice, Gap) or notice.method in _APART:
-            self._apart(notice)
-            return
-        if self.context.call.is_over or self.context.link.is_behind:
-            return
-        match notice.method:
-            case "notifications/progress":
-                report(self.context, notice.params)
-            case "notifications/message":
-                tell_log(self.context, notice.params)
-            case _:
-                self.context.link.session.notify(self.context.call, notice.method, notice.params)
-        self.context.link.soon()
-
-    def close(self) -> None:
-        """The call is over: what the client is asked for it is taken back."""
-        for scope in tuple(self._scopes):
-            scope.cancel()
-
-
-def newest_of_one(calls: Sequence[CallRelay]) -> CallRelay | None:
-    """The call that began last, where all that are under way came on one connection: what the server says of any of
-    them may then be told there."""
-    return calls[-1] if len({relay.context.link for relay in calls}) == 1 else None
-
-
-async def ask_apart(link: Connection, asked: Asked) -> dict[str, Any]:
-    """What the client of `link` answers to a question that belongs to none of its calls. Raises RpcError like
-    `CallRelay.answer`."""
-
-    async def ask(requests: dict[str, tuple[str, dict[str, Any]]]) -> dict[str, Any]:
-        answers: dict[str, Any] = {}
-        for key, request in requests.items():
-            answer = await link.ask_apart(question_of(*request))
-            if isinstance(answer, Failure):
-                raise PeerError(answer.message, code=answer.code, data=answer.data)
-            answers[key] = answer.result
-        return answers
-
-    return await _asked(asked, ask)
-
-
-async def _asked(
-    asked: Asked, ask: Callable[[dict[str, tuple[str, dict[str, Any]]]], Awaitable[dict[str, Any]]]
-) -> dict[str, Any]:
-    try:
-        answer: dict[str, Any] = (await ask({"question": (asked.method, asked.params)}))["question"]
-        return answer
-    except MissingCapability as error:
-        raise MethodNotFound(f"the client did not declare that it can do this: {asked.method}") from error
-    except (AttributeError, KeyError, TypeError, ValueError):
-        # What is foreign may have any shape, and must not end the session with its server.
-        raise InvalidParams(f"{asked.method} is asked in a form that no client can be shown") from None
-
-
-def report(context: Context[Any], params: Mapping[str, Any]) -> None:
-    """Tells the client how far its call is, by the token it gave; what is no progress is dropped."""
-    progress, total, message = _number(params.get("progress")), _number(params.get("total")), params.get("message")
-    if progress is not None:
-        said = message if isinstance(message, str) else None
-        context.link.session.progress(context.call, progress, total, said, params.get("_meta"))
-
-
-def tell_log(context: Context[Any], params: Mapping[str, Any]) -> None:
-    """Tells the client what was logged about its call, if it wants that level."""
-    level: Any = params.get("level")
-    if level in LOG_LEVELS and context.wants_log(level):
-        context.link.session.notify(context.call, "notifications/message", dict(params))
-
-
-def _number(value: object) -> float | None:
-    """What can be counted with; JSON has integers which no float holds."""
-    if not isinstance(value, int | float) or isinstance(value, bool) or abs(value) > sys.float_info.max:
-        return None
-    return value
 
 
 def settled(result: dict[str, Any] | InputWanted) -> dict[str, Any]:

@@ -22,7 +22,8 @@ from ...protocol.session.events import Told
 from ...protocol.wire.jsonrpc import Gap
 from ...server.connection import Connection
 from ...server.context import Context
-from .forwarding import CallRelay, ask_apart, caller_of, identity_of, params_of, settled, unopened_error
+from .call_relay import CallRelay, ask_apart
+from .forwarding import caller_of, identity_of, params_of, settled, unopened_error
 from .upstream import Upstream
 
 __all__ = ["Ears", "OwnSession", "OwnSessions"]

@@ -19,7 +19,8 @@ from ...protocol.wire.jsonrpc import Gap
 from ...server.connection import Connection
 from ...server.context import Context
 from .base import Base
-from .forwarding import CallRelay, caller_of, params_of, settled
+from .call_relay import CallRelay
+from .forwarding import caller_of, params_of, settled
 from .log_level import SharedLevel
 from .parked import Parking
 from .upstream_call import UpstreamCall

@@ -9,7 +9,8 @@ from ...protocol.session.questions import MAX_ROUNDS
 from ...protocol.wire.jsonrpc import Gap
 from ...server.context import Context
 from .base import Base
-from .forwarding import GONE, CallRelay, caller_of, newest_of_one, params_of
+from .call_relay import CallRelay, newest_of_one
+from .forwarding import GONE, caller_of, params_of
 
 __all__ = ["StatelessPlace"]
 

@@ -13,7 +13,7 @@ from ...protocol.session.questions import Question, missing_capability, question
 from ...protocol.wire.jsonrpc import Gap
 from ...server.context import Context
 from .base import Heard
-from .forwarding import CallRelay
+from .call_relay import CallRelay
 
 __all__ = ["OF_CALLS", "CallOver", "Exchange", "UpstreamCall"]
 
